@@ -1,4 +1,4 @@
-//! Token arithmetic: counts the tokens of an answer against its limit.
+//! Counts the tokens of an answer and compares them with its limit.
 
 /// A limit of tokens, and how many of them are spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ impl Budget {
         Budget { limit, used: 0 }
     }
 
-    /// Spends `tokens` if that many are left, and returns whether it did.
+    /// Spends `tokens` if that many are left. Returns whether they were spent.
     pub fn spend(&mut self, tokens: usize) -> bool {
         let fits = tokens <= self.left();
         if fits {

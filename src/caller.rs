@@ -1,8 +1,8 @@
 //! The caller of an operation: an owner, their project, and the tools they may use.
 //!
-//! A process on stdio has one caller. What is opened for a caller, above all the project's store, is kept in it; other
-//! callers of the process can't see it, and no operation finds its project in any other way. What all callers share is
-//! in [`Engine`].
+//! A process that serves stdio has one caller. What is opened for a caller, above all the project's store, is kept in
+//! the [`Caller`], where other callers of the process can't see it. Operations get their project only from their
+//! caller. What all callers share is in [`Engine`].
 
 mod around;
 mod found;
@@ -27,15 +27,15 @@ use crate::store::{Flavour, Measurement, Savings, Store};
 
 pub use self::toolset::{Toolset, Toolsets};
 
-/// A caller, with the project that was opened for it. Several calls use it at once.
+/// A caller, with the project that was opened for it. Several calls can use it at the same time.
 pub struct Caller {
     owner: OwnerId,
     directory: Option<PathBuf>,
-    /// Whether the user named the directory as the project; then it is trusted as a repository.
+    /// Whether the user named the directory as the project. If so, a bare repository in it is accepted.
     is_named: bool,
     toolsets: Toolsets,
     project: Latest<Found>,
-    /// The empty project in memory that is used while nothing of it is stored.
+    /// The empty project in memory that is used until something is stored for the project.
     blank_project: Latest<Found>,
     refs: Mutex<Option<String>>,
     notices: Notices,
@@ -46,15 +46,16 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Returns the user who started the process, with all tools. Their directory is the one they named, otherwise the
-    /// working directory.
+    /// Returns the caller for the user who started the process, with all tools. The caller's directory is the one that
+    /// the user named, or if none is named, the working directory.
     pub fn of_process(config: &Config) -> Caller {
         let named = config.project.clone();
         let directory = named.or_else(|| config.current_dir.clone());
         Caller::new(config.owner.clone(), directory, config.is_project_named)
     }
 
-    /// Returns the same owner in another directory. `is_named` says whether the user named it as the project.
+    /// Returns a caller with the same owner and another directory. `is_named` says whether the user named that
+    /// directory as the project.
     pub fn in_directory(&self, directory: &Path, is_named: bool) -> Caller {
         Caller::new(self.owner.clone(), Some(directory.to_owned()), is_named)
     }
@@ -76,7 +77,7 @@ impl Caller {
         }
     }
 
-    /// Returns the caller with these tools only.
+    /// Returns the caller restricted to the tools of `toolsets`.
     pub fn with_toolsets(self, toolsets: Toolsets) -> Caller {
         Caller { toolsets, ..self }
     }
@@ -91,7 +92,7 @@ impl Caller {
         &self.owner
     }
 
-    /// Returns the directory that the user named as the project, if any. It is trusted as a repository.
+    /// Returns the directory that the user named as the project, if any. A bare repository in it is accepted.
     pub fn named(&self) -> Option<&Path> {
         self.directory.as_deref().filter(|_| self.is_named)
     }
@@ -106,7 +107,7 @@ impl Caller {
 
     /// Returns the caller's project as it is now, without registering or creating anything.
     ///
-    /// Errors as [`Caller::project`] does.
+    /// Fails as [`Caller::project`] does.
     pub async fn look(&self, engine: &Engine) -> Result<SeenProject> {
         let directory = self.directory()?;
         let installation = engine.existing_installation().await?;
@@ -167,8 +168,8 @@ impl Caller {
         let registry = existing.map(|installation| &installation.registry);
         let around = Around::of(&directory);
         let seen = project::look(&directory, engine.config(), self.named(), registry).await?;
-        // A registered project whose store was lost is opened as usual; so is one with references of hooks, which are
-        // to be stored.
+        // A registered project is opened as usual, even if its store was lost. So is a project for which hooks left
+        // references, because these have to be stored.
         if seen.known.is_some() || !engine.spool_of(&seen.root, seen.repository.as_ref()).is_empty() {
             return self.begin_project(engine).await;
         }
@@ -200,10 +201,10 @@ impl Caller {
             .project)
     }
 
-    /// Returns the caller's project for writing: like [`Caller::project`], but creates its store where it has none. A
-    /// repository that was deleted and cloned again is another project.
+    /// Returns the caller's project for writing. This is like [`Caller::project`], but creates the project's store if
+    /// there is none. A repository that was deleted and cloned again is another project.
     ///
-    /// Errors as [`Caller::project`] does.
+    /// Fails as [`Caller::project`] does.
     pub async fn begin_project(&self, engine: &Engine) -> Result<&OpenProject> {
         let open = async || {
             let directory = self.directory()?;
@@ -221,7 +222,7 @@ impl Caller {
             let before = self.project.last().map(|found| &found.project.store);
             if before.is_some_and(|before| !before.is_same_file(&store)) {
                 let news = format!(
-                    "The store or the repository that this server had open was replaced; it uses `{}` now.",
+                    "The store or the repository of this server was replaced; the server now uses `{}`.",
                     quoted(path.display())
                 );
                 self.add_notice(news);
@@ -247,7 +248,7 @@ impl Caller {
         Ok(&self.project.get_or_open(|found| found.holds(engine.config(), self.named()), open).await?.project)
     }
 
-    /// Returns the project if a call has opened it already and it is still the one on the disk.
+    /// Returns the project if a call has already opened it, and it is still the one on the disk.
     pub fn opened_project(&self, engine: &Engine) -> Option<&OpenProject> {
         self.project
             .last()
@@ -255,30 +256,32 @@ impl Caller {
             .map(|found| &found.project)
     }
 
-    /// Closes the project's store; calls still under way fail. The last process that closes the store moves the log
-    /// into the file.
+    /// Closes the project's store; calls that still use it fail. The last process that closes the store moves the
+    /// write-ahead log into the database file.
     pub fn close(&self) {
         if let Some(found) = self.project.last() {
             found.project.store.close(PATIENCE_OF_CLOSING);
         }
     }
 
-    /// Returns whether an answer reports texts without an embedding. True for the first answer to a caller.
+    /// Returns whether this answer is to report texts that are not embedded yet. This is true only for the first answer
+    /// to a caller.
     pub fn says_pending(&self) -> bool {
         !self.said_pending.swap(true, Ordering::Relaxed)
     }
 
-    /// Returns whether all commits of the references with `stamp` are stored, as far as the caller knows.
+    /// Returns whether this caller has recorded that all commits of the references with this `stamp` are stored.
     pub fn has_seen_refs(&self, stamp: &str) -> bool {
         self.refs.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(stamp)
     }
 
-    /// Records that all commits of the references with `stamp` are stored.
+    /// Records that all commits to which the references with this `stamp` lead are stored.
     pub fn saw_refs(&self, stamp: String) {
         *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = Some(stamp);
     }
 
-    /// Counts a call of `name` that took `micros` microseconds; [`Caller::keep_measurements`] stores the counts.
+    /// Counts a call of the operation `name` that took `micros` microseconds. [`Caller::keep_measurements`] stores the
+    /// counts.
     pub fn measured(&self, name: &str, micros: u64) {
         let new = Measurement::of(name, micros);
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
@@ -288,13 +291,13 @@ impl Caller {
         }
     }
 
-    /// Counts a context of `sent` tokens that represents a conversation of `whole` tokens.
+    /// Counts a context of `sent` tokens that was sent instead of a conversation of `whole` tokens.
     pub fn saved(&self, whole: i64, sent: i64) {
         let saved = Savings { answers: 1, whole, sent };
         self.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
     }
 
-    /// Stores the counts since the last time, if a call has opened the project.
+    /// Stores the counts that were made since they were last stored, if a call has opened the project.
     pub async fn keep_measurements(&self, engine: &Engine) -> Result<()> {
         let Some(project) = self.opened_project(engine) else { return Ok(()) };
         let measured = std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner));
@@ -306,7 +309,7 @@ impl Caller {
     }
 }
 
-/// Returns the notice that the repository can't be read.
+/// Returns the notice which says that the repository can't be read, and why.
 fn unread(error: &Error) -> String {
     let hint = error.way_out().map_or(String::new(), |hint| format!(" ({hint})"));
     format!("memory works without git: {error}{hint}")

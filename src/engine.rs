@@ -1,8 +1,8 @@
 //! What the process has opened: its configuration, the installation and the embedding model.
 //!
-//! It is the same for all callers; what belongs to one is in [`Caller`](crate::caller::Caller). Everything is opened
-//! when it is first needed: a server answers its first requests without a store, and loads the model for the first
-//! search. After a failure, the next call tries again.
+//! All callers share the engine; what belongs to a single caller is in [`Caller`](crate::caller::Caller). Everything is
+//! opened when it is first needed: a server answers its first requests without a store, and loads the model for the
+//! first search. If opening fails, the next call tries again.
 
 mod latest;
 mod notices;
@@ -29,34 +29,36 @@ use crate::scope::ProjectId;
 use crate::spool::Spool;
 use crate::store::Registry;
 
-/// How long closing a store waits for a call that writes. Arbitrary: some ten times what a write takes.
+/// The longest time that closing a store waits for a call that is writing. Arbitrary: about ten times as long as a
+/// write takes.
 pub(crate) const PATIENCE_OF_CLOSING: Duration = Duration::from_millis(80);
 
-/// The settings, and what the process has opened so far. Several calls use it at once.
+/// The settings, and what the process has opened so far. Several calls can use an engine at the same time.
 pub struct Engine {
     config: Config,
     process: String,
     installation: Latest<Installation>,
-    /// The empty installation in memory that is used while there is none on the disk.
+    /// The empty installation in memory that is used as long as there is none on the disk.
     blank_installation: OnceCell<Installation>,
     embedder: OnceCell<Arc<Embedder>>,
     written: Notify,
     notices: Notices,
 }
 
-/// What all projects of an owner share.
+/// What all projects of an owner have in common.
 pub struct Installation {
     /// The registered projects, and the owner's memories that belong to no project.
     pub registry: Registry,
     /// The secret key for marks and hashes.
     pub secret: [u8; 32],
-    /// Redacts texts that leave the machine; its marks reveal nothing about the secrets. Stored texts use
+    /// Redacts texts that leave the machine: its marks reveal nothing about the secrets. For texts that are stored, use
     /// [`Installation::redactor_of`].
     pub redactor: Redactor,
 }
 
 impl Installation {
-    /// Returns the redactor for texts that are stored in the project, or with the owner's memories.
+    /// Returns the redactor for texts that are stored in the project `project`, which may stand for the owner's
+    /// memories.
     pub fn redactor_of(&self, project: &ProjectId) -> Redactor {
         Redactor::new(self.secret).within(&format!("project {}", project.as_str()))
     }
@@ -66,7 +68,7 @@ impl Installation {
 pub enum Embedding {
     /// The model is loaded.
     Ready(Arc<Embedder>),
-    /// The model isn't available. The notice says what follows from that and what to do.
+    /// The model isn't available. The notice says what this means for the answer, and what the user can do.
     Missing(String),
 }
 
@@ -90,7 +92,7 @@ impl Engine {
         &self.config
     }
 
-    /// Returns the name under which this process holds leases.
+    /// Returns the name under which this process takes leases.
     pub fn process(&self) -> &str {
         &self.process
     }
@@ -107,10 +109,10 @@ impl Engine {
         random()
     }
 
-    /// Returns the installation, opened by the first call. If there is none on the disk, returns an empty one in
+    /// Returns the installation, which the first call opens. If there is none on the disk, returns an empty one in
     /// memory.
     pub async fn installation(&self) -> Result<&Installation> {
-        // If its file was removed, it is created again, as stores of projects are.
+        // If the file of an opened installation was removed, it is created again, like the stores of projects.
         if self.installation.last().is_some() {
             return self.begin_installation().await;
         }
@@ -125,7 +127,7 @@ impl Engine {
             .await
     }
 
-    /// Returns the installation for writing: creates it if there is none, and opens it again if its file was replaced.
+    /// Returns the installation for writing. Creates it if there is none, and opens it again if its file was replaced.
     pub async fn begin_installation(&self) -> Result<&Installation> {
         let holds = |opened: &Installation| {
             let holds = opened.registry.memories().is_current();
@@ -145,7 +147,7 @@ impl Engine {
         self.installation.get_or_open(holds, open).await
     }
 
-    /// Returns the installation if there is one on the disk. Creates nothing.
+    /// Returns the installation if there is one on the disk. Never creates one.
     pub async fn existing_installation(&self) -> Result<Option<&Installation>> {
         match self.config.data_dir.join("owner.db").symlink_metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -153,29 +155,30 @@ impl Engine {
         }
     }
 
-    /// Closes the installation; calls still under way fail. The last process that closes it moves the log into the
-    /// file.
+    /// Closes the installation; calls that still use it fail. The last process that closes it moves the write-ahead log
+    /// into the database file.
     pub fn close(&self) {
         if let Some(installation) = self.installation.last() {
             installation.registry.memories().close(PATIENCE_OF_CLOSING);
         }
     }
 
-    /// Returns the notices about files that all callers share, since the last time.
+    /// Returns the notices, added since the last call of this method, about files that all callers share.
     pub fn take_notices(&self) -> Vec<String> {
         self.notices.take()
     }
 
-    /// Returns the spool of the project, where hooks leave references.
+    /// Returns the spool of the project, in which hooks leave references.
     pub fn spool(&self, project: &OpenProject) -> Spool {
         self.spool_of(&project.root, project.repository.as_deref())
     }
 
-    /// Returns the spool of the project of `repository`, or of the directory `root` outside any repository.
+    /// Returns the spool of the project that `repository` belongs to. If it is `None`, returns the spool of the project
+    /// in the directory `root`.
     pub fn spool_of(&self, root: &Path, repository: Option<&Repository>) -> Spool {
         let place = repository.map_or_else(
             || {
-                // A repository that can't be read keeps its id.
+                // A repository that can't be read still has its id, and its spool is found by its git directory.
                 let dot_git = root.join(".git");
                 let is_kept = identity::read(&dot_git).is_ok_and(|id| id.is_some());
                 if is_kept { dot_git } else { root.to_owned() }
@@ -203,7 +206,7 @@ impl Engine {
 
     /// Returns the embedder. The first call loads it.
     ///
-    /// A missing or damaged model is no error: the search then uses words only.
+    /// A missing or damaged model is no error: search then works by words only.
     pub async fn embedding(&self) -> Embedding {
         let folder = install::folder(&self.config.model_dir);
         let loaded = self
@@ -225,17 +228,17 @@ impl Engine {
         }
     }
 
-    /// Returns the embedder if it is loaded already. Writes use this, so that none waits for the model.
+    /// Returns the embedder if it is already loaded. Writes use this method, so that they never wait for the model.
     pub fn loaded_embedder(&self) -> Option<Arc<Embedder>> {
         self.embedder.get().cloned()
     }
 
-    /// Wakes the idle worker after a write: new chunks may wait to be embedded.
+    /// Wakes the idle worker after a write, because new chunks may have to be embedded.
     pub fn wrote(&self) {
         self.written.notify_one();
     }
 
-    /// Waits until something was written since the last time.
+    /// Waits until something is written, unless something was written since the last wait.
     pub async fn wait_for_writes(&self) {
         self.written.notified().await;
     }

@@ -1,11 +1,11 @@
-//! Filters of a search, which apply before the candidates are chosen, never after.
+//! Filters of a search. They are applied before the candidates are chosen, never after.
 
 use crate::memory::{Group, Kind, Millis};
 
-/// Conditions on memories, all of which must hold; the sessions are part of the scope.
+/// Conditions that a memory must meet, all of them. Which sessions are searched is part of the scope instead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only these kinds; `None` is every kind but artifacts.
+    /// Only these kinds; `None` means every kind except artifacts.
     pub kinds: Option<Vec<Kind>>,
     /// Only memories of this branch.
     pub branch: Option<String>,
@@ -13,7 +13,7 @@ pub struct Filter {
     pub path: Option<String>,
     /// Only memories with this tag.
     pub topic: Option<String>,
-    /// Only memories with this id of the client.
+    /// Only memories to which the client gave this id.
     pub source_id: Option<String>,
     /// Only memories from this time on.
     pub since: Option<Millis>,
@@ -31,7 +31,7 @@ impl Filter {
         Group::ALL.iter().filter(admits).copied().collect()
     }
 
-    /// Returns whether it has a time range.
+    /// Returns whether the filter has a time range.
     pub fn has_range(&self) -> bool {
         self.since.is_some() || self.until.is_some()
     }

@@ -22,7 +22,7 @@ pub fn thousands(number: impl TryInto<u64>) -> String {
     shown
 }
 
-/// Returns the first few of `items` as a list, and how many more there are.
+/// Returns a list of the first few of `items` that also says how many more there are.
 pub fn some(items: &[String]) -> String {
     const SHOWN: usize = 5;
     let mut text =

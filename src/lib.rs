@@ -1,9 +1,10 @@
 //! A memory of conversations and commits for coding agents: an MCP server and a command line.
 //!
-//! The modules in rows, from the entry points down. A row imports only rows below it; `tests/it/tidy/` checks this:
+//! The modules are listed in rows, from the entry points downwards. A row imports only rows below it, which
+//! `tests/it/tidy/` checks:
 //!
-//! - doors, which only translate requests and answers: [`server`] (MCP), [`cli`]
-//! - operations: [`tools`], one file each, in folders by toolset
+//! - doors, which only translate requests into calls and results into answers: [`server`] (MCP), [`cli`]
+//! - operations, one file each, in folders by toolset: [`tools`]
 //! - workings, which several operations use: [`idle`], [`ingest`], [`assembly`], [`summaries`], [`ask`]
 //! - opened: [`caller`] (who calls, and its project), [`engine`] (what the process has open), [`project`], [`config`]
 //! - writing, reading and choosing: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
@@ -57,7 +58,7 @@ mod tuning;
 
 pub use cli::main;
 
-/// The items that the tests in `tests/` use. Nothing else is public, so that the compiler reports unused code.
+/// The items that the tests in `tests/` use. No other items are public, so that the compiler reports unused code.
 #[doc(hidden)]
 pub mod testing {
     pub use crate::config::{External, Options, Sources, Use};

@@ -1,7 +1,8 @@
 //! The unit of everything that is stored: a [`Memory`] is a piece of text with a kind, a scope, a provenance and a time.
 //!
-//! Messages, commits, decisions and stashed segments are all memories; they differ in kind and lifecycle. Text, kind and
-//! provenance of a memory never change; mark, stash, expiry and tombstone are stored separately.
+//! Messages, commits, decisions and stashed segments are all memories; they differ in kind and lifecycle. The text, the
+//! kind and the provenance of a memory never change. Whether it is marked, stashed, expiring or forgotten is stored
+//! separately.
 
 mod words;
 
@@ -15,19 +16,19 @@ pub use self::words::{Group, Kind, Level, Provenance, Role};
 /// Milliseconds since 1970-01-01 UTC.
 pub type Millis = i64;
 
-/// Bytes of a memory's text, at most, for calls, imports and backups. Arbitrary: some hundred times the longest answer, and
-/// seconds to store.
+/// The most bytes of a memory's text, for calls, imports and backups. Arbitrary: about a hundred times the longest
+/// answer; a text of this size takes seconds to store.
 pub const LONGEST_TEXT: usize = 16 << 20;
 
 /// The id of a memory: `m` and 13 characters of base 32, derived from its kind, session and key.
 ///
-/// The same message of the same session, or the same commit, has the same id on every machine, so restoring a backup adds
-/// no duplicates.
+/// The same message of the same session has the same id on every machine, and so does the same commit, so restoring a
+/// backup adds no duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemoryId(String);
 
 impl MemoryId {
-    /// Returns the id of the memory that has this kind, and `key` as its name within `session`.
+    /// Returns the id of the memory of this kind whose name within `session` is `key`.
     pub fn derive(kind: Kind, session: Option<&SessionId>, key: &str) -> MemoryId {
         let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 memory id");
         for part in [kind.as_str(), session.map_or("", SessionId::as_str), key] {
@@ -40,9 +41,9 @@ impl MemoryId {
         MemoryId(std::iter::once('m').chain((0..13).map(digit)).collect())
     }
 
-    /// Returns the memory id that the argument `argument` gives.
+    /// Returns the memory id that `text` gives, the value of the argument `argument`.
     ///
-    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where `text` doesn't have the form of an id.
+    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) if `text` doesn't have the form of an id.
     pub fn read(argument: &str, text: &str) -> Result<MemoryId> {
         MemoryId::parse(text).ok_or_else(|| {
             Error::bad_input(format!("`{argument}` is not the id of a memory: `{}`", quoted(text))).hint(
@@ -51,7 +52,7 @@ impl MemoryId {
         })
     }
 
-    /// Returns `text` as an id; `None` if it doesn't have the form of one.
+    /// Returns `text` as an id, or `None` if it doesn't have the form of an id.
     pub fn parse(text: &str) -> Option<MemoryId> {
         let text = text.trim();
         let fits =
@@ -78,9 +79,10 @@ pub struct CommitRecord {
     pub sha: String,
     /// The parents' full object ids, first parent first.
     pub parents: Vec<String>,
-    /// A hash of the changes, equal for a rebased or cherry-picked commit; `None` for merges and empty commits.
+    /// A hash of the commit's changes, which stays the same if the commit is rebased or cherry-picked. `None` for
+    /// merges and empty commits.
     pub patch_id: Option<String>,
-    /// The paths it changed, in the order of the digest.
+    /// The paths that it changed, in the order in which the digest lists them.
     pub files: Vec<String>,
 }
 
@@ -93,18 +95,18 @@ pub struct Work {
     pub ended: Option<Millis>,
     /// The files it changed.
     pub writes: Vec<FileWrite>,
-    /// The abbreviated ids of the commits it made, as git printed them; `None` where it made none.
+    /// The abbreviated ids of the commits that the call made, as git printed them. `None` if it made no commit.
     pub commits: Option<Vec<String>>,
 }
 
 /// A file that was changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileWrite {
-    /// Relative to the root of the work tree.
+    /// Its path, relative to the root of the work tree.
     pub path: String,
     /// The root of its work tree.
     pub worktree: Option<String>,
-    /// Hashes of the lines added and removed; empty where they are unknown.
+    /// Hashes of the lines that were added and removed. Empty if they are unknown.
     pub lines: Vec<u32>,
 }
 
@@ -115,13 +117,13 @@ pub enum Identity {
     Named(String),
     /// Its redacted text.
     Text,
-    /// None: every write makes a new memory.
+    /// Nothing: every write makes a new memory.
     Fresh,
-    /// Its id, for a memory that is restored.
+    /// Its id, if the memory is restored from a backup.
     Known(MemoryId),
 }
 
-/// A memory to write: everything but what the write path adds.
+/// A memory to write, with everything except what the write path adds.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// Its kind.
@@ -130,27 +132,27 @@ pub struct Draft {
     pub provenance: Provenance,
     /// The text, not redacted yet.
     pub text: String,
-    /// The text for the text index, where it differs: a commit's, without its paths.
+    /// The text for the text index, if it differs from the text. For a commit, this is the text without the paths.
     pub indexed: Option<String>,
-    /// The beginning of the text, where only that is embedded and shown: a commit's message.
+    /// The beginning of the text, if only the beginning is embedded and shown. For a commit, this is the message.
     pub lead: Option<String>,
     /// Its session.
     pub session: Option<SessionId>,
     /// The role of the speaker, for messages.
     pub role: Option<Role>,
-    /// The speaker's name, where it says more than the role.
+    /// The speaker's name, if it says more than the role.
     pub speaker: Option<String>,
-    /// Its title: a commit's subject, a document's title.
+    /// Its title, such as the subject of a commit or the title of a document.
     pub title: Option<String>,
     /// A tag to filter by.
     pub topic: Option<String>,
-    /// The client's own id of it: a message id, or a commit's full id.
+    /// The id that its client gave it: the id of a message, or the full id of a commit.
     pub source_id: Option<String>,
     /// The file that it is about, relative to the project.
     pub path: Option<String>,
-    /// The files that it touched, relative to the project; a commit's are in its record.
+    /// The files that it touched, relative to the project. The files of a commit are in `commit` instead.
     pub files: Vec<String>,
-    /// The key of this occurrence of a text that is stored once and counted.
+    /// The key of this occurrence of the text, if the text is stored only once and its occurrences are counted.
     pub occurrence: Option<String>,
     /// The branch it was made on.
     pub branch: Option<String>,
@@ -202,8 +204,8 @@ impl Draft {
 
 /// The key of a memory within one store, opaque to callers.
 ///
-/// It is valid for calls to the same store until the memory is purged. Keys of one store are ordered by when their
-/// memories were first stored. [`MemoryId`] names a memory in every store, also after a restore.
+/// A key is valid for calls to the same store until the memory is purged. Keys of the same store are ordered by when
+/// their memories were first stored. [`MemoryId`] names a memory in every store, also after a restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemoryKey(i64);
 
@@ -221,7 +223,7 @@ impl MemoryKey {
         MemoryKey(number)
     }
 
-    /// Returns the number under which an engine stores the row.
+    /// Returns the number under which the engine stores the row.
     pub(crate) const fn in_store(self) -> i64 {
         self.0
     }
@@ -242,7 +244,7 @@ pub struct Memory {
     pub text: String,
     /// Its session.
     pub session: Option<SessionId>,
-    /// Its ordinal in the session, from 0.
+    /// Its ordinal in the session. Ordinals begin with 0.
     pub ordinal: Option<i64>,
     /// The role of the speaker, for messages.
     pub role: Option<Role>,
@@ -252,7 +254,7 @@ pub struct Memory {
     pub title: Option<String>,
     /// A tag to filter by.
     pub topic: Option<String>,
-    /// The client's own id of it.
+    /// The id that its client gave it.
     pub source_id: Option<String>,
     /// The file that it is about.
     pub path: Option<String>,
@@ -266,9 +268,9 @@ pub struct Memory {
     pub importance: Option<f64>,
     /// Whether it was marked important.
     pub marked: bool,
-    /// Tokens of the text (o200k).
+    /// How many tokens (o200k) the text has.
     pub tokens: i64,
-    /// The text for the text index, where it differs.
+    /// The text for the text index, if it differs from the text.
     pub indexed: Option<String>,
 }
 

@@ -10,8 +10,8 @@ impl Money {
     /// The largest amount, in dollars. Arbitrary: a billion, so that sums don't overflow.
     const MOST: f64 = 1e9;
 
-    /// Parses an amount in dollars, such as `0.25`; `None` if it is negative, more than a billion, no number, or more than 0
-    /// but rounded to 0.
+    /// Parses an amount in dollars, such as `0.25`. Returns `None` if it is no number, negative, more than a billion,
+    /// or so small that it would be rounded to 0 without being 0.
     pub fn parse(dollars: &str) -> Option<Money> {
         let dollars: f64 = dollars.parse().ok()?;
         let money = Money((dollars * 1e6).round().clamp(0.0, Money::MOST * 1e6) as u64);
@@ -21,7 +21,7 @@ impl Money {
 
     /// Returns `dollars`, rounded up to a whole millionth.
     pub fn from_dollars(dollars: f64) -> Money {
-        // The sum of prices is a float: an error in its fifteenth digit must not add a millionth.
+        // `dollars` is a sum of floats. An error in its fifteenth digit must not round it up to the next millionth.
         Money((dollars * 1e6 - 1e-6).ceil().clamp(0.0, Money::MOST * 1e6) as u64)
     }
 
@@ -30,13 +30,13 @@ impl Money {
         self.0 as f64 / 1e6
     }
 
-    /// Returns the amount in dollars as [`Money::parse`] reads it, such as `0.25`.
+    /// Returns the amount in dollars in the form that [`Money::parse`] reads, such as `0.25`.
     pub fn plain(self) -> String {
         self.dollars().to_string()
     }
 }
 
-/// Prints dollars and cents, such as `$0.25`, and more digits where the amount has them.
+/// Prints dollars and cents, such as `$0.25`, and more digits if the amount has them.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.is_multiple_of(10_000) {

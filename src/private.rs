@@ -1,12 +1,12 @@
-//! Creates files and folders that no other user can read, whatever the umask.
+//! Creates files and folders that no other user can read, whatever the umask is.
 //!
-//! Tiro stores everything that was said, and the secret key of the marks. So its folders have the mode 0700 and its
-//! files 0600 from the moment they exist: a file is created with its mode before a library writes to it. If an older
-//! version or another program made something of Tiro's readable to others, it is closed if it belongs to this user,
-//! otherwise refused; it is never used as it is.
+//! Tiro stores everything that was said, and the secret key from which it computes its marks. So its folders have the
+//! mode 0700 and its files the mode 0600 from the moment they exist: Tiro creates a file with its mode before a
+//! library writes to the file. If an older version or another program made a file or folder of Tiro readable to
+//! others, Tiro never uses it as it is. Tiro closes it if it belongs to this user, and refuses it otherwise.
 //!
-//! This does not protect from root, or from another program of the same user. On platforms without modes, such as
-//! Windows, the folders of a user's profile are private, and nothing is checked.
+//! This protects neither from root nor from another program of the same user. On platforms without modes, such as
+//! Windows, the folders in a user's profile are private, so nothing is checked.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -26,27 +26,27 @@ const OWNER_STORE: &str = "owner.db";
 /// The suffixes of files that belong to a database.
 const BESIDE: [&str; 5] = ["-wal", "-shm", "-journal", ".lock", ".open"];
 
-/// Folders and files that are closed at most if a data directory is open to others. Arbitrary.
+/// The most folders and files that are closed if a data directory is open to others. Arbitrary.
 const MOST_CLOSED: usize = 100_000;
 
-/// Creates `path` and its missing parents, private to this user; closes it if it exists. It must be a folder of Tiro's
-/// own.
+/// Creates `path` and its missing parents, private to this user. If `path` exists, closes it to other users. It must
+/// be a folder that only Tiro uses.
 ///
 /// # Errors
 ///
-/// [`Kind::Store`] if it can't be created or closed, or belongs to another user.
+/// [`Kind::Store`] if the folder can't be created or closed, or belongs to another user.
 pub fn create_dir(path: &Path) -> Result<()> {
     make_dir(path).map_err(|error| unmade(path, error))?;
     close(path, DIR_MODE)
 }
 
-/// Creates the data directory if it is missing. If it is open to others, closes it and everything of Tiro's in it, and
-/// returns a message about that.
+/// Creates the data directory if it is missing. If it is open to other users, closes it and everything of Tiro in it,
+/// and returns a message about that.
 ///
 /// # Errors
 ///
-/// [`Kind::Store`] if it can't be created or closed, if it belongs to another user, or if it is open and contains other
-/// things than Tiro's. Nothing is changed then.
+/// [`Kind::Store`] if the directory can't be created or closed, if it belongs to another user, or if it is open and
+/// contains other things than those of Tiro. In the last case nothing is changed.
 pub fn data_dir(path: &Path) -> Result<Option<String>> {
     make_dir(path).map_err(|error| unmade(path, error))?;
     let store = path.join(OWNER_STORE);
@@ -79,12 +79,12 @@ pub fn data_dir(path: &Path) -> Result<Option<String>> {
     }))
 }
 
-/// Creates the file `path`, private to this user, if it is missing. Otherwise closes it and the files that belong to it
-/// as a database.
+/// Creates the file `path`, private to this user, if it is missing. If the file exists, closes it to other users,
+/// together with the files that belong to it as a database.
 ///
 /// # Errors
 ///
-/// [`Kind::Store`] if it can't be created or closed, or belongs to another user.
+/// [`Kind::Store`] if the file can't be created or closed, or belongs to another user.
 pub fn create(path: &Path) -> Result<()> {
     match options().write(true).create_new(true).open(path) {
         Ok(_) => return Ok(()),
@@ -120,25 +120,26 @@ pub fn openness(path: &Path) -> Option<String> {
     Some(format!("{does} (mode {:04o})", found.mode))
 }
 
-/// Returns what other users can read or change of Tiro's in the data directory, the directory itself first, each with a
-/// description.
+/// Returns the paths of Tiro in the data directory that other users can read or change, each with a description of
+/// what they can do. If the data directory itself is one of them, it comes first.
 pub fn open_to_others(data_dir: &Path) -> Vec<(PathBuf, String)> {
     let below = OWN_NAMES.into_iter().flat_map(|name| beneath(&data_dir.join(name)));
     let all = std::iter::once(data_dir.to_owned()).chain(below).take(MOST_CLOSED);
     all.filter_map(|path| openness(&path).map(|how| (path, how))).collect()
 }
 
-/// Returns a folder above `path` in which another user could replace a part of `path`; `None` if there is none.
+/// Returns a folder above `path` whose contents another user could replace, and so a part of `path`; `None` if
+/// there is none.
 pub fn replaceable(path: &Path) -> Option<PathBuf> {
     let path = fs::canonicalize(path).ok()?;
     path.ancestors().skip(1).find(|above| is_replaceable_in(above)).map(Path::to_owned)
 }
 
-/// Creates the folder and its missing parents, private to this user. Existing folders stay as they are.
+/// Creates the folder and its missing parents, private to this user. Folders that exist already are not changed.
 ///
 /// # Errors
 ///
-/// Those of the file system.
+/// The errors of the file system.
 pub fn make_dir(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -166,7 +167,7 @@ fn holds_only_ours(path: &Path) -> bool {
     let Ok(entries) = fs::read_dir(path) else { return false };
     entries.into_iter().all(|entry| {
         let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).unwrap_or_default();
-        // A database is created under a temporary name next to its own.
+        // While a database is created, it has a temporary name that begins with the database's name.
         let is_beside =
             |rest: &str| BESIDE.contains(&rest) || (rest.starts_with('.') && rest.contains(".part"));
         let is_own = |own: &str| name == own || name.strip_prefix(own).is_some_and(is_beside);
@@ -174,7 +175,7 @@ fn holds_only_ours(path: &Path) -> bool {
     })
 }
 
-/// Returns `path`, the files that belong to it as a database, and everything below, without following links.
+/// Returns `path`, the files that belong to it as a database, and everything below it. Links are not followed.
 fn beneath(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.to_owned()];
     for beside in BESIDE {
@@ -195,8 +196,8 @@ fn beneath(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Closes everything of Tiro's in the data directory. The directory was open, so files of older versions may be open
-/// too.
+/// Closes everything of Tiro in the data directory to other users. The directory was open, so files of older versions
+/// in it may be open too.
 fn close_all(data_dir: &Path) -> Result<()> {
     for path in OWN_NAMES.into_iter().flat_map(|name| beneath(&data_dir.join(name))) {
         let mode = if path.is_dir() { DIR_MODE } else { FILE_MODE };
@@ -208,10 +209,10 @@ fn close_all(data_dir: &Path) -> Result<()> {
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// The bits of a mode that allow others access.
+/// The bits of a mode that give other users access.
 const OTHERS: u32 = 0o077;
 
-/// Who may access a file.
+/// The access rights to a file or folder.
 struct Found {
     mode: u32,
     is_ours: bool,
@@ -230,7 +231,7 @@ fn look(path: &Path) -> Option<Found> {
     fs::metadata(path).ok().map(|_| Found { mode: 0, is_ours: true })
 }
 
-/// Removes the access of others to `path`, if it exists.
+/// Removes the access of other users to `path`, if `path` exists.
 #[cfg(unix)]
 fn close(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -244,7 +245,7 @@ fn close(path: &Path, mode: u32) -> Result<()> {
         return Err(Error::new(Kind::Store, message).hint(hint));
     }
     let closed = fs::set_permissions(path, fs::Permissions::from_mode(mode));
-    // Another process may have removed it, as a database removes its log.
+    // Another process may have removed the file, as SQLite removes the log of a database.
     let left = look(path).map_or(0, |found| found.mode);
     if left & OTHERS == 0 {
         return Ok(());
@@ -294,7 +295,7 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Another user read the installation's secret.
+    /// In an open data directory, another user could read the installation's secret.
     #[test]
     fn an_open_data_directory_is_closed_with_all_of_it() {
         let root = tempfile::tempdir().unwrap();
@@ -319,7 +320,7 @@ mod tests {
         assert_eq!((mode(&data), mode(&data.join("projects/a-1"))), (0o700, 0o700));
         assert!(files.iter().all(|file| mode(&data.join(file)) == 0o600));
         assert_eq!(mode(&data.join("notes.txt")), 0o644);
-        // An older program may run beside this one.
+        // An older version of the program may run beside this one and create files with its modes.
         set(&data.join("owner.db"), 0o644);
         data_dir(&data).unwrap();
         assert_eq!(mode(&data.join("owner.db")), 0o600);

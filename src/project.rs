@@ -1,10 +1,10 @@
 //! Finds the project of a call.
 //!
 //! A project is a repository with all its worktrees, or a directory outside any repository. Its id is random and kept
-//! in the git common directory, so it survives moves and renames, worktrees share it, and equal names don't collide. A
-//! copied repository contains a copied id; it gets a new one while the original still exists. Directories are
-//! identified by the bytes of their canonical path. `/` and the home directory are never projects, because they would
-//! contain everything.
+//! in the git common directory. So the id survives moves and renames, all worktrees share it, and projects with the
+//! same name don't collide. A copy of a repository contains the id of the original. It gets a new id if the original
+//! still exists. A directory is identified by the bytes of its canonical path. `/` and the home directory are never
+//! projects, because they would contain everything.
 
 mod open;
 
@@ -25,19 +25,19 @@ pub use self::open::{OpenProject, SeenProject};
 pub struct Project {
     /// The id.
     pub id: ProjectId,
-    /// The name: that of its directory when it was first seen.
+    /// The name of the project: the name that its directory had when it was first seen.
     pub name: String,
-    /// The root of the work tree from which the call came, or the directory.
+    /// The root of the work tree from which the call came; outside a repository, the directory.
     pub root: PathBuf,
-    /// The folder of its store below `projects/` in the data directory.
+    /// The folder of the project's store below `projects/` in the data directory.
     pub folder: String,
-    /// Its repository; `None` for a directory, and if the repository can't be read.
+    /// The project's repository. `None` for a directory, or if the repository can't be read.
     pub repository: Option<Repository>,
-    /// Why its repository can't be read.
+    /// Why the repository can't be read.
     pub trouble: Option<Error>,
 }
 
-/// Returns the directory of the call: the one that the user named, otherwise the working directory.
+/// Returns the directory of the call: the one that the user named as the project, otherwise the working directory.
 pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
     const WAY_OUT: &str = "name a directory with --project or TIRO_PROJECT";
     let Some(named) = named else {
@@ -54,20 +54,21 @@ pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Returns the repositories that the user trusts: those in `git.trusted`, and the one named as the project.
+/// Returns the repositories that the user trusts: those in `git.trusted`, and the one that the user named as the
+/// project.
 pub fn trust(config: &Config, named: Option<&Path>) -> Trust {
     let trusted = config.options.git_trusted.0.iter().map(String::as_str);
     Trust::new(named).and_of(config.sudo_user).and_in(trusted, config.home.as_deref())
 }
 
-/// Returns the canonical path that identifies the project of `directory`; `None` for `/` and the home directory.
+/// Returns the canonical path that identifies the project of `directory`, or `None` for `/` and the home directory.
 ///
-/// This is the git common directory, or the directory itself outside any repository. Nothing is registered.
+/// In a repository this is the git common directory, otherwise the directory itself. Nothing is registered.
 pub fn place(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Option<PathBuf>> {
     Ok(place_and_repository(directory, config, named)?.map(|(place, _)| place))
 }
 
-/// Returns the result of [`place`] and the repository that contains `directory`.
+/// Returns the result of [`place`], and the repository that contains `directory`.
 pub fn place_and_repository(
     directory: &Path,
     config: &Config,
@@ -86,23 +87,24 @@ pub fn place_and_repository(
     Ok((!is_everything).then_some((place, repository)))
 }
 
-/// A project, registered or not.
+/// A project that may or may not be registered.
 pub struct Seen {
-    /// The name: that of its directory when it was first seen.
+    /// The name of the project: the name that its directory had when it was first seen.
     pub name: String,
-    /// The root of the work tree from which the call came, or the directory.
+    /// The root of the work tree from which the call came; outside a repository, the directory.
     pub root: PathBuf,
-    /// Its repository; `None` for a directory, and if the repository can't be read.
+    /// The project's repository. `None` for a directory, or if the repository can't be read.
     pub repository: Option<Repository>,
-    /// Why its repository can't be read.
+    /// Why the repository can't be read.
     pub trouble: Option<Error>,
-    /// Its id and the folder of its store, if it is registered.
+    /// The id of the project and the folder of its store, if the project is registered.
     pub known: Option<(ProjectId, String)>,
-    /// The project that its repository was copied from, if it has no id of its own yet.
+    /// The project from which this repository was copied, if it has no id of its own yet.
     pub original: Option<ProjectRow>,
 }
 
-/// Returns the project of `directory` without changing anything. Without a `registry` no project is registered.
+/// Returns the project of `directory` without changing anything. If `registry` is `None`, the project counts as not
+/// registered.
 ///
 /// # Errors
 ///
@@ -135,7 +137,7 @@ pub async fn look(
     Ok(Seen { name, root, repository, trouble, known: row.map(|row| (row.id, row.folder)), original })
 }
 
-/// Returns the project of `directory` and registers it; a new project gets the id `fresh`.
+/// Returns the project of `directory` and registers it. A new project gets the id `fresh`.
 ///
 /// # Errors
 ///
@@ -164,12 +166,13 @@ pub async fn find(
         }
         None => {
             let name = name_of(&root);
-            // If the registry was lost, the store still exists under the project's former name.
+            // If the registry was lost, the store still exists, in a folder with the project's former name.
             let stray = registry.strays().await?.into_iter().find(|row| row.id == id);
             let folder = stray.map_or_else(|| format!("{}-{}", slug(&name), id.as_str()), |row| row.folder);
             let is_known_by_place = id == fresh_id && !is_kept(&place, &id);
             if is_known_by_place {
-                // If several processes see a new place at once, one names it and all use that name.
+                // If several processes see a new place at the same time, one of them chooses the name and all use
+                // it.
                 let row = registry.claim(&id, &name, &folder, &place_name, now).await?;
                 return Ok(Project {
                     id: row.id,
@@ -190,18 +193,18 @@ pub async fn find(
     Ok(Project { id, name, root, folder, repository, trouble })
 }
 
-/// What contains a directory.
+/// The project or repository that contains a directory.
 struct Around {
     repository: Option<Repository>,
     trouble: Option<Error>,
     /// The root of the project.
     root: PathBuf,
-    /// The path that identifies it.
+    /// The path that identifies the project.
     place: PathBuf,
 }
 
-/// Returns the project that contains `directory`. A repository with invalid files keeps its memory: it is identified by
-/// its path and id, like any other.
+/// Returns the project that contains `directory`. A repository with invalid files keeps its memory, because it is
+/// identified by its path and its id, like any other.
 fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Around> {
     let around = match Repository::find(directory, &trust(config, named))? {
         None => {
@@ -228,10 +231,11 @@ pub fn is_in_trouble(directory: &Path, config: &Config, named: Option<&Path>) ->
     around(directory, config, named).map_or(true, |around| around.trouble.is_some())
 }
 
-/// Returns the id in the repository. Gives it a new one if it has none, or only a copy of another repository's.
+/// Returns the id in the repository. If it has none, or only the id of the repository that it was copied from, it
+/// gets a new one.
 ///
-/// A read-only repository is identified by its path, like a directory. The second value is the original's id, if the
-/// repository turned out to be a copy just now.
+/// A read-only repository without an id is identified by its path, like a directory. The second value is the id of
+/// the original, if this call found that the repository is a copy.
 async fn repository_id(
     common_dir: &Path,
     registry: &Registry,
@@ -260,7 +264,8 @@ async fn repository_id(
     Ok((id, copied))
 }
 
-/// Returns whether the repository at `place` has `id` only because it was copied from one that still exists.
+/// Returns whether the repository at `place` has `id` only because it was copied from a repository that still
+/// exists.
 async fn is_copy(id: &ProjectId, place: &str, registry: &Registry) -> Result<bool> {
     let known = registry.by_id(id).await?;
     let mut others = known.into_iter().flat_map(|row| row.places).filter(|known| *known != *place);
@@ -268,13 +273,14 @@ async fn is_copy(id: &ProjectId, place: &str, registry: &Registry) -> Result<boo
     Ok(stands && registry.by_place(place).await?.is_none_or(|row| row.id != *id))
 }
 
-/// Returns whether the repository at `place` contains `id`, so that every process reads the same.
+/// Returns whether the file in the repository at `place` contains `id`. Every process then reads the same id.
 fn is_kept(place: &Path, id: &ProjectId) -> bool {
     let kept = identity::read(place).ok().flatten();
     kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id))
 }
 
-/// Returns whether the repository at `place` still contains `id`; true if it can't be read, so that nothing changes.
+/// Returns whether the repository at `place` still contains `id`. If it can't be read, returns true, so that nothing
+/// changes.
 pub fn keeps(place: &Path, id: &ProjectId) -> bool {
     match identity::read(place) {
         Ok(kept) => kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id)),

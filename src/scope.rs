@@ -1,19 +1,19 @@
-//! Scopes, which decide the memories that a call can access: owner → project → session.
+//! Scopes, which decide which memories a call can access: owner → project → session.
 //!
-//! Every call to the store takes a scope. No call can read memories of another owner, a store holds one project, and a
-//! search states the sessions that it covers. No default mixes projects or sessions.
+//! Every call to the store takes a scope. No call can read memories of another owner, a store has the memories of only
+//! one project, and a search states which sessions it covers. There is no default that mixes projects or sessions.
 
 use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::redact::Redactor;
 
-/// The principal memories belong to: the operating system's user on stdio.
+/// The principal to whom memories belong. On stdio, this is the user of the operating system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OwnerId(String);
 
 impl OwnerId {
-    /// Returns the owner with the name that the operating system or authentication gave.
+    /// Returns the owner called `name`, a name that the operating system or an authentication gave.
     pub fn new(name: impl Into<String>) -> OwnerId {
         OwnerId(name.into())
     }
@@ -29,12 +29,12 @@ impl OwnerId {
 pub struct ProjectId(String);
 
 impl ProjectId {
-    /// Returns the id for memories that belong to the owner and to no project.
+    /// Returns the project id of memories that belong to the owner and to no project.
     pub fn owner_wide() -> ProjectId {
         ProjectId("owner".into())
     }
 
-    /// Returns `text` as an id, or `None` where it isn't 16 lower-case hexadecimal digits.
+    /// Returns `text` as an id, or `None` if it isn't 16 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<ProjectId> {
         let text = text.trim();
         let digits = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
@@ -52,15 +52,15 @@ impl ProjectId {
     }
 }
 
-/// The name of one conversation, chosen by the agent: 1 to 200 bytes without control characters.
+/// The name of a conversation, which the agent chooses: 1 to 200 bytes without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// Returns the session that the argument `argument` names. A secret in `name` is replaced, by the same mark each
-    /// time, so the given name still finds the memories saved under it.
+    /// Returns the session called `name`, the value of the argument `argument`. A secret in `name` is replaced by a
+    /// mark, which is the same each time, so the name still finds the memories that were saved under it.
     ///
-    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where `name` can't be a session's name.
+    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) if `name` can't be the name of a session.
     pub fn read(redactor: &Redactor, argument: &str, name: &str) -> Result<SessionId> {
         let name = redactor.redact(name).text;
         SessionId::parse(&name).ok_or_else(|| {
@@ -74,7 +74,7 @@ impl SessionId {
     /// The longest name, in bytes. Arbitrary: long enough for a path or two UUIDs.
     const MAX_BYTES: usize = 200;
 
-    /// Returns `name` as a session id, or `None` where it is empty, too long or holds control characters.
+    /// Returns `name` as a session id, or `None` if it is empty, is too long or contains control characters.
     pub fn parse(name: &str) -> Option<SessionId> {
         let name = name.trim();
         let fits = !name.is_empty() && name.len() <= SessionId::MAX_BYTES;

@@ -7,11 +7,11 @@ use jiff::{Timestamp, Unit};
 use crate::error::{Error, Result, quoted};
 use crate::memory::Millis;
 
-/// Reads a range of times from two arguments, each given by name and text: its first instant, and the instant after its
-/// last.
+/// Reads a range of times from two arguments, each a name and a text. Returns the first instant of the range and the
+/// instant after its last one.
 ///
-/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput), naming the argument, if a text is not a time or the
-/// range is empty.
+/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) if a text is not a time or the range is empty. The
+/// error names the argument.
 pub fn range(
     (name_since, since): (&str, Option<&str>),
     (name_until, until): (&str, Option<&str>),
@@ -25,13 +25,14 @@ pub fn range(
     Ok((since, until))
 }
 
-/// Returns the time that the argument `name` gives: RFC 3339, a date and time without offset (taken as UTC), or a date.
+/// Returns the time that `text` gives, the value of the argument `name`. It may be in RFC 3339, a date and time without
+/// an offset (taken as UTC), or a date.
 ///
-/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput), naming the argument, for any other text.
+/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) for any other text. The error names the argument.
 pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
     let text = text.trim();
-    // The last two days of the year 9999 exceed the range of `Timestamp` in some time zones; they are read as its
-    // maximum.
+    // In some time zones, times in the last two days of the year 9999 exceed the range of `Timestamp`. They are read as
+    // its maximum.
     let utc = |civil: DateTime| match civil.to_zoned(TimeZone::UTC) {
         Ok(zoned) => Some(zoned.timestamp()),
         Err(_) => Timestamp::from_second(Timestamp::MAX.as_second()).ok().filter(|_| civil.year() == 9999),
@@ -41,7 +42,7 @@ pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
         .ok()
         .or_else(|| utc(text.strip_suffix(['Z', 'z']).unwrap_or(text).parse::<DateTime>().ok()?))
         .or_else(|| utc(text.parse::<Date>().ok()?.at(0, 0, 0, 0)));
-    // Years before 1 or after 9999 are mistakes, and would not print.
+    // Years before 1 or after 9999 are mistakes, and can't be printed.
     let parsed = parsed.filter(|time| (1..=9999).contains(&time.to_zoned(TimeZone::UTC).year()));
     parsed.map(Timestamp::as_millisecond).ok_or_else(|| {
         Error::bad_input(format!("`{name}` is not a time: `{}`", quoted(text)))
@@ -49,14 +50,15 @@ pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
     })
 }
 
-/// Returns the quarter of a time in UTC, such as `2026-Q1`; the names sort in order of time.
+/// Returns the quarter of a time in UTC, such as `2026-Q1`. The alphabetical order of these names is also their order
+/// in time.
 pub fn quarter(time: Millis) -> String {
     let date =
         Timestamp::from_millisecond(time).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(TimeZone::UTC).date();
     format!("{:04}-Q{}", date.year(), (date.month() + 2) / 3)
 }
 
-/// Returns `time` as RFC 3339 in UTC, to the second.
+/// Returns `time` in RFC 3339 and UTC, to the second.
 pub fn show_time(time: Millis) -> String {
     let timestamp = Timestamp::from_millisecond(time).unwrap_or(Timestamp::UNIX_EPOCH);
     timestamp.round(Unit::Second).unwrap_or(timestamp).to_string()
@@ -83,7 +85,7 @@ mod tests {
         }
     }
 
-    /// The last day was refused, although the first was accepted.
+    /// An earlier version refused the last day, although it accepted the first one.
     #[test]
     fn the_earliest_and_latest_times_are_accepted() {
         let last = parse_time("until", "9999-12-29").unwrap();

@@ -1,7 +1,7 @@
-//! Counts what questions to models cost: in the ledger for each request, and on the bill of the answer, failed requests
-//! included.
+//! Counts what questions to models cost. Every request is counted in the ledger and on the bill of the answer,
+//! including failed requests.
 //!
-//! The usage that a provider reports is checked for plausibility, since it decides about money.
+//! The number of tokens that a provider reports is checked for plausibility, since the cost depends on it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,26 +17,27 @@ use crate::money::Money;
 use crate::store::{Planned, Registry, Reservation, Spent};
 use crate::tokens;
 
-/// The most bytes of a token, on average, in any script: a text has at least its bytes divided by this.
+/// The most bytes that the tokens of a text have on average, in any script. So a text has at least as many tokens as
+/// its bytes divided by this.
 const LONGEST_TOKEN: usize = 12;
 
-/// What was sent to which provider, and its cost as the ledger counts it. A call that failed or was given up counts
-/// with its highest possible cost.
+/// What was sent to which provider, and its cost as the ledger counts it. The cost of a call that failed or was given
+/// up counts as the highest possible.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bill(Arc<Mutex<Vec<Sent>>>);
 
-/// What one provider was sent for one question.
+/// What was sent to one provider for one question.
 #[derive(Clone, Debug)]
 struct Sent {
     provider: String,
     model: String,
     place: String,
     is_local: bool,
-    /// Requests sent or under way.
+    /// How many requests were sent or are being sent.
     requests: u64,
-    /// Of these, those that may be billed; a refused request isn't.
+    /// How many of these requests the provider may bill. It doesn't bill a refused request.
     billable: u64,
-    /// Tokens of all requests; estimated from above if the provider didn't report them.
+    /// How many tokens all requests have together. If the provider didn't report this, it is an upper bound.
     tokens: u64,
     cost: Money,
     is_answered: bool,
@@ -48,17 +49,18 @@ impl Bill {
         Money(self.entries().iter().map(|sent| sent.cost.0).sum())
     }
 
-    /// Returns the tokens sent so far to all providers; estimated from above if a provider didn't report them.
+    /// Returns how many tokens were sent so far to all providers. If a provider didn't report its number, an upper
+    /// bound is counted.
     pub fn tokens(&self) -> u64 {
         self.entries().iter().map(|sent| sent.tokens).sum()
     }
 
-    /// Returns what was sent where, a line for each provider and question.
+    /// Returns a line for each question and provider that says what was sent where.
     pub fn disclosures(&self) -> Vec<String> {
         self.entries().iter().filter_map(Sent::disclosure).collect()
     }
 
-    /// Returns the tokens that left this machine so far, counted as by [`Bill::tokens`].
+    /// Returns how many tokens left this machine so far, counted as in [`Bill::tokens`].
     pub fn disclosed(&self) -> u64 {
         self.entries().iter().filter(|sent| !sent.is_local).map(|sent| sent.tokens).sum()
     }
@@ -72,7 +74,7 @@ impl Bill {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a question to a provider. Returns its index.
+    /// Adds an entry for a question to a provider. Returns its index.
     fn open(&self, sent: Sent) -> usize {
         let mut entries = self.entries();
         entries.push(sent);
@@ -81,7 +83,8 @@ impl Bill {
 }
 
 impl Sent {
-    /// Returns a line about what was sent; `None` if nothing was sent, or if it failed on this machine at no cost.
+    /// Returns a line about what was sent. Returns `None` if nothing was sent, or if a provider on this machine failed
+    /// at no cost.
     fn disclosure(&self) -> Option<String> {
         let Sent { provider, model, place, requests, tokens, cost, .. } = self;
         let times = if *requests > 1 { format!(" in {requests} requests") } else { String::new() };
@@ -110,9 +113,9 @@ pub(crate) struct Meter {
     registry: Registry,
     held: tokio::sync::Mutex<Option<Reservation>>,
     bill: Bill,
-    /// Its index on the bill.
+    /// The index of the question's entry on the bill.
     entry: usize,
-    /// The highest cost of a request, and the highest number of its tokens.
+    /// The highest possible cost of a request. `tokens` is the most tokens that it may have.
     most: Money,
     tokens: u64,
     began: Millis,
@@ -121,7 +124,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Reserves the highest cost of the first request.
+    /// Reserves the highest possible cost of the first request.
     pub async fn start(
         engine: &Engine,
         configured: &Configured,
@@ -158,7 +161,8 @@ impl Meter {
         })
     }
 
-    /// Records a failed request. Reserves as much again for the next one, unless the failed one costs nothing.
+    /// Records a failed request. If it is repeated, reserves the same amount again for the next request, unless the
+    /// failed one cost nothing.
     pub async fn failed(&self, Failed { fate, is_repeated }: Failed) -> Result<()> {
         self.has_failed.store(true, Ordering::Relaxed);
         self.change(|sent| {
@@ -181,7 +185,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Records an answer. Its last request cost `cost`.
+    /// Records an answer. `cost` is the cost of the request that was answered.
     pub async fn answered(&self, usage: &Usage, cost: Money) -> Result<()> {
         let held = self.take().await;
         let cost = Money(held.held().0.saturating_sub(self.most.0).saturating_add(cost.0));
@@ -194,11 +198,11 @@ impl Meter {
         self.registry.settle(held, Spent { cost, input, output, has_failed: false }).await
     }
 
-    /// Records a question without an answer. Its requests count in full, since some providers bill them, apart from
-    /// those never sent and those refused.
+    /// Records a question that got no answer. Its requests count in full, since some providers bill such requests.
+    /// Requests that were never sent or were refused don't count.
     pub async fn gave_up(&self, why: &Error) -> Result<()> {
         let held = self.take().await;
-        // There is no key for the provider.
+        // If this is true, there is no key for the provider, so nothing was sent.
         let is_unasked = why.kind() == Kind::BadInput && !self.has_failed.load(Ordering::Relaxed);
         self.change(|sent| {
             if is_unasked {
@@ -211,7 +215,7 @@ impl Meter {
         self.registry.settle(held, Spent { cost, input, output: 0, has_failed: true }).await
     }
 
-    /// Returns the tokens sent so far.
+    /// Returns how many tokens were sent so far.
     fn tokens(&self) -> u64 {
         self.bill.entries()[self.entry].tokens
     }
@@ -225,8 +229,8 @@ impl Meter {
     }
 }
 
-/// Returns the usage to count for an answer, and a notice about a correction: the provider's numbers if they are
-/// plausible, otherwise our own, from above. `tokens` is the number sent, from above.
+/// Returns the usage to count for an answer: the provider's numbers if they are plausible, otherwise Tiro's own upper
+/// bounds. If a number is corrected, also returns a notice that says so. `tokens` is an upper bound of the tokens sent.
 pub(crate) fn counted(
     provider: &Provider,
     request: &Request,
@@ -236,10 +240,10 @@ pub(crate) fn counted(
     let said = reply.usage;
     let most = request.max_output as u64;
     let sent: usize = request.texts().map(|text| text.len()).sum();
-    // The answer can't have more tokens than were requested.
+    // The answer can't have more tokens than the request allows, so no more of it is counted.
     let text =
         &reply.text[..reply.text.floor_char_boundary(request.max_output.saturating_mul(LONGEST_TOKEN))];
-    // Other tokenizers cut differently, but none needs less than half as many tokens.
+    // Other tokenizers divide text differently, but none gives less than half as many tokens.
     let least = (tokens::count(text) as u64 / 2).min(most);
     let input = match ((sent / LONGEST_TOKEN) as u64..=tokens).contains(&said.input) {
         true => said.input,

@@ -1,9 +1,10 @@
-//! Asks models: which provider may be asked, what it may cost, and which is asked instead after a failure.
+//! Asks models. Decides which provider may be asked, what that may cost, and which provider is asked instead after a
+//! failure.
 //!
-//! The configuration is read for each question, so a change takes effect with the next one. The cost is reserved before
-//! a request is sent, secrets are replaced once more, and the answer lists what was sent where. A provider is asked
-//! only for the purposes that the configuration names. An external model without a known price is not asked, since its
-//! limits could not be enforced.
+//! The configuration is read for each question, so a change takes effect with the next question. Before a request is
+//! sent, its cost is reserved and secrets in it are replaced once more. The answer lists what was sent where. A
+//! provider is asked only for the purposes that the configuration names. An external model whose price is unknown is
+//! not asked, since spending limits could not be enforced.
 
 mod meter;
 mod place;
@@ -24,10 +25,11 @@ use crate::store::{Planned, SpendLimits};
 pub(crate) use self::meter::Bill;
 pub(crate) use self::place::place;
 
-/// Tokens of an answer if neither the question nor the provider limits them.
+/// The most tokens of an answer if neither the question nor the provider sets a limit.
 const MOST_OUTPUT: usize = 4096;
 
-/// The longest time for which a provider's request to wait is honoured, in milliseconds: six hours.
+/// The longest wait that a provider may request, in milliseconds: six hours. If it requests more, this wait is used
+/// instead.
 pub(crate) const LONGEST_WAIT: Millis = 6 * 60 * 60 * 1000;
 
 /// An answer with its provider and notices.
@@ -39,12 +41,12 @@ pub(crate) struct Answered {
     pub provider: String,
     /// The model that answered.
     pub model: String,
-    /// Providers that were not asked or failed, with the reason.
+    /// The providers that were not asked or that failed, each with the reason.
     pub notices: Vec<String>,
 }
 
-/// Returns the provider that is asked first for `purpose`; `None` if the user named none, or the configuration can't be
-/// read.
+/// Returns the provider that is asked first for `purpose`. Returns `None` if the user named none or the configuration
+/// can't be read.
 pub(crate) fn may_ask(engine: &Engine, purpose: Use) -> Option<Configured> {
     first(engine, purpose).ok().flatten()
 }
@@ -56,15 +58,15 @@ pub(crate) fn first(engine: &Engine, purpose: Use) -> Result<Option<Configured>>
     Ok(candidates(engine, purpose)?.1.into_iter().next())
 }
 
-/// Returns whether all providers for `purpose` may be asked now: none has asked for a wait (`Retry-After`) that still
-/// lasts.
+/// Returns whether all providers for `purpose` may be asked now, that is, whether none of them has requested a wait
+/// (`Retry-After`) that isn't over.
 pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
     let (_, candidates) = candidates(engine, purpose)?;
     let registry = &engine.begin_installation().await?.registry;
     let now = engine.now();
     for candidate in candidates {
         let until = registry.retry_after(&candidate.provider.name).await?;
-        // A wait longer than the longest one was stored by a wrong clock.
+        // A wait longer than the longest possible one was stored when a clock was wrong, so it is ignored.
         if until.is_some_and(|until| (1..=LONGEST_WAIT).contains(&until.saturating_sub(now))) {
             return Ok(false);
         }
@@ -72,11 +74,11 @@ pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
     Ok(true)
 }
 
-/// Asks the default provider for `purpose`, then the fallback, within `deadline` in all. Adds tokens and cost to
-/// `bill`.
+/// Asks the default provider for `purpose` and, if it fails, the fallback; both together have the time `deadline`. Adds
+/// tokens and cost to `bill`.
 ///
-/// Errors with [`Kind::Provider`] if no provider is named or none answered, and with [`Kind::Limit`] if the limits are
-/// spent. The caller then goes on without a model.
+/// Errors with [`Kind::Provider`] if no provider is named or none answered, and with [`Kind::Limit`] if the spending
+/// limits are reached. After such an error the caller should go on without a model.
 pub(crate) async fn ask(
     engine: &Engine,
     caller: &Caller,
@@ -90,7 +92,7 @@ pub(crate) async fn ask(
     let mut failures: Vec<Error> = Vec::new();
     for (place, candidate) in candidates.iter().enumerate() {
         let left = end.saturating_duration_since(Instant::now());
-        // The fallback gets half of the time.
+        // If a fallback follows, it gets half of the time.
         let share = if place + 1 < candidates.len() { left / 2 } else { left };
         match ask_one(engine, caller, &options, candidate, request, share, bill).await {
             Ok(mut answered) => {
@@ -123,7 +125,7 @@ pub(crate) async fn ask(
     })
 }
 
-/// Asks the provider `configured` and no other, whatever its purposes are.
+/// Asks only the provider `configured`, whatever purposes it is configured for.
 pub(crate) async fn ask_one(
     engine: &Engine,
     caller: &Caller,
@@ -172,7 +174,7 @@ pub(crate) async fn ask_one(
             Box::pin(async move { meter.failed(failed).await })
         })
     };
-    // If this future is dropped, the cost stays reserved and counts in full after it has expired.
+    // If this future is dropped, the cost stays reserved, and counts in full once the reservation has expired.
     let asked = client.on_failure(on_failure).ask(&request, deadline, None).await;
     if let Some(wait) = asked.as_ref().err().and_then(Error::retry_after) {
         let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(LONGEST_WAIT);
@@ -195,10 +197,11 @@ pub(crate) async fn ask_one(
     })
 }
 
-/// Returns the current options, and the providers that may be asked for `purpose`, first choice first.
+/// Returns the current options, and the providers that may be asked for `purpose`, in the order in which they are
+/// asked.
 ///
-/// These are the default and the fallback. If neither may be asked, it is the first local provider by name: a local
-/// provider needs no naming, since nothing leaves the machine.
+/// These are the default and the fallback. If neither of them may be asked, the only one is the first local provider by
+/// name: the user need not choose a local provider as the default, since nothing leaves the machine.
 pub(crate) fn candidates(engine: &Engine, purpose: Use) -> Result<(Options, Vec<Configured>)> {
     let sources = &engine.config().sources;
     let options = sources.options()?;
@@ -230,14 +233,14 @@ fn limits(options: &Options, configured: &Configured) -> SpendLimits {
     }
 }
 
-/// The highest cost of a question: every retry is used, and the fallback is asked too.
+/// The highest possible cost of a question: the cost if every retry is used and the fallback is asked too.
 #[derive(Clone, Debug)]
 pub(crate) struct Dearest {
     times: u64,
     providers: Vec<Provider>,
 }
 
-/// Returns the highest cost of a question for `purpose`.
+/// Returns the highest possible cost of a question for `purpose`.
 pub(crate) fn dearest(engine: &Engine, purpose: Use) -> Result<Dearest> {
     let (options, candidates) = candidates(engine, purpose)?;
     let providers = candidates.into_iter().map(|each| each.provider).collect();
@@ -245,9 +248,10 @@ pub(crate) fn dearest(engine: &Engine, purpose: Use) -> Result<Dearest> {
 }
 
 impl Dearest {
-    /// Returns two costs in US dollars: the highest for `most` tokens sent and received, and the likely one for
-    /// `likely` tokens, if the first provider with a price answers each request at once. `None` if no price is known;
-    /// providers without a price are not asked.
+    /// Returns two costs in US dollars: the highest for `most`, and the likely one for `likely`, each a number of
+    /// tokens sent and a number of tokens received. The likely cost assumes that the first provider with a price
+    /// answers each request without a retry. A cost is `None` if no price is known; providers without a price are not
+    /// asked.
     pub fn costs(&self, most: (usize, usize), likely: (usize, usize)) -> (Option<f64>, Option<f64>) {
         let of = |(input, output): (usize, usize)| {
             let each =
@@ -260,7 +264,7 @@ impl Dearest {
     }
 }
 
-/// Returns the highest cost of `request`.
+/// Returns the highest possible cost of `request`.
 ///
 /// Errors with [`Kind::Limit`] if the price is unknown.
 pub(crate) fn estimate(provider: &Provider, request: &Request) -> Result<Money> {
@@ -278,7 +282,8 @@ fn cost(provider: &Provider, usage: &llm::Usage) -> Option<Money> {
     llm::catalogue::cost(provider, usage).map(Money::from_dollars)
 }
 
-/// Returns the provider that a user means by `name`: the one with that name, or the one of that kind.
+/// Returns the provider that a user means by `name`: the provider with that name or, if there is none, the one of that
+/// kind.
 pub(crate) fn named<'a>(providers: &'a [Configured], name: &str) -> Option<&'a Configured> {
     let of = |name: &str| providers.iter().find(|each| each.provider.name == name);
     of(name).or_else(|| of(&config::usual_name(name)))

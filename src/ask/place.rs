@@ -1,4 +1,4 @@
-//! Where a provider runs, in words.
+//! Describes in words where a provider runs.
 
 use crate::config::Configured;
 

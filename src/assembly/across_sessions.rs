@@ -1,8 +1,8 @@
-//! Assembles a context across conversations. Each relevant conversation gets its share.
+//! Assembles a context across conversations. Each relevant conversation gets a share of the budget.
 //!
-//! The weight of a conversation is the score of its best messages, lowered by age. It raises the score of its messages,
-//! so the budget is divided by relevance and recency, and what one conversation doesn't need goes to the others. The
-//! older a conversation, the more its long messages are cut.
+//! The weight of a conversation is the score of its best messages, lowered by its age. The weight raises the scores of
+//! all its messages, so the budget is divided by relevance and recency, and other conversations get what one doesn't
+//! need. The older a conversation is, the more its long messages are cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,10 +40,10 @@ const KINDS: &[Kind] = &[
     Kind::TaskState,
 ];
 
-/// The highest number of messages of a conversation read for its summary.
+/// The most messages of a conversation that are read for its summary: the latest ones.
 const MOST_READ: usize = 300;
 
-/// A memory that was found, with its rank.
+/// A memory that the search found, with its rank.
 pub(crate) struct Hit {
     /// Its rank and score.
     pub ranked: Ranked,
@@ -51,7 +51,7 @@ pub(crate) struct Hit {
     pub memory: Memory,
     /// Its best chunk, as a range of bytes.
     piece: (usize, usize),
-    /// Whether it belongs to the owner and to no project.
+    /// Whether it is one of the owner's memories, which belong to no project.
     is_owners: bool,
 }
 
@@ -122,7 +122,7 @@ pub async fn choose(
     Ok(chosen)
 }
 
-/// Moves the commits that exceed their share of `budget` behind everything else.
+/// Moves commits behind all other passages if they exceed the commits' share of `budget`.
 fn commits_in_turn(passages: Vec<Passage>, budget: usize) -> Vec<Passage> {
     let mut share = Budget::new((budget as f64 * COMMIT_SHARE) as usize);
     let (mut first, later): (Vec<Passage>, Vec<Passage>) =
@@ -131,7 +131,7 @@ fn commits_in_turn(passages: Vec<Passage>, budget: usize) -> Vec<Passage> {
     first
 }
 
-/// Reads the memories that were found, best first. Those that are gone by now are left out.
+/// Reads the memories that the search found, best first. Those that were forgotten since the search are left out.
 pub(crate) async fn read(places: &[(&Store, &Scope)], ranked: Vec<Ranked>) -> Result<Vec<Hit>> {
     let mut hits: Vec<(usize, Hit)> = Vec::with_capacity(ranked.len());
     for (number, (store, scope)) in places.iter().enumerate() {
@@ -159,7 +159,8 @@ pub(crate) struct Weighed {
     pub first: Millis,
 }
 
-/// Computes the weight of each conversation from its three best messages and its age, relative to the highest.
+/// Computes the weight of each conversation from its three best messages and its age, relative to the highest weight of
+/// all.
 pub(crate) fn weigh(hits: &[Hit]) -> BTreeMap<SessionId, Weighed> {
     let newest = hits.iter().map(|hit| hit.memory.time).max().unwrap_or(0);
     let mut scores: BTreeMap<&SessionId, (Vec<f64>, Millis, Millis)> = BTreeMap::new();
@@ -182,14 +183,14 @@ pub(crate) fn weigh(hits: &[Hit]) -> BTreeMap<SessionId, Weighed> {
     weighed
 }
 
-/// Returns the passage of a hit; `None` if it isn't shown on its own.
+/// Returns the passage of a hit; `None` if the hit isn't shown separately.
 pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: usize) -> Option<Passage> {
     let Hit { memory, piece, .. } = hit;
     let weighed = memory.session.as_ref().and_then(|session| sessions.get(session));
     match (memory.kind, &memory.session) {
         (Kind::Message, Some(session)) => {
             let weighed = weighed?;
-            // Older messages get less room, but at least as much as in a search.
+            // Older messages get less room, but at least as much as the results of a search.
             let detail = contexts::OLDEST_DETAIL + (1.0 - contexts::OLDEST_DETAIL) * weighed.recency;
             let most = ((most as f64 * detail) as usize).max(contexts::LEAST_DETAIL);
             let is_long = usize::try_from(memory.tokens).unwrap_or(0) > most;
@@ -207,7 +208,7 @@ pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: 
             let head = format!("[committed {}]\n", day(memory.time));
             Some(Passage { part: Part::Commits, head, place, cost: cost(&line), line })
         }
-        // The summary of a conversation is shown with the conversation, if it has one.
+        // The summary of a conversation isn't a separate passage: `summarise` adds a summary for the conversation.
         (Kind::Conversation | Kind::Summary, Some(_)) => None,
         _ => {
             let text = tokens::truncate(&memory.text, most);
@@ -219,8 +220,8 @@ pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: 
     }
 }
 
-/// Adds short summaries of the conversations with the highest weights, within `limit` tokens. Conversations with fewer
-/// than `few` messages are shown as they are.
+/// Adds short summaries of the conversations with the highest weights, within `limit` tokens. In a mixed context,
+/// conversations with fewer than `few` messages get no summary.
 async fn summarise(
     project: &OpenProject,
     asked: &Asked,
@@ -234,7 +235,7 @@ async fn summarise(
     let mut order: Vec<(&SessionId, &Weighed)> = sessions.iter().collect();
     order.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then_with(|| a.0.cmp(b.0)));
     let length = match asked.level {
-        // The fewer conversations, the longer each summary.
+        // The fewer conversations there are, the longer each summary may be.
         IncludeLevel::Summary => (limit / order.len().clamp(1, ACROSS_SESSIONS)).clamp(ACROSS_TOKENS, 600),
         _ => ACROSS_TOKENS,
     };
@@ -245,7 +246,7 @@ async fn summarise(
         }
         let scope = &asked.scope;
         let rows = project.store.session_messages(scope, session, 0).await?;
-        // A short conversation is shown as it is.
+        // A short conversation needs no summary: its messages are shown.
         if asked.level == IncludeLevel::Mixed && rows.len() < few {
             continue;
         }

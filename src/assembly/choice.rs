@@ -1,7 +1,8 @@
 //! Chooses passages from one conversation, part by part, within a budget.
 //!
-//! Each part may spend its share of the budget and leaves the rest to the next. This file has the parts that don't
-//! depend on the question, and the open end; `relevant.rs` adds what answers the question and what else fits.
+//! Each part may spend its share of the budget and leaves the rest to the next part. This file chooses the parts that
+//! don't depend on the question, and the open end; `relevant.rs` adds the passages that answer the question and others
+//! that fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,17 +24,17 @@ use crate::summaries::{messages, segments};
 use crate::tokens;
 use crate::tuning::contexts;
 
-/// The highest number of marked and important messages examined. Arbitrary.
+/// The most marked and important messages that are examined. Arbitrary.
 const MOST_IMPORTANT: usize = 40;
 
-/// The highest number of facts examined. Arbitrary: more than fit any budget.
+/// The most facts that are examined. Arbitrary: more than fit into any budget.
 const MOST_FACTS: usize = 200;
 
-/// The highest number of messages of the open end that are read: more than fit any budget, in case segments are not
-/// closed yet.
+/// The most messages of the open end that are read: more than fit into any budget. The open end is that long only if
+/// segments are not closed yet.
 const MOST_OPEN: usize = 1000;
 
-/// About how many tokens the line of a message takes besides its text.
+/// About how many tokens the line of a message takes in addition to its text.
 const LINE: i64 = 6;
 
 /// A context that is being assembled.
@@ -42,7 +43,7 @@ pub(crate) struct Choice<'a> {
     pub(super) project: &'a OpenProject,
     pub(super) asked: &'a Asked,
     pub(super) session: &'a SessionId,
-    /// The most tokens of one message.
+    /// The most tokens that one message may take.
     pub(super) most: usize,
     pub(super) budget: Budget,
     /// The passages chosen so far.
@@ -51,22 +52,22 @@ pub(crate) struct Choice<'a> {
     pub(super) begins: i64,
     /// Whether every message of the conversation is recent.
     is_whole: bool,
-    /// The lines of facts and decisions, shown or not.
+    /// The lines of all facts and decisions that were examined, whether shown or not.
     facts: BTreeSet<String>,
-    /// Ordinals of messages shown among the facts.
+    /// The ordinals of messages that are shown among the facts.
     in_facts: BTreeSet<i64>,
-    /// Ordinals of recent messages, shown or not.
+    /// The ordinals of all recent messages, whether shown or not.
     recent: BTreeSet<i64>,
-    /// Ordinals of messages too long to be shown whole: another piece of them may answer.
+    /// The ordinals of messages that are too long to be shown whole. A piece that isn't shown may answer the question.
     pub(super) long: BTreeSet<i64>,
-    /// Ordinals of messages that answer the question, shown or not.
+    /// The ordinals of all messages that answer the question, whether shown or not.
     pub(super) found: BTreeSet<i64>,
     /// Passages that exceeded their part's share, most important first.
     pub(super) left_out: Vec<Passage>,
 }
 
 impl<'a> Choice<'a> {
-    /// Returns an empty choice. Messages from the ordinal `begins` on are recent.
+    /// Returns an empty choice. The messages from the ordinal `begins` on are the recent ones.
     pub fn new(
         engine: &'a Engine,
         project: &'a OpenProject,
@@ -97,14 +98,14 @@ impl<'a> Choice<'a> {
     pub async fn stable(&mut self, closed: &[SegmentRow], made: &BTreeMap<i64, Summary>) -> Result<()> {
         let used = self.choose_stable(closed, made).await?;
         match self.chosen.stable.is_empty() {
-            // Without them, the answer has only one envelope.
+            // Without stable passages, the answer has only one envelope.
             true => self.budget = Budget::new(self.asked.budget - SMALL_FRAME),
             false => drop(self.budget.spend(used)),
         }
         Ok(())
     }
 
-    /// Chooses them and returns their cost in tokens.
+    /// Chooses the passages that don't depend on the question, and returns their cost in tokens.
     async fn choose_stable(&mut self, closed: &[SegmentRow], made: &BTreeMap<i64, Summary>) -> Result<usize> {
         let (store, scope) = (&self.project.store, &self.project.scope);
         let options = &self.engine.config().options;
@@ -138,7 +139,7 @@ impl<'a> Choice<'a> {
         let fact_costs: Vec<usize> = facts.iter().map(|(_, passage)| passage.cost).collect();
         let (summary_costs, recent_costs) = (costs(&summaries), costs(&recent));
         let offered = Offered { facts: &fact_costs, summaries: &summary_costs, recent: &recent_costs };
-        // Each part has a heading for each day.
+        // Room is kept for four headings, since each part has one for each day.
         let heads = 4 * cost(&render::head(self.session.as_str(), "2026-03-01"));
         let taken = assemble::stable(limit.saturating_sub(heads), facts_limit, summaries_limit, &offered);
         self.in_facts.extend(
@@ -155,7 +156,7 @@ impl<'a> Choice<'a> {
         Ok(taken.used + shown.into_iter().map(cost).sum::<usize>())
     }
 
-    /// Adds the taken passages to the stable ones, earliest first. Returns the others.
+    /// Adds those of `passages` that were taken to the stable passages, earliest first. Returns the others.
     fn keep(&mut self, passages: Vec<Passage>, taken: &[bool]) -> Vec<Passage> {
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         for (passage, taken) in passages.into_iter().zip(taken) {
@@ -166,8 +167,9 @@ impl<'a> Choice<'a> {
         left
     }
 
-    /// Returns the passages of facts, latest first: important messages that aren't recent, with their ordinals, then
-    /// stored facts. If `is_whole`, all messages are recent, and only facts that no message contains are returned.
+    /// Returns the passages of facts: first important messages that aren't recent, with their ordinals, then stored
+    /// facts, each latest first. If `is_whole`, all messages are recent, so only facts that no message contains are
+    /// returned.
     async fn known(&self, is_whole: bool) -> Result<Vec<(Option<i64>, Passage)>> {
         let (store, scope) = (&self.project.store, &self.project.scope);
         let bar = self.engine.config().options.importance_threshold;
@@ -187,12 +189,13 @@ impl<'a> Choice<'a> {
         Ok(known)
     }
 
-    /// Returns passages of summaries, given latest first, that may fit into `limit` tokens.
+    /// Returns the passages of those summaries that may fit into `limit` tokens. `summaries` has the latest first.
     fn summaries(&self, summaries: &[&Summary], limit: usize) -> Vec<Passage> {
         let mut tokens = 0;
         let may_fit = |summary: &&&Summary| {
             tokens += summary.tokens.unsigned_abs() as usize;
-            // Counting tokens of thousands of summaries would take long; twice as many as fit are enough.
+            // It would take long to count the tokens of thousands of summaries, and summaries of twice the limit are
+            // enough to choose from.
             tokens <= 2 * limit
         };
         let passage = |summary: &&Summary| {
@@ -204,7 +207,8 @@ impl<'a> Choice<'a> {
         summaries.iter().take_while(may_fit).map(passage).collect()
     }
 
-    /// Chooses messages of the open end from ordinal `from` on, latest first, within the share of that part.
+    /// Chooses messages of the open end, which begins with the ordinal `from`: the latest first, as many as fit into
+    /// the open end's share of the budget.
     pub async fn open(&mut self, from: i64) -> Result<()> {
         let mut rows = self.project.store.session_messages(&self.project.scope, self.session, from).await?;
         self.recent
@@ -228,19 +232,19 @@ impl<'a> Choice<'a> {
         Ok(())
     }
 
-    /// Whether every message of the conversation is shown.
+    /// Returns whether every message of the conversation is shown in full.
     pub fn shows_all(&self) -> bool {
         self.is_whole && self.left_out.is_empty() && self.long.is_empty()
     }
 
-    /// Returns the ordinals of the messages shown.
+    /// Returns the ordinals of the messages that are shown.
     pub(super) fn shown(&self) -> BTreeSet<i64> {
         let all = self.chosen.stable.iter().chain(&self.chosen.live);
         let messages = all.filter(|passage| matches!(passage.part, Part::Recent | Part::Relevant));
         messages.map(|passage| passage.place.2).chain(self.in_facts.iter().copied()).collect()
     }
 
-    /// Counts what was left out, and returns what was chosen.
+    /// Counts the passages that were left out, and returns the chosen ones.
     pub fn done(mut self) -> Chosen {
         let shown = self.shown();
         for passage in self.chosen.stable.iter().chain(&self.chosen.live) {
@@ -274,15 +278,15 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Whether the closed segments are shown in full: they take less than seven eighths of the budget, so they need no
-/// summaries and leave room for the open end. It depends only on closed segments, so the passages stay the same until
-/// the next one closes.
+/// Returns whether the closed segments are shown in full. They are if they take at most seven eighths of the budget:
+/// then they need no summaries and leave room for the open end. The result depends only on the closed segments and the
+/// budget, so the passages stay the same until the next segment closes.
 fn fits_whole(closed: &[SegmentRow], budget: usize) -> bool {
     let tokens: i64 = closed.iter().map(|row| row.tokens + row.messages * LINE).sum();
     usize::try_from(tokens).is_ok_and(|tokens| tokens <= budget / contexts::WHOLE.1 * contexts::WHOLE.0)
 }
 
-/// Returns the limits in tokens for all stable passages, and among them for facts and for summaries.
+/// Returns two limits in tokens: for all stable passages, and, as parts of it, for facts and for summaries.
 fn limits(asked: &Asked, summary_ratio: f64) -> (usize, usize, usize) {
     let budget = asked.budget - FRAME;
     let shares = Shares::of(summary_ratio);

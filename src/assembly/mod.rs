@@ -1,6 +1,6 @@
-//! Assembles contexts: chooses what to show of one conversation, or of all, for a question within a budget.
+//! Assembles contexts: chooses what to show of one conversation or of all conversations, given a question and a budget.
 //!
-//! [`within_session`] and [`across_sessions`] choose [`passages`]; an operation builds its answer from them.
+//! [`within_session`] and [`across_sessions`] choose [`passages`], from which an operation builds its answer.
 
 pub(crate) mod across_sessions;
 mod choice;
@@ -30,7 +30,7 @@ pub enum IncludeLevel {
 pub(crate) struct Asked {
     /// The question.
     pub query: String,
-    /// The conversation that the question belongs to, if it is named.
+    /// The conversation that the question belongs to, if the caller names one.
     pub session: Option<SessionId>,
     /// The sessions that may be read.
     pub scope: Scope,

@@ -1,4 +1,4 @@
-//! Passages: the lines of a context, each with its cost and its place.
+//! Passages: the lines of a context, each with its cost and its place in the order.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::scope::SessionId;
 use crate::times;
 use crate::tokens;
 
-/// A part of a context, as its costs are listed.
+/// A part of a context. The answer lists the cost of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// Decisions, marked messages and stored facts.
@@ -41,11 +41,11 @@ impl Part {
 /// A line of a context, with the heading above it.
 #[derive(Clone, Debug)]
 pub struct Passage {
-    /// The part that its cost counts for.
+    /// The part to which its cost is added.
     pub part: Part,
-    /// The heading with session and day; empty if there is none.
+    /// The heading, which names the session and the day; empty if there is none.
     pub head: String,
-    /// Its place in the order: time, session, ordinal.
+    /// The values by which passages are ordered: time, session, ordinal.
     pub place: (Millis, String, i64),
     /// The line as shown.
     pub line: String,
@@ -58,7 +58,7 @@ pub struct Passage {
 pub struct Chosen {
     /// The passages that don't depend on the question, in the order shown.
     pub stable: Vec<Passage>,
-    /// The passages that depend on it, most important first.
+    /// The passages that depend on the question, most important first.
     pub live: Vec<Passage>,
     /// How many passages of each part were left out.
     pub dropped: BTreeMap<&'static str, usize>,
@@ -68,13 +68,14 @@ pub struct Chosen {
     pub notices: Vec<String>,
 }
 
-/// About the tokens of an answer without its lines: two envelopes, their marks, and the lists below them.
+/// About how many tokens an answer has apart from its lines: those of two envelopes, their marks, and the lists below
+/// them.
 pub const FRAME: usize = 180;
 
-/// The same for an answer with one envelope.
+/// About how many tokens an answer with only one envelope has apart from its lines.
 pub const SMALL_FRAME: usize = 120;
 
-/// Returns the cost of a line in tokens, from above.
+/// Returns the cost of a line in tokens: never less than what the line takes in an answer.
 pub fn cost(line: &str) -> usize {
     render::cost(line)
 }
@@ -84,8 +85,8 @@ pub fn day(time: Millis) -> String {
     times::show_time(time).chars().take_while(|c| *c != 'T').collect()
 }
 
-/// Takes the passages that fit, in order, each with its heading if that isn't shown yet. Counts those left out if
-/// `says_dropped`.
+/// Takes the passages that fit, in order. Each also costs its heading, unless that is already shown. If `says_dropped`,
+/// the passages that don't fit are counted as left out.
 pub(crate) fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Chosen, says_dropped: bool) {
     let mut names: Vec<String> = chosen.live.iter().map(|passage| passage.head.clone()).collect();
     names.sort_unstable();
@@ -110,12 +111,12 @@ pub(crate) fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Cho
     }
 }
 
-/// Returns the most tokens that one message may take of `budget`.
+/// Returns how many tokens of `budget` a single message may take at most.
 pub(crate) fn longest(budget: usize) -> usize {
     (budget / 8).max(200)
 }
 
-/// Returns the passage of a message, which shows `text`.
+/// Returns a passage that shows `text`, which is the message `memory` or a part of it.
 pub(crate) fn remembered(
     part: Part,
     session: &SessionId,
@@ -132,7 +133,7 @@ pub(crate) fn remembered(
     Passage { part, head: render::head(session.as_str(), &day(memory.time)), place, cost: cost(&line), line }
 }
 
-/// Returns the line of a message of `whole` tokens. At most `most` of them are shown, from the beginning.
+/// Returns the line of a message that has `whole` tokens. It shows at most the first `most` tokens of `text`.
 pub(crate) fn line(ordinal: i64, name: &str, text: &str, whole: usize, most: usize) -> String {
     match whole > most {
         true => render::message(ordinal, name, tokens::truncate(text.trim_start(), most), Some(whole)),

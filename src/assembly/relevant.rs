@@ -1,4 +1,4 @@
-//! Chooses the passages of a conversation that answer the question, and passages that fill the rest of the budget.
+//! Chooses the passages of a conversation that answer the question, and other passages to fill the rest of the budget.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,8 +18,8 @@ use crate::summaries::segments;
 use crate::tuning::contexts;
 use crate::tuning::ranking::BEST_SCORE;
 
-/// The highest number of earlier messages that may fill the rest of a budget, and the fewest tokens that a message
-/// takes.
+/// The most earlier messages that are read to fill the rest of a budget, and the fewest tokens that the line of a
+/// message takes.
 const MOST_BEFORE: usize = 400;
 const LEAST_LINE: usize = 8;
 
@@ -27,7 +27,8 @@ const LEAST_LINE: usize = 8;
 const KINDS: &[Kind] = &[Kind::Message, Kind::Fact, Kind::Decision, Kind::Research, Kind::TaskState];
 
 impl Choice<'_> {
-    /// Chooses passages that answer the question and aren't shown yet, then their neighbours, while there is room.
+    /// Chooses passages that answer the question and aren't shown yet. Then adds neighbouring messages of the best
+    /// ones, as long as there is room.
     pub async fn relevant(&mut self, embedder: Option<Arc<Embedder>>) -> Result<()> {
         let Asked { scope, query, .. } = self.asked;
         let store = &self.project.store;
@@ -51,7 +52,7 @@ impl Choice<'_> {
         let most = self.most;
         let mut found: Vec<(f64, Memory, Passage)> = read
             .into_iter()
-            // A derived memory repeats the messages it was derived from.
+            // A derived memory is left out, since it repeats the messages that it was derived from.
             .filter(|each| each.memory.ordinal.is_some() || each.memory.provenance != Provenance::Derived)
             .filter(|each| each.chunk.start > 0 || !each.memory.ordinal.is_some_and(|it| begun.contains(&it)))
             .map(|each| {
@@ -84,8 +85,8 @@ impl Choice<'_> {
         Ok(())
     }
 
-    /// Returns the passage of a message or fact that answers. Of a message too long to be shown whole it has `piece`, a
-    /// range of bytes.
+    /// Returns the passage of a message or fact that answers. If a message is too long to be shown whole, its passage
+    /// shows only `piece`, a range of its bytes.
     fn answer(&self, memory: &Memory, piece: Range<usize>) -> Passage {
         let most = self.most;
         if memory.ordinal.is_none() {
@@ -98,8 +99,8 @@ impl Choice<'_> {
         remembered(Part::Relevant, self.session, memory, piece, most)
     }
 
-    /// Spends the rest of the budget on passages that exceeded their part's share, then on earlier messages, latest
-    /// first.
+    /// Spends the rest of the budget: first on passages that exceeded their part's share, then on earlier messages,
+    /// latest first.
     pub async fn rest(&mut self) -> Result<()> {
         let shown = self.shown();
         let mut left_out = std::mem::take(&mut self.left_out);
@@ -119,7 +120,7 @@ impl Choice<'_> {
         Ok(())
     }
 
-    /// Whether the message is within the requested time and not in `shown`.
+    /// Returns whether the message is within the requested time and not in `shown`.
     fn is_new(&self, memory: &Memory, shown: &BTreeSet<i64>) -> bool {
         memory.ordinal.is_some_and(|ordinal| !shown.contains(&ordinal))
             && self.asked.filter.is_within(memory.time)

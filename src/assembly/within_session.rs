@@ -1,7 +1,8 @@
-//! Assembles the context of one conversation: first a part that doesn't depend on the question, then what answers it.
+//! Assembles the context of one conversation: first a part that doesn't depend on the question, then passages that
+//! answer it.
 //!
-//! The first part depends only on the closed segments and the budget: its bytes stay the same until a segment closes.
-//! The open end of the conversation and the relevant passages follow.
+//! The first part depends only on the closed segments and the budget, so it stays the same, byte for byte, until a
+//! segment closes. The open end of the conversation and the relevant passages follow.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::scope::SessionId;
 use crate::store::SegmentRow;
 use crate::summaries::segments::{self, Closed, Leaves};
 
-/// The highest number of missing summaries that a call makes, latest first: about a tenth of a second.
+/// The most missing summaries that a call makes, which takes about a tenth of a second. It makes those of the latest
+/// segments first.
 const SUMMARIES_AT_ONCE: usize = 24;
 
 /// The segments and summaries of a conversation.
@@ -25,13 +27,13 @@ pub struct Prepared {
     leaves: Leaves,
     /// Whether this call closed segments or made summaries.
     pub wrote: bool,
-    /// Messages that are not divided into segments yet.
+    /// How many messages are not divided into segments yet.
     pub waiting: usize,
-    /// Why the segments and summaries of this call are not stored, if they aren't.
+    /// Why the segments and summaries that this call made are not stored, if they aren't.
     unkept: Option<String>,
 }
 
-/// Closes segments and makes missing summaries, as far as one call may.
+/// Closes segments and makes missing summaries, as many as one call may.
 pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Prepared> {
     let Closed { segments: closed, wrote, waiting, unkept } =
         segments::close(engine, project, session).await?;
@@ -41,8 +43,8 @@ pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId
     Ok(Prepared { wrote: wrote || leaves.new > 0, waiting, unkept, closed, leaves })
 }
 
-/// Chooses the passages: those that don't depend on the question, the open end, those that answer, then others while
-/// budget is left.
+/// Chooses passages in this order: those that don't depend on the question, the open end, those that answer the
+/// question, then others as long as budget is left.
 pub async fn choose(
     engine: &Engine,
     project: &OpenProject,
@@ -56,7 +58,7 @@ pub async fn choose(
     let mut begins = prepared.closed.last().map_or(0, |row| row.last + 1);
     let open_from = begins;
     if asked.filter.has_range() {
-        // With a range of time, the messages within it count as a conversation of their own.
+        // If a range of time is requested, the messages within it are treated as a whole conversation.
         let rows = project.store.session_messages(&project.scope, session, 0).await?;
         let mut within = rows.iter().filter(|row| asked.filter.is_within(row.time)).map(|row| row.ordinal);
         let first = within.next().unwrap_or(i64::MAX);

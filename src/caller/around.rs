@@ -1,27 +1,28 @@
-//! The repositories around a directory, to notice when another one contains it.
+//! The repositories around a directory. They are watched to notice when the directory comes to lie in another
+//! repository.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The `.git` entries above a directory, as they were found. They change when a repository is created, removed or
-/// cloned again, and also while that is still under way.
+/// The `.git` entries that were found in a directory and above it. They change when a repository is created, removed or
+/// cloned again, and already while this is being done.
 pub(super) struct Around {
     directory: PathBuf,
     found: Vec<Option<GitDir>>,
 }
 
-/// The entry `.git`, and which parts of a repository it has. Without all of them it is no repository yet.
+/// An entry `.git`, and which parts of a repository it contains. If one is missing, it is no repository yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct GitDir {
     number: (u64, u64),
-    /// The creation time, since an inode number is used again after its file was removed.
+    /// The creation time. The inode number alone is not enough, because it is used again after its file was removed.
     made: Option<SystemTime>,
     parts: [bool; 3],
 }
 
 impl Around {
-    /// Looks at all folders above `directory`, a canonical path.
+    /// Looks in `directory`, a canonical path, and in all folders above it.
     pub(super) fn of(directory: &Path) -> Around {
         let found = directory.ancestors().map(git_dir).collect();
         Around { directory: directory.to_owned(), found }
@@ -32,7 +33,8 @@ impl Around {
         &self.directory
     }
 
-    /// Returns whether the entries are the same. True if the directory itself was removed, such as a deleted work tree.
+    /// Returns whether the entries are still the same. Also returns true if the directory itself was removed, as when a
+    /// work tree is deleted.
     pub(super) fn is_same(&self) -> bool {
         !self.directory.exists() || self.directory.ancestors().map(git_dir).eq(self.found.iter().copied())
     }

@@ -11,14 +11,14 @@ use crate::store::Store;
 pub(super) struct Found {
     pub project: OpenProject,
     pub registered_in: Store,
-    /// The git directory that contains the project's id, if it has one.
+    /// The git directory that contains the project's id, if there is such a directory.
     pub keeps_id: Option<PathBuf>,
     pub around: Around,
 }
 
 impl Found {
-    /// Returns whether the project is still the one on the disk; if not, leaves its store. A repository that could not
-    /// be read and can be read now makes it invalid, too.
+    /// Returns whether the project is still the one on the disk. If not, leaves its store. If the repository could not
+    /// be read before and can be read now, the project doesn't count as the same either.
     pub fn holds(&self, config: &Config, named: Option<&Path>) -> bool {
         let id = &self.project.scope.project;
         let is_kept = self.keeps_id.as_ref().is_none_or(|place| project::keeps(place, id));

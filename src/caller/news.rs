@@ -1,4 +1,4 @@
-//! Notices about the files in use. Each is reported once, by an answer or beside a command's output.
+//! Notices about the files in use. Each is reported once, in an answer or next to the output of a command.
 
 use std::sync::atomic::Ordering;
 
@@ -6,16 +6,16 @@ use super::Caller;
 use crate::engine::Engine;
 
 impl Caller {
-    /// Returns notices about the files in use, each once: another store was opened, permissions that let others read
-    /// were removed, or something could not be stored.
+    /// Returns the notices about the files in use that were not returned before. They say, for example, that another
+    /// store was opened, that permissions which let others read were removed, or that something could not be stored.
     pub fn take_news(&self, engine: &Engine) -> Option<String> {
         let mut news = engine.take_notices();
         news.append(&mut self.notices.take());
         (!news.is_empty()).then(|| news.join(" "))
     }
 
-    /// Records that this process serves tools. Then answers of tools that only read report the notices too; a command
-    /// prints them beside its output.
+    /// Records that this process serves tools, so that the answers of tools that only read report the notices too. A
+    /// command prints them next to its output instead.
     pub fn serves_tools(&self) {
         self.serves_tools.store(true, Ordering::Relaxed);
     }

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::tools;
 use crate::tools::memory::store_memory;
 
-/// Returns an engine with its data in `folder`, and a caller for each of two directories in it.
+/// Returns an engine with its data in `folder`, and two callers, each with a different directory in `folder`.
 fn engine_and_callers(folder: &Path) -> (Arc<Engine>, Caller, Caller) {
     let config = Config::of_test(folder);
     let caller = Caller::of_process(&config);

@@ -1,10 +1,11 @@
-//! Groups of tools, by which a caller is given some and not others.
+//! Groups of tools. A caller is offered some groups and not others.
 
 use std::str::FromStr;
 
 use crate::error::{Error, Result, quoted};
 
-/// A group of tools. Each listed tool costs the model tokens, so a server can offer some groups and leave out others.
+/// A group of tools. The description of each tool costs the model tokens, so a server can offer some groups and leave
+/// out others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Toolset {
     /// Searching, storing and forgetting memories.
@@ -17,12 +18,12 @@ pub enum Toolset {
     Stash,
 }
 
-/// The toolsets that a server offers. By default all.
+/// The toolsets that a server offers. The default is all toolsets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolsets(Vec<Toolset>);
 
 impl Toolsets {
-    /// Returns whether `toolset` is among them.
+    /// Returns whether these toolsets include `toolset`.
     pub fn has(&self, toolset: Toolset) -> bool {
         self.0.contains(&toolset)
     }

@@ -1,7 +1,8 @@
 //! Renders an excerpt: a line with the memory's kind, id, time and speaker, then a piece of its text.
 //!
-//! The same bytes are rendered when the piece is stored, to count their tokens, and when a search shows it. An excerpt begins
-//! with `[` and ends with a line break, so the tokens of consecutive excerpts add up exactly.
+//! An excerpt is rendered when its piece is stored, to count the tokens, and again when a search shows the piece; both
+//! times the bytes are the same. An excerpt begins with `[` and ends with a line break, so the tokens of consecutive
+//! excerpts add up exactly.
 
 use jiff::Timestamp;
 
@@ -9,7 +10,7 @@ use crate::envelope;
 use crate::memory::{Draft, Kind, Memory, MemoryId, Millis, Role};
 use crate::scope::SessionId;
 
-/// The properties that the line shows.
+/// The properties of a memory that the first line of an excerpt shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     /// Its kind.
@@ -24,9 +25,9 @@ pub struct Shown<'a> {
     pub speaker: Option<&'a str>,
     /// Its session.
     pub session: Option<&'a SessionId>,
-    /// The branch it was made on.
+    /// The branch on which it was made.
     pub branch: Option<&'a str>,
-    /// The client's own id of it; shown for commits.
+    /// The id that the client gave it, which is shown only for commits.
     pub source_id: Option<&'a str>,
 }
 
@@ -59,12 +60,12 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Returns the excerpt: the line, then `piece`, trimmed and [quoted](envelope::quoted).
+    /// Returns the excerpt of `piece`: the line, then the piece, trimmed and [quoted](envelope::quoted).
     pub fn excerpt(&self, piece: &str) -> String {
         self.line() + &Shown::body(piece)
     }
 
-    /// Returns the part of an excerpt after the line, [quoted](envelope::quoted), with a line feed at its end.
+    /// Returns the part of an excerpt after its first line: `piece`, [quoted](envelope::quoted), and a line feed.
     pub fn body(piece: &str) -> String {
         format!("{}\n", envelope::quoted(piece.trim()))
     }

@@ -1,9 +1,9 @@
-//! The texts for the indexes: a piece of text with its speaker, its date and the words around it.
+//! Makes the texts for the indexes from a piece of text, its speaker, its date and the words around it.
 //!
-//! On real conversations, adding the speaker and the date to the index raised recall at 10 from 53 to 64, and adding the
-//! words of neighbouring turns to 78. So a row of the text index has a header, the text, and its context at half weight.
-//! The embedded text has the header only, because the words of neighbours make vectors less specific. The same memory
-//! gives the same bytes.
+//! On real conversations, adding the speaker and the date to the index raised recall at 10 from 53% to 64%, and adding
+//! the words of neighbouring turns raised it further, to 78%. So a row of the text index has a header, the text, and
+//! its context at half weight. The embedded text has a header but no context, because the words of neighbours make
+//! vectors less specific. The same memory always gives the same bytes.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -11,24 +11,25 @@ use jiff::tz::TimeZone;
 use crate::memory::{Draft, Group, Kind, Millis, Role};
 use crate::tuning::ranking::NEIGHBOUR_WORDS;
 
-/// Bytes of a neighbouring turn that are context, where words are long or there are no spaces. Arbitrary: twice the length of
-/// 80 words of code.
+/// The most bytes of a neighbouring turn that count as context; the limit matters if words are long or there are no
+/// spaces. Arbitrary: twice the length of 80 words of code.
 const NEIGHBOUR_BYTES: usize = 1024;
 
-/// Bytes of the context of a row: four neighbours.
+/// The most bytes of the context of a row: room for four neighbours.
 const CONTEXT_BYTES: usize = 4 * (NEIGHBOUR_BYTES + 1);
 
-/// Pieces of a text, from its beginning, that are indexed with their context. Arbitrary: all pieces of most texts. With all
-/// pieces of a long text, the index would be many times as large as the text.
+/// How many of the first pieces of a text are indexed with their context. Arbitrary: most texts have fewer pieces. If
+/// all pieces of a long text had context, the index would be many times as large as the text.
 pub const WITH_CONTEXT: i64 = 16;
 
-/// Bytes that the parts of identifiers may add to a row. Arbitrary: bounds the cost of hostile text.
+/// About how many bytes the parts of identifiers may add to a text. Arbitrary: this bounds the cost of hostile text.
 const SPLIT_BYTES: usize = 4096;
 
-/// Parts of an identifier, at most. Arbitrary: a word with more parts is base64 or noise, and would double the index.
+/// The most parts of an identifier that is divided. Arbitrary: a word with more parts is base64 or noise, whose parts
+/// would double the size of the index.
 const MOST_PARTS: usize = 8;
 
-/// The properties of a memory that the indexes hold.
+/// The properties of a memory that the indexes contain.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
     /// Its kind.
@@ -50,18 +51,20 @@ pub struct About<'a> {
 /// A row of the text index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexText {
-    /// The speaker. A column of its own with a low weight: a name is often a rare word, and would outweigh the other words.
+    /// The speaker. This is a separate column with a low weight: a name is often a rare word, and would otherwise
+    /// outweigh the other words.
     pub speaker: String,
     /// The date and the tag.
     pub header: String,
     /// The text, with the parts of its identifiers.
     pub text: String,
-    /// The words around it.
+    /// The words around the piece.
     pub context: String,
 }
 
 impl About<'_> {
-    /// Returns the row of the text index for `piece`; `context` is the text around it, of which the first 4 KB are indexed.
+    /// Returns the row of the text index for `piece`. `context` is the text around the piece; its first 4 KB are
+    /// indexed.
     pub fn indexed(&self, piece: &str, context: &str) -> IndexText {
         let topic = self.topic.map(|topic| format!(" {topic}")).unwrap_or_default();
         let paths = self.path.map(|path| format!(" {path}")).unwrap_or_default();
@@ -105,14 +108,15 @@ impl<'a> From<&'a Draft> for About<'a> {
     }
 }
 
-/// Returns the context of neighbouring turns, the earlier ones first.
+/// Returns the context that the neighbouring turns `turns` give, in their order.
 pub fn neighbours<'t>(turns: impl Iterator<Item = &'t str>) -> String {
     let mut context = String::new();
     for turn in turns {
         let turn = turn.trim_start();
         let turn = &turn[..turn.floor_char_boundary(NEIGHBOUR_BYTES)];
         let end = turn.split_whitespace().nth(NEIGHBOUR_WORDS).map_or(turn.len(), |word| {
-            // Words are parts of the turn, so their distance is an offset in it.
+            // Each word is a slice of the turn, so the difference of the two addresses is the word's offset in the
+            // turn.
             word.as_ptr() as usize - turn.as_ptr() as usize
         });
         context.push_str(turn[..end].trim_end());
@@ -121,14 +125,15 @@ pub fn neighbours<'t>(turns: impl Iterator<Item = &'t str>) -> String {
     context
 }
 
-/// Returns `8 May 2023`, in UTC.
+/// Returns the date of a time in UTC, such as `8 May 2023`.
 fn date(time: Millis) -> String {
     let Ok(timestamp) = Timestamp::from_millisecond(time) else { return String::new() };
     timestamp.to_zoned(TimeZone::UTC).strftime("%-d %B %Y").to_string()
 }
 
-/// Returns `text` followed by the parts and the joined forms of its identifiers, so that `client` finds `HttpClient` and
-/// `squeezeblank` finds `squeeze-blank`. FTS5 itself splits at punctuation.
+/// Returns `text` followed by the parts of its camel-case identifiers and the joined forms of its hyphenated ones, so
+/// that `client` finds `HttpClient` and `squeezeblank` finds `squeeze-blank`. Parts at punctuation need not be added,
+/// because FTS5 itself splits there.
 pub fn with_parts(text: &str) -> String {
     let mut extra = String::new();
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')) {
@@ -217,7 +222,8 @@ mod tests {
         assert_eq!(neighbours([long.as_str()].into_iter()).split_whitespace().count(), NEIGHBOUR_WORDS);
     }
 
-    /// A neighbour without spaces was context as a whole, for each piece of a text: 544 MB for four times 400 KB.
+    /// In an earlier version, a neighbour without spaces was used as context as a whole, for each piece of a text: four
+    /// texts of 400 KB took 544 MB.
     #[test]
     fn a_neighbour_without_spaces_is_cut() {
         for long in

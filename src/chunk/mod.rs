@@ -1,4 +1,5 @@
-//! Chunks: where a long text is cut, the texts that the indexes have of a chunk, and how a chunk is shown. Pure.
+//! Chunks: where a long text is cut, which texts the indexes get for a chunk, and how a chunk is shown. The functions
+//! here are pure.
 
 pub mod excerpt;
 pub mod index_text;

@@ -1,12 +1,13 @@
 //! Divides a long text into chunks.
 //!
-//! Cuts fall between paragraphs where that leaves a chunk at least half full, else at the ends of lines and sentences,
-//! else between words, else anywhere between two characters; a fenced block of code counts as one paragraph.
-//! Neighbouring chunks overlap a little, so that a sentence at the border is whole in one of them.
+//! A text is cut between paragraphs if that leaves the chunk at least half full. Otherwise it is cut at the end of a
+//! line or sentence, otherwise between words, and otherwise anywhere between two characters. A fenced block of code
+//! counts as one paragraph. Neighbouring chunks overlap a little, so that one of them has the whole of a sentence at
+//! their border.
 //!
-//! Every part of the text is measured a bounded number of times, so ten megabytes without a space take as long as prose:
-//! 0.1 s besides measuring. `text-splitter` measures a part up to hundreds of times and takes time quadratic in the length:
-//! 3.5 s for 400 KB of one letter, 30 s for 400 KB of Chinese.
+//! Every part of the text is measured a bounded number of times, so ten megabytes without a space take no longer than
+//! prose: 0.1 s in addition to measuring. By contrast, `text-splitter` measures a part up to hundreds of times, and its
+//! time grows with the square of the length: 3.5 s for 400 KB of one letter, 30 s for 400 KB of Chinese.
 
 /// A piece of a text: a range of bytes, at boundaries of characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,19 +18,22 @@ pub struct Chunk {
     pub end: usize,
 }
 
-/// Bytes of a part where the text has no spaces.
+/// The length in bytes of the parts into which text without spaces is divided.
 const SLICE: usize = 64;
 
-/// Returns the chunks of `text` in order, each at most `max` by `size` unless a single character is more; they cover
-/// everything but surrounding white space. Neighbours share at most `overlap` by `size`.
+/// Returns the chunks of `text` in order. They cover everything except surrounding white space. The `size` of a chunk
+/// is at most `max`, unless a single character is larger, and the part that two neighbours share has at most the size
+/// `overlap`.
 ///
-/// Cutting between words must not increase the total `size`. Token counts grow by a few per cut at most.
+/// `size` must be such that cutting between words hardly increases the total: a count of tokens grows by a few for each
+/// cut at most.
 pub fn chunks(text: &str, size: &dyn Fn(&str) -> usize, max: usize, overlap: usize) -> Vec<Chunk> {
     let whole = trimmed(text);
     if whole.start == whole.end {
         return Vec::new();
     }
-    // Most texts are one chunk; a token is at least a byte.
+    // Most texts are a single chunk. A token has at least one byte, so a text of at most `max` bytes need not be
+    // measured.
     if text.len() <= max || (text.len() <= 16 * max && size(&text[whole.start..whole.end]) <= max) {
         return vec![whole];
     }
@@ -40,16 +44,16 @@ pub fn chunks(text: &str, size: &dyn Fn(&str) -> usize, max: usize, overlap: usi
     pack(text, &atoms, size, max, overlap)
 }
 
-/// A range that is kept whole, and its size.
+/// A range that is never cut, and its size.
 struct Atom {
     range: Chunk,
     size: usize,
 }
 
-/// Adds `range` to the atoms, divided into words, slices or characters where it is too large.
+/// Adds `range` to the atoms. If it is too large, it is divided into words, slices or characters.
 fn divide(text: &str, range: Chunk, size: &dyn Fn(&str) -> usize, max: usize, atoms: &mut Vec<Atom>) {
     let part = &text[range.start..range.end];
-    // A range that is far too large needs no measuring.
+    // A range that is far too large need not be measured.
     if part.len() <= 16 * max {
         let measured = size(part);
         if measured <= max {
@@ -58,7 +62,7 @@ fn divide(text: &str, range: Chunk, size: &dyn Fn(&str) -> usize, max: usize, at
         }
     }
     let within = |inner: Chunk| Chunk { start: range.start + inner.start, end: range.start + inner.end };
-    // White space belongs to the word before it; a run of it is one part.
+    // White space belongs to the word before it, however much there is.
     let words = ranges(part, |before, after| before.is_whitespace() && !after.is_whitespace());
     if words.len() > 1 {
         words.into_iter().for_each(|word| divide(text, within(word), size, max, atoms));
@@ -86,7 +90,7 @@ fn divide(text: &str, range: Chunk, size: &dyn Fn(&str) -> usize, max: usize, at
 fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, overlap: usize) -> Vec<Chunk> {
     let cuts = cuts(text, atoms);
     let mut chunks = Vec::new();
-    // The current chunk has the atoms from `first` on; those before `new` are shared with the last chunk.
+    // The current chunk has the atoms from `first` on. Those before `new` are also in the previous chunk.
     let (mut first, mut new) = (0, 0);
     while new < atoms.len() {
         let mut next = first;
@@ -98,7 +102,7 @@ fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, ov
         if next < atoms.len() {
             next = best_cut(atoms, &cuts, first, new, next);
         }
-        // Sizes add up, except for a few tokens at the cuts.
+        // The chunk is measured as a whole, since the sizes of its atoms add up only roughly.
         let range = |next: usize| atoms[first].range.start..atoms[next - 1].range.end;
         let mut measured = size(&text[range(next)]);
         while next > new + 1 && measured > max {
@@ -115,7 +119,8 @@ fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, ov
         if inner.start < inner.end && chunk.end > covered {
             chunks.push(chunk);
         }
-        // The next chunk begins with as many of the last atoms as may be shared, and has at least one new atom.
+        // The next chunk begins with as many of this chunk's last atoms as may be shared, and has at least one new
+        // atom.
         let begin_before = first;
         (first, new) = (next, next);
         let mut shared = 0;
@@ -130,7 +135,7 @@ fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, ov
     chunks
 }
 
-/// The kinds of cuts, the best one last.
+/// The kinds of places for a cut, the best one last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cut {
     Anywhere,
@@ -138,7 +143,7 @@ enum Cut {
     Paragraph,
 }
 
-/// Returns the kind of cut before each atom. The atoms are consecutive and cover the text.
+/// Returns, for each atom, what kind of cut it would be to cut before it. The atoms are consecutive and cover the text.
 fn cuts(text: &str, atoms: &[Atom]) -> Vec<Cut> {
     let mut fenced = false;
     let (mut read, mut breaks) = (0, LineBreaks::default());
@@ -158,8 +163,8 @@ fn cuts(text: &str, atoms: &[Atom]) -> Vec<Cut> {
     atoms.iter().map(before_atom).collect()
 }
 
-/// The line breaks since the last character that is not a blank. It reads forward, so that a text is read once: looking
-/// back from each atom took time quadratic in the length of a run of blanks.
+/// Counts the line breaks since the last character that is not a blank. It reads forward, so that a text is read only
+/// once. Looking back from each atom, as an earlier version did, took time quadratic in the length of a run of blanks.
 #[derive(Default)]
 struct LineBreaks {
     count: usize,
@@ -186,7 +191,8 @@ impl LineBreaks {
     }
 }
 
-/// Returns the last of the best cuts up to `next` that leave the chunk a new atom and at least half full.
+/// Returns the best cut up to `next` that leaves the chunk with a new atom and at least half full. If several are
+/// equally good, returns the last.
 fn best_cut(atoms: &[Atom], cuts: &[Cut], first: usize, new: usize, next: usize) -> usize {
     let mut left = atoms[first..next].iter().map(|atom| atom.size).sum::<usize>();
     let half = left / 2;
@@ -203,7 +209,7 @@ fn best_cut(atoms: &[Atom], cuts: &[Cut], first: usize, new: usize, next: usize)
     best
 }
 
-/// Cuts `text` between every two characters for which `ends(before, after)` is true.
+/// Cuts `text` between any two neighbouring characters for which `ends(before, after)` is true.
 fn ranges(text: &str, ends: impl Fn(char, char) -> bool) -> Vec<Chunk> {
     let mut ranges = Vec::new();
     let mut start = 0;
@@ -276,7 +282,8 @@ mod tests {
         assert_eq!(cut.last().unwrap().end, long.len());
     }
 
-    /// Each of a hundred thousand spaces was an atom of its own that looked back to the first: 5 s.
+    /// In an earlier version, each of a hundred thousand spaces was a separate atom and looked back to the first one,
+    /// which took 5 s.
     #[test]
     fn work_grows_with_the_length_of_a_run_and_not_with_its_square() {
         let measured = |text: &str| {

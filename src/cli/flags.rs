@@ -1,6 +1,6 @@
 //! Translates messages of tools for people: arguments become flags, and tools become subcommands.
 
-/// Arguments of tools whose flags have another name.
+/// Tool arguments whose flag has a different name, each with the name of its flag.
 const RENAMED: [(&str, &str); 5] = [
     ("session_id", "session"),
     ("conversation_ids", "sessions"),
@@ -9,7 +9,7 @@ const RENAMED: [(&str, &str); 5] = [
     ("include_level", "level"),
 ];
 
-/// Tools, and the subcommands that do the same.
+/// Tools, each with the subcommand that does the same.
 const TOOLS: [(&str, &str); 12] = [
     ("save_messages", "tiro import"),
     ("summarize_conversation", "tiro summarize"),
@@ -25,9 +25,11 @@ const TOOLS: [(&str, &str); 12] = [
     ("mark_important", "tiro mark"),
 ];
 
-/// Returns `text`, an error or a hint, with the names of arguments and tools replaced by flags and subcommands.
+/// Returns the error or hint `text` with the names of arguments and tools replaced by those of flags and
+/// subcommands.
 ///
-/// A quoted word without `_` or `.` may come from the user's input, so it is an argument only at the beginning of the text.
+/// A quoted word without `_` or `.` may come from the user's input, so it is replaced only at the beginning of the
+/// text, where errors name the argument.
 pub fn named(command: &clap::Command, text: &str) -> String {
     let mut text = text.to_owned();
     let flags: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
@@ -44,7 +46,7 @@ pub fn named(command: &clap::Command, text: &str) -> String {
     without_tools(&text)
 }
 
-/// Returns `text`, a notice, with the names of tools replaced by subcommands.
+/// Returns the notice `text` with the names of tools replaced by those of subcommands.
 pub fn without_tools(text: &str) -> String {
     let mut text = text.to_owned();
     for (tool, subcommand) in TOOLS {

@@ -1,7 +1,8 @@
 //! The command line: reads arguments, calls an operation, prints its answer. One file per subcommand.
 //!
-//! `--json` prints the answer as JSON on stdout. Everything else goes to stderr: progress, notes, and errors with what to
-//! try, with `--json` as an object. An error exits with 1, wrong usage with 2.
+//! `--json` prints the answer as JSON on stdout. Everything else goes to stderr: progress, notes, and errors with
+//! their hints. With `--json`, an error and its hint are one JSON object. The exit code is 1 after an error and 2
+//! after wrong usage.
 
 mod flags;
 mod memory;
@@ -49,7 +50,8 @@ struct Common {
     /// When to colour the output
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     color: print::Color,
-    /// Set an option for this run, such as context.max_tokens=2000; overrides variables and the file
+    /// Set an option for this run, such as context.max_tokens=2000; overrides environment variables and the
+    /// configuration file
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_and_value)]
     set: Vec<(String, String)>,
 }
@@ -63,7 +65,7 @@ fn key_and_value(text: &str) -> std::result::Result<(String, String), String> {
 enum Command {
     /// Build a memory of a repository and a conversation, and answer questions from it
     Demo(demo::Args),
-    /// Serve the tools over MCP on stdin and stdout; started by clients
+    /// Serve the tools over MCP on stdin and stdout; clients start it
     Serve(serve::Args),
     /// Connect Tiro to the agents installed on this machine, and import their past sessions
     Init(init::Args),
@@ -91,7 +93,7 @@ enum Command {
     Index(index::Args),
     /// Forget memories; `tiro undo` restores them
     Forget(forget::ForgetArgs),
-    /// Restore the memories forgotten last, or by an earlier operation
+    /// Restore the memories that were forgotten last, or by an earlier operation
     Undo(forget::UndoArgs),
     /// Delete expired cache entries and unused data, but no memory
     Gc(gc::Args),
@@ -111,7 +113,7 @@ enum Command {
     Model(model::Args),
     /// Configure the providers of models, and show what is sent to them and what it costs
     Provider(provider::Args),
-    /// Record an event of a client or of git; run by their hooks
+    /// Record an event of a client or of git, whose hooks run it
     #[command(hide = true)]
     Hook(hook::Args),
     /// Print shell completions
@@ -144,7 +146,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns whether `--json` is on a command line that can't be parsed.
+/// Returns whether `--json` is among the arguments. This is for a command line that can't be parsed.
 fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }
@@ -163,7 +165,7 @@ fn without_hidden(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Returns the command line without hidden subcommands, which completions and manual pages would name.
+/// Returns the command line without its hidden subcommands, so that completions and manual pages don't name them.
 fn shown() -> clap::Command {
     let whole = Cli::command();
     clap::Command::new("tiro")
@@ -194,7 +196,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
     let caller = Caller::of_process(&config);
     let engine = Arc::new(Engine::new(config));
     match command {
-        // The server has a runtime of its own.
+        // The server starts its own runtime.
         Command::Serve(args) => return serve::run(engine, caller, args),
         Command::Bench(args) => return bench::run(&engine, args),
         _ => {}

@@ -1,11 +1,11 @@
-//! Prints answers, errors, usage and logs so that stored text can't control the terminal.
+//! Prints answers, errors, usage and logs in such a way that stored text can't control the terminal.
 //!
-//! Control characters and characters that hide text are written as escapes, in JSON as JSON's own. Errors, usage and logs
-//! are also redacted, and each is one line. A [`terminal`](super::terminal) page needs no escaping: the only terminal codes
-//! in it are those of its styles.
+//! Control characters and characters that hide text are written as escapes; in JSON these are JSON's own escapes.
+//! Errors, usage messages and log lines are also redacted, and each is written as one line. A
+//! [`terminal`](super::terminal) page needs no escaping: the only terminal codes in it are those of its styles.
 //!
-//! With `--json` an error is one line of JSON on stderr, an object with `error` and an optional `hint`. Stdout stays empty
-//! then, so that a program can't take an error for an answer.
+//! With `--json` an error is one line of JSON on stderr, an object with `error` and an optional `hint`. In that
+//! case stdout stays empty, so that a program can't mistake an error for an answer.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use super::terminal::{Page, Screen, Span, Style};
 use crate::envelope;
 use crate::error::{Context, Error, Kind, Result, cleaned, quoted};
 
-/// Columns of a terminal that doesn't report its width.
+/// The width in columns that is assumed for a terminal that doesn't report its own.
 const USUAL_WIDTH: usize = 80;
 
 /// When output is coloured.
@@ -36,7 +36,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// Applies it to all further output.
+    /// Applies this choice to all further output.
     pub fn choose(self) {
         match self {
             Color::Auto => ColorChoice::Auto,
@@ -55,7 +55,7 @@ pub struct Out {
 }
 
 impl Out {
-    /// Prints an answer as JSON, or as `text` without its envelopes, which are for models.
+    /// Prints an answer as JSON, or as `text`. Envelopes in `text` are removed, since only models need them.
     pub fn answer(self, answer: &impl Serialize, text: &str) -> Result<ExitCode> {
         self.view(answer, |screen| {
             let mut page = Page::new(screen, 0);
@@ -112,8 +112,8 @@ pub fn aside(text: &str) {
     let _ = write!(io::stderr(), "{}", envelope::escape(text)).and_then(|()| io::stderr().flush());
 }
 
-/// Prints an error of `command` and its hint, as text or JSON; names of arguments and tools become flags and
-/// subcommands.
+/// Prints an error of `command` and its hint as text or JSON. The names of arguments and tools in them become those
+/// of flags and subcommands.
 pub fn failure(error: &Error, command: Option<&clap::Command>, out: Out) {
     error.log();
     let translated = |text: &str| command.map_or(text.to_owned(), |command| flags::named(command, text));
@@ -130,12 +130,12 @@ fn failed(error: &str, hint: Option<&str>, out: Out) {
         let _ = writeln!(io::stderr(), "{}", envelope::in_json(&object.to_string()));
         return;
     }
-    // The terminal wraps long errors itself, so that they can be copied as one line.
+    // Long errors are not wrapped here but by the terminal, so that they can be copied as one line.
     let screen = Screen { width: None, colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never };
     let mut page = Page::new(screen, 0);
     let lines = [("error:", Style::Warning, Some(error)), ("hint:", Style::Strong, hint)];
     for (word, style, text) in lines {
-        // An error may have several lines; the word comes before the first.
+        // An error may have several lines; `error:` or `hint:` comes only before the first.
         let mut lines = text.into_iter().flat_map(str::lines);
         if let Some(first) = lines.next() {
             page.line(0, [Span::new(style, word), Span::new(Style::Plain, format!(" {first}"))]);
@@ -147,7 +147,8 @@ fn failed(error: &str, hint: Option<&str>, out: Out) {
 
 /// Prints help or an error of usage, and returns clap's exit code.
 ///
-/// clap repeats the arguments, which may hold a secret. They are quoted and redacted as in other errors.
+/// clap's messages repeat the arguments, which may hold a secret. So the arguments are quoted and redacted as in
+/// other errors.
 pub fn usage(mut error: clap::Error, out: Out) -> ExitCode {
     let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     if !error.use_stderr() {
@@ -161,13 +162,13 @@ pub fn usage(mut error: clap::Error, out: Out) -> ExitCode {
         let shown = quoted(value);
         if shown != *value {
             error.insert(kind, ContextValue::String(shown));
-            // The suggestion repeats the argument too.
+            // clap's suggestion would repeat the argument.
             error.remove(ContextKind::Suggested);
         }
     }
     let lines: Vec<String> = error.render().to_string().lines().map(cleaned).collect();
     if out.json {
-        // clap's text has paragraphs: the error, suggestions, the usage.
+        // clap's text has three kinds of paragraphs: the error, suggestions, and the usage.
         let mut parts = lines.split(String::is_empty).map(|part| part.join("\n"));
         let message = parts.next().unwrap_or_default();
         let hint = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
@@ -179,12 +180,12 @@ pub fn usage(mut error: clap::Error, out: Out) -> ExitCode {
     code
 }
 
-/// Starts logging to stderr: the events that `filter` admits, one per line, redacted.
+/// Starts logging to stderr. Each event that `filter` admits becomes one redacted line.
 pub fn log(filter: &str) {
     // The libraries for MCP and for providers log whole requests, which hold the text of memories.
     let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},rmcp=off,{}", crate::llm::QUIET))
         .unwrap_or_else(|_| "warn".into());
-    // Tests start several subscribers in one process; the first stays.
+    // Tests call this function several times in one process; only the first subscriber is kept.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Log)
@@ -193,7 +194,7 @@ pub fn log(filter: &str) {
         .try_init();
 }
 
-/// Writes each event of the log as one redacted line; an event comes in one write.
+/// Writes each event of the log as one redacted line. Each event arrives in a single call of `write`.
 struct Log;
 
 impl Write for Log {

@@ -9,7 +9,7 @@ pub fn bar(what: &'static str) -> ProgressBar {
     styled("{human_pos} of {human_len} {msg} {wide_bar} {eta}", what)
 }
 
-/// Returns a bar that counts bytes of `what`: `1.2 MiB of 40 MiB of transcripts`.
+/// Returns a bar that counts bytes of `what`, such as `1.2 MiB of 40 MiB of transcripts`.
 pub fn bytes(what: &'static str) -> ProgressBar {
     styled("{binary_bytes} of {binary_total_bytes} of {msg} {wide_bar} {eta}", what)
 }

@@ -1,8 +1,8 @@
-//! Finds servers of Tiro that a user configured in addition to the one that `tiro init` sets up.
+//! Finds servers of Tiro that a user configured by hand, in addition to the one that `tiro init` sets up.
 //!
-//! A client with both starts both, and the agent gets every tool twice. They are reported and not changed. If there is
-//! no server from `tiro init`, the user set Tiro up by hand and gets no report. Only the configuration of the user and
-//! of this project is searched.
+//! A client that has both starts both, and its agent gets every tool twice. The servers that are found are reported
+//! and not changed. If `tiro init` set up no server, the user set Tiro up by hand and gets no report. Only the
+//! configuration of the user and that of this project are searched.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ use crate::file::user_file;
 /// The name of the server that `tiro init` sets up.
 const OURS: &str = "tiro";
 
-/// Returns a finding for each additional server of Tiro, for the user or for the project in `root`. Only clients count
-/// that have the server of `tiro init`, or get it by `plan`.
+/// Returns a finding for each additional server of Tiro that the user configured, for all projects or for the project
+/// in `root`. Only clients that have the server of `tiro init`, or get it by `plan`, are searched.
 ///
-/// A file that is missing or can't be read has no servers.
+/// A file that is missing or can't be read counts as a file without servers.
 pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Finding> {
     let mut found = Vec::new();
     let is_planned =
@@ -32,7 +32,7 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
         };
         found.extend(servers.iter().map(|name| finding(client, path, name, offered)));
     };
-    // If the user chose another directory the file is inside it, otherwise next to it.
+    // If the user chose another directory for Claude Code, the file is inside it; otherwise it is next to it.
     let user = match places.claude_code == places.home.join(".claude") {
         true => places.home.join(".claude.json"),
         false => places.claude_code.join(".claude.json"),
@@ -46,11 +46,12 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
         add(Client::ClaudeCode, &user, servers);
     }
     let in_project = |name: &str| root.map(|root| root.join(name));
-    // The plugin's server has its own name, so a server called like ours is a second one.
+    // In Claude Code the plugin's server has its own name, so a server with the same name as ours is an additional
+    // one.
     if let Some(path) = in_project(".mcp.json") {
         add(Client::ClaudeCode, &path, servers_in(&path, Client::ClaudeCode));
     }
-    // The other clients start one server for each name.
+    // The other clients start only one server for each name, so a server with our name is ours.
     let others = |servers: Vec<String>| servers.into_iter().filter(|name| name != OURS).collect();
     for client in [Client::Codex, Client::Gemini] {
         for path in files(places, root, client) {
@@ -60,12 +61,13 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
     found
 }
 
-/// Returns whether `client` has the server of `tiro init`: in Claude Code the plugin's.
+/// Returns whether `client` has the server of `tiro init`; for Claude Code, that is the server of the plugin.
 fn is_ours_there(places: &Places, root: Option<&Path>, client: Client) -> bool {
     files(places, root, client).iter().any(|path| servers_in(path, client).iter().any(|name| name == OURS))
 }
 
-/// Returns the files in which `client` would have our server, for the user and for the project.
+/// Returns the configuration files in which `client` has the server of `tiro init`, or might have it: the file of the
+/// user and that of the project.
 fn files(places: &Places, root: Option<&Path>, client: Client) -> Vec<PathBuf> {
     let in_project = |name: &str| root.map(|root| root.join(name));
     let files = match client {

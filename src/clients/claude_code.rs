@@ -1,10 +1,11 @@
-//! Sets up Claude Code: a plugin in `skills/tiro` of its configuration directory.
+//! Sets up Claude Code with a plugin, in `skills/tiro` of Claude Code's configuration directory.
 //!
-//! Claude Code loads a directory there with a `plugin.json` as the plugin `tiro@skills-dir` when the next session
-//! starts, with its server and hooks. So no settings are edited and nothing is registered; removing the directory
-//! removes Tiro. A marketplace would need two entries in `settings.json` and files that Claude Code writes itself,
-//! without any benefit. The timeout of tools is not set: the default is half an hour. What a user adds to the plugin's
-//! files belongs to the user, and keeps the plugin when our part is removed.
+//! At the start of a session, Claude Code loads a directory there that has a `plugin.json` as the plugin
+//! `tiro@skills-dir`, with its server and its hooks. So Tiro edits no settings and registers nothing; removing the
+//! directory removes Tiro. A plugin from a marketplace would need two entries in `settings.json`, and files that
+//! Claude Code writes itself, without any benefit. The timeout of tools is not set, because Claude Code's default of
+//! half an hour is enough. What a user adds to the plugin's files belongs to the user: when our part is removed, the
+//! addition and the plugin stay.
 
 use std::path::{Path, PathBuf};
 
@@ -13,25 +14,25 @@ use super::{Client, Places, Plan, SERVE, Setup, cut};
 use crate::error::{Result, quoted};
 use crate::file::user_file;
 
-/// Identifies our entries.
+/// Identifies our entries in the plugin's files.
 const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook claude-code" };
 
-/// The files of the plugin; the last one makes the directory a plugin.
+/// The files of the plugin; only with the last one is the directory a plugin.
 pub const FILES: [&str; 3] = [SERVERS, HOOKS, PLUGIN];
 const SERVERS: &str = ".mcp.json";
 const HOOKS: &str = "hooks/hooks.json";
 const PLUGIN: &str = ".claude-plugin/plugin.json";
 
-/// The timeout of a hook in seconds. Ours take a tenth of a second.
+/// The timeout of a hook in seconds. Our hooks take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 5;
 
-/// The events at which a transcript has grown or a session begins.
+/// The events after which a transcript may have grown, or a session begins.
 const EVENTS: &[&str] = &["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"];
 
 /// Adds the files for Claude Code to `plan`.
 pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     let directory = setup.places.claude_code.join("skills/tiro");
-    // With `args` the command runs as it is, without a shell.
+    // With `args`, Claude Code runs the command directly, without a shell.
     let hook = json!([{
         "type": "command",
         "command": (setup.binary),
@@ -64,12 +65,12 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     }
 }
 
-/// Returns the path of the plugin's file of servers.
+/// Returns the path of the file in which the plugin lists its servers.
 pub fn servers(places: &Places) -> PathBuf {
     places.claude_code.join("skills/tiro").join(SERVERS)
 }
 
-/// Returns `text` without our entries; empty if nothing else is left.
+/// Returns `text` without our entries; it is empty if nothing else is left.
 pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
     if !path.ends_with(PLUGIN) {
         return cut::remove(text, before, &OURS);
@@ -78,13 +79,13 @@ pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> 
     Ok(if is_ours { before.unwrap_or_default() } else { text }.to_owned())
 }
 
-/// Returns whether the file at `path` must stay, because a user added something to the other files of the plugin.
+/// Returns whether the file at `path` must stay, because a user added something to another file of the plugin.
 pub fn is_needed(path: &Path) -> bool {
     let directory = path.ancestors().nth(2).filter(|_| path.ends_with(PLUGIN));
     let is_theirs = |path: &Path| {
         let Some(now) = user_file::look(path).ok().and_then(|target| target.state) else { return false };
         let left = std::str::from_utf8(&now.bytes.0).map(|text| cut::remove(text, None, &OURS));
-        // A file that can't be read may contain anything.
+        // A file that can't be read may contain an addition.
         !matches!(left, Ok(Ok(left)) if matches!(left.trim(), "" | "{}"))
     };
     directory.is_some_and(|directory| [SERVERS, HOOKS].iter().any(|name| is_theirs(&directory.join(name))))

@@ -1,11 +1,12 @@
-//! Sets up Codex: the server in `config.toml`, the hooks in `hooks.json`, or in `config.toml` if the user has hooks
-//! there.
+//! Sets up Codex: the server in `config.toml`, and the hooks in `hooks.json`, or in `config.toml` if the user already
+//! has hooks there.
 //!
-//! Codex warns if both files contain hooks, so ours go where there already are some. It runs no hook before the user
-//! approves it in `/hooks`; we don't write the approval for the user.
+//! Codex warns if both files contain hooks, so our hooks go into the file that already contains some. Codex runs no
+//! hook before the user approves it in `/hooks`; we don't write that approval for the user.
 //!
-//! `toml_edit` keeps comments and order. It writes line feeds only and drops a byte order mark, so both are restored
-//! afterwards. A file that would still lose something, such as one with mixed line ends, is not edited.
+//! `toml_edit` keeps comments and the order of entries. It writes line feeds only and drops a byte order mark, so
+//! both the line ends and the mark are restored afterwards. A file that would lose something in spite of this, such
+//! as one with mixed line ends, is not edited.
 
 use std::path::Path;
 
@@ -19,22 +20,23 @@ use crate::file::user_file;
 /// Identifies our hooks in `hooks.json`.
 const OURS: Ours = Ours { members: &[], command: HOOK };
 
-/// The end of our hooks' command, for any path of the program.
+/// The end of the command of our hooks, which is the same for every path of the program.
 const HOOK: &str = " hook codex";
 
 /// The timeout for starting the server, in seconds.
 const STARTUP_TIMEOUT: i64 = 30;
 
-/// The timeout of a tool, in seconds: asking another agent takes minutes.
+/// The timeout of a tool, in seconds: a tool that asks another agent takes minutes.
 pub(super) const TOOL_TIMEOUT: i64 = 600;
 
-/// The timeout of a hook in seconds: the most that Codex allows at the end of a session. Ours take a tenth of a second.
+/// The timeout of a hook in seconds: the most that Codex allows at the end of a session. Our hooks take a tenth of a
+/// second.
 const HOOK_TIMEOUT: u32 = 3;
 
-/// Environment variables that the server gets in addition to those that Codex passes to every server.
+/// The environment variables that the server needs in addition to those that Codex passes to every server.
 const VARIABLES: [&str; 3] = ["TIRO_DATA_DIR", "TIRO_MODEL_DIR", "XDG_DATA_HOME"];
 
-/// The events at which a transcript has grown or a session begins.
+/// The events after which a transcript may have grown, or a session begins.
 const EVENTS: [&str; 4] = ["SessionStart", "Stop", "PreCompact", "SessionEnd"];
 
 /// Adds the changes for Codex to `plan`.
@@ -73,7 +75,8 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     }
 }
 
-/// Returns `text` without our entries. Tables that become empty are removed, unless `before` contained them.
+/// Returns `text` without our entries. `before` is the former content of the file. Tables that become empty are
+/// removed, unless `before` contained them.
 pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
     match path.extension().is_some_and(|extension| extension == "json") {
         true => cut::remove(text, before, &OURS),
@@ -81,7 +84,7 @@ pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> 
     }
 }
 
-/// The hooks in `config.toml`.
+/// Whose hooks are in `config.toml`.
 enum Inline {
     None,
     Ours,
@@ -147,7 +150,7 @@ fn without_tables(text: &str, before: Option<&str>) -> Result<String> {
                 Some(former) => drop(servers.insert("tiro", former.clone())),
                 None => {
                     if let Some(Item::Table(server)) = servers.remove("tiro") {
-                        // A comment before the header may be about something else.
+                        // A comment before the header may be about something else, so it stays.
                         let before =
                             server.decor().prefix().and_then(|text| text.as_str()).unwrap_or_default();
                         comments = before
@@ -195,7 +198,8 @@ fn without_tables(text: &str, before: Option<&str>) -> Result<String> {
     })
 }
 
-/// Applies `change` to `text` and restores the byte order mark, the line ends and the end of the last line.
+/// Applies `change` to `text`, then restores the byte order mark, the line ends, and whether the last line ends in
+/// one.
 fn edit(text: &str, change: impl FnOnce(&mut DocumentMut) -> Result<()>) -> Result<String> {
     let (mark, body) = split_mark(text);
     let is_crlf = body.contains("\r\n");
@@ -226,7 +230,8 @@ fn lossy() -> Error {
     )
 }
 
-/// Returns the table `key` of `parent`, and creates it if it is missing: inline in an inline table.
+/// Returns the table `key` of `parent`, and creates it if it is missing. In an inline table, the new table is
+/// inline too.
 fn table<'a>(parent: &'a mut dyn TableLike, key: &str) -> Result<&'a mut dyn TableLike> {
     let mut new = Table::new();
     // A table that contains only tables needs no header.
@@ -238,7 +243,7 @@ fn table<'a>(parent: &'a mut dyn TableLike, key: &str) -> Result<&'a mut dyn Tab
         .ok_or_else(|| Error::bad_input(format!("`{key}` is not a table")))
 }
 
-/// Sets `key` to `new` unless it is equal, and keeps the comments and spaces around it.
+/// Sets `key` to `new`, unless it already has that value. The comments and spaces around it stay.
 fn set(table: &mut dyn TableLike, key: &str, new: Value) {
     let text = |value: &Value| value.clone().decorated("", "").to_string();
     match table.get_mut(key).and_then(Item::as_value_mut) {
@@ -252,7 +257,7 @@ fn set(table: &mut dyn TableLike, key: &str, new: Value) {
     }
 }
 
-/// Sets `key` if it is missing; a value of the user stays.
+/// Sets `key` if it is missing; a value that the user set stays.
 fn set_default(table: &mut dyn TableLike, key: &str, new: Value) {
     if !table.contains_key(key) {
         table.insert(key, Item::Value(new));

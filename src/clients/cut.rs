@@ -1,7 +1,7 @@
 //! Removes our entries from settings in JSON.
 //!
-//! A member is cut out of the text by its position, with one comma and the white space before it. Removing it from the
-//! tree that [`edit`](super::edit) uses would also remove comments next to it, which are not ours.
+//! A member is cut out of the text by its position, together with one comma and the white space before it. Removing
+//! it from the tree that [`edit`](super::edit) uses would also remove comments next to it, which may be the user's.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use jsonc_parser::{CollectOptions, Scanner, ScannerOptions, parse_to_ast};
 use super::edit::{Ours, STRICT, is_ours, split_mark, value};
 use crate::error::{Context, Kind, Result};
 
-/// Returns `text` without our entries. Values that `before` had in their place come back. Objects and arrays that
-/// become empty are removed, unless `before` contained them.
+/// Returns `text` without our entries. A value that `before` had in place of our entry is restored. Objects and arrays
+/// that become empty are removed, unless `before` contained them.
 ///
 /// # Errors
 ///
@@ -61,7 +61,8 @@ fn find(text: &str, path: &[&str]) -> Option<Place> {
     })
 }
 
-/// Returns our first hook's event and position: that of its group, if the group contains no other hook.
+/// Returns the event and the position of our first hook. If its group contains no other hook, the position is that
+/// of the whole group.
 fn first_hook(text: &str, ours: &Ours) -> Option<(String, Range<usize>)> {
     let command = |hook: &Value<'_>| {
         let hook = hook.as_object()?;
@@ -92,7 +93,7 @@ fn range(node: &impl Ranged) -> Range<usize> {
     node.start()..node.end()
 }
 
-/// Cuts the member at `path`, then each of its parents that is empty and was not in `before`.
+/// Cuts out the member at `path`, then each of its parents that is now empty and was not in `before`.
 fn prune(mut text: String, path: &[&str], before: &str) -> Result<String> {
     for end in (1..=path.len()).rev() {
         let Some(member) = find(&text, &path[..end]) else { continue };
@@ -104,7 +105,7 @@ fn prune(mut text: String, path: &[&str], before: &str) -> Result<String> {
     Ok(text)
 }
 
-/// Returns `text` without the member or element in `range`, and without the comma that it leaves behind.
+/// Returns `text` without the member or element in `range`, and without the comma that would be left over.
 fn cut(text: &str, range: Range<usize>) -> Result<String> {
     let (mut before, mut after) = (None, None);
     let mut ends_in_comment = None;
@@ -128,7 +129,7 @@ fn cut(text: &str, range: Range<usize>) -> Result<String> {
     if ends_in_comment == Some(start)
         && !text[range.end..].trim_start_matches([' ', '\t', ',']).starts_with(['\r', '\n'])
     {
-        // The text that follows must not become part of the comment.
+        // The text after the member must not become part of the comment before it.
         start = range.start;
     }
     let (head, between, tail) = match (before, after) {

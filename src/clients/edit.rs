@@ -1,8 +1,8 @@
-//! Edits settings in JSON as people write them: with comments, trailing commas and their own layout.
+//! Edits settings in JSON that people wrote, with comments, trailing commas and their own layout.
 //!
-//! An edit changes only our entries; the tree of `jsonc-parser` prints the rest byte for byte. The result is parsed and
-//! compared with the expected values and comments, and refused if it would lose anything. A file is never rewritten
-//! from its values.
+//! An edit changes only our entries. The syntax tree of `jsonc-parser` prints everything else byte for byte. The
+//! result is parsed and compared with the expected values and comments; the edit is refused if it would lose
+//! anything. A file is never written anew from its parsed values.
 
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
 use jsonc_parser::tokens::Token;
@@ -16,9 +16,9 @@ pub use jsonc_parser::json;
 /// Our entries in a settings file.
 #[derive(Default)]
 pub struct Entries {
-    /// Members of objects, parents first.
+    /// Members of objects; a parent comes before its children.
     pub members: Vec<Member>,
-    /// Elements of `hooks`.
+    /// Groups of hooks, each an element of an array in `hooks`.
     pub hooks: Vec<Hook>,
 }
 
@@ -28,7 +28,7 @@ pub struct Member {
     pub path: Vec<String>,
     /// Our value.
     pub value: CstInputValue,
-    /// Whether a value of the user is replaced.
+    /// Whether our value replaces a value of the user.
     pub when: When,
 }
 
@@ -41,36 +41,36 @@ pub enum When {
     Absent,
 }
 
-/// A group in the array `hooks.<event>`, which all three clients have.
+/// A group of hooks in the array `hooks.<event>`; all three clients have such groups.
 pub struct Hook {
     /// The name of the event, which is the key in `hooks`.
     pub event: &'static str,
-    /// The command of the only hook in `group`, without arguments.
+    /// The command of the only hook in `group`, without its arguments.
     pub command: String,
-    /// The group that is added if no hook in `event` is ours.
+    /// The group that is added if `event` has no hook of ours yet.
     pub group: CstInputValue,
 }
 
-/// Identifies our entries in any state.
+/// Identifies our entries, whatever values they have now.
 pub struct Ours {
-    /// Members, by their keys.
+    /// The paths of our members.
     pub members: &'static [&'static [&'static str]],
-    /// The end of the command line of our hooks, for any path of the program.
+    /// The end of the command line of our hooks, which is the same for every path of the program.
     pub command: &'static str,
 }
 
 impl Member {
-    /// Returns the member at `path`.
+    /// Returns a member that sets `path` to `value`.
     pub fn new(path: &[&str], value: CstInputValue, when: When) -> Member {
         Member { path: path.iter().map(|key| (*key).to_owned()).collect(), value, when }
     }
 }
 
-/// Returns `text` with `entries`; the same bytes if they are already there.
+/// Returns `text` with `entries`. If it already contains them, the bytes stay the same.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if `text` is not a JSON object, or has other values where our entries belong.
+/// [`Kind::BadInput`] if `text` is not a JSON object, or has values of another type where our entries belong.
 pub fn insert(text: &str, entries: &Entries, ours: &Ours) -> Result<String> {
     let (mark, body) = split_mark(text);
     let body = if body.trim().is_empty() { "{}\n" } else { body };
@@ -131,7 +131,7 @@ pub fn object<'a>(members: impl IntoIterator<Item = (&'a str, CstInputValue)>) -
     CstInputValue::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// Returns the parsed text; of duplicate keys the last one counts.
+/// Returns the parsed text. If a key occurs twice, its last value counts.
 pub fn value(text: &str) -> Result<Value> {
     parse_to_serde_value(text, &STRICT)
         .context(Kind::BadInput, || "the settings are not valid JSON".to_owned())
@@ -190,7 +190,8 @@ fn objects<'a>(value: &'a mut Value, path: &[String]) -> &'a mut Map<String, Val
     for key in path {
         let next = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
         if !next.is_object() {
-            // With duplicate keys the first one was an object; the comparison then refuses the edit.
+            // If a key occurs twice, its first value is an object and its last one is not; the comparison then
+            // refuses the edit.
             *next = Value::Object(Map::new());
         }
         object = next.as_object_mut().expect("just made sure");
@@ -213,7 +214,7 @@ fn commands(groups: &[CstNode], ours: &Ours) -> Vec<jsonc_parser::cst::CstObject
         .collect()
 }
 
-/// Returns the command line of a hook: its command and separate arguments.
+/// Returns the command line of a hook: its command and its separate arguments, if it has any.
 fn command(hook: &CstNode) -> Option<String> {
     line_of(&value(&hook.to_string()).ok()?)
 }

@@ -6,14 +6,14 @@ use super::{Client, Plan, SERVE, Setup, quoted};
 /// Identifies our entries.
 pub const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook gemini" };
 
-/// The timeout of a tool in milliseconds: asking another agent takes minutes.
+/// The timeout of a tool in milliseconds: a tool that asks another agent takes minutes.
 pub(super) const TOOL_TIMEOUT: u32 = 600_000;
 
-/// The timeout of a hook in milliseconds. Ours take a tenth of a second.
+/// The timeout of a hook in milliseconds. Our hooks take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 5_000;
 
-/// The events at which a transcript has grown or a prompt is sent. Text that a hook adds at the start of a session
-/// becomes part of the first prompt, which a resumed session drops, so that event is not used.
+/// The events after which a transcript may have grown, or a prompt is sent. The start of a session is not used: text
+/// that a hook adds then becomes part of the first prompt, and a resumed session drops it.
 const EVENTS: [&str; 4] = ["BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"];
 
 /// Adds the changes for Gemini CLI to `plan`.

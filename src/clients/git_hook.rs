@@ -1,10 +1,10 @@
-//! Sets up git's post-commit hook, which reports a new commit at once.
+//! Sets up git's post-commit hook, which reports a new commit to Tiro at once.
 //!
-//! A shell script gets a marked block right after its first line, because scripts of other tools end in `exit` or
-//! `exec`. The block leaves stdin and the exit code to the script, and runs in the background. A hook that is not a
-//! shell script, or that another program reads, is not changed: it may depend on its own bytes, its path, or files next
-//! to it. Nothing is lost, because the next call notices commits without the hook. Hooks that other repositories share,
-//! or that are part of the repository, are not changed either.
+//! Our lines are a marked block right after the script's first line, because scripts of other tools may end in `exit`
+//! or `exec`. The block doesn't touch the script's stdin and exit code, and runs in the background. A hook is not
+//! changed if it is not a shell script, or if another program reads it: it may depend on its own bytes, its path, or
+//! files next to it. Without the hook nothing is lost, because the next call finds new commits itself. Hooks that
+//! other repositories share, or that are part of the repository, are not changed either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const END: &str = "# <<< tiro";
 /// Programs that run a hook as a shell script.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
 
-/// Commands by which a script lets another program read it.
+/// Commands with which a script has another program read the script.
 const READERS: &[&str] = &["exec", "tail"];
 
 /// Adds the changes for git to `plan`.
@@ -95,7 +95,7 @@ fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<C
     Ok(change(Some(now), after))
 }
 
-/// Returns `text` without our lines, or `None` if nothing else is left of a hook that we wrote whole.
+/// Returns `text` without our lines, or `None` if we wrote the whole hook and nothing else is in it.
 pub fn without(text: &str) -> Result<Option<String>> {
     let left = match find_block(text)? {
         Some(range) => format!("{}{}", &text[..range.start], &text[range.end..]),
@@ -105,8 +105,8 @@ pub fn without(text: &str) -> Result<Option<String>> {
     Ok((!is_empty).then_some(left))
 }
 
-/// Returns the hook of a repository that may contain our lines: not one that is part of the repository, nor one outside
-/// it.
+/// Returns the path of the repository's hook if it contains our lines. A hook that is part of the repository, or lies
+/// outside of it, is not returned.
 pub fn own(project: &GitPlace) -> Option<PathBuf> {
     let path = project.hooks.join(NAME);
     let owned = [Some(&project.common), project.work_tree.as_ref()];
@@ -114,8 +114,8 @@ pub fn own(project: &GitPlace) -> Option<PathBuf> {
     (is_own && holds_ours(&path)).then_some(path)
 }
 
-/// Returns the current path of the hook that was written at `path`; `None` if its repository is gone and none of
-/// `repositories` was at that place.
+/// Returns the current path of the hook that was written at `path`. It is `None` if the repository is gone from there
+/// and none of `repositories` was moved from there.
 pub fn current_path(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
     if holds_ours(path) {
         return Some(path.to_owned());
@@ -129,7 +129,7 @@ pub fn current_path(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
         });
         places.flatten().find(|place| holds_ours(place))
     });
-    // The directory of hooks, the git directory, or its parent.
+    // One of these is the directory of hooks, the git directory or the root of the work tree.
     let stands = || {
         path.ancestors().skip(1).take(3).any(|dir| {
             dir.join(".git").exists() || (dir.join("HEAD").exists() && dir.join("objects").exists())
@@ -147,20 +147,20 @@ fn block(setup: &Setup<'_>) -> String {
     format!("{BEGIN}\n{}\n{END}\n", line(setup))
 }
 
-/// Returns the line of the hook that runs Tiro: not in CI, without output or exit code, without the script's stdin, and
-/// in the background, even if the program is gone.
+/// Returns the line of the hook that runs Tiro. It does nothing in CI or if the program is gone; otherwise Tiro runs
+/// in the background, without the script's stdin, without output, and without an effect on the exit code.
 fn line(setup: &Setup<'_>) -> String {
     let binary = quoted(setup.binary);
     format!("[ -z \"${{CI-}}\" ] && [ -x {binary} ] && ({} &) || :", call(setup))
 }
 
-/// Returns the command that runs Tiro, with the descriptors that a shell can name closed.
+/// Returns the command that runs Tiro, with every descriptor closed that a shell can name.
 fn call(setup: &Setup<'_>) -> String {
     let others: String = (3..=9).map(|number| format!(" {number}>&-")).collect();
     format!("{} hook git-post-commit </dev/null >/dev/null 2>&1{others}", quoted(setup.binary))
 }
 
-/// Returns `text` with `block` in place of an older block, otherwise after a first line that names the shell.
+/// Returns `text` with `block`: in the place of an older block, otherwise after a first line that names the shell.
 fn with_block(text: &str, block: &str) -> Result<String> {
     let range = match find_block(text)? {
         Some(range) => range,
@@ -184,7 +184,7 @@ fn find_block(text: &str) -> Result<Option<std::ops::Range<usize>>> {
     Ok(Some(start..end))
 }
 
-/// Returns whether git runs `text` with a shell: because the first line names one, or because there is no such line.
+/// Returns whether git runs `text` with a shell: the first line names one, or the text begins without such a line.
 fn is_shell_script(text: &str) -> bool {
     if text.contains('\0') {
         return false;
@@ -201,8 +201,8 @@ fn is_shell_script(text: &str) -> bool {
     program.is_some_and(|program| SHELLS.contains(&program.as_str()))
 }
 
-/// Returns whether a shell script passes itself to another program, which would read our lines too: such as Python code
-/// after the first lines, or an archive.
+/// Returns whether a shell script passes itself to another program, such as Python code or an archive after the first
+/// lines. That program would read our lines too.
 fn is_read_by_another(text: &str) -> bool {
     let reads = |line: &str| line.contains("$0") && READERS.iter().any(|reader| line.contains(reader));
     text.lines().any(|line| reads(line) && !line.contains("dirname"))
@@ -212,12 +212,12 @@ fn executable(text: String) -> State {
     State { bytes: Bytes(text.into_bytes()), mode: if cfg!(unix) { 0o755 } else { 0 } }
 }
 
-/// Returns whether git runs the file. Outside Unix it runs any file.
+/// Returns whether git runs the file. Outside Unix, git runs any file.
 fn is_executable(state: &State) -> bool {
     !cfg!(unix) || state.mode & 0o111 != 0
 }
 
-/// Returns whether `path`, which may not exist yet, is below `dir`, with links resolved.
+/// Returns whether `path` is below `dir` after links are resolved. `path` need not exist.
 fn is_beneath(path: &Path, dir: &Path) -> bool {
     let real = path.ancestors().skip(1).find_map(|above| fs::canonicalize(above).ok());
     match (real, fs::canonicalize(dir)) {

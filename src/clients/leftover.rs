@@ -1,8 +1,8 @@
-//! Removes our entries if no record exists: the data directory was lost, or the record was moved.
+//! Removes our entries if no record exists, because the data directory was lost or the record was moved.
 //!
-//! The former content is unknown, so only entries are removed that no other program writes: our marked lines in a hook,
-//! hooks that run this program, and a server `tiro` with exactly the settings that we write. A server that a user
-//! configured by hand stays.
+//! The former content of the files is unknown, so only entries are removed that no other program writes: our marked
+//! lines in a hook, hooks that run this program, and a server `tiro` with exactly the settings that we write. A
+//! server that a user configured by hand stays.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use super::{
 use crate::error::{Error, Result};
 use crate::file::user_file::{self, Bytes, State};
 
-/// Removes our entries from the files of all clients and of `repositories`, except those in the record, and adds the
-/// result to `removed`.
+/// Removes our entries from the files of all clients and of `repositories`, except from those in the record, and adds
+/// the result to `removed`.
 pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, removed: &mut Removed) {
     let mut files: Vec<(Client, PathBuf, &Path)> = Vec::new();
     if let Some(places) = places {
         let plugin = places.claude_code.join("skills/tiro");
         let home = places.home.as_path();
-        // The last file first: it shows whether the others belong to a plugin.
+        // The last file goes first, because it shows whether the others belong to a plugin.
         files.extend(
             claude_code::FILES.iter().rev().map(|name| (Client::ClaudeCode, plugin.join(name), home)),
         );
@@ -54,7 +54,7 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
     }
     if let Some(places) = places.filter(|_| !keep.clients) {
         for name in [".claude-plugin", "hooks", ""] {
-            // Fails if the user put something into the directory, which then stays.
+            // This fails if the user put something into the directory, which then stays.
             let _ = fs::remove_dir(places.claude_code.join("skills/tiro").join(name));
         }
     }
@@ -66,10 +66,10 @@ fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
     let Some(now) = &target.state else { return Ok(false) };
     let text = std::str::from_utf8(&now.bytes.0)
         .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
-    // A server that the user configured is put back where it was.
+    // A server that the user configured is put back in its place.
     let before = server(path, text).is_some_and(|server| !is_ours(&server)).then_some(text);
     let left = match without(client, path, text, before) {
-        // The file may be invalid without containing anything of ours.
+        // An invalid file is no failure if it contains none of our entries.
         Err(_) if !text.contains("tiro") => return Ok(false),
         left => left?,
     };
@@ -86,11 +86,11 @@ fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// The settings of a server `tiro`.
+/// The settings of one server called `tiro`.
 struct Server {
-    /// The words of its command line.
+    /// The words of the server's command line.
     words: Vec<String>,
-    /// Whether it has our timeout for tools.
+    /// Whether the server has our timeout for tools.
     has_our_timeout: bool,
 }
 
@@ -112,7 +112,7 @@ fn server(path: &Path, text: &str) -> Option<Server> {
     let arguments = server["args"].as_array().into_iter().flatten();
     let words = std::iter::once(&server["command"]).chain(arguments);
     let words = words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
-    // The plugin is ours, and its server has no timeout of its own.
+    // Everything in the plugin is ours; its server sets no timeout.
     let has_our_timeout = server["timeout"] == gemini::TOOL_TIMEOUT || is_plugin(path);
     Some(Server { words, has_our_timeout })
 }
@@ -121,8 +121,8 @@ fn is_plugin(path: &Path) -> bool {
     path.ancestors().nth(2).is_some_and(|folder| folder.ends_with("skills"))
 }
 
-/// Returns whether these are the settings that we write, now or in earlier versions: the full path of the program, and
-/// our timeout or the toolsets of earlier versions.
+/// Returns whether the current or an earlier version of Tiro writes these settings: the full path of the program,
+/// together with our timeout or the toolsets of earlier versions.
 fn is_ours(Server { words, has_our_timeout }: &Server) -> bool {
     let Some((command, arguments)) = words.split_first() else { return false };
     let program = Path::new(command);

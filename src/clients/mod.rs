@@ -1,9 +1,9 @@
 //! Sets Tiro up in the agents on this machine, and in git's hooks.
 //!
-//! Three steps make sure that nothing is written that was not shown: [`plan`] returns the changes, [`apply`] writes
-//! them and keeps a record of the former content, and [`remove`] restores that content. Without a record, `remove`
-//! removes only what is certainly ours. Each client has a file with what it needs; reading, replacing, recording and
-//! editing files are shared.
+//! Three steps make sure that only changes that were shown are written: [`plan`] returns the changes, [`apply`]
+//! writes them and records the former content, and [`remove`] restores that content. Without a record, `remove`
+//! removes only what is certainly ours. Each client has a file of code for what is special about it; the code that
+//! reads, replaces, records and edits files is shared.
 //!
 //! A configuration that can't be edited without losing something is not changed but reported as a [`Finding`]. Only our
 //! own entries are changed.
@@ -41,20 +41,20 @@ pub enum Client {
     Codex,
     /// Gemini CLI by Google.
     Gemini,
-    /// A repository's hook, which is set up and removed like a client.
+    /// A repository's git hook, which is set up and removed like a client.
     Git,
 }
 
-/// The directories of the clients' configuration.
+/// The directories in which the clients keep their configuration.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// The home directory. Configuration files may be links to anywhere below it.
+    /// The home directory. Configuration files may be links to any place below it.
     pub home: PathBuf,
     /// The directory of Claude Code: `CLAUDE_CONFIG_DIR`, otherwise `.claude`.
     pub claude_code: PathBuf,
     /// The directory of Codex: `CODEX_HOME`, otherwise `.codex`.
     pub codex: PathBuf,
-    /// The directory of Gemini CLI: `.gemini`, below `GEMINI_CLI_HOME` if that is set.
+    /// The directory of Gemini CLI: `.gemini` in `GEMINI_CLI_HOME`, or in the home directory if that is not set.
     pub gemini: PathBuf,
 }
 
@@ -67,20 +67,20 @@ pub struct GitPlace {
     pub common: PathBuf,
     /// The root of the work tree, unless the repository is bare.
     pub work_tree: Option<PathBuf>,
-    /// Whether the hook is part of the repository, so that every clone would get a change.
+    /// Whether the hook is part of the repository, so that every clone would get our change.
     pub is_tracked: bool,
-    /// Former paths of its git directory.
+    /// The former paths of the repository's git directory.
     pub formerly: Vec<PathBuf>,
 }
 
-/// The changes that would be made, and what can't be changed.
+/// The changes that would be made, and the findings about what can't be changed.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The clients that are installed.
+    /// The clients that are installed on this machine.
     pub found: Vec<Client>,
-    /// The changes, in order; empty if everything is set up.
+    /// The changes, in the order in which they are made; empty if everything is set up.
     pub changes: Vec<Change>,
-    /// What is not changed, and why.
+    /// What can't be changed, and why.
     pub findings: Vec<Finding>,
 }
 
@@ -89,22 +89,22 @@ pub struct Plan {
 pub struct Change {
     /// The client that the file belongs to.
     pub client: Client,
-    /// The path that users know; it may be a link.
+    /// The path as users know it; it may be a link.
     pub path: PathBuf,
     /// The current content; `None` if there is no file.
     pub before: Option<State>,
-    /// The new content.
+    /// The content after the change.
     pub after: State,
-    /// The purpose, in one line for people.
+    /// The purpose of the change, in one line for people.
     pub reason: String,
 }
 
-/// A part of a client's configuration that is not changed.
+/// A part of a client's configuration that can't be changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// The client that the file belongs to.
     pub client: Client,
-    /// The path that users know.
+    /// The path as users know it.
     pub path: PathBuf,
     /// The problem.
     pub found: String,
@@ -115,12 +115,12 @@ pub struct Finding {
 /// The arguments of the server, which offers every tool.
 const SERVE: [&str; 1] = ["serve"];
 
-/// What [`remove`] keeps.
+/// What [`remove`] does not undo.
 #[derive(Clone, Debug, Default)]
 pub struct Keep {
-    /// Whether the clients stay set up.
+    /// Whether all clients stay set up.
     pub clients: bool,
-    /// Hooks of repositories that stay.
+    /// The hooks of repositories that stay.
     pub hooks: Vec<PathBuf>,
 }
 
@@ -133,7 +133,7 @@ impl Keep {
     }
 }
 
-/// The program to set up.
+/// The program for which clients are set up.
 struct Setup<'a> {
     places: &'a Places,
     /// The absolute path of the program.
@@ -172,8 +172,8 @@ pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>) -> Resul
     Ok(plan)
 }
 
-/// Restores the contents recorded in `dir`, and removes other entries that are certainly ours. `repositories` are all
-/// known repositories, with their former places.
+/// Restores the contents that are recorded in `dir`, and removes those other entries that are certainly ours.
+/// `repositories` are all known repositories, with their former paths.
 ///
 /// # Errors
 ///
@@ -190,7 +190,8 @@ pub fn remove(
     Ok(removed)
 }
 
-/// Returns the paths of hooks with our lines, those recorded in `dir` and those of `repositories`, sorted.
+/// Returns the sorted paths of all hooks with our lines: those that are recorded in `dir`, and those of
+/// `repositories`.
 ///
 /// # Errors
 ///
@@ -216,7 +217,7 @@ impl Plan {
             && !self.findings.iter().any(|finding| finding.client == client)
     }
 
-    /// Returns the changes, the findings and what is captured of each client, as text for people.
+    /// Returns, as text for people, the changes, the findings, and what Tiro captures of each client.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for client in &self.found {
@@ -248,8 +249,8 @@ impl Plan {
         text
     }
 
-    /// Adds the change of `path` to the result of `edit`, or a finding with the reason why that is not possible. A new
-    /// file gets `mode`; an existing one keeps its own.
+    /// Adds a change of `path` to the result of `edit`. If `edit` fails, adds a finding with the reason instead. A
+    /// new file gets the mode `mode`; an existing file keeps its own mode.
     fn edit(
         &mut self,
         setup: &Setup<'_>,
@@ -283,7 +284,7 @@ impl Plan {
 }
 
 impl Client {
-    /// Returns the client called `word`, see [`Client::word`].
+    /// Returns the client whose word is `word`, see [`Client::word`].
     pub fn of(word: &str) -> Option<Client> {
         [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Git]
             .into_iter()
@@ -310,7 +311,7 @@ impl Client {
         }
     }
 
-    /// Returns what is captured of it, as text for people.
+    /// Returns what Tiro captures of this client, as text for people.
     pub fn captured(self) -> &'static str {
         match self {
             Client::ClaudeCode | Client::Codex | Client::Gemini => {
@@ -329,9 +330,9 @@ impl Finding {
     }
 }
 
-/// Returns `text` without our entries, or `None` if nothing else is left of a file that did not exist before.
+/// Returns `text` without our entries; `None` if the file did not exist before and nothing else is left in it.
 ///
-/// This covers the files of all clients, because the record may be older than the current plan.
+/// This knows the files of all clients, because the record may be older than the current plan.
 fn without(client: Client, path: &Path, text: &str, before: Option<&str>) -> Result<Option<String>> {
     match client {
         Client::ClaudeCode => claude_code::without(path, text, before).map(Some),
@@ -345,7 +346,7 @@ fn without(client: Client, path: &Path, text: &str, before: Option<&str>) -> Res
     })
 }
 
-/// Returns `text` as one word for a shell, quoted if necessary.
+/// Returns `text` as a single word for a shell, quoted if necessary.
 fn quoted(text: &str) -> String {
     if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
         return text.to_owned();

@@ -1,9 +1,9 @@
-//! Applies a plan and records it, so that it can be undone.
+//! Applies a plan and records the former contents, so that the plan can be undone.
 //!
-//! Before a file is written, `changes.json` records its former and its new content. A process that dies in between
-//! leaves a record without a change, which [`remove`] recognises by the bytes, and never a change without a record. A
-//! file with the bytes that we wrote gets its former bytes back; from a file that was changed since only our entries
-//! are removed.
+//! Before a file is written, its former and its new content are recorded in `changes.json`. A process that dies in
+//! between leaves a record without a change, which [`remove`] recognises by the bytes of the file, but never a change
+//! without a record. A file that still has the bytes that we wrote gets its former bytes back. If a file was changed
+//! since, only our entries are removed from it.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -16,13 +16,14 @@ use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::user_file::{self, Bytes, State};
 use crate::private;
 
-/// The largest record that is read, in bytes. Arbitrary: it contains the former text of a few files of at most 4 MiB.
+/// The largest record that is read, in bytes. Arbitrary: the record contains the former text of a few files of at
+/// most 4 MiB each.
 const LARGEST: u64 = 256 << 20;
 
 const FILE: &str = "changes.json";
 const LOCK: &str = "changes.lock";
 
-/// How long to wait for another process that uses the record.
+/// How long to wait for another process to release the record.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The result of applying a plan.
@@ -34,22 +35,22 @@ pub struct Applied {
     pub findings: Vec<Finding>,
 }
 
-/// The result of removing.
+/// The result of removing Tiro's entries.
 #[derive(Debug, Default, Serialize)]
 pub struct Removed {
-    /// Files with their former content, or deleted if they did not exist.
+    /// Files that have their former content again, or were deleted because they did not exist before.
     pub restored: Vec<PathBuf>,
-    /// Files that were changed since; only our entries are removed.
+    /// Files that were changed after we wrote them: only our entries were removed.
     pub edited: Vec<PathBuf>,
-    /// Files without a record; entries that are certainly ours are removed.
+    /// Files without a record: those entries were removed that are certainly ours.
     pub swept: Vec<PathBuf>,
-    /// Files that were not changed; their record stays.
+    /// What could not be undone: these files were not changed, and their records stay.
     pub findings: Vec<Finding>,
-    /// Hooks of other repositories, which stay.
+    /// Hooks of other repositories, which were kept.
     pub kept: Vec<PathBuf>,
-    /// Notes for the user: what stays on purpose, and what is unknown.
+    /// Notes for the user about what stays on purpose and what is unknown.
     pub notes: Vec<String>,
-    /// The current paths of all recorded files.
+    /// The current paths of all files in the record.
     #[serde(skip)]
     pub(super) recorded: Vec<PathBuf>,
 }
@@ -65,14 +66,14 @@ struct Recorded {
     #[serde(with = "crate::file::as_text")]
     path: PathBuf,
     before: Option<State>,
-    /// The contents that we wrote, oldest first; more than one only while the file is being written.
+    /// The contents that we wrote, oldest first. It has more than one only while the file is being written.
     wrote: Vec<State>,
     /// Directories that were created for it, outermost first.
     made: Vec<PathBuf>,
 }
 
-/// Writes `changes`, after recording the current content in `dir`. If a file can't be written, the others are written
-/// all the same.
+/// Records the current contents in `dir`, then writes `changes`. If a file can't be written, the others are still
+/// written.
 ///
 /// # Errors
 ///
@@ -104,7 +105,7 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
     Ok(applied)
 }
 
-/// Undoes everything that is recorded in `dir`, the last change first. It can be repeated, also after a crash.
+/// Undoes everything that is recorded in `dir`, the last change first. It can be repeated, even after a crash.
 ///
 /// # Errors
 ///
@@ -146,7 +147,7 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace], keep: &Keep) -> Resu
             }
         }
         for made in file.made.iter().rev() {
-            // Fails if the user put something into the directory, which then stays.
+            // This fails if the user put something into the directory, which then stays.
             let _ = fs::remove_dir(made);
         }
     }
@@ -175,15 +176,15 @@ pub(super) fn hooks(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<PathBuf
     Ok(load(dir)?.files.into_iter().filter_map(found).collect())
 }
 
-/// Returns whether `dir` records anything of a client, not only hooks of repositories.
+/// Returns whether `dir` records a file of a client, not only hooks of repositories.
 pub fn was_applied(dir: &Path) -> bool {
     let recorded = load(dir).map(|record| record.files);
-    // A record that can't be read may contain anything.
+    // A record that can't be read may contain such a file.
     recorded.map_or(true, |files| files.iter().any(|file| file.client != Client::Git))
 }
 
-/// Returns a finding for each recorded hook whose repository can't be found: it is not at its former place, and none of
-/// `repositories` was.
+/// Returns a finding for each recorded hook whose repository can't be found: it is no longer at its former path, and
+/// none of `repositories` was moved from there.
 ///
 /// # Errors
 ///
@@ -227,7 +228,8 @@ fn note(record: &mut Record, change: &Change) {
     file.made.extend(made.into_iter().filter(|dir| !file.made.contains(dir)).collect::<Vec<_>>());
     let is_unchanged = change.before.as_ref().is_some_and(|before| file.wrote.contains(before));
     if !is_unchanged {
-        // The file was changed since. Its former content becomes the current one without our entries.
+        // The file was changed after we wrote it. From now on, its former content is the current content without our
+        // entries.
         let former = file.before.take();
         file.before = change.before.as_ref().and_then(|now| ours_removed(change, now, former.as_ref()));
         file.wrote.clear();
@@ -246,7 +248,9 @@ fn ours_removed(change: &Change, now: &State, former: Option<&State>) -> Option<
 fn write(change: &Change) -> Result<()> {
     let target = user_file::look(&change.path)?;
     if target.state != change.before {
-        return Err(Error::new(Kind::Busy, "the file changed meanwhile").hint("run `tiro init` again"));
+        return Err(
+            Error::new(Kind::Busy, "the file was changed since it was read").hint("run `tiro init` again")
+        );
     }
     if let Some(parent) = target.path.parent() {
         fs::create_dir_all(parent)
@@ -258,14 +262,14 @@ fn write(change: &Change) -> Result<()> {
 enum Undone {
     Whole,
     OurEntries,
-    /// The file is ours, but must stay.
+    /// The file is ours, but must stay, because a user added something to another file of the plugin.
     Needed,
     Nothing,
 }
 
 fn undo(file: &Recorded) -> Result<Undone> {
     let target = user_file::look(&file.path)?;
-    // The user deleted it, or it was never written.
+    // The user deleted the file, or it was never written.
     let Some(now) = &target.state else { return Ok(Undone::Nothing) };
     if file.before.as_ref() == Some(now) {
         return Ok(Undone::Nothing);
@@ -276,7 +280,7 @@ fn undo(file: &Recorded) -> Result<Undone> {
     let wrote = file.wrote.iter().find(|wrote| wrote.bytes == now.bytes);
     if let Some(wrote) = wrote {
         match file.before.clone() {
-            // If only the mode was changed since, the new mode stays.
+            // If only the mode was changed since, the file keeps the new mode.
             Some(before) if now.mode == wrote.mode => user_file::replace(&target.path, &before)?,
             Some(before) => user_file::replace(&target.path, &State { mode: now.mode, ..before })?,
             None => user_file::delete(&target.path)?,
@@ -329,8 +333,8 @@ fn write_record(dir: &Path, record: &Record) -> Result<()> {
     user_file::replace(&dir.join(FILE), &State { bytes: Bytes(bytes), mode: 0o600 })
 }
 
-/// Locks the record until the file is dropped or the process ends. File systems without locks are assumed to have one
-/// user.
+/// Locks the record until the returned file is dropped or the process ends. On file systems without locks, no other
+/// process is assumed to use the record.
 fn lock(dir: &Path) -> Result<File> {
     let path = dir.join(LOCK);
     private::create(&path)?;
@@ -338,7 +342,7 @@ fn lock(dir: &Path) -> Result<File> {
         File::create(&path).context(Kind::Io, || format!("cannot write `{}`", quoted(path.display())))?;
     let began = Instant::now();
     while let Err(TryLockError::WouldBlock) = file.try_lock() {
-        // Starting another program keeps our files open for a moment.
+        // A child process that is being started holds our open files for a moment, and so the lock.
         if began.elapsed() > PATIENCE {
             return Err(Error::new(Kind::Busy, "another `tiro init` is running")
                 .hint("run this again when it has finished"));

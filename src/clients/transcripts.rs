@@ -1,4 +1,4 @@
-//! Finds the transcripts of clients that belong to a project.
+//! Finds the transcripts that clients wrote for a project.
 
 mod lines;
 
@@ -11,13 +11,14 @@ use super::{Client, Places};
 
 pub use self::lines::{Line, Lines, around, is_file};
 
-/// Bytes that are searched for the working directory of a session: the first lines can be whole prompts.
+/// How many bytes of a transcript are searched for the working directory of its session. The number is large
+/// because the first lines can be whole prompts.
 const SEARCHED: u64 = 4 * 1024 * 1024;
 
-/// Bytes of a file that contains a path, at most.
+/// The most bytes that are read from a file that contains a path.
 const PATH: u64 = 4096;
 
-/// Nested folders that are searched for transcripts.
+/// How many levels of nested folders are searched for transcripts.
 const DEPTH: usize = 5;
 
 /// A transcript of a session in the project.
@@ -25,18 +26,19 @@ const DEPTH: usize = 5;
 pub struct Found {
     /// Its path.
     pub path: PathBuf,
-    /// Its current length.
+    /// The current length of the transcript, in bytes.
     pub bytes: u64,
 }
 
-/// Returns the transcripts of `client` for sessions in `roots`, or above them if they mention a root, sorted by path.
+/// Returns the transcripts of `client` whose sessions ran in one of `roots`, or in a directory above one if they
+/// mention that root. They are sorted by path.
 ///
 /// `roots` are the canonical roots of the project's work trees. Unreadable files are skipped.
 pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Found> {
     let mut files = Vec::new();
     match client {
         Client::ClaudeCode => {
-            // The name of a folder is the path of the directory with every special character replaced by a dash.
+            // The folder is named after the path of the directory, with a dash in place of every special character.
             let prefixes: Vec<String> = roots.iter().map(|root| dashed(root)).collect();
             let above: Vec<String> =
                 roots.iter().flat_map(|root| root.ancestors().skip(1)).map(dashed).collect();
@@ -76,7 +78,7 @@ pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Fou
         .collect()
 }
 
-/// Returns the first working directory of a transcript's session, if it is known.
+/// Returns the first working directory of the session of a transcript, if it is known.
 pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
     match client {
         Client::Gemini => path.ancestors().take(DEPTH).find_map(project_root),
@@ -84,13 +86,13 @@ pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Returns whether `client` named the folder of the transcript by the hash of one of the roots. Old versions of Gemini
-/// CLI do so, and record the directory nowhere else.
+/// Returns whether `client` named the transcript's folder by the hash of one of the roots. Old versions of Gemini
+/// CLI name folders so, and record the directory nowhere else.
 pub fn is_named_after(client: Client, path: &Path, roots: &[PathBuf]) -> bool {
     client == Client::Gemini && path.ancestors().skip(1).take(DEPTH).any(|folder| is_hash_of(folder, roots))
 }
 
-/// Returns the directory that a folder of Gemini CLI belongs to.
+/// Returns the directory to which a folder of Gemini CLI belongs.
 fn project_root(folder: &Path) -> Option<PathBuf> {
     let mut text = String::new();
     open(&folder.join(".project_root")).ok()?.take(PATH).read_to_string(&mut text).ok()?;
@@ -100,7 +102,7 @@ fn project_root(folder: &Path) -> Option<PathBuf> {
 fn held_in(path: &Path) -> Option<PathBuf> {
     let lines = BufReader::new(open(path).ok()?.take(SEARCHED)).lines();
     for line in lines.map_while(Result::ok) {
-        // Parsing is slow, and most lines have no directory.
+        // Parsing is slow, and most lines mention no directory.
         if !line.contains("\"cwd\"") {
             continue;
         }
@@ -130,14 +132,15 @@ fn is_above(directory: &Path, roots: &[PathBuf]) -> bool {
 fn names(path: &Path, roots: &[PathBuf]) -> bool {
     let needles: Vec<String> =
         roots.iter().filter_map(|root| Some(serde_json::json!(root.to_str()?).to_string())).collect();
-    // Without the quotes.
+    // This removes the quotes around the JSON string.
     let needles: Vec<&str> = needles.iter().map(|needle| &needle[1..needle.len() - 1]).collect();
     let Ok(file) = open(path) else { return false };
     let mut reader = BufReader::new(file);
     let mut part = Vec::new();
     loop {
         part.clear();
-        // A line may be too long to keep in memory. A path that is cut in two appears elsewhere, too.
+        // A line may be too long to keep in memory, so it is searched in parts. A path that is cut in two by this
+        // appears elsewhere in the transcript, too.
         match reader.by_ref().take(SEARCHED).read_until(b'\n', &mut part) {
             Ok(0) | Err(_) => return false,
             Ok(_) => {}
@@ -199,7 +202,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (pipe, link) = (folder.path().join("pipe.jsonl"), folder.path().join("link.jsonl"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        // A generated file behind a link: it never ends, or blocks until the kernel logs something.
+        // It is a link to a generated file, which never ends, or blocks until the kernel logs something.
         let made_up = if Path::new("/proc/kmsg").exists() { "/proc/kmsg" } else { "/dev/zero" };
         std::os::unix::fs::symlink(made_up, &link).unwrap();
         fs::create_dir(folder.path().join("folder.jsonl")).unwrap();

@@ -1,7 +1,8 @@
-//! Edits the configuration file: the table of one provider, or the name of the default provider.
+//! Edits the configuration file: the table of one provider, and the name of the default provider.
 //!
-//! Comments and order stay. The file is written only if the result is valid, whole or not at all, and only the user can
-//! read it, because it says where keys are stored. Two processes that edit it take turns.
+//! Comments and the order of entries stay. The file is written only if the result is valid, and it is replaced as a
+//! whole. Only the user can read it, because it says where keys are stored. Processes that edit the file at the same
+//! time take turns.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -31,7 +32,7 @@ impl<T> From<Option<T>> for Edit<T> {
     }
 }
 
-/// The changes of one provider's settings; `None` keeps a value.
+/// The changes of one provider's settings; a setting that is `None` keeps its value.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// The service, as spelled in the file.
@@ -46,31 +47,31 @@ pub struct Change {
     pub key_file: Edit<String>,
     /// The uses.
     pub uses: Option<Vec<Use>>,
-    /// Whether it may search the memory.
+    /// Whether the provider may search the memory.
     pub memory: Option<bool>,
-    /// Tokens of an answer at most.
+    /// The most tokens that an answer may have.
     pub max_output: Option<u64>,
     /// The temperature.
     pub temperature: Option<f64>,
     /// The context window in tokens.
     pub window: Option<u64>,
-    /// Dollars per million tokens, sent and received.
+    /// Dollars per million tokens: for those sent, and for those received.
     pub price: Option<(f64, f64)>,
     /// The limit for a call, in dollars.
     pub limit_call: Edit<f64>,
     /// The limit for a day, in dollars.
     pub limit_day: Edit<f64>,
-    /// Whether it becomes the default provider.
+    /// Whether the provider becomes the default provider.
     pub is_default: bool,
 }
 
-/// Applies `change` to the provider `name`; returns whether the file changed. `admit` gets the provider as configured
-/// so far, while no other process changes the file, and may refuse the change.
+/// Applies `change` to the provider `name` and returns whether the file changed. `admit` gets the provider as it
+/// was configured before, and may refuse the change. Meanwhile no other process can change the file.
 ///
 /// # Errors
 ///
-/// The error of `admit`; [`Kind::BadInput`] if the file would be invalid or the provider would send its key
-/// unencrypted. The file stays as it is then.
+/// The error of `admit`, or [`Kind::BadInput`] if the file would become invalid or the provider would send its key
+/// unencrypted. The file is not changed in these cases.
 pub fn change(
     sources: &Sources,
     name: &str,
@@ -84,7 +85,7 @@ pub fn change(
         if !is_bare {
             let providers = document.entry("providers").or_insert_with(|| {
                 let mut table = Table::new();
-                // The table itself needs no line in the file.
+                // The table `providers` needs no line of its own in the file.
                 table.set_implicit(true);
                 Item::Table(table)
             });
@@ -136,14 +137,15 @@ pub fn remove(sources: &Sources, name: &str) -> Result<bool> {
 }
 
 impl Change {
-    /// Returns whether nothing changes, except perhaps the default provider.
+    /// Returns whether the change is empty, apart from the name of the default provider.
     pub fn is_empty(&self) -> bool {
         let bare = Change { is_default: self.is_default, ..Change::default() };
         format!("{self:?}") == format!("{bare:?}")
     }
 }
 
-/// Changes the setting `key` of a table. A changed value keeps its comments; an equal one is not touched.
+/// Changes the setting `key` of a table. The comments of a changed value stay, and a value that is already right is
+/// not touched.
 fn set(table: &mut dyn TableLike, key: &str, given: Edit<toml_edit::Value>) {
     let new = match given {
         Edit::Keep => return,
@@ -161,7 +163,7 @@ fn set(table: &mut dyn TableLike, key: &str, given: Edit<toml_edit::Value>) {
     }
 }
 
-/// Changes the limits of a provider, and removes their table when it is empty.
+/// Changes the limits of a provider, and removes their table if it becomes empty.
 fn set_limits(table: &mut dyn TableLike, change: &Change) -> Result<()> {
     if (&change.limit_call, &change.limit_day) == (&Edit::Keep, &Edit::Keep) {
         return Ok(());
@@ -208,7 +210,8 @@ fn no_table(name: &str) -> Error {
     Error::bad_input(format!("`{}` in the configuration file is not a table", quoted(name)))
 }
 
-/// Lets `work` edit the file, and checks the result before it is written. `changed` is the provider that it changes.
+/// Lets `work` edit the file, and writes the result only if it is valid. Returns whether the file changed. `changed`
+/// is the name of the provider that `work` changes, if there is one.
 fn edit(
     sources: &Sources,
     changed: Option<&str>,
@@ -220,7 +223,8 @@ fn edit(
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_private(folder)?;
-    // Held until the end of the function. If folders can't be locked, the last writer wins.
+    // The lock is held until the end of the function. If folders can't be locked, the process that writes last
+    // wins.
     let _turn = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
     let written = text(path)?.unwrap_or_default();
     let broken = |error: toml_edit::TomlError| {
@@ -240,13 +244,14 @@ fn edit(
     Ok(true)
 }
 
-/// Checks that the file would be valid, and that the provider `changed` would not send its key unencrypted.
+/// Checks that `new` is a valid configuration file, and that the provider `changed` does not send its key
+/// unencrypted.
 fn check(new: &str, sources: &Sources, changed: Option<&str>) -> Result<()> {
     let trial =
         tempfile::NamedTempFile::new().context(Kind::Io, || "cannot write a temporary file".into())?;
     fs::write(trial.path(), new).context(Kind::Io, || "cannot write a temporary file".into())?;
     let trial = Sources { file: Some(trial.path().to_owned()), ..sources.clone() };
-    // Its errors must name the real file instead of the trial copy.
+    // The errors about the trial copy must name the real file.
     let plain = |error: Error| {
         let shown = trial.file.as_ref().map(|path| quoted(path.display())).unwrap_or_default();
         let own = sources.file.as_ref().map(|path| quoted(path.display())).unwrap_or_default();

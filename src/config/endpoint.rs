@@ -4,15 +4,15 @@ use std::net::IpAddr;
 
 use crate::error::{Error, Result};
 
-/// What an endpoint must be, for hints.
+/// What an endpoint must look like, for hints.
 pub(super) const ENDPOINT: &str = "an address, http:// or https://, without user, query or fragment";
 
 /// Returns the host in `endpoint`.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`](crate::error::Kind::BadInput) unless it consists of scheme, host, port and a plain path. Anything
-/// else could be local for one parser and remote for another.
+/// [`Kind::BadInput`](crate::error::Kind::BadInput) unless `endpoint` consists only of a scheme, a host, a port and a
+/// plain path. One parser could take anything else for a local address, and another parser for a remote one.
 pub fn host(endpoint: &str) -> Result<&str> {
     let parse = || {
         let rest = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"))?;

@@ -11,22 +11,23 @@ use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
 use crate::redact::Redactor;
 
-/// The largest configuration file that is read, in bytes. Arbitrary: a thousand times a long one.
+/// The largest configuration file that is read, in bytes. Arbitrary: a thousand times the size of a long file.
 const LIMIT: u64 = 1 << 20;
 
-/// The table of providers, which [`super::providers`] reads.
+/// The key of the table of providers, which [`super::providers`] reads.
 const PROVIDERS: &str = "providers";
 
-/// The sources of options. The file is read again each time, because it may change while a server runs.
+/// The sources from which options are read. The file is read again each time, because it may change while a server
+/// runs.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// The `KEY=VALUE` of each `--set`.
+    /// The `KEY=VALUE` of each `--set` on the command line.
     pub set: Vec<(String, String)>,
-    /// The variables that set options, by name.
+    /// The values of the variables that set options, by the names of the variables.
     pub variables: BTreeMap<String, String>,
-    /// The names of variables that contain the key of a service.
+    /// The names of the variables that are set and contain the key of a service.
     pub keys: Vec<String>,
-    /// The configuration file, which may be missing.
+    /// The path of the configuration file; the file may be missing.
     pub file: Option<PathBuf>,
 }
 
@@ -35,7 +36,7 @@ impl Sources {
     ///
     /// # Errors
     ///
-    /// [`Kind::BadInput`] with the place, the key and the allowed values.
+    /// [`Kind::BadInput`] with the place of the mistake, the key and the allowed values.
     pub fn options(&self) -> Result<Options> {
         let mut options = Options::default();
         if let Some(document) = self.document()? {
@@ -56,7 +57,7 @@ impl Sources {
         Ok(options)
     }
 
-    /// Returns the parsed file, or `None` if there is none.
+    /// Returns the parsed configuration file, or `None` if there is none.
     pub(super) fn document(&self) -> Result<Option<Document<String>>> {
         let Some(path) = &self.file else { return Ok(None) };
         let Some(text) = text(path)? else { return Ok(None) };
@@ -70,7 +71,7 @@ impl Sources {
 
 /// Returns the text of the file at `path`, or `None` if there is none.
 pub(super) fn text(path: &Path) -> Result<Option<String>> {
-    // Quoting loads the rules for secrets, which takes ten milliseconds.
+    // Quoting the path loads the rules for secrets, which takes ten milliseconds.
     let shown = || quoted(path.display());
     match file::read_to_string(path, Links::Followed, LIMIT) {
         Ok(text) => Ok(Some(text)),
@@ -102,7 +103,7 @@ fn read_file(options: &mut Options, path: &Path, document: &Document<String>) ->
     Ok(())
 }
 
-/// Returns the file and the line of `item`.
+/// Returns the place of `item`: the file and the line.
 pub(super) fn place(path: &Path, document: &Document<String>, item: &Item) -> String {
     let line = item.span().map(|span| document.raw()[..span.start].matches('\n').count() + 1);
     match line {
@@ -111,7 +112,7 @@ pub(super) fn place(path: &Path, document: &Document<String>, item: &Item) -> St
     }
 }
 
-/// Returns a value as text; of an array each word followed by [`END`].
+/// Returns a value as text. In the text of an array, [`END`] follows each word.
 pub(super) fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.value().clone()),
@@ -142,7 +143,7 @@ fn read(setting: &Setting, options: &mut Options, text: &str, place: &str) -> Re
     if setting.read(options, text) {
         return Ok(());
     }
-    // The value may be a key that the user put here by mistake.
+    // The value may be a key that the user put here by mistake, so it is not quoted.
     let is_secret = !Redactor::new([0; 32]).redact(text).found.is_empty();
     let shown = if is_secret { "a secret".to_owned() } else { format!("`{}`", quoted(text.trim())) };
     Err(Error::bad_input(format!("`{}` in {place} is {shown}", setting.key))
@@ -154,7 +155,7 @@ fn unknown(key: &str, place: &str) -> Error {
     let near = Options::ALL.iter().map(|setting| setting.key);
     let section = key.split('.').next().unwrap_or_default();
     let like: Vec<&str> = near.clone().filter(|known| known.split('.').next() == Some(section)).collect();
-    // The key may be in the wrong section.
+    // The option may exist, but in another section.
     let last = key.rsplit('.').next().unwrap_or_default();
     let moved = near.clone().find(|known| known.rsplit('.').next() == Some(last));
     let hint = match (moved, like.is_empty()) {
@@ -165,7 +166,8 @@ fn unknown(key: &str, place: &str) -> Error {
     Error::bad_input(format!("`{}` in {place} is not an option", quoted(key))).hint(hint)
 }
 
-/// Returns the line of a syntax error as `, from line 3 on`. The parser's own message quotes the file.
+/// Returns the place of a syntax error as `, from line 3 on`. The parser's own message is not shown, because it
+/// quotes the file.
 pub(super) fn parsed_to(error: &toml_edit::TomlError) -> String {
     let text = error.to_string();
     let line =

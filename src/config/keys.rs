@@ -1,5 +1,5 @@
-//! Reads the key of a provider from a variable, or from a file that only its owner can read. It is read for each call
-//! and never kept.
+//! Reads the key of a provider from a variable, or from a file that only its owner can read. The key is read for each
+//! call and never kept.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -11,11 +11,11 @@ use crate::llm::Key;
 /// The largest file that can hold a key, in bytes. Arbitrary.
 const LARGEST_KEY: u64 = 16 << 10;
 
-/// Returns the key, or `None` if none is needed.
+/// Returns the key, or `None` if the provider needs none.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if the variable is not set, or other users can read the file.
+/// [`Kind::BadInput`] if the variable is not set, or if other users can read the file.
 pub fn key(key: &Key) -> Result<Option<String>> {
     match key {
         Key::None => Ok(None),

@@ -4,17 +4,18 @@ use crate::llm::Service;
 
 /// The defaults of a provider with a known name.
 pub(super) struct Known {
-    /// The name in the configuration.
+    /// The name of the provider in the configuration.
     pub name: &'static str,
     /// Other names that people use, in lower case.
     pub aliases: &'static [&'static str],
     /// The service.
     pub service: Service,
-    /// The address on this machine, for a service without an address of its own.
+    /// The address on this machine where the provider listens, if its service has no address of its own.
     pub endpoint: Option<&'static str>,
-    /// The default model. Arbitrary: small and current. Empty if it must be configured, because the server offers many.
+    /// The default model. Arbitrary: a small and current model. Empty if the user must name one, because the server
+    /// offers many.
     pub model: &'static str,
-    /// The variables that may contain its key.
+    /// The variables that may contain the provider's key.
     pub keys: &'static [&'static str],
 }
 
@@ -52,7 +53,7 @@ pub(super) const KNOWN: &[Known] = &[
         model: "gemini-2.5-flash",
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "PERSISTENCE_GOOGLE_API_KEY"],
     },
-    // This server offers the one model that it was started with, under any name.
+    // This server offers only the model with which it was started, and accepts any name for it.
     Known {
         name: "llamacpp",
         aliases: &["llama.cpp", "llama-cpp", "llama_cpp", "llama-server", "llamafile"],
@@ -80,14 +81,14 @@ pub(super) const KNOWN: &[Known] = &[
 ];
 
 impl Known {
-    /// Returns the provider that is known under `name`, in any case.
+    /// Returns the provider that is known under `name`, in upper or lower case.
     pub fn called(name: &str) -> Option<&'static Known> {
         let name = name.trim().to_lowercase();
         KNOWN.iter().find(|known| known.name == name || known.aliases.contains(&name.as_str()))
     }
 
-    /// Returns the defaults of a provider of `service` called `name`: by name, or by service if the service has an
-    /// address of its own.
+    /// Returns the defaults of a provider called `name` of the service `service`: those of the known provider with
+    /// that name, otherwise those of the service if it has an address of its own.
     pub fn of(name: &str, service: Service) -> Option<&'static Known> {
         let by_name = Known::called(name).filter(|known| known.service == service);
         let is_own = |known: &&Known| known.service == service && known.endpoint.is_none();
@@ -95,14 +96,14 @@ impl Known {
     }
 }
 
-/// Returns the configured name of a provider that people call `name`: `gemini` for `google`, `llamacpp` for
-/// `llama.cpp`. Unknown names are returned unchanged.
+/// Returns the name in the configuration of a provider that people call `name`: `gemini` for `google`, `llamacpp`
+/// for `llama.cpp`. Unknown names are returned unchanged.
 pub fn usual_name(name: &str) -> String {
     Known::called(name).map_or(name, |known| known.name).to_owned()
 }
 
-/// Returns the default address of a provider called `name`: the one where the known server listens on this machine,
-/// otherwise that of the service.
+/// Returns the default address of a provider called `name`: if it is a known server, its address on this machine,
+/// otherwise the address of `service`.
 pub fn usual_endpoint(name: &str, service: Service) -> Option<&'static str> {
     let by_name = Known::called(name).filter(|known| known.service == service);
     by_name.and_then(|known| known.endpoint).or(service.own_endpoint())
@@ -113,7 +114,8 @@ pub(super) fn key_variables() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().flat_map(|known| known.keys.iter().copied())
 }
 
-/// Returns the variables that may contain the key of `service`; none for the dialect that many servers share.
+/// Returns the variables that may contain the key of `service`; there are none for the dialect that many servers
+/// share.
 pub fn own_keys(service: Service) -> &'static [&'static str] {
     let service = if service == Service::OpenaiResponses { Service::Openai } else { service };
     KNOWN.iter().find(|known| known.service == service).map_or(&[], |known| known.keys)

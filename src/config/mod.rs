@@ -1,7 +1,7 @@
 //! Reads settings. Only this module reads the environment and the configuration file.
 //!
-//! Settings are read once, at the start, and passed on as values. Only the settings of providers and their cost are
-//! read again for each question to a model, because the file may change while a server runs.
+//! Settings are read once, at the start of the process, and then passed on as values. Only the settings and prices of
+//! providers are read again, for each question to a model, because the file may change while a server runs.
 #![expect(clippy::disallowed_methods, reason = "only this module reads the environment")]
 
 mod edit;
@@ -30,7 +30,8 @@ use crate::clients::Places;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::scope::OwnerId;
 
-/// The settings of a process. Reading them opens and creates nothing.
+/// The settings of a process. Reading them from the environment and the configuration file opens no store and creates
+/// nothing.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where databases are kept: `TIRO_DATA_DIR`, else `tiro` in the platform's data directory.
@@ -39,37 +40,38 @@ pub struct Config {
     pub model_dir: PathBuf,
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
     pub project: Option<PathBuf>,
-    /// Whether the user named the project, by `--project` or `TIRO_PROJECT`. A client sets `CLAUDE_PROJECT_DIR` to any
-    /// directory it is started in.
+    /// Whether it was the user who named the project, by `--project` or `TIRO_PROJECT`. `CLAUDE_PROJECT_DIR` doesn't
+    /// count, because a client sets it to any directory in which it is started.
     pub is_project_named: bool,
-    /// The id of the user who called `sudo`: `SUDO_UID`.
+    /// The id of the user who ran `sudo`: `SUDO_UID`.
     pub sudo_user: Option<u32>,
     /// The working directory, if it still exists.
     pub current_dir: Option<PathBuf>,
-    /// The home directory, which is never a project.
+    /// The home directory, which is never a project itself.
     pub home: Option<PathBuf>,
     /// The operating system's user.
     pub owner: OwnerId,
-    /// Whether answers include the duration of their stages: `TIRO_TIMINGS`.
+    /// Whether answers say how long each stage took: `TIRO_TIMINGS`.
     pub timings: bool,
-    /// The directories of clients' files; `None` without a home directory.
+    /// The directories of clients' files; `None` if there is no home directory.
     pub clients: Option<Places>,
     /// The options, as read at the start.
     pub options: Options,
-    /// Where the options come from.
+    /// The sources from which the options are read.
     pub sources: Sources,
-    /// Why the options could not be read; then `options` has the defaults.
+    /// Why the options could not be read. If there is a reason, `options` has the defaults.
     pub fault: Option<Arc<Error>>,
     /// Patterns of sessions and files that are not remembered.
     pub ignored: Ignored,
-    /// Whether this is an automated build, whose work is not remembered: `CI`.
+    /// Whether this is an automated build, whose work is not remembered: the variable `CI`.
     pub ci: bool,
-    /// The filter of the log on stderr: `TIRO_LOG`, in the syntax of `tracing`; `warn` by default.
+    /// The filter of the log on stderr: `TIRO_LOG`, in the syntax of `tracing`. Without it the filter is `warn`.
     pub log: String,
 }
 
 impl Config {
-    /// Returns settings for a test whose data, models and working directory lie in `folder`; no clients, no options.
+    /// Returns settings for a test, without clients or options. Data, models and the working directory lie in
+    /// `folder`.
     #[cfg(test)]
     pub fn of_test(folder: &Path) -> Config {
         Config {
@@ -92,15 +94,15 @@ impl Config {
         }
     }
 
-    /// Returns the directory that the user named as the project when the process was started.
+    /// Returns the directory that the user named as the project at the start of the process.
     pub fn named_project(&self) -> Option<&Path> {
         self.project.as_deref().filter(|_| self.is_project_named)
     }
 
-    /// Reads the environment and the configuration file. `project` is the argument of `--project`, `set` those of
-    /// `--set`.
+    /// Reads the environment and the configuration file. `project` is the argument of `--project`, `set` are the
+    /// arguments of `--set`.
     ///
-    /// A mistake in the options becomes the `fault`, so that the caller decides whether to stop.
+    /// A mistake in the options is returned as the `fault`, so that the caller decides whether to stop.
     ///
     /// # Errors
     ///
@@ -125,7 +127,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads only the directories and the user. Hooks need no more, and must work with an invalid configuration file.
+    /// Reads only the directories and the user from the environment. Hooks need nothing else, and must work even if
+    /// the configuration file is invalid.
     ///
     /// # Errors
     ///
@@ -178,11 +181,11 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// [`Kind::Io`] if the operating system doesn't report it.
+    /// [`Kind::Io`] if the operating system doesn't report the path.
     pub fn program(&self) -> Result<PathBuf> {
         let program =
             std::env::current_exe().context(Kind::Io, || "cannot find the path of this program".into())?;
-        // If the program was updated meanwhile, Linux reports the old file as deleted.
+        // If the program was updated after it was started, Linux reports that its file is deleted.
         let text = program.to_string_lossy();
         Ok(text.strip_suffix(" (deleted)").map_or(program.clone(), PathBuf::from))
     }
@@ -234,7 +237,7 @@ impl Ignored {
     }
 }
 
-/// Returns the id of the operating system's user; a name could be reassigned.
+/// Returns the id of the operating system's user; the name of a user could be reassigned.
 #[cfg(unix)]
 fn owner() -> String {
     format!("uid:{}", rustix::process::geteuid().as_raw())

@@ -1,9 +1,10 @@
-//! The options: every one with its default, in one list.
+//! All options with their defaults, in one list.
 //!
-//! The list generates the struct, the defaults, the allowed values, and the table in docs/configuration.md (a test
-//! compares the two). An option is read from the command line (`--set KEY=VALUE`), from its `TIRO_*` variable, from the
-//! `PERSISTENCE_*` variable of the same name, from the configuration file, in this order; its variable is the key in
-//! capitals with `_` for the dot. The effect of an option is implemented where its field is read.
+//! From this list, a macro generates the struct, the defaults, the allowed values, and the table in
+//! docs/configuration.md. A test compares that page with the table. An option is read from the first of these that
+//! sets it: the command line (`--set KEY=VALUE`), its `TIRO_*` variable, the `PERSISTENCE_*` variable of the same
+//! name, the configuration file. The variable is named after the key: in capitals, with `_` for the dot. The code
+//! that implements an option's effect is wherever its field is read.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,43 +13,44 @@ use crate::memory::Millis;
 use crate::money::Money;
 use crate::tuning::{contexts, summaries};
 
-/// Ends each word of an array, so that words may contain commas, and one word differs from a list.
+/// Ends each word of an array. So a word may contain commas, and an array of one word can be told from a list that is
+/// separated by commas.
 pub(super) const END: char = '\u{1f}';
 
 /// Whether providers outside this machine may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum External {
-    /// Each for its `uses`.
+    /// They are allowed, each for its `uses`.
     Allowed,
-    /// Never, whatever else is configured.
+    /// They are never allowed, whatever else is configured.
     Never,
 }
 
-/// A list of words or patterns, from an array or separated by commas.
+/// A list of words or patterns: an array, or a text in which commas separate them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct List(pub Vec<String>);
 
-/// One option: its names, its description, and how it is read and shown.
+/// One option: its names, its description, and how its value is read and shown.
 pub struct Setting {
     /// The key in the configuration file and for `--set`, such as `context.max_tokens`.
     pub key: &'static str,
     /// The description.
     pub about: &'static str,
-    /// A description of the allowed values.
+    /// A description of the values that are allowed.
     pub right: &'static str,
-    /// Further variables that set it.
+    /// Further variables that set the option.
     pub also: &'static [&'static str],
     read: fn(&mut Options, &str) -> bool,
     show: fn(&Options) -> String,
 }
 
 impl Setting {
-    /// Returns the name of its variable without the prefix: `CONTEXT_MAX_TOKENS`.
+    /// Returns the name of the option's variable without the prefix, such as `CONTEXT_MAX_TOKENS`.
     fn suffix(&self) -> String {
         self.key.to_uppercase().replace('.', "_")
     }
 
-    /// Returns the variables that set the option, the strongest first.
+    /// Returns the variables that set the option; the first one that is set counts.
     pub fn variables(&self) -> Vec<String> {
         let own = ["TIRO_", "PERSISTENCE_"].map(|prefix| format!("{prefix}{}", self.suffix()));
         own.into_iter().chain(self.also.iter().map(|name| (*name).to_owned())).collect()
@@ -106,20 +108,20 @@ options! {
     fallback_provider: String = "openai".into(), "fallback_provider", "a provider's name", is_name;
     /// Whether providers outside this machine may be asked at all.
     external: External = External::Allowed, "external", "allowed or never", any;
-    /// How often a failed request is repeated.
+    /// The most times that a failed request is repeated.
     max_retries: u32 = 3, "max_retries", "a whole number, 0 to 10", |n| *n <= 10;
     /// The temperature of models, except for summaries; `tiro provider test` uses it.
     temperature: f64 = 0.7, "temperature", "a number, 0 to 2", |n| (0.0..=2.0).contains(n);
     /// The temperature of models for summaries.
     summary_temperature: f64 = 0.3, "summary.temperature", "a number, 0 to 2", |n| (0.0..=2.0).contains(n);
-    /// The number of messages from which a context across conversations summarises a conversation; a shorter one is shown in full.
+    /// The fewest messages that a conversation must have to be summarised in a context across conversations; a shorter one is shown in full.
     summarization_threshold: usize = summaries::THRESHOLD, "summary.threshold", "a whole number, 1 to 100000",
         |n| (1..=100_000).contains(n);
-    /// Seconds before a conversation with new messages gets a new summary.
+    /// How many seconds old the summary of a conversation with new messages may become.
     summary_update_interval_s: u64 = 3600, "summary.update_interval", "seconds, a whole number", any;
-    /// Seconds that a model on this machine may take for a summary.
+    /// How many seconds a model on this machine may take for a summary.
     summary_local_deadline_s: u64 = 5, "summary.local_deadline", "seconds, 1 to 600", |n| (1..=600).contains(n);
-    /// Seconds that an external model may take for a summary.
+    /// How many seconds an external model may take for a summary.
     summary_external_deadline_s: u64 = 10, "summary.external_deadline", "seconds, 1 to 600",
         |n| (1..=600).contains(n);
     /// The token budget of a context across conversations.
@@ -130,18 +132,18 @@ options! {
         |n| (300..=20_000).contains(n);
     /// The share of a context that summaries may take; messages get the rest.
     summary_ratio: f64 = contexts::SUMMARIES_SHARE, "context.summary_ratio", "a number, 0 to 1", share;
-    /// The latest messages that a context always shows in full if they fit.
+    /// How many of the latest messages a context shows in full if they fit.
     max_recent_messages: usize = 10, "context.max_recent_messages", "a whole number, 1 to 1000",
         |n| (1..=1000).contains(n);
-    /// Percent by which messages 11 to 50, counted from the latest, are shortened.
+    /// By how many percent messages 11 to 50, counted from the latest, are shortened.
     compression_medium: f64 = 70.0, "context.compression_medium", "a number, 0 to 100", percent;
-    /// Percent by which messages 51 to 100 are shortened.
+    /// By how many percent messages 51 to 100, counted from the latest, are shortened.
     compression_long: f64 = 85.0, "context.compression_long", "a number, 0 to 100", percent;
-    /// Percent by which messages before the last hundred are shortened.
+    /// By how many percent messages before the latest hundred are shortened.
     compression_ancient: f64 = 95.0, "context.compression_ancient", "a number, 0 to 100", percent;
-    /// The importance from which a message enters a context at any age.
+    /// A message enters a context at any age if its importance is at least this.
     importance_threshold: f64 = contexts::IMPORTANCE_THRESHOLD, "context.importance_threshold", "a number, 0 to 1", share;
-    /// The number of earlier messages that search may add to a context.
+    /// The most earlier messages that search may add to a context.
     vector_search_limit: usize = contexts::SEARCHED_MESSAGES, "context.vector_search_limit", "a whole number, 0 to 200", |n| *n <= 200;
     /// The weight of recency in the importance of a message.
     weight_recency: f64 = contexts::WEIGHT_RECENCY, "context.weight_recency", "a number, 0 to 1", share;
@@ -151,24 +153,24 @@ options! {
     weight_entity: f64 = contexts::WEIGHT_ENTITY, "context.weight_entity", "a number, 0 to 1", share;
     /// The weight of a user's mark in the importance of a message.
     weight_user: f64 = contexts::WEIGHT_USER, "context.weight_user", "a number, 0 to 1", share;
-    /// Seconds for which a context or a summary may come from the cache while its sources stay the same.
+    /// How many seconds a context or a summary may come from the cache if its sources have not changed.
     cache_ttl_s: u64 = 86_400, "context.cache_ttl", "seconds, a whole number", any;
-    /// Bytes that the cache may take in each project's store.
+    /// The most bytes that the cache may take in each project's store.
     cache_max_bytes: u64 = 16 << 20, "context.cache_bytes", "bytes, a whole number", any;
-    /// US dollars that one call may cost.
+    /// The most US dollars that one call may cost.
     limit_call: Option<Money> = Some(Money(500_000)), "limits.call", "US dollars, or none", any;
-    /// US dollars that may be spent per day (UTC), in all projects.
+    /// The most US dollars that may be spent per day (UTC), in all projects together.
     limit_day: Option<Money> = Some(Money(5_000_000)), "limits.day", "US dollars, or none", any;
-    /// US dollars that each project may cost in total.
+    /// The most US dollars that each project may cost in total.
     limit_project: Option<Money> = None, "limits.project", "US dollars, or none", any;
-    /// US dollars that all projects may cost in total.
+    /// The most US dollars that all projects together may cost in total.
     limit_total: Option<Money> = None, "limits.total", "US dollars, or none", any;
-    /// Sessions that are never stored, by patterns of their names.
+    /// Patterns of names: sessions with such a name are never stored.
     ignore_sessions: List = List::default(), "ignore.sessions", "patterns", any;
-    /// Files whose changes are never stored, by patterns of their paths in the project.
+    /// Patterns of paths in the project: changes to such files are never stored.
     ignore_paths: List = List::default(), "ignore.paths", "patterns", any;
-    /// Directories whose repositories are accepted with links in place of git's files, a git directory that does not point back, another owner, or objects of other repositories.
-    git_trusted: List = List::default(), "git.trusted", "directories, with `/*` at the end for all below", any;
+    /// Directories whose repositories are accepted even if they have links in place of git's files, a git directory that does not point back, another owner, or objects in other repositories.
+    git_trusted: List = List::default(), "git.trusted", "directories; `/*` at the end means all below", any;
 }
 
 fn millis(seconds: u64) -> Millis {
@@ -224,7 +226,7 @@ fn percent(n: &f64) -> bool {
     (0.0..=100.0).contains(n)
 }
 
-/// Returns whether `name` is a valid name of a provider: a key in the file and a word on the command line.
+/// Returns whether `name` can be the name of a provider, which is a key in the file and a word on the command line.
 #[expect(clippy::ptr_arg, reason = "the list of options hands over what an option holds")]
 pub(super) fn is_name(name: &String) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
@@ -237,7 +239,7 @@ trait Value: Sized {
     fn show(&self) -> String;
 }
 
-/// Types that Rust parses and prints itself.
+/// Types that Rust itself can parse and print.
 trait Plain: FromStr + Display {}
 impl Plain for String {}
 impl Plain for u32 {}
@@ -286,7 +288,7 @@ impl Value for Option<Money> {
 }
 
 impl Value for List {
-    /// Words from an array end in [`END`], so that they may contain commas.
+    /// Words from an array end in [`END`], so that a word may contain commas.
     fn read(text: &str) -> Option<List> {
         let between = [END, '\n'].into_iter().find(|end| text.contains(*end)).unwrap_or(',');
         let words = text.split(between);
@@ -317,7 +319,7 @@ mod tests {
             let shown = setting.show(&options);
             assert!(setting.read(&mut options, &shown), "{}", setting.key);
             assert_eq!(options, Options::default(), "{}", setting.key);
-            // Each option accepts one of these values, which is not its default.
+            // Each option accepts one of these values, and the value is not the option's default.
             let other = ["never", "0.77", "577", "7", "other"].iter().find(|text| {
                 let mut tried = Options::default();
                 setting.read(&mut tried, text) && tried != Options::default()

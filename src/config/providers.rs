@@ -1,9 +1,9 @@
-//! The configured providers and their uses: `[providers.NAME]` in the configuration file, and those that variables
-//! define.
+//! The configured providers and their uses. They are defined in `[providers.NAME]` of the configuration file, or by
+//! variables.
 //!
-//! A key in the environment allows consulting only; a model on this machine may also summarise. Memories leave the
-//! machine for a summary only if the user lists that use for the provider. This module knows where keys are, not the
-//! keys themselves: they are read for each call and never kept.
+//! A key in an environment variable allows only consulting; a model on this machine may also summarise. Memories
+//! leave the machine for summaries only if the user lists that use for the provider. This module knows where keys
+//! are, but not the keys themselves: a key is read for each call and never kept.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::llm::{Key, Price, Provider, Service, is_model};
 use crate::money::Money;
 
-/// A purpose that a provider may be asked for.
+/// A purpose for which a provider may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {
@@ -45,33 +45,33 @@ pub struct Limits {
 pub enum Origin {
     /// In the configuration file.
     File,
-    /// By variables that contain its model or its key.
+    /// By variables that contain the provider's model or key.
     Environment,
 }
 
 /// A provider and its uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configured {
-    /// How to reach it.
+    /// How to reach the provider.
     pub provider: Provider,
-    /// The purposes that it may be asked for.
+    /// The purposes for which it may be asked.
     pub uses: Vec<Use>,
-    /// Whether it may search the memory while it is consulted.
+    /// Whether the provider may search the memory while it is consulted.
     pub memory: bool,
     /// The spending limits.
     pub limits: Limits,
-    /// Where it is defined.
+    /// Where the provider is defined.
     pub origin: Origin,
-    /// The place in the configuration file: path and line.
+    /// The place of the definition in the configuration file: path and line.
     pub place: Option<String>,
 }
 
 impl Configured {
-    /// Checks that the key would not be sent unencrypted.
+    /// Checks that the provider's key would not be sent unencrypted.
     ///
     /// # Errors
     ///
-    /// [`BadInput`](crate::error::Kind::BadInput) if it would.
+    /// [`BadInput`](crate::error::Kind::BadInput) if the key would be sent unencrypted.
     pub fn check_encryption(&self) -> Result<()> {
         match &self.place {
             Some(place) => {
@@ -81,29 +81,29 @@ impl Configured {
         }
     }
 
-    /// Returns whether requests stay on this machine.
+    /// Returns whether requests to the provider stay on this machine.
     pub fn is_local(&self) -> bool {
         self.provider.is_local()
     }
 
-    /// Returns whether `options` allow asking it for `purpose`.
+    /// Returns whether `options` allow asking the provider for `purpose`.
     pub fn may(&self, purpose: Use, options: &Options) -> bool {
         self.uses.contains(&purpose) && self.is_allowed(options)
     }
 
-    /// Returns whether `options` allow asking it at all.
+    /// Returns whether `options` allow asking the provider at all.
     pub fn is_allowed(&self, options: &Options) -> bool {
         options.external == External::Allowed || self.is_local()
     }
 }
 
 impl Sources {
-    /// Returns all configured providers, sorted by name. Includes those that would send their key unencrypted:
-    /// [`Configured::check_encryption`] refuses them when they are changed or asked.
+    /// Returns all configured providers, sorted by name. They include those that would send their key unencrypted:
+    /// [`Configured::check_encryption`] refuses such a provider when it is changed or asked.
     ///
     /// # Errors
     ///
-    /// [`Kind::BadInput`](crate::error::Kind::BadInput) as for [`Sources::options`].
+    /// [`Kind::BadInput`](crate::error::Kind::BadInput) in the same cases as [`Sources::options`].
     pub fn providers(&self, options: &Options) -> Result<Vec<Configured>> {
         let mut found = Vec::new();
         if let (Some(document), Some(path)) = (self.document()?, &self.file) {
@@ -119,13 +119,13 @@ impl Sources {
                 found.push(Reader { name, path, document: &document, sources: self }.provider(item)?);
             }
         }
-        // A known server without a service of its own must be configured by name.
+        // A known server whose service has no address of its own must be configured by name.
         for known in KNOWN.iter().filter(|known| known.endpoint.is_none()) {
             if found.iter().all(|each| each.provider.name != known.name) {
                 found.extend(self.known(known, options)?);
             }
         }
-        // `PERSISTENCE_SUMMARIZATION_PROVIDER` alone allows its provider to summarise.
+        // `PERSISTENCE_SUMMARIZATION_PROVIDER` by itself allows its provider to summarise.
         let named = self.variables.get("PERSISTENCE_SUMMARIZATION_PROVIDER");
         if let Some(each) = found.iter_mut().find(|each| named == Some(&each.provider.name))
             && options.default_provider == each.provider.name
@@ -137,10 +137,11 @@ impl Sources {
         Ok(found)
     }
 
-    /// Returns the known provider if variables define it.
+    /// Returns the provider `known` if variables define it.
     fn known(&self, known: &Known, options: &Options) -> Result<Option<Configured>> {
         let named = self.variables.get("PERSISTENCE_SUMMARIZATION_PROVIDER").is_some_and(|name| {
-            // The user wants this provider for summaries even if the key is missing: asking it then reports that.
+            // The user wants this provider for summaries even if its key is missing; asking the provider then reports
+            // the missing key.
             name == known.name && options.default_provider == known.name
         });
         let variable = |what: &str| {
@@ -199,7 +200,7 @@ fn usual_uses(provider: &Provider) -> Vec<Use> {
     }
 }
 
-/// Reads one provider's table in the file.
+/// Reads the table of one provider in the file.
 struct Reader<'a> {
     name: &'a str,
     path: &'a Path,
@@ -268,7 +269,8 @@ impl Reader<'_> {
             ))
             .hint("give the address of the server, such as http://localhost:8080/v1"));
         }
-        // A service's key is sent to the service only. Another address needs a key that is configured for it.
+        // The key of a service is sent only to the service itself. A provider with another address needs a key that
+        // is configured for that provider.
         if let (Key::None, None, Some(usual)) = (&provider.key, &provider.endpoint, usual) {
             let set = usual.keys.iter().find(|name| self.sources.keys.iter().any(|set| set == *name));
             provider.key = set.or(usual.keys.first()).map_or(Key::None, |name| Key::Variable((*name).into()));
@@ -301,7 +303,7 @@ impl Reader<'_> {
             }
             "key_variable" => {
                 let name = self.text(item, field, VARIABLE)?;
-                // The value may be a key, so the error does not quote it.
+                // The value may be a key, so the error does not quote the value.
                 if !is_variable(&name) {
                     return Err(self.wrong(item, field, VARIABLE));
                 }
@@ -392,7 +394,7 @@ impl Reader<'_> {
 const SERVICES: &str = "openai, openai-responses, anthropic, gemini, ollama or openai-compatible";
 const MODEL: &str = "the model's name as the service spells it: at most 200 letters, digits and marks";
 const VARIABLE: &str =
-    "the name of a variable, such as OPENAI_API_KEY; the key itself does not belong into the file";
+    "the name of a variable, such as OPENAI_API_KEY; the key itself does not belong in the file";
 
 /// Returns the use called `word`.
 pub fn purpose(word: &str) -> Option<Use> {

@@ -1,15 +1,16 @@
-//! Divides the budget of a context among its parts. Pure: costs go in, choices come out.
+//! Divides the budget of a context among its parts. The functions here are pure: they take costs and return choices.
 //!
-//! The stable part comes first; it doesn't depend on the question: key facts, summaries, and the messages of the last
-//! closed segment. Each of the three has a share; tokens that one leaves go to the others. The stable part as a whole
-//! has a share of the budget, which is smaller for small budgets, where messages that answer the question matter most.
-//! They get the rest. Tiers alone keep 10% of the evidence in 9% of the tokens; a context of 4,000 tokens keeps more
-//! than 90% (`evals tiers`).
+//! The stable part comes first. It doesn't depend on the question, and consists of key facts, summaries, and the
+//! messages of the last closed segment. Each of these three has a share; the others get the tokens that one of them
+//! doesn't use. The stable part as a whole has a share of the budget, and the messages that answer the question get the
+//! rest. The smaller the budget, the smaller that share, because with few tokens the messages that answer matter most.
+//! Tiers without these messages keep 10% of the evidence in 9% of the tokens; a context of 4,000 tokens with these
+//! messages keeps more than 90% (`evals tiers`).
 
 use crate::budget::Budget;
 use crate::tuning::contexts::{AMPLE, FACTS_SHARE, STABLE_SHARE};
 
-/// The largest shares of the parts.
+/// The largest share that each part may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
     /// The stable part, as a share of the budget.
@@ -26,12 +27,12 @@ impl Shares {
         Shares { stable: STABLE_SHARE, facts: FACTS_SHARE, summaries: summary_ratio.clamp(0.0, 1.0) }
     }
 
-    /// Returns the tokens of the stable part, out of `budget`.
+    /// Returns how many tokens of `budget` the stable part may have.
     pub fn stable(&self, budget: usize) -> usize {
         (budget as f64 * self.stable * shrink(budget)) as usize
     }
 
-    /// Returns the tokens for summaries, out of `budget`.
+    /// Returns how many tokens of `budget` summaries may have.
     pub fn summaries(&self, budget: usize) -> usize {
         (budget as f64 * self.summaries * shrink(budget)) as usize
     }
@@ -41,7 +42,7 @@ fn shrink(budget: usize) -> f64 {
     (budget as f64 / AMPLE).min(1.0).sqrt()
 }
 
-/// The costs of the candidates for the stable part, in tokens, each kind in order of preference.
+/// The costs in tokens of the candidates for the stable part. The candidates of each kind are in order of preference.
 #[derive(Clone, Debug, Default)]
 pub struct Offered<'a> {
     /// Key facts.
@@ -52,7 +53,7 @@ pub struct Offered<'a> {
     pub recent: &'a [usize],
 }
 
-/// What the stable part holds: for each of [`Offered`], whether it was chosen.
+/// Which candidates the stable part has: for each candidate in [`Offered`], whether it was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stable {
     /// Key facts.
@@ -65,8 +66,8 @@ pub struct Stable {
     pub used: usize,
 }
 
-/// Chooses candidates up to `limit` tokens: facts and summaries within their limits, then recent messages, then as many
-/// more summaries and facts as fit.
+/// Chooses candidates of at most `limit` tokens: first facts and summaries within their own limits, then recent
+/// messages, then as many more summaries and facts as fit.
 pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered: &Offered<'_>) -> Stable {
     let mut budget = Budget::new(limit);
     let mut facts = vec![false; offered.facts.len()];
@@ -80,7 +81,8 @@ pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered:
     Stable { facts, summaries, recent, used: budget.used() }
 }
 
-/// Takes the candidates that are not yet `taken`, in order, and skips those that don't fit into the budget or `limit`.
+/// Takes those candidates, in order, that are not yet `taken`. Skips the ones that don't fit into `budget`, or into
+/// `limit` together with those that this call takes.
 pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [bool]) {
     let mut own = Budget::new(limit.min(budget.left()));
     for (cost, taken) in costs.iter().zip(taken).filter(|(_, taken)| !**taken) {
@@ -91,7 +93,7 @@ pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [boo
     }
 }
 
-/// A line that may be shown under a head. The cost of a head counts once.
+/// A line that may be shown under a head. The cost of a head counts once for all its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Its cost in tokens.
@@ -100,7 +102,7 @@ pub struct Line {
     pub head: usize,
 }
 
-/// Heads with their costs, and which of them have been counted.
+/// Heads with their costs. It is known of each head whether its cost has been counted.
 #[derive(Clone, Debug, Default)]
 pub struct Heads {
     costs: Vec<usize>,
@@ -108,13 +110,13 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// Returns heads with these costs in tokens, none of them counted.
+    /// Returns heads with these costs in tokens. None of the costs is counted yet.
     pub fn new(costs: Vec<usize>) -> Heads {
         Heads { is_counted: vec![false; costs.len()], costs }
     }
 
-    /// Takes those of `lines` that fit into the budget and `limit`, in order of preference, and returns which. The first line
-    /// of a head costs the head too.
+    /// Takes those of `lines` that fit into `budget` and `limit`; `lines` are in order of preference. Returns for each
+    /// line whether it was taken. The first line that is taken under a head also costs what the head costs.
     pub fn take(&mut self, budget: &mut Budget, limit: usize, lines: &[Line]) -> Vec<bool> {
         let mut own = Budget::new(limit.min(budget.left()));
         let mut take = |line: &Line| {

@@ -1,13 +1,13 @@
 //! Finds decisions and facts in messages without a model, by phrases such as "we decided" and "root cause".
 //!
-//! A list of phrases finds less than a model and invents nothing: every fact is a sentence of a message, with its
-//! place. The phrases are English; in other languages nothing is found, and contexts only have summaries. Questions,
-//! code and the output of tools are skipped.
+//! A list of phrases finds less than a model would, but invents nothing: every fact is a sentence of a message, and its
+//! place is known. The phrases are English; in other languages nothing is found, and contexts have summaries but no
+//! facts. Questions, code and the output of tools are skipped.
 
 use super::Message;
 use crate::memory::{Kind, Role};
 
-/// A sentence that states a fact or a decision, and its place.
+/// A sentence that states a fact or a decision, and the message that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// `fact` or `decision`.
@@ -18,10 +18,10 @@ pub struct Fact {
     pub ordinal: i64,
 }
 
-/// Bytes of a sentence, at least and at most. Arbitrary: neither a word nor a paragraph is a fact.
+/// How many bytes a sentence may have to count as a fact. Arbitrary: neither a single word nor a paragraph is a fact.
 const LENGTH: std::ops::RangeInclusive<usize> = 16..=320;
 
-/// Bytes of a message that are read. Arbitrary: longer messages are pasted files.
+/// The most bytes of a message that are read. Arbitrary: longer messages are mostly pasted files.
 const MOST_READ: usize = 16 * 1024;
 
 /// Phrases that state a decision, in lower case.
@@ -66,7 +66,7 @@ const DECISIONS: &[&str] = &[
     "changed to",
 ];
 
-/// Phrases that state a decision where the sentence also has a name or a number.
+/// Phrases that state a decision if the sentence also has a name or a number.
 const MAYBE_DECISIONS: &[&str] =
     &["i chose", "make it", "let's use", "let's keep", "we use", "we keep", "approved"];
 
@@ -112,11 +112,11 @@ const FACTS: &[&str] = &[
     "it failed because",
 ];
 
-/// Phrases that state a fact where the sentence also has a name or a number.
+/// Phrases that state a fact if the sentence also has a name or a number.
 const MAYBE_FACTS: &[&str] =
     &["requires", "depends on", "runs on", "lives in", "located in", "is written in"];
 
-/// Returns the facts and decisions of `messages`, in order, each sentence once.
+/// Returns the facts and decisions of `messages`, in order. A sentence that is repeated is returned once.
 pub fn facts(messages: &[Message<'_>]) -> Vec<Fact> {
     let mut found: Vec<Fact> = Vec::new();
     for message in messages.iter().filter(|message| message.role != Some(Role::Tool)) {
@@ -130,7 +130,8 @@ pub fn facts(messages: &[Message<'_>]) -> Vec<Fact> {
     found
 }
 
-/// Returns the best `count` of `facts`, in their order. Decisions are better than facts, then those with more names.
+/// Returns the best `count` of `facts`, in their order. Decisions rank above facts; within each kind, those with more
+/// names and numbers rank higher.
 pub fn best(facts: Vec<Fact>, count: usize) -> Vec<Fact> {
     let weight = |fact: &Fact| {
         let has_number = fact.text.contains(|c: char| c.is_ascii_digit());
@@ -145,8 +146,8 @@ pub fn best(facts: Vec<Fact>, count: usize) -> Vec<Fact> {
     order.into_iter().filter_map(|place| facts[place].take()).collect()
 }
 
-/// Returns the entities of `text`: code in backquotes, paths, identifiers, and capitalised words that begin no sentence;
-/// each once, in order.
+/// Returns the entities of `text`: code in backquotes, paths, identifiers, and capitalised words that begin no
+/// sentence. Each entity is returned once, in order.
 pub fn entities(text: &str) -> Vec<String> {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let mut found: Vec<String> = Vec::new();
@@ -197,7 +198,7 @@ fn is_name(word: &str) -> bool {
         && !matches!(word, "I'm" | "I'll" | "I've" | "I'd" | "OK")
 }
 
-/// Returns whether the sentence is a decision or a fact; `None` where it is neither.
+/// Returns which the sentence is, a decision or a fact; `None` if it is neither.
 fn kind(sentence: &str) -> Option<Kind> {
     if !LENGTH.contains(&sentence.len()) || sentence.ends_with(['?', '？']) || looks_like_code(sentence) {
         return None;
@@ -214,7 +215,7 @@ fn kind(sentence: &str) -> Option<Kind> {
     }
 }
 
-/// Returns whether `text` has `phrase`, not within longer words.
+/// Returns whether `text` has `phrase` as whole words.
 fn contains_words(text: &str, phrase: &str) -> bool {
     text.match_indices(phrase).any(|(start, _)| {
         let before = text[..start].chars().next_back();
@@ -228,8 +229,9 @@ fn looks_like_code(sentence: &str) -> bool {
     marks * 12 > sentence.len() || sentence.starts_with(['+', '-', '@', '|']) && sentence.contains(';')
 }
 
-/// Returns the sentences of `text` outside of fenced code. A sentence ends at a line end, or at a full stop, exclamation mark
-/// or question mark that a space follows, with closing quotes or emphasis in between.
+/// Returns the sentences of `text` that are not within fenced code. A sentence ends at the end of a line, or at a full
+/// stop, exclamation mark or question mark that is followed by a space. Closing quotes or emphasis may stand before the
+/// space.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let mut is_fenced = false;

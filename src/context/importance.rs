@@ -1,8 +1,10 @@
-//! The importance of a message: a weighted mean of recency, relevance to the question, entities and the user's mark.
+//! Computes the importance of a message, a weighted mean of its recency, its relevance to the question, its entities
+//! and the user's mark.
 //!
-//! Each part is between 0 and 1 and the sum is divided by the weights, so importance is between 0 and 1 too. So the
-//! threshold above which a message of any age is shown means the same under all weights. Only one part, the semantic
-//! one, depends on the question. Recency weighs little, since recent messages have a share of the budget.
+//! Each part is between 0 and 1 and their weighted sum is divided by the sum of the weights, so importance is between 0
+//! and 1 too. Therefore the threshold above which a message is shown at any age means the same whatever the weights
+//! are. Only one part, relevance, depends on the question. Recency has a low weight, since recent messages have their
+//! own share of the budget anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +12,7 @@ use super::facts::entities;
 use crate::memory::Millis;
 use crate::tuning::contexts;
 
-/// What the parts of importance weigh.
+/// The weights of the parts of importance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
     /// Recency.
@@ -19,7 +21,7 @@ pub struct Weights {
     pub semantic: f64,
     /// Entities that the conversation often mentions.
     pub entity: f64,
-    /// The user's mark, or the author's importance.
+    /// The user's mark, or the importance that the message's author gave it.
     pub user: f64,
 }
 
@@ -39,11 +41,11 @@ impl Default for Weights {
 pub struct Signals {
     /// See [`recency`].
     pub recency: f64,
-    /// Its score for the question, as a share of the best possible.
+    /// Its score for the question, as a share of the best possible score.
     pub semantic: f64,
     /// See [`Mentions::importance`].
     pub entity: f64,
-    /// 1 where the user marked it, else the importance that its author gave.
+    /// 1 if the user marked the message, otherwise the importance that its author gave it.
     pub user: f64,
 }
 
@@ -63,7 +65,7 @@ pub fn importance(signals: &Signals, weights: &Weights) -> f64 {
     parts.iter().map(|(weight, part)| weight.max(0.0) * part.clamp(0.0, 1.0)).sum::<f64>() / all
 }
 
-/// Returns the recency of `time`: 1 at `newest`, halved for every `half_life` before.
+/// Returns the recency of `time`: 1 at `newest`, and half as much for each `half_life` that `time` is earlier.
 pub fn recency(time: Millis, newest: Millis, half_life: Millis) -> f64 {
     let age = newest.saturating_sub(time).max(0) as f64;
     (-age / half_life.max(1) as f64).exp2()
@@ -77,7 +79,7 @@ pub struct Mentions {
 }
 
 impl Mentions {
-    /// Counts in how many of `texts` each entity is.
+    /// Counts how many of `texts` mention each entity.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Mentions {
         let mut mentions = Mentions::default();
         for text in texts {
@@ -89,8 +91,8 @@ impl Mentions {
         mentions
     }
 
-    /// Returns how central the entities of `text` are, from 0 to 1: the count of its most frequent entity as a share of the
-    /// highest count of all, both as logarithms.
+    /// Returns how central the entities of `text` are, from 0 to 1: how many messages mention its most frequent entity,
+    /// relative to the highest such number of any entity. Both numbers are compared by their logarithms.
     pub fn importance(&self, text: &str) -> f64 {
         let count = |entity: &String| self.messages_by_entity.get(entity).copied().unwrap_or(0);
         let own = entities(text).iter().map(count).max().unwrap_or(0);

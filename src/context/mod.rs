@@ -1,12 +1,12 @@
-//! Chooses the parts of a long conversation to show: segments, tiers, importance, key facts, and shares of a budget.
+//! Decides what to show of a long conversation, by segments, tiers, importance, key facts, and shares of a budget.
 //!
-//! A session is cut into immutable [`segment`]s, and a segment changes its [`tier`] as a whole when another one closes.
-//! So the beginning of a context seldom changes, and a provider's prompt cache stays valid. [`importance`] decides
-//! which messages are shown independent of their age, [`facts`] finds decisions and facts without a model, and
-//! [`assemble`] divides the budget.
+//! A session is cut into immutable [`segment`]s. A segment changes its [`tier`] only as a whole, and only when a later
+//! segment closes. So the beginning of a context seldom changes, and a provider's prompt cache stays valid.
+//! [`importance`] decides which messages are shown whatever their age, [`facts`] finds decisions and facts without a
+//! model, and [`assemble`] divides the budget.
 //!
-//! Everything here is pure: it takes values and `now`, returns values and breaks ties by id. It is not: summaries, which
-//! are in `summarize`, nor search, which is in `retrieve`.
+//! Everything here is pure: functions take values, among them the time, return values, and order equally good
+//! candidates by id. Summaries are made in `summarize`, and search is in `retrieve`.
 
 pub mod assemble;
 pub mod facts;
@@ -21,7 +21,7 @@ use crate::memory::{Millis, Role};
 /// A message of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// Its ordinal in the session, from 0; some may be missing.
+    /// Its ordinal in the session. Ordinals begin with 0, and some may be missing.
     pub ordinal: i64,
     /// The speaker's role.
     pub role: Option<Role>,
@@ -29,6 +29,6 @@ pub struct Message<'a> {
     pub time: Millis,
     /// Its tokens (o200k).
     pub tokens: usize,
-    /// Its text; empty where only ordinal and tokens matter.
+    /// Its text; empty if the caller needs only ordinal and tokens.
     pub text: &'a str,
 }

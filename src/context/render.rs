@@ -1,8 +1,9 @@
 //! Renders the lines of a context, and counts their tokens.
 //!
-//! A session and a day are named once, and a message by its ordinal in the session: `#12 Ada: …` costs four tokens beside
-//! the text, an id would cost ten. Every line begins with `[` or `#` and ends with a line feed, so that the costs of lines
-//! add up exactly, also within a string of JSON, which some clients give a model instead of the text.
+//! A session and a day are named only once, and each message by its ordinal in the session: `#12 Ada: …` costs four
+//! tokens in addition to the text, whereas an id would cost ten. Every line begins with `[` or `#` and ends with a line
+//! feed, so that the costs of lines add up exactly. They also add up within a JSON string, which some clients give a
+//! model instead of the text.
 
 use crate::envelope::{name, quoted};
 use crate::tokens;
@@ -12,7 +13,7 @@ pub fn head(session: &str, day: &str) -> String {
     format!("[{} {day}]\n", name(session))
 }
 
-/// Returns the line of a message; where `text` is a part of it, `whole` is the tokens of all of it.
+/// Returns the line of a message. If `text` is only a part of the message, `whole` says how many tokens all of it has.
 pub fn message(ordinal: i64, speaker: &str, text: &str, whole: Option<usize>) -> String {
     let part = whole.map_or(String::new(), |tokens| format!(" (part of {tokens} tokens)"));
     format!("#{ordinal} {}{part}: {}\n", name(speaker), after_frame(text))
@@ -28,23 +29,24 @@ pub fn session_summary(text: &str) -> String {
     format!("[in short] {}\n", after_frame(text))
 }
 
-/// Returns the line of a fact or another memory: its kind, its source, its text.
+/// Returns the line of a fact or another memory, with its kind, its source and its text.
 pub fn fact(kind: &str, source: &str, text: &str) -> String {
     format!("[{kind} {}] {}\n", name(source), after_frame(text))
 }
 
-/// Returns the tokens of a line in the text of an answer or in its JSON, whichever are more.
+/// Returns how many tokens a line costs: the higher of its numbers of tokens in the text of an answer and in the
+/// answer's JSON.
 pub fn cost(line: &str) -> usize {
     tokens::count(line).max(tokens::count(&in_json(line)))
 }
 
-/// Returns `text` as it is written within a string of JSON.
+/// Returns `text` escaped as within a JSON string.
 pub fn in_json(text: &str) -> String {
     let quoted = serde_json::to_string(text).expect("a string is JSON");
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Returns `text` quoted, to follow the beginning of a line of the frame.
+/// Returns `text` quoted, without the leading spaces, for use after the beginning of a line of the frame.
 fn after_frame(text: &str) -> String {
     quoted(text.trim()).trim_start().to_owned()
 }
@@ -90,7 +92,7 @@ mod tests {
                 _ => message(*ordinal, name, text, (ordinal % 3 == 0).then_some(5000)),
             }).collect();
             let all = lines.concat();
-            // No text and no name adds a line to the frame.
+            // Neither a text nor a name can add a line to the frame.
             prop_assert_eq!(all.split('\n').filter(|line| is_frame(line)).count(), lines.len(), "{}", all);
             let sum: usize = lines.iter().map(|line| cost(line)).sum();
             prop_assert!(tokens::count(&all) <= sum);

@@ -1,7 +1,8 @@
-//! Cuts a conversation into segments: immutable runs of messages that are summarised and change tier as a whole.
+//! Cuts a conversation into segments: immutable runs of messages, each of which is summarised as a whole and changes
+//! its tier as a whole.
 //!
-//! A cut depends on the messages before it and the one after it, so a closed segment never changes, and a session can be
-//! cut while it goes on. The messages after the last closed segment are its open end.
+//! Where a segment ends depends only on its messages and on the next one, so a closed segment never changes, and a
+//! session can be cut while it grows. The messages after the last closed segment are its open end.
 
 use std::collections::HashSet;
 
@@ -18,14 +19,14 @@ pub struct Segment {
     pub last: i64,
     /// How many messages it has.
     pub messages: usize,
-    /// The tokens of its messages (o200k).
+    /// How many tokens (o200k) its messages have.
     pub tokens: usize,
 }
 
 /// Returns the segments that end within `open`, the messages after the last closed segment, in order.
 ///
-/// Messages appended later change none of them: cutting the remaining messages together with later ones gives the same
-/// segments as cutting everything at once.
+/// Messages appended later change none of these segments. Cutting the remaining messages together with later ones gives
+/// the same segments as cutting the whole session at once.
 pub fn close(open: &[Message<'_>]) -> Vec<Segment> {
     let mut closed = Vec::new();
     let mut start = 0;
@@ -47,7 +48,7 @@ pub fn close(open: &[Message<'_>]) -> Vec<Segment> {
     closed
 }
 
-/// Returns whether the segment of the messages `run` ends before `next`; `said` are the words of `run`.
+/// Returns whether the segment that consists of the messages `run` ends before `next`. `said` has the words of `run`.
 fn ends(run: &[Message<'_>], next: &Message<'_>, said: &HashSet<String>) -> bool {
     let Some(last) = run.last().filter(|_| run.len() >= SHORTEST_SEGMENT) else { return false };
     if run.len() >= LONGEST_SEGMENT || next.time.saturating_sub(last.time) > SILENCE {
@@ -57,7 +58,7 @@ fn ends(run: &[Message<'_>], next: &Message<'_>, said: &HashSet<String>) -> bool
     begins_turn && (run.len() >= SEGMENT || is_new_topic(next, said))
 }
 
-/// Returns whether `next` has enough words for a topic, and none of them are among `said`.
+/// Returns whether `next` has enough words to have a topic and none of these words is in `said`.
 fn is_new_topic(next: &Message<'_>, said: &HashSet<String>) -> bool {
     let new = words::set(next.text);
     new.len() >= NEW_WORDS && new.is_disjoint(said)
@@ -72,7 +73,7 @@ mod tests {
 
     const MINUTE: Millis = 60_000;
 
-    /// Messages a minute apart, user and assistant by turns, all about the same.
+    /// Returns messages a minute apart, by user and assistant in turns, all about the same topic.
     fn conversation(count: i64) -> Vec<Message<'static>> {
         let role = |place| Some(if place % 2 == 0 { Role::User } else { Role::Assistant });
         let message = |place| Message {
@@ -143,7 +144,7 @@ mod tests {
             let messages: Vec<Message<'_>> = kinds.iter().enumerate().map(|(place, (role, minutes, topic))| {
                 time += minutes * MINUTE;
                 let role = [Role::User, Role::Assistant, Role::Tool][usize::from(*role)];
-                // Some places are missing: those were forgotten.
+                // Only even ordinals exist, as if the others were forgotten.
                 Message { ordinal: 2 * place as i64, role: Some(role), time, tokens: place, text: topics[*topic] }
             }).collect();
             let whole = close(&messages);

@@ -1,7 +1,7 @@
-//! Tiers: how much of a segment is shown, by its distance from the end.
+//! Tiers, which decide how much of a segment is shown, by its distance from the end.
 //!
-//! The distance is counted from the end of the last closed segment, not of the session. So tiers change only when a
-//! segment closes; until then, the lines of the closed segments stay the same bytes.
+//! The distance is counted from the end of the last closed segment, not from the end of the session. So tiers change
+//! only when a segment closes; until then, the lines of the closed segments stay the same, byte for byte.
 
 use super::segment::Segment;
 use crate::memory::Level;
@@ -20,14 +20,15 @@ pub enum Tier {
     Ancient,
 }
 
-/// Where tiers end, in messages from the end, and the share of the tokens that each keeps.
+/// Where each tier ends, counted in messages from the end of the last closed segment, and the share of tokens that its
+/// summaries keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tiers {
-    /// How many messages are in the recent tier, which is shown in full.
+    /// How many messages from the end the recent tier reaches, which is shown in full.
     pub recent: usize,
-    /// The last message of the medium tier.
+    /// How many messages from the end the medium tier reaches.
     pub medium: usize,
-    /// The last message of the long tier.
+    /// How many messages from the end the long tier reaches.
     pub long: usize,
     /// The share of the tokens that summaries of the medium tier keep.
     pub medium_share: f64,
@@ -53,7 +54,7 @@ impl Default for Tiers {
 impl Tiers {
     /// Returns the tier of each of a session's closed segments, in their order.
     ///
-    /// The last message of a segment decides its tier, so the last segment is always recent.
+    /// The distance of a segment's last message decides its tier, so the last segment is always recent.
     pub fn of(&self, segments: &[Segment]) -> Vec<Tier> {
         let mut distance = 0;
         let mut tiers: Vec<Tier> = Vec::with_capacity(segments.len());
@@ -71,7 +72,7 @@ impl Tiers {
         tiers
     }
 
-    /// Returns how many tokens are shown of a segment with `tokens` in `tier`.
+    /// Returns how many tokens are shown of a segment that has `tokens` tokens and is in `tier`.
     pub fn tokens(&self, tier: Tier, tokens: usize) -> usize {
         let share = match tier {
             Tier::Recent => return tokens,
@@ -84,7 +85,7 @@ impl Tiers {
 }
 
 impl Tier {
-    /// Returns the level of the summary that is shown for a segment; `None` where its messages are shown.
+    /// Returns the level of the summary that is shown for a segment; `None` if its messages are shown instead.
     pub fn level(self) -> Option<Level> {
         match self {
             Tier::Recent => None,
@@ -94,7 +95,7 @@ impl Tier {
         }
     }
 
-    /// Returns the word that answers show.
+    /// Returns the tier's name in answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Tier::Recent => "recent",
@@ -125,7 +126,7 @@ mod tests {
             tiers.of(&segments(&[20, 20, 20, 20, 20, 20, 20])),
             [Ancient, Ancient, Long, Long, Medium, Medium, Recent]
         );
-        // Two short segments are needed for ten messages.
+        // The recent tier has ten messages here, so it reaches into the second of the two short segments.
         assert_eq!(tiers.of(&segments(&[20, 8, 8])), [Medium, Recent, Recent]);
     }
 

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-/// Characters of a characteristic word, at least. Arbitrary: it excludes most function words.
+/// The fewest characters of a characteristic word. Arbitrary: this excludes most function words.
 const SHORTEST: usize = 4;
 
-/// Common words of four letters and more. English only: in other languages every word counts.
+/// Common words of four letters and more, which are not characteristic. They are English only: in other languages every
+/// word of this length counts.
 const COMMON: &[&str] = &[
     "about",
     "after",
@@ -93,7 +94,8 @@ const COMMON: &[&str] = &[
     "yours",
 ];
 
-/// Returns the characteristic words of `text` in lower case, in order, each as often as it occurs.
+/// Returns the characteristic words of `text` in lower case, in order. A word that occurs several times is returned
+/// several times.
 pub(super) fn characteristic(text: &str) -> impl Iterator<Item = String> + '_ {
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
     words.filter(|word| word.chars().nth(SHORTEST - 1).is_some()).map(stem).filter(|word| !is_common(word))

@@ -1,12 +1,14 @@
-//! The forward pass: token ids to vectors, for several texts at once.
+//! The forward pass: turns token ids into vectors, for several texts at once.
 //!
-//! BERT with six layers; the mean of the last layer is the vector. The tokens of all texts follow one another without
-//! padding, so every product except attention's is one large product over all tokens.
+//! The network is BERT with six layers; the vector of a text is the mean of the last layer's outputs. The tokens of
+//! all texts follow one another without padding. So every matrix product, except those of attention, is one large
+//! product over all tokens.
 //!
-//! The processor decides between two kernels for these products. With AVX-512 VNNI, activations are rounded to 13 bits,
-//! token by token, and multiplied as integers, twice as fast as floats. Elsewhere the weights are widened to floats two
-//! panels at a time, right before `gemm` multiplies them. Both agree with the reference to a cosine above .9999, and each
-//! gives a text the same vector to the last bit in any batch.
+//! The processor decides between two kernels for these products. With AVX-512 VNNI, activations are rounded to 13
+//! bits, token by token, and multiplied as integers, which is twice as fast as multiplying floats. Elsewhere the
+//! weights are widened to floats two panels at a time, right before `gemm` multiplies them. The vectors of both
+//! kernels agree with those of the reference to a cosine above .9999. Each kernel gives a text the same vector to
+//! the last bit in any batch.
 
 use super::kernels::{
     add_and_norm, gelu, layer_norm, pool, round_rows, scale_rows, softmax, stride, widen, widen_panel,
@@ -17,10 +19,10 @@ use crate::error::Result;
 
 const HEADS: usize = 12;
 const HEAD: usize = WIDTH / HEADS;
-/// Columns that are widened at once for products of floats.
+/// How many columns of weights are widened at once for a product of floats.
 const WIDE: usize = 2 * PANEL;
 
-/// How the products with weights are computed.
+/// How products with the weights are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
     /// As integers; needs AVX-512 VNNI.
@@ -36,7 +38,7 @@ impl Kernel {
     }
 }
 
-/// The memory for the intermediate results of one thread, kept between batches.
+/// The memory for one thread's intermediate results, which is reused for each batch.
 #[derive(Default)]
 pub struct Workspace {
     x: Vec<f32>,
@@ -49,7 +51,7 @@ pub struct Workspace {
     factors: Factors,
 }
 
-/// The factors of a product as the kernels need them.
+/// Buffers for the factors of a product in the form that the kernels need.
 #[derive(Default)]
 struct Factors {
     values: Vec<i16>,
@@ -57,7 +59,7 @@ struct Factors {
     panel: Vec<f32>,
 }
 
-/// Returns the vector, of length 1, of each of `texts`, given by their token ids.
+/// Returns a vector of length 1 for each of `texts`, which are given as token ids.
 ///
 /// Errors as [`Weights::word`] does.
 pub fn forward(
@@ -112,7 +114,8 @@ pub fn forward(
     Ok(vectors)
 }
 
-/// Returns the first `length` numbers of `room`, which grows if needed; their values are arbitrary.
+/// Returns the first `length` elements of `room`, which grows if it is too short. The values of the elements are
+/// arbitrary.
 fn fit<T: Clone + Default>(room: &mut Vec<T>, length: usize) -> &mut [T] {
     if room.len() < length {
         room.resize(length, T::default());
@@ -163,8 +166,8 @@ fn multiply(kernel: Kernel, out: &mut [f32], x: &[f32], matrix: &Matrix, factors
                 for (part, (values, scales)) in parts {
                     widen_panel(values, scales, &mut panel[part * PANEL..], WIDE);
                 }
-                // The depth is cut into equal parts here because `gemm` would cut it by the number of rows, and sums
-                // would depend on the other texts in the batch.
+                // The depth is cut into equal parts here. `gemm` would choose the parts by the number of rows, so
+                // that the sums would depend on the other texts in the batch.
                 for (part, panel) in panel.chunks_exact(WIDTH * WIDE).enumerate() {
                     product(
                         &mut out[i * WIDE..],

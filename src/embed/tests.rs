@@ -2,7 +2,7 @@
 //! missing.
 //!
 //! The reference data and the script that wrote it are in `tests/golden`.
-#![expect(clippy::disallowed_methods, reason = "where the model is, the environment says")]
+#![expect(clippy::disallowed_methods, reason = "the environment says where the model is")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ fn a_vector_does_not_depend_on_its_batch() {
     let Some(folder) = folder() else { return };
     let mut model = Embedder::load(&folder).unwrap();
     let golden = golden();
-    // Every fourth text, from the longest, since a build without optimisation is slow.
+    // Only every fourth text is used, beginning with the longest, since a build without optimisation is slow.
     let texts: Vec<&str> = golden.iter().rev().step_by(4).map(|golden| golden.text.as_str()).collect();
     for kernel in kernels() {
         model.kernel = kernel;
@@ -170,7 +170,7 @@ fn a_damaged_model_is_an_error_that_says_what_to_do() {
     }
 }
 
-/// A file that was mapped ended the process by SIGBUS.
+/// When the file was memory-mapped, this ended the process with SIGBUS.
 #[test]
 fn a_model_that_is_cut_short_or_written_to_while_it_is_open_ends_nothing() {
     let Some(folder) = folder() else { return };

@@ -1,14 +1,16 @@
 //! The file of the model: written by the installation, read by every process that embeds.
 //!
-//! Matrices are integers of 11½ bits with a scale for each output, half the bytes of floats, in the order of the product, so
-//! that nothing is rearranged at load. Word embeddings are half floats. Rounding changes the cosine of vectors by about 2e-6.
-//! The file also holds the vocabulary.
+//! Matrices are stored as integers of 11½ bits with a scale for each output, which takes half the bytes of floats.
+//! The integers are in the order in which the product reads them, so that nothing is rearranged at load. Word
+//! embeddings are half floats. Rounding changes the cosine of vectors by about 2e-6. The file also holds the
+//! vocabulary.
 //!
-//! A header with digests precedes four sections: vocabulary, words, small parameters, matrices. All are verified when the
-//! file is opened, so a damaged model is an error and never gives wrong vectors.
+//! A header with digests precedes four sections: vocabulary, words, small parameters, matrices. The header and all
+//! sections are verified when the file is opened, so a damaged model is an error and never gives wrong vectors.
 //!
-//! The file is not mapped, since truncating it would kill every process that maps it. The parameters are copied. The word
-//! embeddings, half of the file, are read when a text first has the word, and no more once the file has changed.
+//! The file is not memory-mapped, since truncating it would kill every process that maps it. The parameters are
+//! copied into memory. The word embeddings are half of the file, so each is read only when a text first contains
+//! its word. Once the file has changed, reading another is an error.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -24,29 +26,31 @@ use super::raw::{Columns, LARGEST_IN_COLUMNS, PANEL};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
 
-/// Numbers in a vector.
+/// How many numbers a vector has.
 pub const WIDTH: usize = 384;
-/// Width of the inner layer of a feed-forward step.
+/// The width of the inner layer of a feed-forward step.
 pub const INNER: usize = 4 * WIDTH;
 pub const LAYERS: usize = 6;
-/// Tokens of a text, at most. The model has 512 positions, but is trained on and defined for 256.
+/// The most tokens of a text that are read. The model has 512 positions, but was trained on and is defined for 256
+/// tokens.
 pub const TOKENS: usize = 256;
-/// Words in the vocabulary.
+/// How many words the vocabulary has.
 const WORDS: usize = 30_522;
 
 /// The name of the file in the folder of a model.
 pub const FILE: &str = "weights.tiro";
-/// Bytes of the file, at most. Arbitrary: it has 34 MB.
+/// The most bytes that the file may have. Arbitrary: the real file has 34 MB.
 const LARGEST: u64 = 1 << 30;
 const MAGIC: &[u8; 16] = b"tiro encoder v2\n";
 const ALIGNMENT: usize = 4096;
 const SECTIONS: usize = 4;
-/// Per section: offset, length, digest.
+/// The bytes of a section's entry in the header: its offset, length and digest.
 const ENTRY: usize = 8 + 8 + 32;
 const HEADER: usize = MAGIC.len() + SECTIONS * ENTRY + 32;
 
 const LAYER_MATRICES: usize = WIDTH * 3 * WIDTH + WIDTH * WIDTH + 2 * WIDTH * INNER;
-/// A bias and a scale for each output of the four matrices, and two norms.
+/// How many small parameters a layer has: a bias and a scale for each output of its four matrices, and those of its
+/// two norms.
 const LAYER_SMALL: usize = 2 * (3 * WIDTH + WIDTH + INNER + WIDTH) + 4 * WIDTH;
 const SMALL: usize = 2 * WIDTH + TOKENS * WIDTH + LAYERS * LAYER_SMALL;
 
@@ -62,7 +66,7 @@ pub struct Weights {
 struct Words {
     path: PathBuf,
     file: File,
-    /// The length and time of the file when it was verified.
+    /// The length and modification time that the file had when it was verified.
     verified: Stamp,
     /// The offset of the section in the file.
     start: u64,
@@ -109,7 +113,7 @@ impl Weights {
         let cannot_read = |error| damaged("cannot be read").source(error);
         let verified = stamp(&file).map_err(cannot_read)?;
         let mut header = [0; HEADER];
-        file.read_exact(&mut header).map_err(|_| damaged("is too short to be one"))?;
+        file.read_exact(&mut header).map_err(|_| damaged("is too short to be a model"))?;
         if !header.starts_with(MAGIC) {
             return Err(damaged("is not in the format of this version"));
         }
@@ -133,7 +137,7 @@ impl Weights {
         for (i, (range, digest)) in sections.iter().enumerate() {
             let found = read_section(&mut file, range, |bytes| match i {
                 0 => tokens.extend_from_slice(bytes),
-                // Verified here, and read again word by word.
+                // The word embeddings are only verified here; each is read again when it is needed.
                 1 => {}
                 2 => floats.extend(bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes))),
                 _ => integers.extend(bytes.as_chunks().0.iter().map(|&bytes| i16::from_le_bytes(bytes))),
@@ -154,9 +158,9 @@ impl Weights {
         &self.vocabulary
     }
 
-    /// Returns the embedding of a token; panics if the vocabulary has no such id.
+    /// Returns the embedding of the token `id`; panics if the vocabulary has no such id.
     ///
-    /// Errors with [`Kind::Model`] if it has to be read and the file has changed.
+    /// Errors with [`Kind::Model`] if the embedding was not read before and the file has changed.
     pub fn word(&self, id: u32) -> Result<&[u16]> {
         let words = &self.words;
         let known = &words.known[id as usize];
@@ -177,7 +181,7 @@ impl Weights {
         &self.small[2 * WIDTH..][..TOKENS * WIDTH]
     }
 
-    /// Returns the layer norm of the embeddings.
+    /// Returns the parameters of the layer norm that is applied to the embeddings.
     pub fn input_norm(&self) -> Norm<'_> {
         Norm::read(&mut &self.small[..2 * WIDTH])
     }
@@ -217,7 +221,8 @@ fn take<'a, T>(rest: &mut &'a [T], length: usize) -> &'a [T] {
     taken
 }
 
-/// Reads the table of a header. Ranges may be anywhere in the file, but don't end before they begin.
+/// Reads the table of sections in a header. The ranges may lie anywhere, even beyond the end of the file, but none
+/// ends before it begins.
 fn sections(content: &[u8]) -> [(Range<usize>, [u8; 32]); SECTIONS] {
     std::array::from_fn(|i| {
         let entry = &content[MAGIC.len() + i * ENTRY..][..ENTRY];
@@ -228,7 +233,7 @@ fn sections(content: &[u8]) -> [(Range<usize>, [u8; 32]); SECTIONS] {
     })
 }
 
-/// Passes a section to `take` in parts of whole values, and returns its digest.
+/// Reads a section, passes it to `take` in parts that cut no value in two, and returns its digest.
 fn read_section(
     file: &mut File,
     range: &Range<usize>,
@@ -262,7 +267,8 @@ impl Words {
         const BYTES: usize = WIDTH * 2;
         let mut bytes = [0; BYTES];
         file::read_at(&self.file, &mut bytes, self.start + u64::from(id) * BYTES as u64)?;
-        // Writing to the file changes this. Checked after reading, so that the bytes read are from before a change.
+        // Writing to the file changes its stamp. The stamp is checked after reading, so that the bytes are known to
+        // be from before any change.
         if stamp(&self.file)? != self.verified {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
@@ -313,7 +319,8 @@ fn written_up_to_alignment(written: usize) -> usize {
     written.next_multiple_of(ALIGNMENT) - written
 }
 
-/// Returns the parameters that stay floats and the integers of the matrices, in the order in which they are read.
+/// Returns the parameters that stay floats, and the integers of the matrices, both in the order in which
+/// [`Weights`] reads them.
 fn parameters(tensors: &SafeTensors) -> Result<(Vec<f32>, Vec<i16>)> {
     let (mut small, mut matrices) = (Vec::with_capacity(SMALL), Vec::with_capacity(LAYERS * LAYER_MATRICES));
     let norm = |name: &str| {
@@ -322,7 +329,8 @@ fn parameters(tensors: &SafeTensors) -> Result<(Vec<f32>, Vec<i16>)> {
         Ok::<_, Error>(norm)
     };
     small.extend(norm("embeddings.LayerNorm")?);
-    // Every text is a first sentence, so the embedding of its type is added to the positions.
+    // BERT adds an embedding for the first or the second sentence to each token. Here every text is a first
+    // sentence, so its embedding is added to the position embeddings once.
     let positions = floats(tensors, "embeddings.position_embeddings.weight", &[512, WIDTH])?;
     let types = floats(tensors, "embeddings.token_type_embeddings.weight", &[2, WIDTH])?;
     small.extend(positions[..TOKENS * WIDTH].iter().zip(types[..WIDTH].iter().cycle()).map(|(a, b)| a + b));
@@ -365,7 +373,7 @@ fn floats(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32>
     Ok(numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
 }
 
-/// Rounds a matrix, given by outputs (rows of `depth` inputs), to integers and a scale for each output.
+/// Rounds a matrix, which has a row of `depth` inputs for each output, to integers and a scale for each output.
 fn whole_numbers(matrix: &[f32], depth: usize) -> Result<(Vec<i16>, Vec<f32>)> {
     let (mut values, mut scales) = (Vec::with_capacity(matrix.len()), vec![]);
     for row in matrix.chunks_exact(depth) {
@@ -380,7 +388,7 @@ fn whole_numbers(matrix: &[f32], depth: usize) -> Result<(Vec<i16>, Vec<f32>)> {
     Ok((values, scales))
 }
 
-/// Rearranges a matrix, given by outputs (rows of `depth` inputs), into the panels of [`Columns`].
+/// Rearranges a matrix, which has a row of `depth` inputs for each output, into the panels of [`Columns`].
 fn panels(matrix: &[i16], depth: usize) -> Vec<i16> {
     let mut out = Vec::with_capacity(matrix.len());
     for panel in matrix.chunks_exact(depth * PANEL) {

@@ -1,11 +1,12 @@
-//! The uncased BERT tokenizer: text to token ids, with the byte ranges of words.
+//! The uncased BERT tokenizer: turns text into token ids, and reports the byte ranges of words.
 //!
-//! Unlike the `tokenizers` crate it needs little heap, loads in a millisecond, reports words and their bytes while it reads
-//! (so ten megabytes are split in constant memory), and takes linear time on any input. It gives the reference's ids for
-//! every code point, alone and inside a word; a test checks that.
+//! Unlike the `tokenizers` crate it needs little heap, loads in a millisecond, reports each word and its byte range
+//! while it reads (so ten megabytes are split in constant memory), and takes linear time on any input. It gives the
+//! same ids as the reference for every code point, both alone and inside a word; a test checks this.
 //!
-//! It is not a general tokenizer: no training, no decoding, no pairs, no other models. It differs from the reference in one
-//! known way: the few spacing combining marks that are kept are not put in canonical order.
+//! It is not a general tokenizer: it has no training, no decoding, no pairs of texts and no other models. It
+//! differs from the reference in one known way: the few spacing combining marks that are kept are not put in
+//! canonical order.
 
 use std::ops::{ControlFlow, Range};
 
@@ -14,26 +15,26 @@ use unicode_normalization::char::decompose_canonical;
 
 use crate::error::{Error, Kind, Result};
 
-/// Characters of a word, at most; a longer word is one unknown token.
+/// The most characters that a word may have; a longer word becomes one unknown token.
 const LONGEST_WORD: usize = 100;
-/// Special tokens, recognised in the text before anything else.
+/// Special tokens. They are recognised in the text before it is divided into words.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
-/// A word of the text and the ids of its pieces; never empty.
+/// A word of the text and the ids of its pieces. It has at least one piece.
 pub struct Word<'a> {
     /// Its bytes in the text.
     pub range: Range<usize>,
     pub ids: &'a [u32],
 }
 
-/// The vocabulary, indexed.
+/// The vocabulary with an index of its pieces.
 pub struct WordPiece {
-    /// All pieces, concatenated; pieces that continue a word without their `##`.
+    /// All pieces, concatenated. Pieces that continue a word are stored without their `##`.
     text: String,
     pieces: Vec<Piece>,
-    /// A hash table with linear probing: the number of a piece plus one, or zero where a slot is free.
+    /// A hash table with linear probing. A slot holds the number of a piece plus one, or zero if it is free.
     slots: Vec<u32>,
-    /// The bytes of the longest piece.
+    /// The length of the longest piece in bytes.
     longest: usize,
     unknown: u32,
     start: u32,
@@ -46,7 +47,7 @@ struct Piece {
     place: Place,
 }
 
-/// The place of a piece in a word.
+/// Where in a word a piece may be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     First,
@@ -54,7 +55,8 @@ enum Place {
 }
 
 impl WordPiece {
-    /// Reads a vocabulary: one token per line, whose number is its id.
+    /// Reads a vocabulary that has one token per line. The number of the line, counted from 0, is the id of the
+    /// token.
     pub fn new(vocabulary: &str) -> Result<WordPiece> {
         let count = vocabulary.lines().count();
         let mut wordpiece = WordPiece {
@@ -100,7 +102,8 @@ impl WordPiece {
         Ok(())
     }
 
-    /// Returns the ids of `text` with the start and end tokens, at most `limit` in all; reads no further.
+    /// Returns the ids of `text` between those of the start and end tokens, at most `limit` ids in all. Reads
+    /// `text` only as far as the limit allows.
     pub fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
         let mut ids = vec![self.start];
         let content = limit.saturating_sub(1).max(1);
@@ -113,7 +116,7 @@ impl WordPiece {
         ids
     }
 
-    /// Returns how many tokens `text` has, with the start and end tokens and without a limit.
+    /// Returns how many tokens `text` has, including the start and end tokens. There is no limit.
     pub fn count(&self, text: &str) -> usize {
         let mut count = 2;
         self.words(text, |word| {
@@ -127,11 +130,12 @@ impl WordPiece {
     pub fn words(&self, text: &str, on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
         let mut reader =
             Reader { wordpiece: self, on_word, word: String::new(), characters: 0, range: 0..0, ids: vec![] };
-        // `on_word` may break off early; both ends are a success.
+        // It is no failure if `on_word` breaks off before the end of the text.
         let _ = reader.read(text);
     }
 
-    /// Appends the pieces of a normalised word, the longest first; the unknown token if no pieces make up the word.
+    /// Divides a normalised word into pieces, taking the longest that matches at each place, and appends their ids
+    /// to `ids`. If no pieces make up the word, appends the unknown token.
     fn split(&self, word: &str, ids: &mut Vec<u32>) {
         let (first, bytes) = (ids.len(), word.as_bytes());
         let mut at = 0;
@@ -189,7 +193,8 @@ impl Place {
     }
 }
 
-/// Returns the next FNV-1a hash, so that every prefix of a word has a hash.
+/// Returns the FNV-1a hash of a text that is extended by `byte`; `hash` is the hash of the text so far. So one pass
+/// over a word gives the hash of every prefix.
 fn step(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
 }
@@ -200,7 +205,7 @@ struct Reader<'a, F> {
     on_word: F,
     /// The normalised word so far, up to [`LONGEST_WORD`] characters.
     word: String,
-    /// How many characters it has, with those beyond the limit.
+    /// How many characters the word has, including those beyond the limit.
     characters: usize,
     /// Its bytes in the text.
     range: Range<usize>,
@@ -230,7 +235,7 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
         self.finish()
     }
 
-    /// Reads a bracket: a special token if there is one here, else punctuation.
+    /// Reads a `[`: the special token that begins with it, or else punctuation.
     fn bracket(&mut self, text: &str, at: usize) -> ControlFlow<(), usize> {
         let token = SPECIAL.into_iter().find(|token| text[at..].starts_with(token)).unwrap_or("[");
         self.finish()?;
@@ -243,7 +248,7 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
         ControlFlow::Continue(token.len())
     }
 
-    /// Reads a character outside ASCII: drops it, treats it as blank, or decomposes it and drops its accents.
+    /// Reads a character outside ASCII: drops it, treats it as a blank, or decomposes it and drops its accents.
     fn wide(&mut self, c: char, range: Range<usize>) -> ControlFlow<(), usize> {
         let width = range.len();
         if c == char::REPLACEMENT_CHARACTER || c.is_other() {
@@ -298,7 +303,7 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
         self.finish()
     }
 
-    /// Ends the word, if there is one.
+    /// Ends the current word, if there is one.
     fn finish(&mut self) -> ControlFlow<()> {
         match self.characters {
             0 => ControlFlow::Continue(()),
@@ -320,7 +325,8 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
     }
 }
 
-/// Returns whether a character is a CJK ideograph, which BERT makes a word of its own; kana and hangul are not.
+/// Returns whether a character is a CJK ideograph. BERT treats each ideograph as a separate word; kana and hangul
+/// are no ideographs.
 fn is_ideograph(c: char) -> bool {
     matches!(u32::from(c),
         0x4e00..=0x9fff | 0x3400..=0x4dbf | 0x20000..=0x2a6df | 0x2a700..=0x2b73f | 0x2b740..=0x2b81f

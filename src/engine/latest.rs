@@ -1,12 +1,13 @@
-//! A value that is opened when it is first needed, and opened again when it is no longer valid.
+//! A value that is opened when it is first needed, and is opened anew when it is no longer valid.
 
 use tokio::sync::OnceCell;
 
 use crate::error::Result;
 
-/// A value that is opened by the first call, and again when the last one is no longer valid.
+/// A value that the first call opens. When it is no longer valid, the next call opens a new one.
 ///
-/// Earlier values are kept, since calls may still borrow them. They should hold few resources.
+/// Earlier values stay in memory, because calls may still borrow them. So a value that is no longer valid should use
+/// few resources.
 pub(crate) struct Latest<T> {
     first: Cell<T>,
 }
@@ -25,7 +26,7 @@ impl<T> Default for Latest<T> {
 }
 
 impl<T> Latest<T> {
-    /// Returns the value opened last, valid or not.
+    /// Returns the value that was opened last, even if it is no longer valid.
     pub(crate) fn last(&self) -> Option<&T> {
         let mut last = None;
         let mut cell = &self.first;
@@ -36,8 +37,9 @@ impl<T> Latest<T> {
         last
     }
 
-    /// Returns the last value if it is valid, otherwise the result of `open`. Of several calls at once, one opens it;
-    /// the others then check the new value, since it may have been opened before they came.
+    /// Returns the last value if it is valid, according to `holds`; otherwise opens a new one with `open`. If several
+    /// calls come at the same time, one of them opens the value. The others then check it before they use it, because
+    /// that call may have begun to open it before they came.
     pub(crate) async fn get_or_open(
         &self,
         holds: impl Fn(&T) -> bool,
@@ -78,8 +80,8 @@ mod tests {
 
     use super::*;
 
-    /// A call that waited while the idle server opened the project was answered from a project that had been replaced
-    /// meanwhile.
+    /// Guards against a former fault: a call waited while the idle server opened the project. The project was replaced
+    /// during this time, but the call was answered from the old one.
     #[tokio::test]
     async fn a_call_that_waited_checks_the_value_that_another_opened() {
         let (latest, now, go) =

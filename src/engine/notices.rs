@@ -1,8 +1,8 @@
-//! Notices that wait for the next answer.
+//! Notices that wait for the next answer to report them.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Notices; each is taken once.
+/// A list of notices, each of which is taken only once.
 #[derive(Default)]
 pub(crate) struct Notices(Mutex<Vec<String>>);
 
@@ -13,7 +13,7 @@ impl Notices {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
     }
 
-    /// Returns the notices since the last time, in order.
+    /// Returns the notices that were added since the last call, in order.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,19 +1,19 @@
 //! Escapes characters that hide text or control a terminal.
 //!
-//! Characters that are invisible, or change how others are displayed, can show one text to a model and another to a
-//! person, and some control a terminal. They are escaped wherever stored text leaves the program: in answers, errors and
-//! logs and on the command line, and in JSON by JSON's own escapes.
+//! Characters that are invisible or change how others are displayed can show one text to a model and another to a
+//! person. Some of them also control a terminal. They are escaped wherever stored text leaves the program: in answers,
+//! errors and logs, and on the command line. In JSON they are written as JSON escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns `text` with the characters escaped that are invisible or change how others are displayed: a right-to-left
-/// override becomes `\u{202e}`.
+/// Returns `text` with those characters escaped that are invisible or change how others are displayed. For example, a
+/// right-to-left override becomes `\u{202e}`.
 ///
-/// These are the control characters but line feed and tab, the line and paragraph separators, and Unicode's default
-/// ignorables, which include the bidirectional controls, zero-width characters and tags. Two of these stay where scripts
-/// need them: joiners between characters outside ASCII, and the selectors of text and emoji style after one. A carriage
-/// return before a line feed is removed.
+/// These are the control characters except line feed and tab, the line and paragraph separators, and Unicode's default
+/// ignorables, which include the bidirectional controls, zero-width characters and tags. Two kinds are not escaped
+/// where scripts need them: joiners between two characters outside ASCII, and the selectors of text and emoji style
+/// after such a character. A carriage return before a line feed is removed.
 pub fn escape(text: &str) -> Cow<'_, str> {
     let Some(first) = text.find(may_hide) else { return Cow::Borrowed(text) };
     let mut escaped = String::with_capacity(text.len() + 16);
@@ -55,7 +55,7 @@ pub(super) fn may_hide(character: char) -> bool {
     }
 }
 
-/// Returns `text` [escaped](escape) and on one line: line feeds and tabs are spaces.
+/// Returns `text` [escaped](escape) and on one line: line feeds and tabs are replaced by spaces.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     match escape(text) {
         Cow::Borrowed(text) if !text.contains(['\n', '\t']) => Cow::Borrowed(text),
@@ -63,10 +63,10 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the JSON text `json` with every character that may hide text as `\uXXXX`. It has the same value, and can't control a
-/// terminal.
+/// Returns the JSON text `json` with every character that may hide text written as `\uXXXX`. The result has the same
+/// value, but can't control a terminal.
 ///
-/// Line feeds and tabs stay: in JSON they occur unescaped only between values.
+/// Line feeds and tabs are not changed, since in JSON they occur unescaped only between values.
 pub fn in_json(json: &str) -> Cow<'_, str> {
     if !json.contains(may_hide) {
         return Cow::Borrowed(json);

@@ -1,9 +1,10 @@
 //! Quotes text in answers so that no line of it looks like a line of the answer's frame.
 //!
-//! The frame of an answer is Tiro's own text about the quoted text: the memory's id, its speaker, its time. Every line
-//! of the frame begins with `[`, or with `#` and a number. A quoted line that begins so gets a space in front, and a
-//! name within a line of the frame has no line feeds and no square brackets. So no text can pass for a second hit,
-//! another speaker or the end of the envelope. All tools, the command line and the resources quote by these functions.
+//! The frame of an answer is what Tiro itself writes around quoted text: the memory's id, its speaker, its time. Every
+//! line of the frame begins with `[`, or with `#` and a number. A quoted line that begins like this gets a space in
+//! front, and names within a line of the frame have no line feeds and no square brackets. So no quoted text can pass
+//! for another hit, another speaker or the end of the envelope. All tools, the command line and the resources use these
+//! functions to quote.
 
 use std::borrow::Cow;
 
@@ -37,9 +38,10 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(quoted)
 }
 
-/// Returns `name` for a line of the frame: on [one line](one_line), with round brackets instead of square ones.
+/// Returns `name` for use in a line of the frame: on [one line](one_line), with round brackets instead of square ones.
 ///
-/// A square bracket could end that of the frame, and the text after it would look like the frame.
+/// A square bracket in the name could look like the closing bracket of the frame, and the text after it like a part of
+/// the frame.
 pub fn name(name: &str) -> Cow<'_, str> {
     match one_line(name) {
         Cow::Borrowed(name) if !name.contains(['[', ']']) => Cow::Borrowed(name),

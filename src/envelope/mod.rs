@@ -1,11 +1,11 @@
 //! The envelope, which marks remembered text as quoted data for the model that reads it.
 //!
 //! Remembered text was written by people, models and tools, and may contain instructions. An envelope says in one fixed
-//! sentence that the text is data, and puts it between two marks that its writer can't have predicted: a keyed hash of the
-//! text, with a secret of the installation as the key. It needs no state and no randomness, so the same text gives the
-//! same bytes. Characters that hide text from people are escaped.
+//! sentence that the text is data, and puts the text between two marks that its writer can't have predicted. A mark is
+//! a keyed hash of the text, with a secret of the installation as the key. It needs no state and no randomness, so the
+//! same text gives the same bytes. Characters that hide text from people are escaped.
 //!
-//! It is not a filter: it doesn't judge the text, and a model may still follow it.
+//! An envelope is not a filter: it doesn't judge the text, and a model may still follow instructions in it.
 
 mod escape;
 mod lines;
@@ -22,13 +22,13 @@ const SENTENCE: &str =
 
 /// The most tokens that an envelope adds to its text.
 ///
-/// Holds for a text that starts with neither white space nor `/`; see
+/// This holds for a text that doesn't begin with white space or `/`; see
 /// [`joins_exactly`](crate::tokens::joins_exactly).
 pub const OVERHEAD_TOKENS: usize = 72;
 
-/// Returns the envelope of `body`: the sentence, the opening mark, the [escaped](escape()) body, the closing mark.
+/// Returns the envelope of `body`: the sentence, the opening mark, the [escaped](escape()) body, and the closing mark.
 ///
-/// It ends with a line feed. A line feed at the end of the body is not doubled.
+/// The envelope ends with a line feed. If the body ends with a line feed too, none is added to it.
 pub fn wrap(key: &[u8; 32], body: &str) -> String {
     let body = escape(body);
     let mark = &blake3::keyed_hash(key, body.as_bytes()).to_hex()[..16];
@@ -36,9 +36,9 @@ pub fn wrap(key: &[u8; 32], body: &str) -> String {
     format!("{SENTENCE}\n[data {mark}]\n{body}{end}[/data {mark}]\n")
 }
 
-/// Returns the lines of `text` without the sentences and marks of its envelopes, which are for models.
+/// Returns the lines of `text` without the sentences and marks of its envelopes, which only models need.
 ///
-/// No [`quoted`] line looks like a mark.
+/// No line of quoted text is left out: [`quoted`] ensures that none looks like a mark.
 pub fn within(text: &str) -> impl Iterator<Item = &str> {
     let is_mark = |line: &str, opening: &str| {
         let mark = line.strip_prefix(opening).and_then(|rest| rest.strip_suffix(']'));
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// The bound of the overhead: the tokens of the sentence, and a token for every byte of the marks.
+    /// Checks the bound of the overhead: the tokens of the sentence, plus one token for every byte of the marks.
     #[test]
     fn the_overhead_holds_for_every_mark() {
         let sentence = tokens::count(&format!("{SENTENCE}\n"));

@@ -1,21 +1,24 @@
-//! The kinds of other libraries' errors, in our own words.
+//! Describes the errors of other libraries by their kinds, in our own words.
 //!
-//! An error is recognised by its type, anywhere in the chain of causes. Of types that are not listed here nothing is shown.
+//! An error is recognised by its type, wherever it is in the chain of causes. Nothing is shown of an error whose
+//! type is not listed here.
 
 use std::error::Error as Foreign;
 use std::io::ErrorKind;
 
 use super::{RefusedFile, quote};
 
-/// Characters of the causes' text that are logged. Arbitrary.
+/// How many characters of the causes' text are logged. Arbitrary.
 const LONGEST_DETAIL: usize = 400;
 
-/// Returns the kind of the first known error of the chain that begins with `error`; `None` where none is known.
+/// Returns the kind of the first known error in the chain that begins with `error`; `None` if no error in it is
+/// known.
 pub(super) fn shown(error: &(dyn Foreign + 'static)) -> Option<String> {
     chain(error).find_map(words)
 }
 
-/// Returns the text of other libraries' errors in the chain, for the log: redacted, and without quoted parts.
+/// Returns the text of the errors of other libraries in the chain, for the log. It is redacted and has no quoted
+/// parts.
 pub(super) fn detail(error: &(dyn Foreign + 'static)) -> Option<String> {
     let foreign = |error: &&(dyn Foreign + 'static)| !error.is::<super::Error>();
     let said: Vec<String> =
@@ -28,7 +31,7 @@ pub(super) fn detail(error: &(dyn Foreign + 'static)) -> Option<String> {
 fn chain<'e>(error: &'e (dyn Foreign + 'static)) -> impl Iterator<Item = &'e (dyn Foreign + 'static)> {
     std::iter::successors(Some(error), |error: &&'e (dyn Foreign + 'static)| {
         let error: &'e (dyn Foreign + 'static) = *error;
-        // The error in an I/O error is not its source.
+        // The error inside an I/O error is not its `source`, so it is taken out.
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         inner.map(|inner| inner as &'e (dyn Foreign + 'static)).or_else(|| error.source())
     })
@@ -39,7 +42,7 @@ fn words(error: &(dyn Foreign + 'static)) -> Option<String> {
         return Some(error.to_string());
     }
     if let Some(error) = error.downcast_ref::<std::io::Error>() {
-        // An error of Tiro within says more than the kind.
+        // An error of Tiro inside the I/O error says more than the kind of the I/O error.
         let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<RefusedFile>());
         return refused.map(RefusedFile::to_string).or_else(|| of_io(error));
     }
@@ -65,10 +68,10 @@ fn of_io(error: &std::io::Error) -> Option<String> {
         ErrorKind::FileTooLarge => "it is too large",
         ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
         ErrorKind::IsADirectory => "it is a directory",
-        ErrorKind::NotADirectory => "what should be a directory is none",
+        ErrorKind::NotADirectory => "it should be a directory but is not",
         ErrorKind::DirectoryNotEmpty => "the directory is not empty",
         ErrorKind::InvalidData => "its content is not of the right form",
-        ErrorKind::InvalidInput => "the system does not take the name or the value",
+        ErrorKind::InvalidInput => "the system does not accept the name or the value",
         ErrorKind::UnexpectedEof => "it ends too early",
         ErrorKind::BrokenPipe => "the other end is closed",
         ErrorKind::TimedOut => "it took too long",
@@ -77,7 +80,7 @@ fn of_io(error: &std::io::Error) -> Option<String> {
         ErrorKind::ResourceBusy | ErrorKind::ExecutableFileBusy => "it is in use",
         ErrorKind::OutOfMemory => "no memory left",
         ErrorKind::Unsupported => "the system does not support it",
-        // The number is more specific than these words, and quotes nothing.
+        // The number is more specific than a general sentence, and quotes nothing.
         _ => return error.raw_os_error().map(|number| format!("error {number} of the operating system")),
     };
     Some(words.to_owned())
@@ -87,17 +90,17 @@ fn of_json(error: &serde_json::Error) -> Option<String> {
     use serde_json::error::Category;
     let place = format!("line {}, column {}", error.line(), error.column());
     match error.classify() {
-        // The I/O error is further down the chain.
+        // The I/O error comes later in the chain.
         Category::Io => None,
-        Category::Syntax => Some(format!("it is no JSON from {place} on")),
+        Category::Syntax => Some(format!("it is not valid JSON from {place} on")),
         Category::Eof => Some(format!("it ends too early, in {place}")),
-        // An error in a parsed value has no line.
+        // An error in a value that was already parsed has no line.
         Category::Data if error.line() == 0 => Some("a value is not of the right form".to_owned()),
         Category::Data => Some(format!("a value is not of the right form in {place}")),
     }
 }
 
-/// Returns `text` with an ellipsis in the place of text within quotation marks or backticks.
+/// Returns `text` with an ellipsis in place of each text in quotation marks or backticks.
 fn without_quotes(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -105,7 +108,8 @@ fn without_quotes(text: &str) -> String {
         let (before, quoted) = rest.split_at(start);
         let mark = &quoted[..1];
         kept += before;
-        // A value may contain the quotation mark, so the last one ends it; without an end, the rest is removed.
+        // The quoted value may contain the quotation mark, so the last mark ends it. If no mark ends it, the rest
+        // of the text is removed.
         kept += mark;
         kept += "…";
         kept += mark;
@@ -135,7 +139,7 @@ mod tests {
     fn json_is_named_by_its_place() {
         let of = |text: &str| shown(&serde_json::from_str::<Vec<u8>>(text).unwrap_err()).unwrap();
         assert_eq!(of("[1,\n \"s3cret\"]"), "a value is not of the right form in line 2, column 9");
-        assert_eq!(of("[1, s3cret"), "it is no JSON from line 1, column 5 on");
+        assert_eq!(of("[1, s3cret"), "it is not valid JSON from line 1, column 5 on");
         assert_eq!(of("[1"), "it ends too early, in line 1, column 2");
     }
 }

@@ -1,19 +1,20 @@
-//! The error type of the library: what was being done and to what, why it failed, and what to try next.
+//! The error type of the library. An error says what was being done and to what, why it failed, and what to try
+//! next.
 //!
-//! The reader is usually a model that gets the error as a tool result. So the message says what happened, and a separate
-//! hint says what to try. Callers branch on [`Kind`], never on the text.
+//! The reader is usually a model, which gets the error as the result of a tool. So the message says what happened,
+//! and a separate hint says what to try. Callers branch on [`Kind`], never on the text.
 //!
-//! **Errors show Tiro's own words.** The text of another library's error can quote anything that the library read: a path,
-//! a line of a file, a value. So of a cause only its kind is shown, in our words (`cause.rs`), and nothing of an unknown
-//! cause. The library's text goes to the log ([`Error::log`]), without quoted parts.
+//! **Errors show Tiro's own words.** The text of another library's error can quote anything that the library read: a
+//! path, a line of a file, a value. So only the kind of a cause is shown, in our words (`cause.rs`), and nothing is
+//! shown of an unknown cause. The library's own text goes to the log ([`Error::log`]), without its quoted parts.
 //!
-//! **Values are quoted.** A name, path or argument in a message goes through [`quoted`]: redacted, on one line, short, and
-//! without backticks. Message and hint are redacted and escaped once more as a whole when they are read. Answers, errors of
-//! the protocol, stderr, logs and the store all get that text.
+//! **Values are quoted.** A name, path or argument in a message goes through [`quoted`]: redacted, on one line,
+//! short, and without backticks. When the message and the hint are read, each is redacted and escaped once more as a
+//! whole. Answers, errors of the protocol, stderr, logs and the store all get the text after that step.
 //!
-//! **Errors have no envelope.** An envelope marks text that others wrote. An error holds none: no message, commit or file
-//! content is part of it, and the values that it names are short and in backticks. An envelope would make our own words
-//! look like data.
+//! **Errors have no envelope.** An envelope marks text that other people or programs wrote. An error contains no such
+//! text: no message, commit or file content is part of it, and the values in it are short and in backticks. In an
+//! envelope, our own words would look like data.
 
 mod cause;
 mod quote;
@@ -29,21 +30,23 @@ pub(crate) use refused_file::RefusedFile;
 /// The result of every operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Characters of a message or a hint that are shown. Arbitrary: twice the longest list of a tool's arguments.
+/// How many characters of a message or a hint are shown. Arbitrary: twice the length of the longest list of a tool's
+/// arguments.
 const LONGEST: usize = 1600;
 
-/// The kinds of errors that callers may treat differently.
+/// The kinds of errors that callers may need to treat differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An argument is missing, malformed or out of range; repeating the call cannot help.
     BadInput,
-    /// Nothing with this name exists within the caller's scope.
+    /// In the scope of the caller, nothing has this name.
     NotFound,
-    /// The call has no project: neither a repository nor a directory was found.
+    /// The call has no project, because neither a repository nor a directory was found.
     NoProject,
-    /// Another process holds a lock or a lease; repeating the call later can help.
+    /// Another process holds a lock or a lease; it can help to repeat the call later.
     Busy,
-    /// The store cannot be read or written: permissions, space, damage, a format from the future.
+    /// The store cannot be read or written, because of permissions, missing space, damage, or a format of a later
+    /// version.
     Store,
     /// The embedding model is missing or damaged.
     Model,
@@ -51,7 +54,7 @@ pub enum Kind {
     Git,
     /// A file or directory cannot be read or written.
     Io,
-    /// A provider of language models did not answer, or its answer was rejected.
+    /// A provider of language models did not answer, or its answer was not usable.
     Provider,
     /// A limit on money, tokens or requests would be exceeded.
     Limit,
@@ -67,7 +70,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// Returns an error with this message: lower case, no full stop, values in backticks and [`quoted`].
+    /// Returns an error with this message, which is in lower case, without a full stop, and has values [`quoted`]
+    /// in backticks.
     pub fn new(kind: Kind, message: impl Into<String>) -> Error {
         Error { kind, message: Text::new(message), hint: None, retry_after: None, source: None }
     }
@@ -82,7 +86,7 @@ impl Error {
         Error::new(Kind::NotFound, message)
     }
 
-    /// Adds what the reader can try next.
+    /// Adds the hint: what the reader can try next.
     pub fn hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(Text::new(hint));
         self
@@ -94,13 +98,13 @@ impl Error {
         self
     }
 
-    /// Adds the cause. Its kind is shown, never its text.
+    /// Adds the cause. The kind of the cause is shown, but never its text.
     pub fn source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         self.source = Some(source.into());
         self
     }
 
-    /// Returns the kind, which callers may branch on.
+    /// Returns the kind of the error, on which callers may branch.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -123,7 +127,8 @@ impl Error {
         self.retry_after
     }
 
-    /// Logs the text of the causes, which is shown nowhere else. Called where an error leaves the program.
+    /// Logs the text of the causes, which appears nowhere but in the log. It is called where an error leaves the
+    /// program.
     pub fn log(&self) {
         if let Some(detail) = self.source.as_deref().and_then(|source| cause::detail(source)) {
             tracing::debug!(error = %self, detail, "cause of the error");
@@ -131,7 +136,7 @@ impl Error {
     }
 }
 
-/// Shows the message and the kinds of its causes on one line, without the hint.
+/// Shows the message and the kinds of the causes on one line, without the hint.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.message.shown())?;
@@ -150,17 +155,17 @@ impl fmt::Debug for Error {
     }
 }
 
-/// `Display` shows the causes already, so `source` returns none.
+/// `Display` already shows the causes, so `source` returns none.
 impl std::error::Error for Error {}
 
-/// A text that is redacted and escaped when it is first read, since most errors are never shown.
+/// A text that is redacted and escaped only when it is first read, because most errors are never shown.
 struct Text {
     raw: String,
     shown: OnceLock<String>,
 }
 
 impl Text {
-    /// Boxed, since every `Result` has the size of an error.
+    /// The text is boxed, because every `Result` is at least as large as an error.
     fn new(text: impl Into<String>) -> Box<Text> {
         Box::new(Text { raw: text.into(), shown: OnceLock::new() })
     }
@@ -172,7 +177,7 @@ impl Text {
 
 /// Wraps another library's error.
 pub trait Context<T> {
-    /// Returns an [`Error`] of `kind` with `message`, and with this error as its cause.
+    /// Returns an [`Error`] of `kind` with `message`. The error of the library becomes its cause.
     fn context(self, kind: Kind, message: impl FnOnce() -> String) -> Result<T>;
 }
 

@@ -1,4 +1,4 @@
-//! Redacts, escapes and bounds errors and the values within them.
+//! Redacts, escapes and shortens errors and the values in them.
 
 use std::fmt::Display;
 use std::fmt::Write;
@@ -7,33 +7,36 @@ use std::sync::LazyLock;
 use crate::envelope;
 use crate::redact::Redactor;
 
-/// Characters of a value that are shown. Arbitrary: most paths are shorter.
+/// How many characters of a value are shown. Arbitrary: most paths are shorter.
 const LONGEST_VALUE: usize = 200;
 
-/// Characters of a run of letters and digits that may be a key, at least.
+/// The fewest characters in a run of letters and digits that may be a key.
 const LONG_RUN: usize = 20;
 
-/// Characters that are redacted for each one that is shown: finding a secret takes the text around it.
+/// How many characters are redacted for each character that is shown. Recognising a secret needs the text around
+/// it.
 const LOOKED_AT: usize = 8;
 
-/// Returns `value` to be put in backticks: redacted, escaped, on one line, at most 200 characters, without backticks.
+/// Returns `value` for use within backticks: redacted, escaped, on one line, at most 200 characters, without
+/// backticks.
 pub fn quoted(value: impl Display) -> String {
     let mut text = Bounded { text: String::new(), left: LONGEST_VALUE * LOOKED_AT };
-    // `write!` stops where the buffer is full; `clean` adds the ellipsis.
+    // `write!` stops when the buffer is full; `clean` adds the ellipsis.
     let _ = write!(text, "{value}");
     let text = clean(&text.text, LONGEST_VALUE);
     if text.contains('`') { text.replace('`', "'") } else { text }
 }
 
-/// Returns a line of a log or of usage: redacted, escaped, on one line, at most 4,000 characters.
+/// Returns a line for the log or for a text on usage: redacted, escaped, on one line, at most 4,000 characters.
 pub fn cleaned(line: &str) -> String {
     clean(line, 4000)
 }
 
 /// Returns `text` redacted, escaped, on one line and at most `most` characters long.
 ///
-/// The marks of secrets have no digits here, since guesses could be compared with them. Runs that look like a key are
-/// removed as well: long runs of lower-case and capital letters and digits are usually tokens in a wrong argument.
+/// The marks of secrets have no digits here, because a reader could compare the digits with those of guessed secrets.
+/// Runs that look like a key are removed too: a long mixture of lower-case letters, capitals and digits is usually a
+/// token in a wrong argument.
 pub(super) fn clean(text: &str, most: usize) -> String {
     static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new([0; 32]));
     let start = text.char_indices().nth(most * LOOKED_AT).map_or(text, |(end, _)| &text[..end]);
@@ -45,7 +48,7 @@ pub(super) fn clean(text: &str, most: usize) -> String {
     }
 }
 
-/// Returns `text` with the marks of secrets reduced to their rule: `[REDACTED:github-token]`.
+/// Returns `text` with each mark of a secret reduced to its rule: `[REDACTED:github-token]`.
 fn without_hashes(text: &str) -> String {
     const MARK: &str = "[REDACTED:";
     let mut kept = String::with_capacity(text.len());
@@ -63,7 +66,7 @@ fn without_hashes(text: &str) -> String {
     kept + rest
 }
 
-/// Returns `text` with an ellipsis in the place of every run that looks like a key.
+/// Returns `text` with an ellipsis in place of each run that looks like a key.
 fn without_keys(text: &str) -> String {
     let is_of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '=');
     let mut kept = String::with_capacity(text.len());
@@ -78,8 +81,9 @@ fn without_keys(text: &str) -> String {
     kept + rest
 }
 
-/// Tells whether lower-case letters, capitals and digits alternate as in random text: there, three of five neighbours are of
-/// different classes, in joined words such as `ReadTheConfigFile2` at most two of five.
+/// Tells whether lower-case letters, capitals and digits alternate as in random text. In random text, three of five
+/// neighbouring pairs are of different classes; in joined words such as `ReadTheConfigFile2`, at most two of five
+/// are.
 fn looks_random(run: &str) -> bool {
     let class = |byte: u8| match byte {
         b'a'..=b'z' => 0,
@@ -91,7 +95,7 @@ fn looks_random(run: &str) -> bool {
     run.len() >= LONG_RUN && (0..3).all(|class| classes.contains(&class)) && changes * 20 >= run.len() * 9
 }
 
-/// A buffer that keeps the beginning of what is written to it: a value may have megabytes.
+/// A buffer that keeps only the beginning of what is written to it, because a value may have megabytes.
 struct Bounded {
     text: String,
     left: usize,

@@ -3,16 +3,17 @@
 use std::fmt;
 use std::io;
 
-/// Why a file is refused. It travels as the source of an [`io::Error`], so that callers which know only I/O errors pass it on.
+/// The reason why a file is refused. The reason is the source of an [`io::Error`], so that callers which know only
+/// I/O errors pass it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedFile {
-    /// It is a directory, a pipe, a device or a link.
+    /// The file is a directory, a pipe, a device or a link.
     NotRegular,
-    /// It has more than this many bytes.
+    /// The file has more than this many bytes.
     TooLarge(u64),
-    /// A link or a file is in the place of a folder.
+    /// A link or a file is where a folder should be.
     NoFolder,
-    /// It belongs to another user.
+    /// The file belongs to another user.
     NotOwn,
 }
 

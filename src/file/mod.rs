@@ -1,9 +1,10 @@
-//! Opens files that others may have placed: only regular files, up to a maximal size, without blocking.
+//! Opens files that other people or programs may have placed. Only regular files are opened, up to a maximal size,
+//! and without blocking.
 //!
-//! A path can lead to a pipe without a writer, to a device, or to a sparse file of gigabytes, and it can be replaced
-//! between a check and the read. So a file is opened without blocking, checked through its handle, and read up to the
-//! maximal size. The caller decides whether links are followed: a user's own settings are often links, a file that Tiro
-//! wrote never is.
+//! A path can lead to a pipe that nothing writes to, to a device, or to a sparse file of gigabytes. It can also be
+//! replaced between a check and the read. So a file is opened without blocking, checked through its handle, and read
+//! only up to the maximal size. The caller decides whether links are followed: a user's own settings are often links,
+//! but a file that Tiro wrote never is.
 
 pub mod user_file;
 
@@ -13,20 +14,20 @@ use std::path::{Path, PathBuf};
 
 use crate::error::RefusedFile;
 
-/// How a link at the end of a path is treated.
+/// How a link at the end of a path is treated. Links elsewhere in the path are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// The target is opened.
+    /// The target of the link is opened.
     Followed,
     /// The link is refused.
     Refused,
 }
 
-/// Fills `buffer` from the file, starting at the byte `start`. The file's own position is undefined afterwards.
+/// Fills `buffer` from the file, starting at the byte `start`. The file's own position is undefined after that.
 ///
 /// # Errors
 ///
-/// As for reading, and [`io::ErrorKind::UnexpectedEof`] if the file ends earlier.
+/// The errors of reading, and [`io::ErrorKind::UnexpectedEof`] if the file ends before the buffer is full.
 pub fn read_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_exact_at(file, buffer, start);
@@ -43,11 +44,11 @@ pub fn read_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
     }
 }
 
-/// Opens the regular file at `path` with at most `most` bytes, without blocking.
+/// Opens the regular file at `path` without blocking. The file may have at most `most` bytes.
 ///
 /// # Errors
 ///
-/// As for opening, and [`RefusedFile`].
+/// The errors of opening a file, and [`RefusedFile`].
 pub fn open(path: &Path, links: Links, most: u64) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
@@ -62,7 +63,7 @@ pub fn open(path: &Path, links: Links, most: u64) -> io::Result<File> {
         return Err(RefusedFile::NotRegular.into());
     }
     let file = match options.open(path) {
-        // A socket can't be opened at all.
+        // A socket can't be opened at all, so it is recognised by its metadata.
         Err(_) if path.metadata().is_ok_and(|metadata| !metadata.is_file()) => {
             return Err(RefusedFile::NotRegular.into());
         }
@@ -97,17 +98,18 @@ pub fn read_to_string(path: &Path, links: Links, most: u64) -> io::Result<String
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Reads the rest of `file`. Fails if it grows beyond `most` bytes meanwhile.
+/// Reads the rest of `file`. Fails if the file has grown beyond `most` bytes since it was opened.
 pub fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(RefusedFile::TooLarge(most).into()) } else { Ok(bytes) }
 }
 
-/// The prefix of a path that is written as bytes; no canonical path begins with it.
+/// The prefix of a path that is serialized as bytes; no canonical path begins with it.
 const BYTES: &str = "bytes:";
 
-/// Returns a text that is unique for `path`: the path itself if it is valid text, otherwise its bytes after a prefix.
+/// Returns a text that is unique for `path`: the path itself if it is valid UTF-8, otherwise a prefix followed by its
+/// bytes.
 pub fn text_of(path: &Path) -> String {
     if let Some(text) = path.to_str().filter(|text| !text.starts_with(BYTES)) {
         return text.to_owned();

@@ -1,7 +1,8 @@
-//! Replaces a file of the user as a whole, such as the configuration of a client.
+//! Replaces the whole of a user's file, such as the configuration of a client.
 //!
-//! A finished file is renamed over the old one, so a client that reads meanwhile sees either the old or the new bytes.
-//! A link stays a link: its target is replaced, in its own directory. Mode and owner stay the same.
+//! A finished file is renamed over the old one, so a client that reads at that moment sees either all the old bytes
+//! or all the new ones. If the path is a link, it remains one: the target is replaced, in the directory of the
+//! target. Mode and owner stay the same.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Links;
 use crate::error::{Context, Error, Kind, Result, quoted};
 
-/// The largest file that is edited, in bytes. Arbitrary; settings have a few thousand.
+/// The largest file that is edited, in bytes. Arbitrary: settings usually have a few thousand bytes.
 const LIMIT: u64 = 4 << 20;
 
 /// The content and the mode of a file.
@@ -20,16 +21,16 @@ const LIMIT: u64 = 4 << 20;
 pub struct State {
     /// The content.
     pub bytes: Bytes,
-    /// The permission bits; 0 if the platform has none.
+    /// The permission bits; 0 on a platform that has none.
     pub mode: u32,
 }
 
-/// Bytes that are serialized as text if they are valid text.
+/// Bytes that are serialized as text if they are valid UTF-8.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Bytes(pub Vec<u8>);
 
-/// The file that a path leads to.
+/// The file to which a path leads.
 #[derive(Debug)]
 pub struct Target {
     /// The path, or the target of the link.
@@ -42,8 +43,8 @@ pub struct Target {
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if it can't be replaced: a dangling link, a directory, a file of more than 4 MiB. [`Kind::Io`] if
-/// it can't be read.
+/// [`Kind::BadInput`] if the file can't be replaced, because it is a dangling link, a directory, or a file of more
+/// than 4 MiB. [`Kind::Io`] if the file can't be read.
 pub fn look(path: &Path) -> Result<Target> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
@@ -70,12 +71,12 @@ pub fn look(path: &Path) -> Result<Target> {
     Ok(Target { state: Some(State { bytes: Bytes(bytes), mode: mode(&metadata) }), path: target })
 }
 
-/// Checks that `target`, the file that `path` leads to, may be changed: it is not read-only, and it is below `home` or
-/// the directory of `path`.
+/// Checks that `target`, the file that `path` leads to, may be changed: it is not read-only, and it lies below `home`
+/// or below the directory of `path`.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] with the reason.
+/// [`Kind::BadInput`] with the reason why it may not be changed.
 pub fn check(path: &Path, target: &Target, home: &Path) -> Result<()> {
     if target.path != path {
         let is_beneath = |dir: &Path| fs::canonicalize(dir).is_ok_and(|dir| target.path.starts_with(dir));
@@ -93,7 +94,7 @@ pub fn check(path: &Path, target: &Target, home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Replaces the file at `target` by `state`, whole or not at all.
+/// Writes `state` to the file at `target`, as a whole or not at all.
 ///
 /// # Errors
 ///
@@ -148,7 +149,8 @@ fn set_mode(_: &File, _: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Gives `file` the owner of the file at `target`, so that a run as root does not take settings away from their user.
+/// Makes the owner of the file at `target` the owner of `file`, so that a run as root does not take settings away
+/// from their user.
 #[cfg(unix)]
 fn keep_owner(file: &File, target: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::MetadataExt;

@@ -1,8 +1,9 @@
-//! Which commits are ancestors of others, however long the history is.
+//! Answers which commits are ancestors of others, quickly even in a long history.
 //!
-//! The answers come from the [`Graph`], which is read once: some 10 µs a commit. [`Repository::unsaved_graph`] encodes
-//! the commits read, for the next process to load with [`Repository::take_graph`]. A read that runs out of time keeps
-//! what it has read, and the next one continues there.
+//! The answers come from the [`Graph`]. Each commit is read into it only once, in about 10 µs.
+//! [`Repository::unsaved_graph`] encodes the commits that were read, so that the next process can load them with
+//! [`Repository::take_graph`]. If the time runs out while commits are read, those already read are kept, and the next
+//! call reads on from there.
 
 use std::collections::HashSet;
 use std::sync::{MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use super::graph::{Graph, GraphPart};
 use super::repository::Repository;
 use super::sha::Sha;
 
-/// Commits that are read between two looks at the clock.
+/// How many commits are read between two looks at the clock.
 const READS_PER_LOOK: usize = 64;
 
 /// Whether a commit can be reached from some tips.
@@ -21,7 +22,7 @@ const READS_PER_LOOK: usize = 64;
 pub enum Reach {
     /// The commit is one of the tips or an ancestor of one.
     Yes,
-    /// The commit is neither.
+    /// The commit is neither a tip nor an ancestor of one.
     No,
     /// Time ran out before the history was read far enough.
     Unknown,
@@ -32,13 +33,14 @@ impl Repository {
         let mut graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.graph_stamp();
         if graph.stamp.as_ref() != Some(&stamp) {
-            // After a shallow history was deepened, the commits at its former end have other parents.
+            // The shallow history was deepened: the commits at its former end now have parents, so the old graph is
+            // wrong.
             *graph = Graph::new(stamp);
         }
         graph
     }
 
-    /// Returns a text that identifies the commits at which a shallow history ends; empty for a complete history.
+    /// Returns a text that identifies the commits at which a shallow history ends. It is empty for a complete history.
     fn graph_stamp(&self) -> String {
         let mut ends: Vec<String> =
             self.shallow().unwrap_or_default().iter().map(ToString::to_string).collect();
@@ -50,13 +52,15 @@ impl Repository {
         }
     }
 
-    /// Returns whether the graph is empty: this process has read no commit, and none was given to it.
+    /// Returns whether the graph is empty: this process has neither read a commit nor loaded one from an earlier
+    /// process.
     pub fn is_graph_empty(&self) -> bool {
         self.graph().shas.is_empty()
     }
 
-    /// Adds what an earlier process read, in the order in which it was stored. Stops at the first part that doesn't fit;
-    /// those commits are read again.
+    /// Loads the parts of the graph that earlier processes stored, in the order in which they were stored. Loading
+    /// stops at the first part that doesn't follow on from the previous one; the commits of that part and of later ones
+    /// are read again.
     pub fn take_graph(&self, parts: &[GraphPart]) {
         let mut graph = self.graph();
         if !graph.shas.is_empty() {
@@ -71,8 +75,8 @@ impl Repository {
         }
     }
 
-    /// Returns the commits that were read since the last [`Repository::saved_graph`]; `None` if there are none, or if
-    /// an ancestor was missing.
+    /// Returns the commits that were read since the last [`Repository::saved_graph`]. Returns `None` if there are none,
+    /// or if an ancestor of any commit could not be read.
     pub fn unsaved_graph(&self) -> Option<GraphPart> {
         let graph = self.graph();
         let (first, count) = (graph.saved, graph.shas.len() - graph.saved);
@@ -84,7 +88,7 @@ impl Repository {
         })
     }
 
-    /// Records that `part` is stored.
+    /// Records that `part` is stored, so that [`Repository::unsaved_graph`] doesn't return it again.
     pub fn saved_graph(&self, part: &GraphPart) {
         let mut graph = self.graph();
         if graph.saved == part.first && graph.stamp.as_ref() == Some(&part.stamp) {
@@ -92,7 +96,8 @@ impl Repository {
         }
     }
 
-    /// Reads the ancestors of `tips` that were not read yet, until `until`. Returns whether all of them are read.
+    /// Reads `tips` and their ancestors, except those already read, until the time `until`. Returns whether all of them
+    /// are now read.
     ///
     /// Commits that can't be read are left out.
     pub fn explore(&self, tips: &[Sha], until: Option<Instant>) -> bool {
@@ -116,8 +121,8 @@ impl Repository {
         tips.iter().all(|tip| graph.add_history(*tip, &mut parents_of, &mut missing, &mut is_over))
     }
 
-    /// Returns for each of `shas`, in order, whether it is one of `tips` or an ancestor of one. Reads commits that were
-    /// not read yet, until `until`.
+    /// Returns for each of `shas`, in order, whether it is one of `tips` or an ancestor of one. First reads the commits
+    /// that were not read yet, until the time `until`.
     pub fn reached(&self, tips: &[Sha], shas: &[Sha], until: Option<Instant>) -> Vec<Reach> {
         let is_whole = self.explore(tips, until);
         let mut graph = self.graph();

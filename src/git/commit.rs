@@ -1,8 +1,9 @@
-//! Reads one commit: author, times, message, parents.
+//! Reads one commit: its author, times, message and parents.
 //!
-//! The parser is our own and accepts any input, because real histories contain headers that strict parsers refuse:
-//! authors without a date, dates beyond the calendar, messages in rare encodings. A commit is unreadable only if its
-//! tree line is missing or an id in it is invalid. E-mail addresses are dropped, because nothing here needs them.
+//! The parser is our own and tolerates nearly any input, because real histories contain headers that strict parsers
+//! refuse: authors without a date, dates beyond the year 9999, messages in rare encodings. A commit is unreadable only
+//! if its tree line is missing, the id of its tree or of a parent is invalid, or it has more than 1,000 parents. E-mail
+//! addresses are dropped, because nothing here needs them.
 
 use gix::bstr::ByteSlice;
 use gix::objs::Kind;
@@ -14,7 +15,7 @@ use super::sha::Sha;
 /// The largest commit object that is read, in bytes.
 const COMMIT_LIMIT: u64 = 16 << 20;
 
-/// Parents of a commit at most: more than any merge that a person made has.
+/// The most parents that a commit may have: more than any merge made by a person has.
 const PARENT_LIMIT: usize = 1000;
 
 /// The longest message that is kept, in bytes.
@@ -25,20 +26,21 @@ const MESSAGE_LIMIT: usize = 32 << 10;
 pub struct CommitDetail {
     /// The id of the commit.
     pub sha: Sha,
-    /// The parents, first parent first, including those that a shallow clone does not contain.
+    /// The ids of the parents, beginning with the first parent. They include parents that a shallow clone doesn't
+    /// contain.
     pub parents: Vec<Sha>,
     /// The author's name; empty if the commit has none.
     pub author: String,
-    /// When the author made the change; a rebase keeps it.
+    /// When the author made the change; a rebase keeps this time.
     pub author_time: Moment,
-    /// When this commit was made.
+    /// When this commit object was made; a rebase sets this time anew.
     pub commit_time: Moment,
     /// The message.
     pub message: Message,
     /// The changes compared with the first parent.
     pub changes: Changes,
-    /// Equal for a commit and its rebased or cherry-picked copy; `None` for merges, for empty commits, and if a changed
-    /// blob is missing.
+    /// A hash of the changes, which a rebased or cherry-picked copy of the commit shares. `None` for merges, for empty
+    /// commits, and if the changes are not fully known, as when a blob is missing.
     pub patch_id: Option<PatchId>,
 }
 
@@ -58,14 +60,14 @@ pub struct Message {
     pub text: String,
     /// The length of the whole message in bytes.
     pub bytes: usize,
-    /// Whether the text was longer and its end was left out.
+    /// Whether the message was longer than the limit and its end was left out.
     pub cut: bool,
-    /// Whether some bytes were invalid in the encoding that the commit names, and were replaced by `U+FFFD`.
+    /// Whether some bytes, invalid in the encoding that the commit names, were replaced by `U+FFFD`.
     pub lossy: bool,
 }
 
 impl Message {
-    /// Returns the first line; empty for an empty message.
+    /// Returns the first line of the message, or an empty text if the message is empty.
     pub fn subject(&self) -> &str {
         self.text.lines().next().unwrap_or("").trim()
     }
@@ -90,7 +92,7 @@ impl Message {
     }
 }
 
-/// Returns the character that a byte encodes in Latin-1, ISO 8859-15 or Windows-1252.
+/// Returns the character that `byte` stands for in `encoding`: Latin-1, ISO 8859-15 or Windows-1252.
 fn western(byte: u8, encoding: &[u8]) -> char {
     match (byte, encoding) {
         (0xa4, b"iso-8859-15") => '€',
@@ -107,9 +109,9 @@ fn western(byte: u8, encoding: &[u8]) -> char {
 pub struct Moment {
     /// Seconds since 1970-01-01 UTC, within the years 1 to 9999.
     pub seconds: i64,
-    /// Seconds to add for the author's local time, within a day either way.
+    /// The seconds to add to get the author's local time: less than a day, possibly negative.
     pub offset: i32,
-    /// Whether the recorded time was missing or outside the calendar.
+    /// Whether the recorded time was missing, unreadable or outside the years 1 to 9999.
     pub nonsense: bool,
 }
 
@@ -117,8 +119,8 @@ impl Moment {
     pub(super) const FIRST: i64 = -62_135_596_800;
     pub(super) const LAST: i64 = 253_402_300_799;
 
-    /// Parses `1700000000 +0130`. Accepts anything: an unreadable time becomes the epoch, a time outside the calendar
-    /// becomes its first or last second.
+    /// Parses `1700000000 +0130`. Accepts anything: an unreadable time becomes the epoch, and a time outside the years
+    /// 1 to 9999 becomes the first or last second of those years.
     fn parse(text: &[u8]) -> Moment {
         let mut words = text.to_str().unwrap_or("").split_ascii_whitespace();
         let stated = words.next().and_then(|word| {
@@ -202,7 +204,7 @@ impl<'a> RawCommit<'a> {
     }
 }
 
-/// Splits `Name <address> time zone`.
+/// Splits a line `Name <address> time zone` into the name and the time, and drops the address.
 fn signature(line: &[u8]) -> (String, Moment) {
     let name = &line[..line.find_byte(b'<').unwrap_or(line.len())];
     let time = line.rfind_byte(b'>').map_or(&b""[..], |end| &line[end + 1..]);
@@ -214,7 +216,7 @@ fn signature(line: &[u8]) -> (String, Moment) {
 ///
 /// # Errors
 ///
-/// Why it can't be read, in words.
+/// Returns why the commit can't be read, in words.
 pub(super) fn read<'a>(
     objects: &mut Handle,
     sha: &Sha,
@@ -229,7 +231,7 @@ pub(super) fn read<'a>(
 ///
 /// # Errors
 ///
-/// Why it can't be read, in words.
+/// Returns why the commit can't be read, in words.
 pub(super) fn parents(objects: &mut Handle, sha: &Sha, buffer: &mut Vec<u8>) -> Result<Vec<Sha>, String> {
     read(objects, sha, buffer).map(|commit| commit.parents)
 }
@@ -238,7 +240,7 @@ pub(super) fn parents(objects: &mut Handle, sha: &Sha, buffer: &mut Vec<u8>) -> 
 ///
 /// # Errors
 ///
-/// Why it can't be read, in words.
+/// Returns why the commit can't be read, in words.
 pub(super) fn parents_and_time(
     objects: &mut Handle,
     sha: &Sha,

@@ -18,22 +18,24 @@ use super::repository::Repository;
 use super::sha::Sha;
 use crate::redact::Redactor;
 
-/// Bytes of decoded objects that each reader caches. Neighbouring commits share most trees.
+/// How many bytes of decoded objects each reader caches. This saves reads because neighbouring commits share most
+/// trees.
 const OBJECT_CACHE: usize = 16 << 20;
 
-/// Bytes of delta bases that each reader caches.
+/// How many bytes of delta bases each reader caches. Packs store most objects as deltas to such a base.
 const PACK_CACHE: usize = 32 << 20;
 
-/// Bytes of a diff that each file may use, however many files there are. Arbitrary: about one hunk.
+/// How many bytes of a diff each file may use at least, until the diff is full. Without it, each of many files would
+/// get too few for one line. Arbitrary: about one hunk.
 const LEAST_OF_FILE: usize = 600;
 
-/// Commits that a thread reads before it hands them over.
+/// How many commits a thread reads before it hands them over.
 const BATCH: usize = 16;
 
 /// A commit, or why it could not be read.
 pub type Outcome = Result<CommitDetail, Unreadable>;
 
-/// Reads commits on one thread, and caches the objects that neighbouring commits share.
+/// Reads commits on a single thread and caches the objects that neighbouring commits share.
 pub struct Reader<'a> {
     objects: Handle,
     is_ignored: IsIgnored<'a>,
@@ -42,11 +44,12 @@ pub struct Reader<'a> {
 }
 
 impl Repository {
-    /// Returns a reader of commits that leaves out changes of ignored files. Reuse one reader for a whole import,
+    /// Returns a reader of commits. It leaves out the changes to ignored files. Reuse one reader for a whole import,
     /// because it caches objects.
     pub fn reader<'a>(&self, is_ignored: IsIgnored<'a>) -> Reader<'a> {
         let objects = self.objects.handle().keeping(OBJECT_CACHE, PACK_CACHE);
-        // If the list can't be read, the missing parents lead to the same result.
+        // If the list of commits where a shallow clone ends can't be read, reading their missing parents fails instead,
+        // and the changes of those commits are unknown just the same.
         let boundary = self.shallow().unwrap_or_default();
         Reader { objects, is_ignored, boundary, buffer: Vec::new() }
     }
@@ -54,7 +57,8 @@ impl Repository {
     /// Reads `commits` on `threads` threads and passes them to `each` in the given order.
     ///
     /// Threads read at most a few batches ahead, so memory use does not grow with the history. `each` runs on the
-    /// calling thread; when it breaks, the rest is not read.
+    /// calling thread. As soon as it returns `Break`, no further commits are passed to it, and the threads stop
+    /// reading.
     pub fn details(
         &self,
         commits: &[Sha],
@@ -78,7 +82,7 @@ impl Repository {
                 })
                 .collect();
             for batch in 0..commits.len().div_ceil(BATCH) {
-                // The thread panicked; the scope panics too when it ends.
+                // `recv` fails only if the reading thread panicked. The enclosing scope then panics too when it ends.
                 let Ok(outcomes) = receivers[batch % threads].recv() else { return };
                 if outcomes.into_iter().try_for_each(&mut each).is_break() {
                     return;
@@ -106,7 +110,8 @@ impl Reader<'_> {
     ///
     /// # Errors
     ///
-    /// The commit object is missing or damaged. The result itself reports missing trees and blobs.
+    /// Fails if the commit object is missing or damaged. Missing trees and blobs are no error: the returned details
+    /// report them.
     pub fn commit(&mut self, sha: &Sha) -> Outcome {
         let unreadable = |reason| Unreadable { sha: *sha, reason };
         let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;
@@ -132,12 +137,12 @@ impl Reader<'_> {
         Ok(detail)
     }
 
-    /// Returns the lines that a commit changed, file by file, in about `most` bytes. Secrets are replaced. Empty for
-    /// merges, and if the commit can't be compared with its parent.
+    /// Returns the lines that a commit changed, file by file, in about `most` bytes. Secrets are redacted, and deleted
+    /// files are left out. The text is empty for merges, and if the commit can't be compared with its parent.
     ///
     /// # Errors
     ///
-    /// The commit object is missing or damaged.
+    /// Fails if the commit object is missing or damaged.
     pub fn diff(&mut self, sha: &Sha, redactor: &Redactor, most: usize) -> Result<String, Unreadable> {
         let Some((found, mut blobs)) = self.changed_files(sha)? else { return Ok(String::new()) };
         let found: Vec<Entry> = found.into_iter().filter(|entry| entry.new.is_some()).collect();
@@ -150,7 +155,8 @@ impl Reader<'_> {
             let (Blob::Text(old), Blob::Text(new)) = (blobs.read(entry.old), blobs.read(entry.new)) else {
                 continue;
             };
-            // The text around a value shows whether it is a secret, so whole files are redacted, not single lines.
+            // Whether a value is a secret can often be told only from the text around it, so whole files are redacted,
+            // not single lines.
             let [old, new] = [old, new].map(|text| redactor.redact(&text.to_str_lossy()).text.into_owned());
             let share = (left / (found.len() - place)).max(LEAST_OF_FILE).min(left);
             let lines = changed_lines(&old, &new, share);
@@ -161,12 +167,13 @@ impl Reader<'_> {
         Ok(diff)
     }
 
-    /// Returns hashes of the lines that a commit changes, for each path, with the number of times each line occurs in
-    /// the file. Empty for merges, and if the parent is not in this clone.
+    /// Returns, for each changed path, the hashes of the lines that the commit adds or removes. The value of a hash is
+    /// how often such a line occurs in the file. The result is empty for merges, and if the parent is not in this
+    /// clone.
     ///
     /// # Errors
     ///
-    /// The commit object is missing or damaged.
+    /// Fails if the commit object is missing or damaged.
     pub fn changed_lines(&mut self, sha: &Sha) -> Result<HashMap<String, HashMap<u32, usize>>, Unreadable> {
         let Some((found, mut blobs)) = self.changed_files(sha)? else { return Ok(HashMap::new()) };
         let mut lines: HashMap<String, HashMap<u32, usize>> = HashMap::new();
@@ -182,8 +189,8 @@ impl Reader<'_> {
         Ok(lines)
     }
 
-    /// Returns the files that a commit changes, and a reader of their blobs; `None` for a merge, and if the parent
-    /// can't be read.
+    /// Returns the files that a commit changes, and a reader of their blobs. Returns `None` for a merge, and if the
+    /// parent can't be read.
     fn changed_files(&mut self, sha: &Sha) -> Result<Option<(Vec<Entry>, Blobs<'_>)>, Unreadable> {
         let unreadable = |reason| Unreadable { sha: *sha, reason };
         let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;

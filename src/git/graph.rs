@@ -1,8 +1,8 @@
-//! The graph of commits, by number.
+//! The graph of commits, in which each commit is identified by a number.
 //!
 //! Each commit is read once, after its parents, and gets the next number. So every ancestor has a lower number than its
-//! descendants, and one pass over the numbers, downwards from a tip, marks all ancestors of that tip: a millisecond for
-//! 100,000 commits. The result is kept until the tip moves.
+//! descendants, and one pass from a tip's number down to 0 marks all ancestors of that tip. The pass takes a
+//! millisecond for 100,000 commits, and its result is kept until the tip moves.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use super::sha::Sha;
 
-/// Sets of ancestors that are kept: those of `HEAD`, of the branches and of the reflogs, now and before their last move.
+/// How many sets of ancestors are kept: one each for `HEAD`, the branches and the reflogs, and one each for where these
+/// pointed before their last move.
 const KEPT: usize = 6;
 
-/// Hashes a [`Sha`] by its first bytes, since it is a hash itself.
+/// Hashes a [`Sha`] by taking its first bytes, because it is a hash already.
 #[derive(Default)]
 pub(super) struct ByFirstBytes(u64);
 
@@ -29,36 +30,38 @@ impl Hasher for ByFirstBytes {
     }
 }
 
-/// The commits that were read, by number: a commit's parents have lower numbers than the commit.
+/// The commits that were read. Each has a number that is higher than the numbers of its parents.
 #[derive(Default)]
 pub(super) struct Graph {
     pub numbers: HashMap<Sha, u32, BuildHasherDefault<ByFirstBytes>>,
     pub shas: Vec<Sha>,
-    /// Where the parents of each commit begin in `parents`; one entry more than there are commits.
+    /// Where the parents of each commit begin in `parents`. One more entry at the end says where those of the last
+    /// commit end.
     first_parent: Vec<u32>,
     parents: Vec<u32>,
-    /// The parents of commits that were read, but whose parents have no number yet.
+    /// The commits that were read but have no number yet, because not all their parents have one. The value lists the
+    /// parents.
     waiting: HashMap<Sha, Vec<Sha>>,
-    /// Identifies where a shallow history ended when the graph was read; `None` before the first read.
+    /// Identifies the commits at which a shallow history ended when the graph was read; `None` before the first read.
     pub stamp: Option<String>,
-    /// How many commits are stored for the next process.
+    /// How many of the commits are already stored for the next process.
     pub saved: usize,
-    /// Whether an ancestor was missing. Such a graph is not stored.
+    /// Whether an ancestor of some commit could not be read. Such a graph is not stored.
     pub is_partial: bool,
-    /// The ancestors of the tips that were asked for last, as [`Graph::ancestors`] returns them.
+    /// The last results of [`Graph::ancestors`], each with the tips that it belongs to.
     reached: Vec<(Vec<Sha>, Arc<Vec<u64>>)>,
 }
 
 /// A run of commits, encoded to be stored for the next process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphPart {
-    /// Identifies where a shallow history ended when the commits were read; empty for a complete history.
+    /// Identifies the commits at which a shallow history ended when the part was read; empty for a complete history.
     pub stamp: String,
-    /// The number of the first commit.
+    /// The number of the first commit of the part.
     pub first: usize,
-    /// How many commits.
+    /// How many commits the part contains.
     pub count: usize,
-    /// The encoded commits: names and the numbers of their parents.
+    /// The encoded commits: the id of each and the numbers of its parents.
     pub bytes: Vec<u8>,
 }
 
@@ -68,11 +71,11 @@ impl Graph {
         Graph { stamp: Some(stamp), first_parent: vec![0], ..Graph::default() }
     }
 
-    /// Adds `tip` and its ancestors, parents first. Returns `false` if `is_over` ends the reading before all of them
-    /// are added; those added until then stay.
+    /// Adds `tip` and its ancestors, parents first. Stops and returns `false` as soon as `is_over` returns true; the
+    /// commits added until then stay.
     ///
-    /// `parents_of` reads the parents of a commit; `None` means that the commit can't be read. It is then added to
-    /// `missing` and left out.
+    /// `parents_of` reads the parents of a commit. If it returns `None`, the commit can't be read; the commit is then
+    /// added to `missing` and left out of the graph.
     pub fn add_history(
         &mut self,
         tip: Sha,
@@ -91,7 +94,8 @@ impl Graph {
                     return false;
                 }
                 let Some(parents) = parents_of(&sha) else {
-                    // A tip that is missing, such as a stale branch, leaves no gap in the history of the others.
+                    // A missing tip, such as that of a stale branch, leaves no gap in the graph; a missing ancestor
+                    // does.
                     self.is_partial |= path.len() > 1;
                     missing.insert(sha);
                     path.pop();
@@ -103,7 +107,7 @@ impl Graph {
                 .iter()
                 .find(|parent| !self.numbers.contains_key(parent) && !missing.contains(parent));
             match unread.copied() {
-                // A commit can't be its own ancestor, but damaged data must not make this loop forever.
+                // A commit can't be its own ancestor, but if damaged data says so, this must not loop forever.
                 Some(parent) if path.len() <= self.waiting.len() + 1 => path.push(parent),
                 _ => {
                     path.pop();
@@ -128,13 +132,14 @@ impl Graph {
         &self.parents[self.first_parent[number] as usize..self.first_parent[number + 1] as usize]
     }
 
-    /// Returns one bit for each number: whether the commit is one of `tips` or an ancestor of one. Bit `n % 64` of word
-    /// `n / 64` belongs to the number `n`.
+    /// Returns one bit for each commit: whether it is one of `tips` or an ancestor of one. Bit `n % 64` of word `n /
+    /// 64` belongs to the commit with the number `n`.
     pub fn ancestors(&mut self, tips: &[Sha]) -> Arc<Vec<u64>> {
         let words = self.shas.len().div_ceil(64);
         if let Some(place) = self.reached.iter().position(|(known, _)| known == tips) {
             let known = self.reached.remove(place);
-            // A tip that was unknown then may have been read since.
+            // The kept result is complete only if it contains all tips: a tip may have been read after the result was
+            // computed.
             let is_known = tips.iter().all(|tip| {
                 self.numbers.get(tip).is_none_or(|&number| {
                     known.1.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
@@ -170,8 +175,8 @@ impl Graph {
         marked
     }
 
-    /// Encodes the commits from the number `first` on. A commit takes 20 bytes for its name, 2 for the number of its
-    /// parents, and 4 for the number of each parent, all little-endian.
+    /// Encodes the commits from the number `first` on. A commit takes 20 bytes for its id, 2 for the count of its
+    /// parents, and 4 for the number of each parent. Counts and numbers are little-endian.
     pub fn bytes(&self, first: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity((self.shas.len() - first) * 27);
         for number in first..self.shas.len() {
@@ -183,8 +188,8 @@ impl Graph {
         bytes
     }
 
-    /// Adds commits encoded by [`Graph::bytes`]. Stops at the first invalid commit and returns `false`; the commits before
-    /// it stay.
+    /// Adds commits encoded by [`Graph::bytes`]. At the first invalid commit, stops and returns `false`; the commits
+    /// before that one stay.
     pub fn append(&mut self, mut bytes: &[u8]) -> bool {
         while let Some((sha, rest)) = bytes.split_first_chunk::<20>() {
             let number = self.shas.len() as u32;

@@ -1,4 +1,5 @@
-//! Where `HEAD` and the branches of a repository point, now and in the past, in every work tree.
+//! Finds where `HEAD` and the branches of a repository point now and where they pointed in the past, in every work
+//! tree.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,18 +11,20 @@ use super::reflog::Reflog;
 use super::repository::{KeptRefs, Repository};
 use super::sha::Sha;
 
-/// Bytes that are read from the end of a reflog, some thousand lines, and of all reflogs together.
+/// The most bytes that are read from the end of one reflog, which are some thousand lines, and from all reflogs
+/// together.
 const TAIL: u64 = 512 * 1024;
 const ALL_TAILS: u64 = 8 * 1024 * 1024;
 
-/// Branches whose own reflogs are read, at most, and bytes that are read of each.
+/// The most branches whose own reflogs are read, and the most bytes that are read from the end of each.
 const BRANCHES: usize = 50;
 const BRANCH_TAIL: u64 = 32 * 1024;
 
-/// Folders of branches that are checked for changes, at most. Arbitrary: each takes a stat and a listing.
+/// The most folders of branches that are checked for changes. Arbitrary: the check takes a stat and a listing for each
+/// folder.
 const FOLDERS: usize = 256;
 
-/// Entries of one such folder, and worktrees, that are read at most. Arbitrary.
+/// The most entries that are read of one such folder, and the most worktrees. Arbitrary.
 const ENTRIES: usize = 20_000;
 const WORKTREES: usize = 500;
 
@@ -37,7 +40,7 @@ impl Repository {
             git_dir.end("logs/HEAD", most).map(|text| Reflog::parse(&text, branch)).unwrap_or_default()
         };
         let mut found = HashMap::new();
-        // The main work tree contains its git directory, unless the repository is bare.
+        // Unless the repository is bare, its common directory is the folder `.git` in the main work tree.
         if let Some(root) = common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"))
         {
             found.insert(root.to_path_buf(), read(&self.location.common));
@@ -46,7 +49,8 @@ impl Repository {
             found.entry(root).or_insert_with(|| read(&self.location.own));
         }
         for git_dir in worktrees {
-            // A git directory that its work tree doesn't name back belongs to another repository, or was moved.
+            // The work tree must point back to this git directory. If it doesn't, it was moved or belongs to another
+            // repository.
             let root = git_dir.end("gitdir", 4096).and_then(|link| {
                 let dot_git = git_dir.path().join(link.trim());
                 let root = dot_git.parent()?.canonicalize().ok()?;
@@ -69,20 +73,20 @@ impl Repository {
         folders.map(|(name, _)| common.within("worktrees").within(&name)).collect()
     }
 
-    /// Returns the commits that local and remote-tracking branches point at, and those that are checked out in detached
-    /// work trees, sorted and without duplicates.
+    /// Returns the commits at which local and remote-tracking branches point, and those that are checked out in work
+    /// trees with a detached `HEAD`. They are sorted and without duplicates.
     pub fn branch_tips(&self) -> Arc<Vec<Sha>> {
         Arc::clone(&self.kept_refs().tips)
     }
 
-    /// Returns the commits that the reflogs of `HEAD` and of the branches name, sorted and without duplicates. Git
-    /// keeps these commits and their ancestors.
+    /// Returns the commits that the reflogs of `HEAD` and of the branches name, sorted and without duplicates. Git's
+    /// garbage collection keeps these commits and their ancestors.
     pub fn reflog_commits(&self) -> Arc<Vec<Sha>> {
         let mut kept = self.kept_refs();
         Arc::clone(kept.logged.get_or_insert_with(|| Arc::new(self.read_reflog_commits())))
     }
 
-    /// Returns the commits that references name. They are read again after any reference moved.
+    /// Returns the commits that references name. They are kept, and read again only after a reference has moved.
     fn kept_refs(&self) -> MutexGuard<'_, KeptRefs> {
         let stamp = self.heads_stamp() + &branches(&self.location.common, "refs/remotes");
         let mut kept = self.refs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,8 +123,8 @@ impl Repository {
         found
     }
 
-    /// Returns the commit that is checked out while `HEAD` is detached: only this work tree refers to it. `None` during
-    /// a rebase, whose intermediate commits may be dropped.
+    /// Returns the commit that is checked out if `HEAD` is detached, because then it may be on no branch. Returns
+    /// `None` during a rebase, whose intermediate commits may be dropped.
     pub fn detached(&self) -> Option<Sha> {
         let git_dir = &self.location.own;
         let is_rebase =
@@ -128,7 +132,7 @@ impl Repository {
         git_dir.end("HEAD", 128).filter(|_| !is_rebase)?.trim().parse().ok()
     }
 
-    /// Returns a text that changes whenever `HEAD` moves in any work tree or a local branch moves. Computing it takes a
+    /// Returns a text that changes whenever a local branch or the `HEAD` of any work tree moves. Computing it takes a
     /// few file system calls for each work tree and folder of branches.
     pub fn heads_stamp(&self) -> String {
         let common = &self.location.common;
@@ -145,7 +149,7 @@ impl Repository {
         let mut stamp = format!("{packed:?} {}", &branches[..16]);
         for git_dir in git_dirs {
             let head = git_dir.end("HEAD", 1024).unwrap_or_default();
-            // A work tree without a reflog shows a move in its branch only.
+            // In a work tree without a reflog, only the file of its branch shows that `HEAD` moved.
             let branch = head.strip_prefix("ref: ").filter(|name| name.starts_with("refs/"));
             let branch = branch.and_then(|name| common.end(name.trim(), 128));
             let log = size_and_time(&git_dir.path().join("logs/HEAD"));
@@ -155,8 +159,8 @@ impl Repository {
     }
 }
 
-/// Returns a text that changes whenever a reference below the folder `beneath` moves: git replaces the file of a
-/// reference to move it, which updates the folder's time.
+/// Returns a text that changes whenever a reference below the folder `beneath` moves. It consists of the folders'
+/// times: git moves a reference by replacing its file, which updates the time of the folder.
 fn branches(common: &Folder, beneath: &str) -> String {
     let mut folders = vec![beneath.to_owned()];
     let (mut times, mut at) = (Vec::new(), 0);

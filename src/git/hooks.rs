@@ -8,7 +8,7 @@ use super::discover::files::Folder;
 use super::discover::settings;
 use super::repository::Repository;
 
-/// Bytes of the user's git configuration that are read at most.
+/// The most bytes that are read of the user's git configuration.
 const LIMIT: u64 = 4 << 20;
 
 /// The directory of a repository's hooks.
@@ -16,7 +16,7 @@ const LIMIT: u64 = 4 << 20;
 pub struct Hooks {
     /// The directory: `core.hooksPath` if it is set, otherwise `hooks` in the common directory.
     pub directory: PathBuf,
-    /// Whether the commit that is checked out contains the hook that was asked for.
+    /// Whether the hook that was asked for is a file in the commit that is checked out.
     pub is_tracked: bool,
 }
 
@@ -44,7 +44,7 @@ impl Repository {
 }
 
 fn hooks_path(file: &Path) -> Option<String> {
-    // This file is the user's own, and it is often a link into a folder of dotfiles.
+    // Links are followed here: the file is the user's own, and often a link into a folder of dotfiles.
     let folder = Folder::new(file.parent()?.to_owned(), true);
     let config = settings::parse(&folder.read(file.file_name()?.to_str()?, LIMIT).ok()??)?;
     config.string("core.hooksPath").map(|value| value.to_str_lossy().into_owned())

@@ -1,8 +1,8 @@
 //! The project's id, kept in the git directory that all worktrees share.
 //!
-//! A file there survives moving and renaming the repository, it is not cloned, and `git clean` does not remove it. It
-//! is written once: if several processes write at the same time, one wins and all of them get its id. In a repository
-//! that is read-only the caller identifies the project by its path instead.
+//! A file in that directory survives when the repository is moved or renamed, it is not cloned, and `git clean` does
+//! not remove it. The file is written only once: if several processes write it at the same time, one of them wins, and
+//! all get the id that it wrote. If the repository is read-only, the caller identifies the project by its path instead.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -28,8 +28,8 @@ pub enum Written {
 ///
 /// # Errors
 ///
-/// [`Kind::Io`] if the file cannot be read, [`Kind::BadInput`] if its content is not an id: 8 to 128 letters, digits,
-/// `-` or `_`.
+/// [`Kind::Io`] if the file cannot be read. [`Kind::BadInput`] if its content is not an id, which consists of 8 to 128
+/// letters, digits, `-` or `_`.
 pub fn read(common_dir: &Path) -> Result<Option<String>> {
     let path = common_dir.join(FILE);
     let metadata = match path.symlink_metadata() {
@@ -45,9 +45,8 @@ pub fn read(common_dir: &Path) -> Result<Option<String>> {
     let id = text.trim();
     if !is_id(id) {
         let error = Error::bad_input(format!("`{}` does not contain a project id", path.display()));
-        return Err(
-            error.hint("remove the file: the repository gets a new id, and `tiro projects link` joins them")
-        );
+        return Err(error
+            .hint("remove the file to get a new id, then join the two projects with `tiro projects link`"));
     }
     Ok(Some(id.to_owned()))
 }
@@ -58,18 +57,18 @@ pub fn read(common_dir: &Path) -> Result<Option<String>> {
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if `id` or the existing content is not an id, [`Kind::Io`] if writing fails for a reason other
-/// than a read-only repository.
+/// [`Kind::BadInput`] if `id` or the existing content is not an id. [`Kind::Io`] if writing fails, except because the
+/// repository is read-only.
 pub fn write(common_dir: &Path, id: &str) -> Result<Written> {
     publish(common_dir, id, Replace::No)
 }
 
-/// Writes `id` into `common_dir` and replaces an existing id. Used for a copy of a repository that must not share the
+/// Writes `id` into `common_dir` and replaces an existing id. This is for a copied repository, which must not share the
 /// memory of the original.
 ///
 /// # Errors
 ///
-/// As for [`write()`].
+/// The same as for [`write()`].
 pub fn replace(common_dir: &Path, id: &str) -> Result<Written> {
     publish(common_dir, id, Replace::Yes)
 }

@@ -1,19 +1,20 @@
-//! Reads git repositories: which repository contains a path, its history, what each commit changed.
+//! Reads git repositories: which repository contains a path, what its history is, and what each commit changed.
 //!
-//! `gix` parses packs, deltas, trees and configuration files; the `git` program is never run. Others may have written a
-//! repository, and its configuration can name programs (`core.fsmonitor`, `diff.external`, `textconv`,
-//! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). None of them can run: a handful of values are
-//! read from the configuration, without includes, and blobs are compared as they are stored, without filters or
-//! external diffs. Environment variables such as `GIT_DIR` are ignored.
+//! `gix` parses packs, deltas, trees and configuration files; the `git` program is never run. A repository may come
+//! from a stranger, and its configuration can name programs (`core.fsmonitor`, `diff.external`, `textconv`,
+//! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). None of these programs is ever run: only a
+//! handful of values are read from the configuration, without included files, and blobs are compared as they are
+//! stored, without filters or external diffs. Environment variables such as `GIT_DIR` are ignored.
 //!
-//! `discover` finds a repository and checks that it may be trusted. Its control files are opened as regular files below
-//! its directory, never through links. Errors never quote the content of a file or the message of a library.
+//! `discover` finds a repository and checks that it may be trusted. The control files of a repository are opened only
+//! if they are regular files below its directory, never through links. Errors never quote the content of a file or the
+//! message of a library.
 //!
-//! No size is trusted: control files, messages, blobs, trees and diffs are read up to stated limits, and the answer
-//! counts what was left out. A damaged or missing object makes only that object unavailable.
+//! No stated size is trusted: control files, messages, blobs, trees and diffs are read up to fixed limits, and the
+//! result says what was left out. If an object is damaged or missing, only that object is unavailable.
 //!
-//! It does not write objects or references (it writes one file, the project's id, see [`identity`]), it reads neither
-//! the work tree nor the index, and it does not talk to remotes.
+//! This module writes no objects or references; the only file that it writes is the project's id (see [`identity`]). It
+//! does not read the work tree or the index, and it does not talk to remotes.
 
 mod ancestry;
 mod commit;

@@ -1,4 +1,4 @@
-//! Parses reflogs: which commit `HEAD` pointed at when, and which command moved it.
+//! Parses reflogs, which say at which commit `HEAD` pointed at what time, and which command moved it.
 //!
 //! Git writes a line for every commit, checkout, rebase step and pull. Lines expire and the reflog can be switched off,
 //! so a missing line proves nothing.
@@ -19,9 +19,9 @@ pub struct Reflog {
 pub struct Move {
     /// When `HEAD` moved.
     pub time: Millis,
-    /// The commit before the move; `None` for the first one.
+    /// The commit at which `HEAD` pointed before the move; `None` if it pointed at none.
     pub from: Option<Sha>,
-    /// The commit after the move.
+    /// The commit at which `HEAD` pointed after the move.
     pub to: Sha,
     /// The committer's name.
     pub committer: String,
@@ -38,7 +38,7 @@ pub enum Action {
     Commit,
     /// `git commit --amend` replaced the last commit.
     Amend,
-    /// A rebase or a cherry-pick applied an existing commit again.
+    /// A rebase or a cherry-pick applied a copy of an existing commit.
     Rebase,
     /// A pull, clone or fetch brought commits from another repository.
     Pull,
@@ -85,7 +85,7 @@ impl Reflog {
                 let (old, new, rest) = three(who_and_when)?;
                 let mut words = rest.rsplit(' ');
                 let (_zone, seconds) = (words.next()?, words.next()?);
-                // A time outside the calendar becomes its first or last second, as for commits.
+                // A time outside the years 1 to 9999 becomes the first or last second of those years, as for commits.
                 let time = seconds.parse::<i64>().ok()?.clamp(Moment::FIRST, Moment::LAST) * 1000;
                 let committer = rest.split_once(" <").map_or("", |(name, _)| name).to_owned();
                 let from = old.parse().ok().filter(|sha: &Sha| sha.as_bytes() != &[0; 20]);
@@ -104,13 +104,13 @@ impl Reflog {
 
     /// Returns the commit that was checked out at `time`; `None` if the reflog doesn't reach back that far.
     pub fn at(&self, time: Millis) -> Option<Sha> {
-        // Times are out of order after a clock was set back, so the last matching line counts.
+        // The lines are not in order of time if the clock was set back, so the last line that matches counts.
         self.moves.iter().rev().find(|each| each.time <= time).map(|each| each.to)
     }
 }
 
-/// Returns the branch that was checked out after each of the moves with these `messages`. `now` is the branch after the
-/// last one.
+/// Returns, for each move, the branch that was checked out after it. `messages` are the messages of the moves, and
+/// `now` is the branch that is checked out after the last move.
 fn branches_of(messages: &[&str], now: Option<&str>) -> Vec<Option<String>> {
     let named = |name: &str| Some(name.to_owned()).filter(|name| name.parse::<Sha>().is_err());
     let short = |name: &str| name.trim().strip_prefix("refs/heads/").map(str::to_owned);
@@ -123,12 +123,12 @@ fn branches_of(messages: &[&str], now: Option<&str>) -> Vec<Option<String>> {
         Some((short(from), short(to)))
     };
     let returned = |message: &str| message.split_once("returning to ").map(|(_, name)| short(name));
-    // From the last move to the first: each message also names what was checked out before it.
+    // This goes from the last move to the first, because the message of a checkout also names the branch before it.
     let mut after = now.map(str::to_owned);
     let mut branches = Vec::with_capacity(messages.len());
     for message in messages.iter().rev() {
         if let Some(name) = returned(message) {
-            // At its end a rebase moves the branch to its last step and checks it out.
+            // When a rebase finishes, it moves the branch to the last commit that it made, and checks the branch out.
             after = name;
         }
         match checkout(message).or_else(|| renamed(message)) {
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!((log.moves[0].committer.as_str(), log.moves[0].action), ("Ann Example", Action::Commit));
     }
 
-    /// A commit with such a time crashed the program when it looked for actions a second later.
+    /// Guards against a former crash: the program added a second to such a time when it looked for actions.
     #[test]
     fn a_time_outside_the_calendar_becomes_its_first_or_last_second() {
         let times =

@@ -24,22 +24,22 @@ pub struct Head {
 /// A commit from which a walk of the history starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tip {
-    /// The branch, or `None` for a detached `HEAD`.
+    /// The branch that points at the commit, or `None` for a detached `HEAD`.
     pub branch: Option<String>,
-    /// The commit that the branch points at.
+    /// The commit.
     pub sha: Sha,
 }
 
 /// The commits from which a walk of the whole history starts.
 #[derive(Clone, Debug, Default)]
 pub struct Tips {
-    /// The commit that is checked out, then the other branches by name.
+    /// First the commit that is checked out, then those of the other branches, in the order of their names.
     pub found: Vec<Tip>,
     /// Which references were left out, and why, in words.
     pub faults: Vec<String>,
 }
 
-/// The result of looking for a repository around a path.
+/// The repository that was found to contain a path.
 pub enum Found {
     /// A repository that can be read.
     Repository(Box<Repository>),
@@ -51,15 +51,15 @@ pub enum Found {
 /// configuration has a mistake.
 #[derive(Debug)]
 pub struct Broken {
-    /// The directory that all worktrees of the repository share, canonical.
+    /// The canonical path of the directory that all worktrees of the repository share.
     pub common_dir: PathBuf,
-    /// The root of the work tree, canonical, or `None` in a bare repository.
+    /// The canonical path of the root of the work tree, or `None` in a bare repository.
     pub work_dir: Option<PathBuf>,
     /// Why the repository can't be read.
     pub error: Error,
 }
 
-/// An opened repository. Threads can share it; references are read again at every call.
+/// An opened repository. Threads can share it. References are read anew at every call.
 pub struct Repository {
     pub(super) location: Location,
     pub(super) objects: Arc<Objects>,
@@ -73,28 +73,29 @@ pub struct Repository {
 pub(super) struct KeptRefs {
     pub(super) stamp: String,
     pub(super) tips: Arc<Vec<Sha>>,
-    /// `None` until [`Repository::reflog_commits`] is called.
+    /// The commits that the reflogs name; `None` until [`Repository::reflog_commits`] is called.
     pub(super) logged: Option<Arc<Vec<Sha>>>,
 }
 
-/// Bytes of the file `shallow` at most: 400,000 commits.
+/// The most bytes of the file `shallow`: 400,000 commits.
 const SHALLOW_LIMIT: u64 = 16 << 20;
 
 /// The largest tree that is read while a path is looked up, in bytes.
 const TREE_LIMIT: u64 = 16 << 20;
 
 impl Repository {
-    /// Returns the repository that contains `path`, or `None`. Looks in each directory from `path` up to the root of
-    /// its file system, as git does.
+    /// Returns the repository that contains `path`, or `None` if no repository does. Looks in each directory from
+    /// `path` up to the root of its file system, as git does.
     ///
-    /// Linked worktrees and submodules are found as repositories of their own. A path inside `.git` belongs to the
-    /// repository of that `.git`. A bare repository is found only if `trust` names it.
+    /// Inside a linked worktree or a submodule, the result is the worktree or the submodule, not the repository around
+    /// it. A path inside `.git` belongs to the repository of that `.git`. A bare repository is found only if `trust`
+    /// names it.
     ///
     /// # Errors
     ///
     /// [`Kind::BadInput`] if `path` does not exist. [`Kind::Git`] if the repository cannot be opened (damaged
-    /// configuration, a format other than SHA-1, a link or a pipe in place of a file) or is refused: it belongs to
-    /// another user, or it names a git directory that does not name it back.
+    /// configuration, a format other than SHA-1, a link or a pipe in place of a file). Also if it is refused, because
+    /// it belongs to another user or points to a git directory that does not point back to it.
     pub fn discover(path: &Path, trust: &Trust) -> Result<Option<Repository>> {
         match Repository::find(path, trust)? {
             None => Ok(None),
@@ -108,7 +109,7 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// [`Kind::BadInput`] if `path` does not exist, [`Kind::Git`] if the repository is refused.
+    /// [`Kind::BadInput`] if `path` does not exist. [`Kind::Git`] if the repository is refused.
     pub fn find(path: &Path, trust: &Trust) -> Result<Option<Found>> {
         let directory =
             path.canonicalize().context(Kind::BadInput, || format!("cannot open `{}`", path.display()))?;
@@ -123,7 +124,7 @@ impl Repository {
         }))
     }
 
-    /// Opens the repository with the common directory `common_dir`, which was found before.
+    /// Opens the repository with the common directory `common_dir`, which an earlier search returned.
     ///
     /// # Errors
     ///
@@ -143,12 +144,12 @@ impl Repository {
         }
     }
 
-    /// Returns the directory that all worktrees of the repository share, canonical.
+    /// Returns the canonical path of the directory that all worktrees of the repository share.
     pub fn common_dir(&self) -> PathBuf {
         self.location.common.path().to_owned()
     }
 
-    /// Returns the root of the work tree, canonical, or `None` in a bare repository.
+    /// Returns the canonical path of the root of the work tree, or `None` in a bare repository.
     pub fn work_dir(&self) -> Option<PathBuf> {
         self.location.work_dir.clone()
     }
@@ -158,18 +159,18 @@ impl Repository {
         self.shallow().is_ok_and(|commits| !commits.is_empty())
     }
 
-    /// Returns whether the repository shares objects of another one (`git clone --shared` or `--reference`) that are
-    /// not read, because the user has not declared this repository trusted.
+    /// Returns whether some objects are in another repository (after `git clone --shared` or `--reference`) and are not
+    /// read, because the user has not declared this repository trusted.
     pub fn lacks_alternates(&self) -> bool {
         self.objects.lacks_alternates
     }
 
-    /// Returns whether no branch has a commit.
+    /// Returns whether neither `HEAD` nor any branch has a commit.
     pub fn is_empty(&self) -> bool {
         self.tips().found.is_empty()
     }
 
-    /// Returns the commits at which a shallow history ends; empty for a complete history.
+    /// Returns the commits at which a shallow history ends. For a complete history there are none.
     pub(super) fn shallow(&self) -> Result<Arc<HashSet<Sha>>> {
         let bytes = self.location.common.read("shallow", SHALLOW_LIMIT);
         let bytes = bytes.map_err(|fault| Error::new(Kind::Git, format!("the file `shallow` {fault}")))?;
@@ -191,8 +192,8 @@ impl Repository {
         Ok(Head { branch, commit: head.commit })
     }
 
-    /// Returns the commits from which a walk of the whole history starts: the one that is checked out, then the other
-    /// branches by name, at most 20,000.
+    /// Returns the commits from which a walk of the whole history starts: first the one that is checked out, then those
+    /// of the other branches by name, at most 20,000.
     pub fn tips(&self) -> Tips {
         let head = refs::head(&self.location, &self.packed);
         let branches = refs::branches(&self.location, &self.packed);
@@ -209,8 +210,8 @@ impl Repository {
         Tips { found: first.into_iter().chain(others).collect(), faults }
     }
 
-    /// Returns whether the object is in this clone. A commit that was rewritten disappears once git collects its
-    /// garbage.
+    /// Returns whether the object is in this clone. After a commit is rewritten, the old commit stays until git's
+    /// garbage collection removes it.
     pub fn contains(&self, sha: &Sha) -> bool {
         self.objects.handle().contains(&sha.object_id())
     }
@@ -219,7 +220,7 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// [`Kind::Git`] if a tree on the way cannot be read.
+    /// [`Kind::Git`] if `HEAD`, its commit or a tree on the way cannot be read.
     pub fn blob_at_head(&self, path: &str) -> Result<Option<Sha>> {
         match self.head()?.commit {
             Some(commit) => self.blob_at(&commit, path),

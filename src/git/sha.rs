@@ -41,7 +41,8 @@ impl fmt::Debug for Sha {
     }
 }
 
-/// Parses the full name of 40 hexadecimal digits. An abbreviated name needs a repository to be resolved.
+/// Parses the full name of 40 hexadecimal digits. Abbreviated names are not accepted, because only a repository can
+/// resolve them.
 impl FromStr for Sha {
     type Err = Error;
 

@@ -1,4 +1,4 @@
-//! Small repositories made by the real `git`, in a clean environment and with fixed dates.
+//! Tests, and the small repositories that they use. The real `git` makes these in a clean environment with fixed dates.
 #![expect(
     clippy::disallowed_methods,
     reason = "they run `git`, and one test runs itself in another environment"
@@ -13,7 +13,7 @@ use super::repository::Head;
 use super::*;
 use crate::error::{Kind, Result};
 
-/// A repository in a temporary directory, and the `git` that works on it.
+/// A repository in a temporary directory, on which the real `git` is run.
 pub(crate) struct Fixture {
     root: tempfile::TempDir,
     /// The work tree.
@@ -80,7 +80,7 @@ impl Fixture {
         self.git(&["rev-parse", "HEAD"]).parse().unwrap()
     }
 
-    /// Stores a commit object as it is given, after its tree and parents.
+    /// Stores a commit object that consists of a tree line, a parent line and then the bytes `rest`.
     pub fn raw_commit(&self, rest: &[u8]) -> Sha {
         let tree = self.git(&["rev-parse", "HEAD^{tree}"]);
         let parent = self.head();
@@ -98,7 +98,7 @@ impl Fixture {
         self.repository().reader(&|_| false).commit(sha).unwrap()
     }
 
-    /// Stores an object that git would not make, and returns its name.
+    /// Stores an object without git's checks, so that it can be invalid, and returns its name.
     pub fn raw(&self, kind: &str, content: &[u8]) -> String {
         self.git_in(&self.path, &["hash-object", "-t", kind, "-w", "--literally", "--stdin"], content)
     }
@@ -115,7 +115,7 @@ impl Fixture {
     }
 }
 
-/// Finds a repository as one that the user named.
+/// Finds the repository of `path` as if the user had named `path` as the project.
 pub(crate) fn discover(path: &Path) -> Result<Option<Repository>> {
     Repository::discover(path, &Trust::new(Some(path)))
 }
@@ -200,7 +200,7 @@ fn a_history_is_walked_oldest_first_and_resumed() {
 
     let history = walked(&repository);
     let found: Vec<_> = history.commits.iter().map(|commit| (commit.sha, history.branch(commit))).collect();
-    // Several branches reach the other commits, and git doesn't record on which they were made.
+    // Several branches reach the other commits, and git doesn't record on which branch those were made.
     assert_eq!(found, [(first, None), (second, None), (side, None), (merge, Some("main"))]);
 
     let walk = |known: Known, have: &[Sha]| {
@@ -428,7 +428,7 @@ fn nothing_a_repository_configures_is_run() {
     assert!(!marker.exists(), "{}", std::fs::read_to_string(&marker).unwrap_or_default());
 }
 
-/// Runs itself in another process, because the environment is the process's own.
+/// This test runs itself in a second process, because environment variables apply to a whole process.
 #[test]
 fn the_environment_does_not_choose_the_repository() {
     if let Some(path) = std::env::var_os("TEST_REPOSITORY") {

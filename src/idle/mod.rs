@@ -1,8 +1,8 @@
 //! The idle worker: what a server does between calls, in bounded steps.
 //!
-//! It follows hooks and commits, summarises sessions at rest, embeds pending chunks and finishes purges. One process at
-//! a time works on a store, under a lease. It opens only stores that a call has opened, and loads the model only if
-//! chunks are pending.
+//! It follows references that hooks left, imports new commits, summarises sessions that no longer grow, embeds pending
+//! chunks and finishes purges. Leases ensure that only one process at a time does such work on a store. The worker
+//! opens only stores that a call has opened, and loads the model only if chunks are pending.
 
 pub(crate) mod pending;
 
@@ -19,22 +19,22 @@ use crate::spool::Spool;
 use crate::store::Store;
 use crate::summaries::{queue, segments, sessions};
 
-/// After this time, in milliseconds, an unfinished purge counts as left by a process that has ended.
+/// After how many milliseconds the process that began an unfinished purge counts as ended.
 const ABANDONED: i64 = 60_000;
 
-/// Runs the idle worker until it is dropped. It wakes after each write.
+/// Runs the idle worker until this future is dropped. The worker wakes after each write.
 ///
-/// Does nothing while another process holds the lease. Opens only stores that a call has opened.
+/// It does nothing while another process has the lease, and opens only stores that a call has opened.
 pub async fn keep_up(engine: &Engine, caller: &Caller) {
-    // Summaries by models run beside the rest, so a slow provider delays nothing else.
+    // Summaries by models are made at the same time as the other work, so a slow provider delays nothing else.
     tokio::join!(work_off(engine, caller), queue::keep_up(engine, caller));
 }
 
 async fn work_off(engine: &Engine, caller: &Caller) {
     /// How often to look for changes by other processes, in seconds.
     const LOOK: u64 = 5;
-    /// After how many rounds without a write sessions are summarised: a session that still grows would be summarised
-    /// again and again.
+    /// After how many rounds without a write sessions are summarised. Without this wait, a session that still grows
+    /// would be summarised again and again.
     const QUIET: u32 = 2;
     let mut quiet = 0;
     let mut is_mended = false;
@@ -43,7 +43,7 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             () = engine.wait_for_writes() => true,
             () = tokio::time::sleep(Duration::from_secs(LOOK)) => false,
         };
-        // A server that was never called creates no files, unless hooks left references.
+        // A server that has had no call creates no files, unless hooks left references to follow.
         if caller.opened_project(engine).is_none() && !has_references(engine, caller) {
             continue;
         }
@@ -53,7 +53,7 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             summarise_idle(engine, caller).await;
         }
         let Ok(places) = places(engine, caller).await else { continue };
-        // Damage by earlier versions is repaired once: writes of this version need no repair.
+        // What earlier versions stored incompletely is repaired once; what this version writes needs no repair.
         if !is_mended {
             is_mended = matches!(segments::mend(engine, places[0].0, places[0].1).await, Ok(0));
         }
@@ -75,15 +75,15 @@ async fn work_off(engine: &Engine, caller: &Caller) {
     }
 }
 
-/// Whether hooks left references for the caller's project.
+/// Returns whether hooks left references for the caller's project.
 fn has_references(engine: &Engine, caller: &Caller) -> bool {
     let config = engine.config();
     let place = caller.directory().and_then(|directory| project::place(&directory, config, caller.named()));
     matches!(place, Ok(Some(place)) if !Spool::of(&config.data_dir, &place).is_empty())
 }
 
-/// Follows references of hooks and new commits. If this process `wrote`, rewrites the pointer for the next session,
-/// which has to count all memories.
+/// Follows references that hooks left, and imports new commits. If this process `wrote`, also rewrites the pointer for
+/// the next session. That is done only then because it has to count all memories.
 async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
     /// The length of a step: calls run between steps.
     const STEP: Duration = Duration::from_secs(2);
@@ -109,7 +109,7 @@ async fn summarise_idle(engine: &Engine, caller: &Caller) {
     let Ok(project) = caller.project(engine).await else { return };
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
     loop {
-        // The lease is taken only if there is something to do, so nothing is written otherwise.
+        // The lease is taken only if there is something to do, because taking it writes to the store.
         let now = engine.now();
         let is_left = async {
             let grown = store.grown_sessions(scope, 1).await?;

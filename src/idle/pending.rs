@@ -7,17 +7,18 @@ use crate::remember;
 use crate::scope::Scope;
 use crate::store::{PendingChunk, Store};
 
-/// Chunks that one thread embeds between two writes: about half a second of work. Arbitrary.
+/// How many chunks one thread embeds before they are stored: about half a second of work. Arbitrary.
 const BATCH: usize = 32;
 
 /// How long the lease on embedding lasts, in milliseconds.
 pub(crate) const LEASE: i64 = 10_000;
 
-/// Returns the two stores that a caller's work can be in, each with its scope: the project's, and the owner's.
+/// Returns the two stores in which a caller may have pending work, each with its scope: the project's store and the
+/// owner's.
 ///
 /// # Errors
 ///
-/// As for opening the project or the installation.
+/// Errors if the project or the installation can't be opened.
 pub(crate) async fn places<'a>(
     engine: &'a Engine,
     caller: &'a Caller,
@@ -27,7 +28,7 @@ pub(crate) async fn places<'a>(
     Ok([(&project.store, &project.scope), (owners.memories(), owners.scope())])
 }
 
-/// Embeds one batch and returns its size; 0 if nothing is pending. Errors if another process holds the lease.
+/// Embeds one batch and returns how many chunks it had; 0 if none are pending. Errors if another process has the lease.
 pub(crate) async fn step(engine: &Engine, store: &Store, scope: &Scope, threads: usize) -> Result<usize> {
     if store.pending(scope).await? == 0 {
         return Ok(0);

@@ -1,40 +1,43 @@
-//! Removes from a text what must not be remembered: private passages, additions of the client, blobs, terminal escapes.
+//! Removes from a text what must not be remembered: private passages, additions of the client, blobs and terminal
+//! escapes.
 
 use std::borrow::Cow;
 
-/// Replaces a private passage.
+/// The mark that replaces a private passage.
 const PRIVATE: &str = "[private]";
 
 const OPENS: [&str; 1] = ["private"];
 const CLOSES: [&str; 2] = ["/", "private"];
 
-/// Letters that a private passage must have to be removed from other texts too; a shorter one could be any word.
+/// The fewest bytes that a private passage must have to be removed from other texts too. A shorter one could be any
+/// word.
 const TELLING: usize = 6;
 
-/// Private passages of a line that are removed from other texts.
+/// The most private passages of a line that are removed from other texts too.
 const MOST_PASSAGES: usize = 64;
 
-/// Letters without white space that make a blob: more than any hash or name has.
+/// The fewest letters without white space that count as a blob: more than any hash or name has.
 const BLOB: usize = 200;
 
-/// Letters without white space after which the next line may continue a blob: PEM wraps at 64, `base64` at 76.
+/// The fewest letters of a line without white space for the next line to continue a blob. PEM wraps lines at 64
+/// letters, `base64` at 76.
 const WRAPPED: usize = 60;
 
 /// The private passages of one line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Private {
     passages: Vec<String>,
-    /// How many passages were replaced.
+    /// How many passages were replaced, in all texts.
     pub(super) replaced: usize,
 }
 
 impl Private {
-    /// Returns the same passages, with none counted as replaced.
+    /// Returns a copy for a call. It has the same passages, but its count of replaced passages starts at 0.
     pub(super) fn for_call(&self) -> Private {
         Private { passages: self.passages.clone(), replaced: 0 }
     }
 
-    /// Remembers the private passages of `text`, so that they are removed from the other texts of the line too.
+    /// Notes the private passages of `text`, so that they are removed from the other texts of the line too.
     pub(super) fn note(&mut self, text: &str) {
         for (start, end, _) in Marked::new(text) {
             let passage = text[start..end].trim();
@@ -45,7 +48,8 @@ impl Private {
         }
     }
 
-    /// Returns `text` without private passages: its own, and those of texts that were passed to [`Private::note`].
+    /// Returns `text` with private passages replaced: those that it marks as private itself, and those noted from other
+    /// texts by [`Private::note`].
     pub(super) fn strip<'a>(&mut self, text: Cow<'a, str>) -> Cow<'a, str> {
         self.note(&text);
         let mut kept = String::new();
@@ -68,8 +72,8 @@ impl Private {
     }
 }
 
-/// Iterates over the passages between `<private>` and `</private>`, or the end: where each starts and ends, and where
-/// the text after it starts.
+/// Iterates over the passages between `<private>` and `</private>`. Each item says where the passage starts, where it
+/// ends, and where the text after the closing tag starts. A passage without a closing tag ends with the text.
 struct Marked<'a> {
     text: &'a str,
     from: usize,
@@ -108,7 +112,8 @@ impl Iterator for Marked<'_> {
     }
 }
 
-/// Returns where the next tag of these parts begins and ends. Tags may be in any case and contain spaces.
+/// Returns where the next tag that consists of the parts `tag` begins and ends. Tags may be in any case and contain
+/// spaces.
 fn tag(text: &str, from: usize, tag: &[&str]) -> Option<(usize, usize)> {
     let mut at = from;
     while let Some(found) = text[at..].find('<') {
@@ -126,7 +131,8 @@ fn tag(text: &str, from: usize, tag: &[&str]) -> Option<(usize, usize)> {
     None
 }
 
-/// Returns `text` without the blocks `<name>…</name>`; a block that isn't closed ends with the text.
+/// Returns `text` without the blocks `<name>…</name>` of the given names. A block that isn't closed reaches to the end
+/// of the text.
 pub(super) fn without<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
     let (mut kept, mut from, mut at) = (None::<String>, 0, 0);
     while let Some(found) = text[at..].find('<') {
@@ -150,7 +156,7 @@ pub(super) fn without<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
     }
 }
 
-/// Returns the text between `<name>` and `</name>`, or up to the end.
+/// Returns the text between `<name>` and `</name>`. If it isn't closed, it reaches to the end of `text`.
 pub(super) fn within<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     Some(rest.split_once(&format!("</{name}>")).map_or(rest, |(within, _)| within).trim())
@@ -165,7 +171,8 @@ pub(super) fn readable(text: Cow<'_, str>) -> Cow<'_, str> {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_') {
             continue;
         }
-        // Encodings are often wrapped, and a line of prose contains white space.
+        // The run goes on in the next line, because encoded data is often wrapped; in a line of prose, white space ends
+        // it.
         if byte == b'\n' && place - line >= WRAPPED {
             line = place + 1;
             continue;
@@ -181,7 +188,7 @@ pub(super) fn readable(text: Cow<'_, str>) -> Cow<'_, str> {
     if from == 0 { text } else { Cow::Owned(kept + &text[from..]) }
 }
 
-/// Returns whether a long run of letters is an encoding, not a path or a ruler.
+/// Returns whether a long run of letters is encoded data, not a path or a line of dashes.
 fn is_blob(run: &[u8]) -> bool {
     let letters = run.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
     let separators = run.iter().filter(|byte| matches!(byte, b'/' | b'-' | b'_')).count();
@@ -194,12 +201,14 @@ fn without_controls(text: &str) -> String {
     while let Some(c) = chars.next() {
         match c {
             '\u{1b}' => match chars.next() {
-                // Colours and cursor movements end with a letter, titles with a bell or a backslash.
+                // Escape sequences for colours and cursor movements end with a letter, those for titles with a bell or
+                // a backslash.
                 Some('[') => while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {},
                 Some(']') => while chars.next().is_some_and(|c| !matches!(c, '\u{7}' | '\\')) {},
                 _ => {}
             },
-            // The text before a carriage return was a progress display that the text after it overwrote.
+            // The text before a carriage return is dropped: it was a progress display, which the text after it
+            // overwrote.
             '\r' => {
                 if chars.peek().is_some_and(|next| *next != '\n') {
                     kept.truncate(kept.rfind('\n').map_or(0, |end| end + 1));

@@ -1,4 +1,4 @@
-//! The vocabulary of transcripts: entries, what is known of a session, and the parts of a line.
+//! The types that describe transcripts: entries, what is known of a session, and the parts of a line.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,21 +10,22 @@ use crate::memory::{Millis, Role};
 /// An entry of a session: a message or a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Identifies the entry within the session, and stays the same when the line is read again. A forked session has
-    /// entries with the same key.
+    /// Identifies the entry within the session. It stays the same when the line is read again, and in the copy that a
+    /// forked session has of the line.
     pub key: String,
     /// The author.
     pub role: Role,
-    /// The name of the tool or the sub-agent.
+    /// The name of the tool or the sub-agent that the entry comes from; `None` for the user and the main assistant.
     pub speaker: Option<String>,
-    /// The text; for a tool call its arguments in short, its outcome, and a part of its output.
+    /// The text. For a tool call, this is its shortened arguments, its outcome, and an excerpt of its output.
     pub text: String,
-    /// When it was written, according to the client.
+    /// When the entry was written, according to the client.
     pub time: Option<Millis>,
-    /// A lower bound of the time: the time itself, or the last known time before it; `None` if there is none.
+    /// The earliest time at which the entry can have been written: its time if known, otherwise the last known time
+    /// before it. `None` if neither is known.
     pub since: Option<Millis>,
-    /// An upper bound of the time: the time itself, the time of a tool's result, or the next known time; `None` if
-    /// there is none.
+    /// The latest time at which the entry can have been written: its time if known, otherwise the next known time. For
+    /// a tool call, the time of its result. `None` if none is known.
     pub until: Option<Millis>,
     /// The branch that was checked out.
     pub branch: Option<String>,
@@ -34,47 +35,48 @@ pub struct Entry {
     pub files: Vec<String>,
     /// The files that the call changed; empty if it failed.
     pub written: Vec<Written>,
-    /// Abbreviated ids of the commits that the call made, as git printed them; `None` if it made no commit.
+    /// The abbreviated ids, as git printed them, of the commits that the call made; empty if git printed none. `None`
+    /// if the call made no commit.
     pub commits: Option<Vec<String>>,
-    /// Whether it is the client's own summary of the conversation so far.
+    /// Whether the entry is the client's summary of the conversation so far.
     pub is_summary: bool,
-    /// Whether it belongs to a sub-agent's conversation, whose user is another agent.
+    /// Whether the entry belongs to a sub-agent's conversation, in which the user is another agent.
     pub is_subagent: bool,
-    /// A hash that is equal for tool calls that differ only in times, counts and temporary paths.
+    /// For a tool call, a hash that is equal for calls that differ only in times, counts and temporary paths.
     pub fingerprint: Option<u64>,
 }
 
-/// What is known of the session so far. Needed to continue reading in the middle of a file.
+/// What is known of the session so far. It is needed to continue reading in the middle of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// The client's id of the session.
     pub session: Option<String>,
-    /// Ids of sessions that it resumes, forks or belongs to.
+    /// The ids of other sessions that this one resumes, forks or belongs to.
     pub aliases: Vec<String>,
     /// The working directory at the last line that was read.
     pub worktree: Option<String>,
     /// The branch at the last line that was read.
     pub branch: Option<String>,
-    /// The title that the client or the user gave it.
+    /// The title that the client or the user gave to the session.
     pub title: Option<String>,
-    /// Whether it is the session of a sub-agent.
+    /// Whether this is the session of a sub-agent.
     pub is_subagent: bool,
-    /// The last known time of an entry.
+    /// The time of the last line that has one.
     pub last: Option<Millis>,
 }
 
-/// Numbers of lines, by what was done with them.
+/// How many lines were read, and how many were left out, by reason.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Lines that were read.
     pub lines: usize,
     /// Lines that are not a JSON object.
     pub unreadable: usize,
-    /// Lines that were too long to be read.
+    /// Lines that are too long to be read.
     pub cut: usize,
     /// Known lines and parts that are not worth remembering, by type.
     pub skipped: BTreeMap<String, usize>,
-    /// Unknown lines and parts, by type.
+    /// Lines and parts of unknown types, by type.
     pub unknown: BTreeMap<String, usize>,
     /// Private passages that were replaced.
     pub private: usize,
@@ -85,7 +87,7 @@ pub struct Counts {
 pub(in crate::import) enum Outcome {
     Ok,
     Failed,
-    /// The client doesn't report it.
+    /// The client doesn't report how the call ended.
     Unknown,
 }
 
@@ -95,7 +97,7 @@ pub(in crate::import) enum Part<'a> {
     Text { role: Role, text: Cow<'a, str>, is_summary: bool },
     /// The start of a tool call.
     Call { id: Cow<'a, str>, tool: Cow<'a, str>, arguments: gist::Arguments<'a> },
-    /// The result of a tool call, with files that the call changed but does not name in its arguments.
+    /// The result of a tool call. `changed` are the files that the client reports as changed by the call.
     Result { id: Cow<'a, str>, outcome: Outcome, output: Cow<'a, str>, changed: Vec<String> },
 }
 
@@ -105,7 +107,7 @@ pub(in crate::import) struct Line<'a> {
     pub(in crate::import) key: Option<Cow<'a, str>>,
     pub(in crate::import) time: Option<Millis>,
     pub(in crate::import) is_subagent: bool,
-    /// The name of the sub-agent that wrote it.
+    /// The name of the sub-agent that wrote the line.
     pub(in crate::import) speaker: Option<Cow<'a, str>>,
     pub(in crate::import) parts: Vec<Part<'a>>,
 }
@@ -119,9 +121,9 @@ impl About {
     }
 }
 
-/// Parses an RFC 3339 time; returns `None` outside the years 1 to 9999.
+/// Parses an RFC 3339 time. Returns `None` if it is invalid or outside the years 1 to 9999.
 pub(in crate::import) fn time(text: Option<Cow<'_, str>>) -> Option<Millis> {
     let time = text?.parse::<jiff::Timestamp>().ok()?.as_millisecond();
-    // The years 1 to 9999, which can be printed.
+    // Only times in the years 1 to 9999 can be printed.
     (-62_135_596_800_000..253_402_300_800_000).contains(&time).then_some(time)
 }

@@ -1,20 +1,22 @@
-//! Extracts from a tool call which files it changed and which commits it made, to link commits to sessions. Pure.
+//! Extracts from a tool call which files it changed and which commits it made. This is used to link commits to
+//! sessions. These functions are pure.
 //!
-//! Of a change only hashes of its lines are kept: enough to find the lines in a commit, and to see that they were
-//! reverted before.
+//! Of a change, only hashes of its lines are kept. They are enough to find the lines in a commit, and to notice that
+//! the lines were reverted before it.
 
 use super::fields::Fields;
 use super::gist::{self, Arguments, Shape};
 use super::shell;
 use crate::git::line_hash;
 
-/// Hashes that are kept of a change: the smallest ones. Samples of two texts overlap as much as the texts do.
+/// The most hashes that are kept of a change. The smallest ones are kept, so that the samples of two texts overlap as
+/// much as the texts do.
 const MOST_LINES: usize = 64;
 
-/// Bytes of a text whose lines are hashed. Arbitrary.
+/// The most bytes of a text whose lines are hashed. Arbitrary.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Changed files of one call that are kept.
+/// The most changed files that are kept of one call.
 const MOST_FILES: usize = 64;
 
 /// A file that a tool call changed.
@@ -22,11 +24,12 @@ const MOST_FILES: usize = 64;
 pub struct Written {
     /// The path, as the call names it.
     pub path: String,
-    /// Hashes of the lines that were added and removed, sorted; empty if the call doesn't contain them.
+    /// Hashes of the lines that were added and removed, sorted. Empty if the call doesn't contain these lines.
     pub lines: Vec<u32>,
 }
 
-/// Returns the files that a call of this shape changes, an edit or a command.
+/// Returns the files that a call changes. If `shape` is an edit, they are those of the edit; otherwise, those that the
+/// call's command line writes.
 pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape) -> Vec<Written> {
     let fields = fields(arguments);
     if shape != Shape::Edit {
@@ -37,7 +40,7 @@ pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape)
         return patched(&patch);
     }
     let Some(path) = files.first() else { return Vec::new() };
-    // A notebook stores its lines as JSON strings.
+    // The lines of a notebook can't be compared with a commit, because the file stores them as JSON strings.
     let lines = if path.ends_with(".ipynb") { Vec::new() } else { changed(&fields) };
     vec![Written { path: path.clone(), lines }]
 }
@@ -49,7 +52,7 @@ fn fields<'a>(arguments: &'a Arguments<'_>) -> Fields<'a> {
     }
 }
 
-/// Returns the hashes of the lines in which the two texts of an edit differ.
+/// Returns the hashes of the lines in which the old and the new text of an edit differ.
 fn changed(fields: &Fields<'_>) -> Vec<u32> {
     let edits = fields.items("edits");
     let edits: Vec<Fields<'_>> = edits.into_iter().map(Fields::of).collect();
@@ -86,7 +89,7 @@ fn sample(mut hashes: Vec<u32>) -> Vec<u32> {
     hashes
 }
 
-/// Returns the files that a patch changes, with the hashes of its lines.
+/// Returns the files that a patch changes, each with the hashes of its changed lines.
 fn patched(patch: &str) -> Vec<Written> {
     let mut all: Vec<Written> = Vec::new();
     for line in patch[..patch.floor_char_boundary(MOST_BYTES)].lines() {
@@ -119,8 +122,9 @@ pub(super) fn command(arguments: &Arguments<'_>) -> Option<String> {
     gist::command(raw).map(|line| line.into_owned())
 }
 
-/// Returns the files that a command line writes, as far as its words show: redirections, edits in place, moves, copies,
-/// removals. Includes the lines if a here-document contains them.
+/// Returns the files that a command line writes, as far as its words show it: by redirections, edits in place, moves,
+/// copies and removals. Includes the hashes of the written lines if the command line contains them, as in a
+/// here-document.
 fn by_command(line: &str) -> Vec<Written> {
     let mut files: Vec<Written> = Vec::new();
     for command in shell::commands(&line[..line.floor_char_boundary(MOST_BYTES)]) {
@@ -161,16 +165,16 @@ fn by_command(line: &str) -> Vec<Written> {
     files
 }
 
-/// Returns the abbreviated ids that git printed if the command line commits; empty if git printed none. `None` if it
-/// does not commit.
+/// If the command line makes commits, returns their abbreviated ids, as far as git printed them in `output`. Returns
+/// `None` if the command line makes no commit.
 ///
-/// A command that only prints commits, such as `git log`, does not count.
+/// A command that only prints commits, such as `git log`, makes none.
 pub(super) fn commits(line: &str, output: &str) -> Option<Vec<String>> {
     let line = &line[..line.floor_char_boundary(MOST_BYTES)];
     if !shell::commands(line).iter().any(makes_commits) {
         return None;
     }
-    // `[main 1a2b3c4] Subject`, `[main (root-commit) 1a2b3c4] Subject`, `[detached HEAD 1a2b3c4] Subject`.
+    // Git prints `[main 1a2b3c4] Subject`, `[main (root-commit) 1a2b3c4] Subject` or `[detached HEAD 1a2b3c4] Subject`.
     let printed = output.lines().filter_map(|line| {
         let (head, _) = line.trim_start().strip_prefix('[')?.split_once("] ")?;
         let (_, id) = head.rsplit_once(' ')?;
@@ -181,7 +185,7 @@ pub(super) fn commits(line: &str, output: &str) -> Option<Vec<String>> {
     Some(printed.take(16).collect())
 }
 
-/// Returns whether a command makes commits with git, also through another program (`timeout 60 git commit`).
+/// Returns whether a command makes commits with git. Another program may run git, as in `timeout 60 git commit`.
 fn makes_commits(command: &shell::Command) -> bool {
     const MAKE: [&str; 6] = ["commit", "cherry-pick", "revert", "merge", "rebase", "am"];
     let (name, _) = command.name();
@@ -191,7 +195,7 @@ fn makes_commits(command: &shell::Command) -> bool {
     let mut words = command.words.iter().skip_while(|word| word.rsplit('/').next() != Some("git")).skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
-            // These options take the next word.
+            // The next word is the value of these options.
             "-C" | "-c" | "--git-dir" | "--work-tree" => drop(words.next()),
             flag if flag.starts_with('-') => {}
             sub => return MAKE.contains(&sub),

@@ -1,9 +1,9 @@
-//! Reads JSON of unknown shape field by field; a field of an unexpected type counts as missing.
+//! Reads JSON of unknown shape field by field. A field of an unexpected type counts as missing.
 //!
-//! The format of a client changes without notice, and one field of another type must not make the line unreadable. So
-//! no structs are derived: an object is a list of names and raw values, found in one pass that builds nothing. Only the
-//! values that are needed are parsed afterwards. This skips the others at the speed of the scanner, and deep nesting
-//! needs no stack.
+//! The formats of clients change without notice, and a single field of a new type must not make the whole line
+//! unreadable. So lines are not deserialized into structs. Instead, one pass over an object finds the names and the raw
+//! text of the values, and only the values that are needed are parsed afterwards. The other values are skipped at the
+//! speed of the scanner, and deep nesting needs no stack.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,10 +12,10 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// Fields of an object that are kept. Arbitrary.
+/// The most fields of an object that are kept. Arbitrary.
 const MOST_FIELDS: usize = 256;
 
-/// Elements of an array that are kept: more messages than a conversation has.
+/// The most elements of an array that are kept: more than a conversation has messages.
 const MOST_ITEMS: usize = 100_000;
 
 /// The names and raw values of an object, in order.
@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
         serde_json::from_str(json)
     }
 
-    /// Returns the fields of an object; none for any other value.
+    /// Returns the fields of an object. Any other value has no fields.
     pub(super) fn of(raw: &'a RawValue) -> Fields<'a> {
         if raw.get().starts_with('{') {
             Fields::parse(raw.get()).unwrap_or_default()
@@ -42,7 +42,7 @@ impl<'a> Fields<'a> {
         self.0.iter().map(|(name, raw)| (name.as_ref(), *raw))
     }
 
-    /// Returns a field's raw value, unless it is null.
+    /// Returns the raw value of a field, unless it is missing or null.
     pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
         let (_, raw) = self.0.iter().find(|(each, _)| each == name)?;
         (raw.get() != "null").then_some(*raw)
@@ -68,18 +68,18 @@ impl<'a> Fields<'a> {
         self.raw(name)?.get().parse().ok()
     }
 
-    /// Returns the fields of a field that is an object; none for any other value.
+    /// Returns the fields of the object in the field `name`. Any other value has no fields.
     pub(super) fn object(&self, name: &str) -> Fields<'a> {
         self.raw(name).map(Fields::of).unwrap_or_default()
     }
 
-    /// Returns the elements of a field that is an array; none for any other value.
+    /// Returns the elements of the array in the field `name`. Any other value has no elements.
     pub(super) fn items(&self, name: &str) -> Vec<&'a RawValue> {
         self.raw(name).map(items).unwrap_or_default()
     }
 }
 
-/// Returns the string, or `None` for any other value.
+/// Returns the value of a JSON string, or `None` for any other value.
 pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     /// Borrows the string unless it contains escapes.
     #[derive(Deserialize)]
@@ -89,7 +89,7 @@ pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(text.0)
 }
 
-/// Returns the elements of an array; none for any other value.
+/// Returns the elements of an array. Any other value has no elements.
 pub(super) fn items(raw: &RawValue) -> Vec<&RawValue> {
     if !raw.get().starts_with('[') {
         return Vec::new();

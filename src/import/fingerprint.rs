@@ -1,11 +1,12 @@
-//! Recognises repeated tool calls: the same command again, with other times, counts and temporary paths.
+//! Recognises repeated tool calls: calls of the same command whose times, counts or temporary paths differ.
 
 use crate::redact::Redactor;
 
-/// Returns a hash that is equal for a repeated tool call: `call` may differ in temporary folders only, `outcome` also
-/// in numbers, hexadecimal digits, times and durations.
+/// Returns a hash that is equal for a call and its repetition. In a repetition, `call` may differ only in temporary
+/// paths. `outcome` may also differ in numbers, hexadecimal ids, times and durations.
 pub(super) fn fingerprint(call: &str, outcome: &str) -> u64 {
-    // Answers show an id derived from the hash, and it must not allow checking a guessed secret.
+    // Secrets are redacted before hashing: answers show an id that is derived from the hash, and nobody must be able to
+    // check a guessed secret against it.
     let [call, outcome] = [call, outcome].map(|text| Redactor::blank().redact(text).text.into_owned());
     let text = normal(&call, false) + "\n" + &normal(&outcome, true);
     let hash = blake3::hash(text.as_bytes());
@@ -15,7 +16,8 @@ pub(super) fn fingerprint(call: &str, outcome: &str) -> u64 {
 /// Folders for temporary files.
 const TEMPORARY: [&str; 4] = ["/tmp/", "/private/tmp/", "/var/folders/", "/var/tmp/"];
 
-/// Returns `text` with changing parts replaced by `#` and white space by one space.
+/// Returns `text` with temporary paths, and if `numbers` is set also numbers, replaced by `#`. Each run of white space
+/// is replaced by one space.
 fn normal(text: &str, numbers: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -31,7 +33,7 @@ fn normal(text: &str, numbers: bool) -> String {
                 rest.split_at(rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len()));
             let is_hex = word.len() >= 7 && word.bytes().all(|b| b.is_ascii_hexdigit());
             if numbers && (is_hex || word.bytes().any(|b| b.is_ascii_digit())) {
-                // A time such as `09:30:00.5` or a date is one number.
+                // A date or a time such as `09:30:00.5` counts as a single number.
                 let joined =
                     out.strip_suffix(['.', ':', '-', '_', ',']).is_some_and(|out| out.ends_with('#'));
                 if joined {
@@ -59,7 +61,8 @@ fn normal(text: &str, numbers: bool) -> String {
 mod tests {
     use super::*;
 
-    /// The id of an output was a hash over its secrets, so guesses could be checked against it.
+    /// Guards against a former fault: the id of an output was a hash that included its secrets, so guessed secrets
+    /// could be checked against it.
     #[test]
     fn a_fingerprint_reveals_nothing_of_a_secret() {
         let of = |secret: &str| fingerprint("Bash: env", &format!("DB_PASSWORD={secret}"));

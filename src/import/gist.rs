@@ -1,7 +1,7 @@
 //! Shortens a tool call: its arguments to one line, its output to an excerpt.
 //!
-//! Tools are recognised by their arguments, not by name, because clients use different names and users add their own
-//! tools. For an unknown tool the first strings among the arguments are kept.
+//! Tools are recognised by their arguments, not by their names, because clients use different names and users add their
+//! own tools. If a tool is not recognised, the first strings among its arguments are kept.
 
 use std::borrow::Cow;
 
@@ -10,22 +10,23 @@ use serde_json::value::RawValue;
 use super::clean::{self, Private};
 use super::fields::{Fields, items, string};
 
-/// Characters of the arguments that are kept.
+/// The most characters of the arguments that are kept.
 const ASKED: usize = 300;
 
-/// Characters of each side of an edit that are kept.
+/// The most characters that are kept of the old text of an edit, and of the new one.
 const CHANGE: usize = 80;
 
-/// Characters of an output that are kept.
+/// The most characters of an output that are kept.
 pub(super) const EXCERPT: usize = 1200;
 
-/// Characters that are kept of a file that was read, since the file itself still exists.
+/// The most characters of the output that are kept if a file was read. Few are enough, because the file itself still
+/// exists.
 pub(super) const EXCERPT_OF_FILE: usize = 300;
 
-/// Arguments that contain the path of a file.
+/// The names of arguments that contain the path of a file.
 const PATHS: [&str; 5] = ["file_path", "notebook_path", "absolute_path", "filePath", "path"];
 
-/// Arguments that describe a call best, in order of preference.
+/// The names of the arguments that describe a call best, in order of preference.
 const TELLING: [&str; 21] = [
     "command",
     "cmd",
@@ -50,7 +51,7 @@ const TELLING: [&str; 21] = [
     "name",
 ];
 
-/// Names of Tiro's own tools that no other server is likely to use.
+/// The names of those of Tiro's own tools that no other server is likely to use too.
 const OWN: [&str; 4] =
     ["search_project_memory", "save_messages", "retrieve_stashed_context", "expand_detail"];
 
@@ -69,7 +70,7 @@ pub(super) enum Shape {
     Edit,
     /// Reads a file.
     Read,
-    /// Asks Tiro itself.
+    /// Calls Tiro itself.
     Own,
     /// Anything else.
     Other,
@@ -85,7 +86,7 @@ pub(super) struct Gist {
     pub(super) shape: Shape,
 }
 
-/// Returns a call of `tool` in short, without private passages.
+/// Returns a shortened call of `tool`, without private passages.
 pub(super) fn gist(tool: &str, arguments: &Arguments<'_>, private: &mut Private) -> Gist {
     let fields = match arguments {
         Arguments::Json(raw) => Fields::of(raw),
@@ -120,13 +121,13 @@ pub(super) fn gist(tool: &str, arguments: &Arguments<'_>, private: &mut Private)
     Gist { text: text.trim_end_matches([':', ' ']).to_owned(), files, shape }
 }
 
-/// Returns whether the argument `path` of a tool is a file, not a folder to search.
+/// Returns whether the argument `path` of a tool names a file, not a folder to search.
 fn is_of_file(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     ["read", "view", "edit", "write", "create", "replace"].iter().any(|verb| tool.contains(verb))
 }
 
-/// Returns whether a tool is Tiro's own, by its server's name or by its own.
+/// Returns whether a tool is one of Tiro's own, judged by the name of its server or by its own name.
 pub(super) fn is_own(tool: &str) -> bool {
     let rest = tool.strip_prefix("mcp_").map(|rest| rest.trim_start_matches('_'));
     let (server, name) = rest.unwrap_or(tool).rsplit_once("__").unwrap_or((rest.unwrap_or_default(), tool));
@@ -138,12 +139,12 @@ pub(super) fn is_own(tool: &str) -> bool {
 /// Returns whether any command of a command line runs Tiro.
 fn runs_tiro(line: &str) -> bool {
     let commands = line.split([';', '&', '|', '\n', '(', '`']);
-    // Words before the name of a command set variables.
+    // Words with `=` before the name of a command set variables.
     let mut names = commands.filter_map(|each| each.split_whitespace().find(|word| !word.contains('=')));
     names.any(|name| name.rsplit('/').next() == Some("tiro"))
 }
 
-/// Returns the main arguments of a call, otherwise the first strings among its arguments.
+/// Returns the main arguments of a call, or if it has none, the first strings among its arguments.
 fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut add = |text: Cow<'_, str>, private: &mut Private| {
@@ -183,7 +184,8 @@ fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) 
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
-/// Returns the command line in a list of words: the last word of `bash -lc …`, otherwise all words.
+/// Returns the command line that an array of words contains: the last word if they are like `bash -lc …`, otherwise all
+/// words.
 pub(super) fn command(raw: &RawValue) -> Option<Cow<'_, str>> {
     let words: Option<Vec<Cow<'_, str>>> = items(raw).into_iter().take(64).map(string).collect();
     let mut words = words.filter(|words| !words.is_empty())?;
@@ -191,7 +193,7 @@ pub(super) fn command(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(if is_shell { words.swap_remove(2) } else { Cow::Owned(words.join(" ")) })
 }
 
-/// Collects the first strings in `raw`, at most `depth` deep.
+/// Collects the first strings in `raw` and in the values nested in it, at most `depth` levels deep.
 fn collect<'a>(raw: &'a RawValue, depth: usize, into: &mut Vec<Cow<'a, str>>) {
     if into.len() >= 8 {
         return;
@@ -204,7 +206,8 @@ fn collect<'a>(raw: &'a RawValue, depth: usize, into: &mut Vec<Cow<'a, str>>) {
     }
 }
 
-/// Returns what an edit changes, in a few words: the first old and new lines that differ.
+/// Returns what an edit changes, in a few words: the first old line and the first new line that differ. Returns `None`
+/// if the call is no edit.
 fn change(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let mut side =
         |fields: &Fields<'_>, name: &str| fields.text(name).map(|text| private.strip(text).into_owned());
@@ -225,7 +228,8 @@ fn change(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     Some(format!("{} lines, `{}`", content.lines().count(), clip(first_line(&content), CHANGE)))
 }
 
-/// Returns the first line of each side that differs from the other side, from the first differing word on.
+/// Returns the first old line and the first new line that differ. If their shown beginnings are the same, each is shown
+/// from the first differing word on.
 fn difference<'t>(old: impl Iterator<Item = &'t str>, new: impl Iterator<Item = &'t str>) -> String {
     let lines = |lines: &mut dyn Iterator<Item = &'t str>| -> Vec<&'t str> {
         lines.map(str::trim).filter(|line| !line.is_empty()).collect()
@@ -259,7 +263,7 @@ fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// Returns the patch among the arguments, if there is one.
+/// Returns the patch that the arguments contain, if they contain one.
 pub(super) fn patch<'a>(arguments: &Arguments<'a>, fields: &Fields<'a>) -> Option<Cow<'a, str>> {
     const BEGINS: &str = "*** Begin Patch";
     if let Arguments::Text(text) = arguments
@@ -291,7 +295,7 @@ fn patched(patch: &str) -> Vec<String> {
     files
 }
 
-/// Returns the first line that a patch removes and the first that it adds.
+/// Returns the first line that a patch removes and the first line that it adds.
 fn patch_change(patch: &str) -> String {
     let side = |sign: char| patch.lines().filter_map(move |line| line.strip_prefix(sign));
     match side('-').all(|line| line.trim().is_empty()) {
@@ -303,7 +307,7 @@ fn patch_change(patch: &str) -> String {
     }
 }
 
-/// Returns `text` in one line of at most `most` characters.
+/// Returns `text` in one line, cut to about `most` characters.
 fn clip(text: &str, most: usize) -> String {
     let mut line = String::new();
     let mut left = most;
@@ -324,11 +328,11 @@ fn clip(text: &str, most: usize) -> String {
     line
 }
 
-/// Returns the beginning and the end of an output, about `most` characters, with the length of the omitted part between
-/// them.
+/// Returns the output if it has at most `most` characters. Otherwise returns its beginning and its end, about `most`
+/// characters together, with the length of the omitted part between them.
 pub(super) fn excerpt(output: &str, most: usize) -> String {
     let output = output.trim_matches(['\n', '\r', ' ', '\0']);
-    // Anything longer has more than `most` characters in any script.
+    // A longer output has more than `most` characters anyway, because a character has at most four bytes.
     if output.len() <= 4 * most {
         let whole = clean::readable(Cow::Borrowed(output));
         if whole.chars().count() <= most {
@@ -338,7 +342,7 @@ pub(super) fn excerpt(output: &str, most: usize) -> String {
     let (head, tail) = (most * 2 / 3, most / 3);
     let head = output.char_indices().nth(head).map_or(output.len(), |(end, _)| end);
     let tail = output.char_indices().rev().nth(tail.max(1) - 1).map_or(0, |(start, _)| start).max(head);
-    // Cut at the end of a line if that costs little.
+    // The cuts are moved to the ends of lines if that leaves out only little more.
     let head = output[..head].rfind('\n').filter(|end| end * 4 > head * 3).unwrap_or(head);
     let line = output[tail..].find('\n').map(|end| tail + end + 1);
     let tail = line.filter(|start| (start - tail) * 4 < output.len() - tail).unwrap_or(tail);
@@ -346,8 +350,8 @@ pub(super) fn excerpt(output: &str, most: usize) -> String {
     format!("{}\n[… {} bytes]\n{}", shown(&output[..head]), tail - head, shown(&output[tail..]))
 }
 
-/// Returns the texts in the content of a message or the output of a tool: a string, blocks, or an object that contains
-/// them. Images and other files are replaced by their type and size.
+/// Returns the texts in the content of a message or the output of a tool, which may be a string, an array of blocks, or
+/// an object that contains these. Images and other files are replaced by their type and size.
 pub(super) fn content(raw: &RawValue) -> Cow<'_, str> {
     let mut pieces = Vec::new();
     pieces_of(raw, 4, &mut pieces);

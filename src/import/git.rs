@@ -1,45 +1,46 @@
 //! Turns a commit into the draft of a memory.
 //!
-//! The text begins with the message, unchanged, because people search for it and the first chunk's embedding should
-//! contain it. Then come the added sentences, new words and names, then files and headings. Recall among the first ten
-//! results on the changelog of `bat` (BM25): message only 71, with paths 68, with added sentences and new words 79,
-//! with everything 77.5. So paths and headings are shown but not indexed ([`CommitDraft::indexed`]). The same commit
-//! always gives the same bytes. Nothing is redacted here; the write path does that first.
+//! The text begins with the unchanged message, because people search for it and the embedding of the first chunk should
+//! include it. Then come the added sentences, new words and names, and then files and headings. The recall among the
+//! first ten results was measured with BM25 on the changelog of `bat`: 71% if only the message is indexed, 68% with
+//! paths, 79% with added sentences and new words, 77.5% with everything. So paths and headings are shown but not
+//! indexed ([`CommitDraft::indexed`]). The same commit always gives the same bytes. Nothing is redacted here; the write
+//! path does that before it stores the text.
 
 use std::fmt::Write;
 
 use crate::git::{ChangeKind, Changes, CommitDetail, FileChange, Lines, Moment, PatchId, Sha};
 
-/// Bytes of text after the message at most.
+/// The most bytes of text after the message.
 const CHANGES_LIMIT: usize = 4096;
 
-/// The headings of the parts after the message. An empty line precedes the first one.
+/// The headings of the parts after the message. The first heading that a text has follows an empty line.
 const SECTIONS: [&str; 7] =
     ["Says", "New words", "Added", "Removed", "Files", "Changed in", "Changes unknown"];
 
-/// Files that the text names; the structured list is longer.
+/// The most files that the text names. [`CommitDraft::files`] can contain more.
 const FILES_SHOWN: usize = 64;
 
 /// The draft of a `commit` memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommitDraft {
-    /// The first line of the message; the short id if the message is empty.
+    /// The first line of the message, or the short id if the message is empty.
     pub title: String,
     /// The message and the changes, for a reader.
     pub text: String,
     /// The parts of `text` that are searched: the message, added sentences, new words and names. Paths and headings are
     /// left out, because they show what a commit touches rather than what it is about.
     pub indexed: String,
-    /// The message, with which `text` and `indexed` begin. Only the message is embedded: including the rest costs two
-    /// points of recall.
+    /// The message, with which `text` and `indexed` begin. Only the message is embedded: embedding the rest too lowers
+    /// the recall by two points.
     pub message: String,
     /// The commit's id, which is the `source_id` of the memory.
     pub sha: Sha,
-    /// The ids of its parents, first parent first.
+    /// The ids of its parents, beginning with the first parent.
     pub parents: Vec<Sha>,
-    /// Commits with equal patch id and author time are one memory.
+    /// A hash of the changes. Commits with the same patch id and author time become one memory.
     pub patch_id: Option<PatchId>,
-    /// The branch that it belongs to, see [`History::branch`](crate::git::History::branch).
+    /// The branch that the commit belongs to, as [`History::branch`](crate::git::History::branch) says.
     pub branch: Option<String>,
     /// The author's name.
     pub author: String,
@@ -47,24 +48,25 @@ pub struct CommitDraft {
     pub author_time: Moment,
     /// When this commit was made.
     pub commit_time: Moment,
-    /// The changed paths, both paths of a renamed file, sorted; at most those of 512 files.
+    /// The changed paths, sorted: at most those of 512 files. For a renamed file, both the old and the new path are
+    /// listed.
     pub files: Vec<String>,
-    /// What the text leaves out or could not show, for the receipt.
+    /// Remarks on what the text leaves out or could not show. The receipt of the import counts them.
     pub flags: Vec<Flag>,
 }
 
-/// A remark about a commit.
+/// A remark about what is special or incomplete in the draft of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flag {
     /// The message was too long and is cut.
     MessageCut,
     /// Some bytes of the message are not text.
     MessageLossy,
-    /// A time was missing or outside the calendar.
+    /// A time was missing, unreadable or outside the years 1 to 9999.
     NonsenseTime,
-    /// It has more than one parent, so its lines are not compared.
+    /// The commit has more than one parent, so its lines are not compared.
     Merge,
-    /// It could not be compared: the parent or a tree is not in this clone.
+    /// The commit could not be compared: for example, its parent or a tree is not in this clone.
     ChangesUnknown,
     /// A changed blob is not in this clone.
     BlobMissing,
@@ -77,7 +79,7 @@ pub enum Flag {
 }
 
 impl Flag {
-    /// Returns the word for the flag in answers and in the store.
+    /// Returns the word that stands for the flag in answers and in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             Flag::MessageCut => "message_cut",
@@ -185,7 +187,7 @@ fn text(commit: &CommitDetail, title: &str, reader: For) -> String {
     sections.text
 }
 
-/// Returns the message, with a remark if it was cut; the title if the message is empty.
+/// Returns the message, or the title if the message is empty. If the message was cut, a remark follows.
 fn message(commit: &CommitDetail, title: &str) -> String {
     let message = &commit.message;
     let mut text = if message.text.is_empty() { title.to_owned() } else { message.text.clone() };
@@ -195,7 +197,7 @@ fn message(commit: &CommitDetail, title: &str) -> String {
     text
 }
 
-/// Returns `(3 files, +11 -2)`, or how many files are not listed.
+/// Returns the totals that follow the list of files, such as ` (3 files, +11 -2, 1 ignored)`.
 fn files_after(changes: &Changes) -> String {
     let all = changes.files.len() + changes.more_files;
     let files = if all == 1 { "file" } else { "files" };
@@ -242,14 +244,14 @@ fn file(file: &FileChange) -> String {
     text
 }
 
-/// Writes lists after the message until their space is used up.
+/// Writes lists after the message, until the space for them is used up.
 struct Sections {
     text: String,
     left: usize,
 }
 
 impl Sections {
-    /// Adds `Name: one, two` with as many items as fit, then `after`.
+    /// Adds a line `Name: one, two` with as many items as fit, how many more there are, and the text `after`.
     fn list<T>(&mut self, name: &str, items: &[T], show: impl Fn(&T) -> String, after: String) {
         if items.is_empty() {
             return;

@@ -1,7 +1,8 @@
-//! Follows a session through the lines of its transcript and hands out entries.
+//! Follows a session through the lines of its transcript and returns its entries.
 //!
-//! The formats say which line is what. Everything that they share is here: private passages and blobs are removed, repeats
-//! are dropped, a tool call waits for its result, and an entry without a time is held back until a later time is read.
+//! The modules in `formats` find out what each line contains. Everything that is the same for all formats is here:
+//! private passages and blobs are removed, repeats are dropped, a tool call waits for its result, and an entry without
+//! a time is held back until a later time is read.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -13,20 +14,22 @@ use super::fingerprint::fingerprint;
 use super::gist::{self, Arguments, Gist, Shape};
 use crate::memory::{Millis, Role};
 
-/// Types of unknown lines that are counted by name. A file that is no transcript can have one on every line.
+/// The most types of lines that are counted by name. A file that is no transcript can have another type on every line.
 const NAMED_TYPES: usize = 64;
 
-/// Prompts after which a call without a result is closed. A user may type one while a call runs, hardly more.
+/// The number of prompts after which a call that still has no result is closed. A user may type one prompt while a call
+/// runs, but hardly three.
 const PROMPTS_WAITED: u8 = 3;
 
-/// Calls that may wait for a result at a time: more than a client makes in parallel.
+/// The most calls that may wait for a result at the same time: more than a client makes in parallel.
 const MOST_OPEN: usize = 256;
 
-/// Entries that are held back for a later time, and bytes of their texts.
+/// The most entries, and the most bytes of their texts, that are held back until a later time is read.
 const MOST_HELD: usize = 64;
 const BYTES_HELD: usize = 1024 * 1024;
 
-/// Bytes of a key, a tool's name or a path. Longer ones are meaningless, and would be stored with each entry.
+/// The most bytes of a key, a tool's name or a path. Longer ones mean nothing to a reader, but would be stored with
+/// each entry.
 const LONGEST_NAME: usize = 512;
 
 /// A call whose result is not read yet.
@@ -42,14 +45,14 @@ struct Open {
 
 /// The state of a session while its transcript is read.
 pub(super) struct Session {
-    /// Whether the client writes a message again, with its first time, when the message has grown.
+    /// Whether the client writes a grown message again as a new line, with the time of the first one.
     rewrites: bool,
     about: About,
     counts: Counts,
     /// The byte at which the current line begins.
     at: u64,
     open: Vec<Open>,
-    /// The keys of entries that were handed out, because some clients write a message again when it has grown.
+    /// The keys of entries that were already returned. Some clients write a grown message again, with the same key.
     seen: HashSet<String>,
     /// The latest time read so far.
     latest: Option<Millis>,
@@ -58,8 +61,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Returns the state described by `about`. `rewrites` says whether the client writes a message again when it has
-    /// grown.
+    /// Returns the state described by `about`. `rewrites` says whether the client writes a grown message again as a new
+    /// line.
     pub fn new(about: About, rewrites: bool) -> Session {
         Session {
             rewrites,
@@ -73,7 +76,7 @@ impl Session {
         }
     }
 
-    /// Begins the line at byte `at`.
+    /// Begins the line that starts at byte `at`.
     pub fn begin_line(&mut self, at: u64) {
         self.at = at;
         self.counts.lines += 1;
@@ -93,22 +96,22 @@ impl Session {
         }
     }
 
-    /// Closes all calls that wait for a result.
+    /// Closes all calls that still wait for a result.
     pub fn give_up_calls(&mut self) {
         for open in std::mem::take(&mut self.open) {
             self.give_up(open);
         }
     }
 
-    /// Returns the byte at which reading must begin the next time: the first line whose call has no result yet, or
-    /// whose entry is held back.
+    /// Returns the byte at which reading must begin the next time: where the first line begins whose call has no result
+    /// yet, or whose entry is held back. Returns `None` if there is no such line.
     pub fn open_from(&self) -> Option<u64> {
         self.unsettled().map(|(at, _)| at).min()
     }
 
-    /// Returns the last known time before the place where reading begins the next time.
+    /// Returns the last known time before the byte at which reading must begin the next time.
     pub fn known_before(&self) -> Option<Millis> {
-        // `None` sorts before all times.
+        // An unknown time, `None`, is less than any known time.
         self.unsettled().map(|(_, entry)| entry.since).min().unwrap_or(self.about.last)
     }
 
@@ -117,7 +120,7 @@ impl Session {
         open.chain(self.held.iter().map(|(at, entry)| (*at, entry)))
     }
 
-    /// Returns the entries that are held back, when the file has no more lines.
+    /// Returns the entries that are held back. This is called when the file has no more lines.
     pub fn rest(&mut self) -> Vec<Entry> {
         self.held.drain(..).map(|(_, entry)| entry).collect()
     }
@@ -136,22 +139,22 @@ impl Session {
         &self.about
     }
 
-    /// Returns the numbers of lines so far.
+    /// Returns how many lines were read so far, and how many were left out.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Returns what is known of the session so far, to be changed.
+    /// Returns what is known of the session so far, so that the caller can change it.
     pub fn about_mut(&mut self) -> &mut About {
         &mut self.about
     }
 
-    /// Counts something known that is not worth remembering.
+    /// Counts a line or part of the type `kind`, which is known and not worth remembering.
     pub fn skip(&mut self, kind: &str) {
         count(&mut self.counts.skipped, kind);
     }
 
-    /// Counts something unknown.
+    /// Counts a line or part whose type `kind` is unknown.
     pub fn unknown(&mut self, kind: Option<&str>) {
         count(&mut self.counts.unknown, kind.unwrap_or("without a type"));
     }
@@ -204,7 +207,7 @@ impl Session {
         self.emit(self.at, entry);
     }
 
-    /// Starts a tool call, which is handed out with its result.
+    /// Starts a tool call. Its entry is returned once its result is read.
     fn open_call(
         &mut self,
         id: String,
@@ -218,7 +221,8 @@ impl Session {
             return;
         }
         if gist::is_own(tool) {
-            // A stored question to Tiro would be the best hit when the same question is asked again.
+            // Questions to Tiro are not remembered: a stored one would be the best hit whenever the same question is
+            // asked again.
             self.seen.insert(id);
             return self.skip("asking Tiro");
         }
@@ -234,7 +238,7 @@ impl Session {
         self.open.push(Open { id, at: self.at, prompts: 0, shape, command, private, entry });
     }
 
-    /// Returns an entry of a tool without text, with the current time, folder and branch of the session.
+    /// Returns an entry without text that has the given time, and the current folder and branch of the session.
     fn context(&self, time: Option<Millis>, is_subagent: bool) -> Entry {
         Entry {
             key: String::new(),
@@ -271,7 +275,8 @@ impl Session {
             return;
         };
         let mut open = self.open.remove(place);
-        // Another line with the same time is the same message, written again after the result came.
+        // If the result is in another line with the same time, that line is the same message, written again after the
+        // result came. Its time then says nothing about when the call ended.
         let is_again = self.rewrites && open.at != self.at && time == open.entry.time;
         open.entry.until = time.filter(|_| !is_again);
         open.entry.written.retain(|_| outcome != Outcome::Failed);
@@ -286,7 +291,8 @@ impl Session {
             Outcome::Failed => "failed",
             Outcome::Unknown => "answered",
         };
-        // The output of a successful edit repeats the file, and answers of Tiro must not be remembered again.
+        // The output of a successful edit only repeats the file, and Tiro's answers are memories already, so neither is
+        // kept.
         let shown = match open.shape {
             Shape::Own => None,
             Shape::Edit if outcome != Outcome::Failed => None,
@@ -313,8 +319,8 @@ impl Session {
         self.settle(open, "no outcome recorded", "");
     }
 
-    /// Counts a prompt, and closes calls that too many prompts have followed, so that reading does not start there
-    /// forever.
+    /// Counts a prompt, and closes calls that still have no result after several prompts. Otherwise reading would begin
+    /// at such a call every time, forever.
     fn count_prompt(&mut self) {
         for open in &mut self.open {
             open.prompts += 1;

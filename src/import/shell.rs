@@ -1,20 +1,22 @@
-//! Splits a command line of a POSIX shell far enough to find the files that it writes (POSIX.1-2024, Shell Command
-//! Language, 2.2 quoting, 2.3 token recognition, 2.7 redirection). Pure.
+//! Splits a command line of a POSIX shell, in as much detail as it takes to find the files that the command line writes
+//! (POSIX.1-2024, Shell Command Language, 2.2 quoting, 2.3 token recognition, 2.7 redirection). These functions are
+//! pure.
 //!
-//! Nothing is expanded: a word with a variable stays as written. The text of `bash -c` is split as well.
+//! Nothing is expanded: a word that contains a variable stays as it is written. The script in `bash -c` is split as
+//! well.
 
 /// A simple command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Command {
-    /// The words without quotes, the name first.
+    /// The words, without their quotes. The first one is usually the name.
     pub(super) words: Vec<String>,
-    /// The files to which its output is redirected.
+    /// The files to which the command's output is redirected.
     pub(super) writes: Vec<String>,
-    /// The text of its here-document.
+    /// The text of the command's here-document.
     pub(super) reads: Option<String>,
 }
 
-/// Commands that are read at most. Arbitrary.
+/// The most commands that are read. Arbitrary.
 const MOST_COMMANDS: usize = 256;
 
 /// Words that may precede the name of a command.
@@ -23,7 +25,7 @@ const BEFORE: [&str; 14] = [
 ];
 
 impl Command {
-    /// Returns the name without its folder, and the words after it.
+    /// Returns the name of the command, without its folder, and the words after the name.
     pub(super) fn name(&self) -> (&str, &[String]) {
         let is_before = |word: &String| {
             let is_set = word.split_once('=').is_some_and(|(name, _)| {
@@ -64,17 +66,17 @@ pub(super) fn commands(text: &str) -> Vec<Command> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Word,
-    /// The target of a redirected output.
+    /// The word is the file to which output is redirected.
     Output,
-    /// A file, text or descriptor that is not kept.
+    /// The word is a file, text or descriptor that is not kept.
     Ignored,
-    /// The delimiter of a here-document, whose lines may be indented by tabs.
+    /// The word is the delimiter of a here-document. `is_indented` says whether tabs before its lines are dropped.
     End {
         is_indented: bool,
     },
 }
 
-/// A here-document that begins on the next line.
+/// A here-document that was announced, and whose text begins on the next line.
 struct Awaited {
     command: usize,
     end: String,
@@ -86,7 +88,7 @@ struct Reader<'a> {
     done: Vec<Command>,
     command: Command,
     word: String,
-    /// Whether there is a word, even an empty one.
+    /// Whether `word` counts as a word. A quoted word may be empty.
     has_word: bool,
     is_quoted: bool,
     next: Next,
@@ -169,7 +171,7 @@ impl<'a> Reader<'a> {
         self.has_word = true;
     }
 
-    /// Reads up to the closing quote; within double quotes a backslash escapes.
+    /// Reads the text up to the closing quote. Within double quotes, a backslash escapes the next character.
     fn quoted(&mut self, quote: char) {
         (self.has_word, self.is_quoted) = (true, true);
         while let Some(c) = self.take() {
@@ -189,7 +191,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Drops a number before `>` or `<`, which is a descriptor.
+    /// Ends the word before `>` or `<`. If it is a number, it is dropped, because it is a file descriptor.
     fn end_descriptor(&mut self) {
         if !self.is_quoted && self.word.bytes().all(|b| b.is_ascii_digit()) {
             self.word.clear();
@@ -198,13 +200,13 @@ impl<'a> Reader<'a> {
         self.end_word();
     }
 
-    /// Reads the rest of `>`.
+    /// Reads the rest of an operator that begins with `>`.
     fn redirect(&mut self) {
         while self.skip(">") || self.skip("|") {}
         self.next = if self.skip("&") { Next::Ignored } else { Next::Output };
     }
 
-    /// Reads the rest of `<`.
+    /// Reads the rest of an operator that begins with `<`.
     fn input(&mut self) {
         if self.skip("<<") {
             self.next = Next::Ignored;
@@ -226,7 +228,8 @@ impl<'a> Reader<'a> {
             Next::Word => self.command.words.push(word),
             Next::Output => self.command.writes.push(word),
             Next::Ignored => {}
-            // The text of further here-documents is read as commands; a real line has one or two.
+            // A real line has one or two here-documents. If there are too many, the text of further ones is read as
+            // commands.
             Next::End { .. } if self.awaited.len() == MOST_COMMANDS => {}
             Next::End { is_indented } => {
                 self.awaited.push(Awaited { command: self.done.len(), end: word, is_indented });
@@ -237,14 +240,14 @@ impl<'a> Reader<'a> {
     fn end_command(&mut self) {
         self.end_word();
         self.next = Next::Word;
-        // Here-documents follow in the order of their commands, so the last one decides.
+        // `awaited` is in the order of the commands, so only its last one can belong to this command.
         let is_awaited = self.awaited.last().is_some_and(|awaited| awaited.command == self.done.len());
         if self.command != Command::default() || is_awaited {
             self.done.push(std::mem::take(&mut self.command));
         }
     }
 
-    /// Reads the here-documents that begin on the next line.
+    /// Reads the texts of the here-documents that were announced on the line before.
     fn here_documents(&mut self) {
         for Awaited { command, end, is_indented } in std::mem::take(&mut self.awaited) {
             let mut text = String::new();
@@ -258,7 +261,7 @@ impl<'a> Reader<'a> {
                 text += line;
                 text.push('\n');
             }
-            // Missing if there were too many commands.
+            // The command is missing if there were too many commands.
             if let Some(command) = self.done.get_mut(command) {
                 command.reads = Some(text);
             }
@@ -333,7 +336,8 @@ mod tests {
         assert_eq!(commands("> a")[0].name().0, "");
     }
 
-    /// The end of each command looked at all here-documents, and every command of the line was kept.
+    /// Guards against two former faults: the end of each command took a pass over all here-documents, and the number of
+    /// commands was not limited.
     #[test]
     fn only_the_first_of_very_many_commands_are_read() {
         for part in ["<<a ", "b;", "a <<b;", "(", "<<a;\n", "'"] {

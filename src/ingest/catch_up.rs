@@ -1,8 +1,8 @@
 //! Follows transcripts and commits: reads the references that hooks left, and imports commits that are not stored yet.
 //!
-//! Tiro runs no background process, so a call catches up before it answers, for a bounded time. The idle server and the
-//! next call follow the rest. Commits are followed where the user imported the history or had the project captured;
-//! sessions are followed where hooks are installed.
+//! Tiro runs no background process, so each call first catches up for a limited time, and then answers. What is left is
+//! imported by the server while it is idle, or by the next call. Commits are followed if the user imported the history
+//! or had the project captured. Sessions are followed if hooks are installed.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -26,60 +26,64 @@ use crate::project;
 use crate::project::OpenProject;
 use crate::spool::{Spool, Taken};
 
-/// How long a call reads transcripts before it answers.
+/// The longest time that a call reads transcripts before it answers.
 const BEFORE_A_CALL: Duration = Duration::from_millis(600);
 
-/// How long to wait for other writers before a call answers from what is stored.
+/// The longest time that a call waits for other writers. After that, it answers from what is stored.
 const TURN: Duration = Duration::from_millis(250);
 
-/// How long a call waits for git. Arbitrary: some twenty times what an ordinary commit takes on a slow machine.
+/// The longest time that a call waits for git. Arbitrary: about twenty times as long as an ordinary commit takes on a
+/// slow machine.
 const GIT_BEFORE_A_CALL: Duration = Duration::from_secs(2);
 
-/// How long a call reads the graph of commits. The rest is read when a later call needs the graph.
+/// The longest time that a call reads the graph of commits. The rest is read when a later call needs the graph.
 const GRAPH_BEFORE_A_CALL: Duration = Duration::from_millis(200);
 
-/// How long the idle server waits for git. Arbitrary: ten times what a million commits take.
+/// The longest time that the idle server waits for git. Arbitrary: ten times as long as a million commits take.
 const WHILE_IDLE: Duration = Duration::from_secs(120);
 
-/// The notice of a call that git kept waiting too long.
-const LATE: &str = "git took too long, so new commits may be missing: the idle server imports them, \
+/// The notice of a call for which git took too long.
+const LATE: &str = "git took too long, so new commits may be missing: the server imports them when it is idle, \
     or run `tiro import git`";
 
-/// How long reading a transcript is tried again after an error, in milliseconds: a week.
+/// After a hook reported a transcript that can't be read, how long reading it is tried again, in milliseconds: a week.
 const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
 
-/// Commits that a call imports before it answers; about a quarter of a second.
+/// The most commits that a call imports before it answers. They take about a quarter of a second.
 const COMMITS_BEFORE_A_CALL: usize = 256;
 
-/// How old commits may be, in seconds, that count as new in a project that is first seen: a day.
+/// The greatest age, in seconds, of commits that count as new when Tiro first sees their project: a day.
 const FIRST_SEEN: i64 = 24 * 60 * 60;
 
-/// The name of the import cursor that has the stamp of the references once all their commits are stored.
+/// The name of the import cursor that contains the stamp of the references. It is set only when all commits that the
+/// references lead to are stored.
 const HEADS: &str = "git heads";
 
 /// What one round of catching up did.
 #[derive(Debug, Default)]
 pub struct Followed {
-    /// Commits and session entries stored.
+    /// How many commits and entries of sessions were stored.
     pub imported: usize,
-    /// What the following answer lacks, and why.
+    /// What the answer that follows lacks, and why.
     pub notices: Vec<String>,
 }
 
-/// Catches up for a bounded time and returns notices: what the answer lacks, and each change of the store's files once.
+/// Catches up for a limited time and returns notices: what the answer lacks, and what happened to the store's files.
+/// Each notice of the second kind is returned only once.
 ///
 /// An error becomes a notice, and the call answers from what is stored.
 pub async fn before_a_call(engine: &Engine, caller: &Caller) -> Vec<String> {
     let mut notices = before(engine, caller).await;
-    // Opening the store may add news. An operation that only reads reports it here, within its budget.
+    // Opening the store may add news. An operation that only reads reports the news with these notices, within the
+    // budget of its answer.
     let news = caller.take_news_for_reading(engine).map(|news| news.trim_end_matches('.').to_owned());
     notices.splice(0..0, news);
     notices
 }
 
 async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
-    // Without a project, the call itself reports the error. A project that isn't stored yet and has no references has
-    // nothing to follow.
+    // If there is no project, the call itself reports the error. If the project isn't stored yet and hooks left no
+    // references, there is nothing to follow.
     let Ok(Some(project)) = to_follow(engine, caller).await else {
         return match caller.project(engine).await {
             Ok(project) => project.trouble.iter().cloned().collect(),
@@ -94,8 +98,8 @@ async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
     project.trouble.iter().cloned().chain(notices).collect()
 }
 
-/// Returns the project if it has something to follow: it is stored, or hooks left references. In the second case the
-/// project is created.
+/// Returns the project if there may be something to follow, because the project is stored or hooks left references. In
+/// the second case, the project is created first.
 pub async fn to_follow<'a>(engine: &Engine, caller: &'a Caller) -> Result<Option<&'a OpenProject>> {
     let project = caller.project(engine).await?;
     match project.is_blank && engine.spool(project).is_empty() {
@@ -104,7 +108,8 @@ pub async fn to_follow<'a>(engine: &Engine, caller: &'a Caller) -> Result<Option
     }
 }
 
-/// Catches up within `patience`. Imports the newest `commits` commits, or all with `None`.
+/// Catches up, and reads transcripts for at most `patience`. Imports at most the newest `commits` commits, or all if
+/// that is `None`.
 pub async fn follow(
     engine: &Engine,
     caller: &Caller,
@@ -126,9 +131,9 @@ struct CatchUp<'a> {
     caller: &'a Caller,
     project: &'a OpenProject,
     began: Instant,
-    /// How long transcripts are read in this round.
+    /// How long this round may take before it stops reading transcripts.
     patience: Duration,
-    /// The highest number of commits to import, newest first; `None` imports all, which only the idle server does.
+    /// The most commits to import; the newest ones are chosen. `None` imports all, which only the idle server does.
     limit: Option<usize>,
     /// When to stop waiting for git.
     until: Instant,
@@ -137,18 +142,19 @@ struct CatchUp<'a> {
 
 /// The references (branches, `HEAD`) of the repository, as they are now.
 struct Refs {
-    /// A digest of the references; `None` without a repository.
+    /// A digest of the references; `None` if there is no repository.
     stamp: Option<String>,
-    /// Whether they changed since they were followed last.
+    /// Whether the references changed since they were last followed.
     moved: bool,
 }
 
 impl CatchUp<'_> {
-    /// Follows commits, then sessions, then links them.
+    /// Follows commits, then sessions, and then links commits to sessions.
     async fn run(&mut self) -> Result<()> {
         let (engine, project) = (self.engine, self.project);
         let spool = engine.spool(project);
-        // The stamp is taken before the commits are read, so the next call notices a commit that is made meanwhile.
+        // The stamp is taken before the commits are read. So if a commit is made during the reading, the next call
+        // notices it.
         let Some(Refs { stamp, moved }) = self.refs().await? else {
             self.followed.notices.push(LATE.to_owned());
             return Ok(());
@@ -179,12 +185,12 @@ impl CatchUp<'_> {
         pointer::point(engine, project).await
     }
 
-    /// Whether the idle server runs this round, so that no call waits for it.
+    /// Returns whether the idle server runs this round. Then no call waits for it.
     fn is_idle(&self) -> bool {
         self.limit.is_none()
     }
 
-    /// Returns the references of the repository; `None` if git takes too long.
+    /// Returns the references of the repository, or `None` if git takes too long.
     async fn refs(&self) -> Result<Option<Refs>> {
         let project = self.project;
         let Some(repository) = project.repository.clone() else {
@@ -195,7 +201,7 @@ impl CatchUp<'_> {
         let stamp = project.redactor.redact(&stamp).text.into_owned();
         let mut moved = false;
         if !self.caller.has_seen_refs(&stamp) {
-            // Another process may have followed them, or an earlier run of this server.
+            // Another process, or an earlier run of this server, may have followed these references.
             let followed = project.store.import_cursor(&project.scope, HEADS).await?;
             moved = followed.as_ref() != Some(&stamp);
             if !moved {
@@ -205,7 +211,8 @@ impl CatchUp<'_> {
         Ok(Some(Refs { stamp: Some(stamp), moved }))
     }
 
-    /// Imports new commits and those that the references `nudges` name. Stores `stamp` if no commit is left.
+    /// Imports new commits, and those that hooks named in the references `nudges`. Stores `stamp` if no commit is left
+    /// to import.
     async fn follow_commits(&mut self, nudges: Vec<Taken>, stamp: Option<String>) -> Result<()> {
         let also =
             nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();
@@ -220,8 +227,8 @@ impl CatchUp<'_> {
         Ok(())
     }
 
-    /// Imports new commits and the commits in `also`, if the user wants commits of this project. Returns whether all
-    /// are imported.
+    /// Imports new commits and the commits in `also`, if the user wants commits of this project. Returns whether no
+    /// wanted commit is left.
     async fn import_commits(&mut self, also: Vec<Sha>) -> Result<bool> {
         let (engine, caller, project, until) = (self.engine, self.caller, self.project, self.until);
         let Some(repository) = project.repository.clone() else { return Ok(true) };
@@ -229,11 +236,13 @@ impl CatchUp<'_> {
         let spool = engine.spool(project);
         let is_wanted = match stored.is_imported() {
             true => spool.is_captured(),
-            // The user captured all projects and has not chosen this one by name.
+            // The history wasn't imported, so new commits are wanted only if the user chose this project or all
+            // projects.
             false => spool.is_followed(),
         };
         if !is_wanted {
-            // Commits made while capture is off stay out when it is switched on again.
+            // Capture is off. The commits made until now count as seen, so they are not imported when capture is
+            // switched on again.
             if stored.is_followed() && !stored.is_imported() {
                 let tips = in_time(Some(until), move |_| repository.tips()).await;
                 let Some(tips) = tips else { return Ok(false) };
@@ -243,7 +252,8 @@ impl CatchUp<'_> {
             return Ok(true);
         }
         if !stored.is_followed() {
-            // The first session in this project may have made commits already.
+            // Commits of the last day count as new, because the first session in this project may already have made
+            // some.
             let since = engine.now() / 1000 - FIRST_SEEN;
             let seen = in_time(Some(until), move |stop| repository.before(since, stop)).await;
             let Some(seen) = seen else {
@@ -259,7 +269,7 @@ impl CatchUp<'_> {
         self.followed.imported += output.imported;
         if output.left_out > 0 {
             self.followed.notices.push(format!(
-                "{} not imported yet: the idle server does it, or run `tiro import git`",
+                "{} not imported yet: the server imports the rest when it is idle, or run `tiro import git`",
                 counted(output.left_out, "commit is", "commits are")
             ));
         }
@@ -269,7 +279,8 @@ impl CatchUp<'_> {
         Ok(output.left_out == 0 && !output.is_unfinished)
     }
 
-    /// Reads the transcripts that hooks left references to, until another writer keeps this process waiting.
+    /// Reads the transcripts to which hooks left references. Stops if another writer keeps this process waiting too
+    /// long.
     async fn follow_sessions(
         &mut self,
         grown: Vec<Taken>,
@@ -298,15 +309,15 @@ impl CatchUp<'_> {
         };
         let is_shared = taken.reference.event == share::SHARED;
         if let Some(other) = elsewhere(engine, self.caller, importer.place, client, &path) {
-            // The agent changed into another project's directory before its hook ran, or into a copy of this project,
-            // which keeps this one's id until a call opens it.
+            // The session runs in another project: the agent changed into this project's directory before the hook ran.
+            // Or it runs in a copy of this project, which has the same id until a call opens it.
             if other == *spool {
                 if is_old(engine, &taken) {
                     taken.done();
                 }
                 return Ok(());
             }
-            // Both projects get their part of the session.
+            // The reference is passed on to the other project too, so that both projects get their part of the session.
             if !is_shared && other.is_captured() {
                 other.leave(&taken.reference)?;
             }
@@ -325,7 +336,7 @@ impl CatchUp<'_> {
         Ok(())
     }
 
-    /// Reads the graph of commits. It is read last: answers are complete without it.
+    /// Reads the graph of commits. This is done last, because answers are complete without it.
     async fn read_graph(&self) -> Result<()> {
         let patience = if self.is_idle() { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
         if let Err(error) = graph::learn(self.project, Some(Instant::now() + patience)).await {
@@ -334,14 +345,14 @@ impl CatchUp<'_> {
         link::take_back(self.project).await
     }
 
-    /// Adds what was read of sessions, and a notice of what was left out.
+    /// Counts the stored entries of sessions, and adds notices of what was left out.
     fn report(&mut self, output: &Imported) {
         self.followed.imported += output.imported;
         if output.too_much > 0 {
             let entries = counted(output.too_much, "entry of a session is", "entries of sessions are");
             let notice =
                 format!("{entries} not stored: beyond the limit of a session (16 MB) or of an entry");
-            // No call waits for the idle server, so the answer of the next call reports it.
+            // No call waits for the idle server's round, so the next answer reports the notice.
             match self.is_idle() {
                 true => self.caller.add_notice(notice),
                 false => self.followed.notices.push(notice),
@@ -354,10 +365,10 @@ impl CatchUp<'_> {
     }
 }
 
-/// Handles a transcript that can't be read: keeps its reference for another try, or removes it if another try is
-/// pointless.
+/// Handles a transcript that can't be read. Keeps its reference for another try, or removes the reference if another
+/// try is pointless.
 fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) {
-    // The reference stays for the next time.
+    // The store is the cause, not the transcript. The reference stays for the next round.
     if matches!(error.kind(), Kind::Busy | Kind::Store) {
         tracing::warn!(%error, "a transcript is not stored yet");
         return;
@@ -374,12 +385,12 @@ fn is_old(engine: &Engine, taken: &Taken) -> bool {
     engine.now().saturating_sub(taken.reference.at) > GIVEN_UP
 }
 
-/// Returns the spool of the project that the session was held in, if that is another project.
+/// Returns the spool of the project in which the session runs, if that is another project.
 fn elsewhere(engine: &Engine, caller: &Caller, place: &Place, client: Client, path: &Path) -> Option<Spool> {
     let config = engine.config();
     let directory = transcripts::directory_of(client, path)?;
     if place.work_tree(&directory.to_string_lossy()).is_some() {
-        // A repository within this one is a project of its own.
+        // A repository inside this one is a separate project.
         let nested = project::place(&directory, config, caller.named()).ok().flatten();
         let own = project::place(&place.root, config, caller.named()).ok().flatten();
         if nested.is_none() || nested == own {

@@ -28,28 +28,28 @@ use crate::remember::remember;
 use crate::store::Outcome;
 use crate::summaries::of_commits;
 
-/// Commits stored by one transaction. It bounds the memory used, and an interrupted import continues after the last
-/// batch.
+/// How many commits one transaction stores. Such batches limit the memory used, and an interrupted import continues
+/// after the last batch.
 const BATCH: usize = 256;
 
-/// What `tiro import git` takes.
+/// The arguments of `tiro import git`.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// Threads that read commits.
+    /// How many threads read commits.
     pub threads: usize,
-    /// The highest number of commits to import, newest first.
+    /// The most commits to import; the newest ones are chosen.
     pub limit: Option<usize>,
-    /// Whether a model summarises imported commits that have no summary afterwards, at most `limit` of them.
+    /// Whether a model then summarises imported commits that have no summary yet, at most `limit` of them.
     pub summarize: bool,
     /// Commits to import although no branch leads to them. Commits that no longer exist are skipped.
     pub also: Vec<Sha>,
-    /// When to stop. Commits stored by then stay stored.
+    /// When to stop. Commits that are stored by then stay stored.
     pub until: Option<Instant>,
     /// Whether to import the whole history or only new commits.
     pub wanted: Wanted,
 }
 
-/// What `tiro import git` answers.
+/// The result of `tiro import git`.
 #[derive(Debug, Default, Serialize)]
 pub struct Imported {
     /// Commits stored by this call.
@@ -58,12 +58,12 @@ pub struct Imported {
     pub already_stored: usize,
     /// Commits that were forgotten before and stay forgotten.
     pub forgotten: usize,
-    /// Older commits that `limit` left out.
+    /// Commits that `limit` left out, usually the older ones.
     pub left_out: usize,
-    /// Whether git took too long: an unknown number of commits may be missing.
+    /// Whether git took too long, so that an unknown number of commits may be missing.
     #[serde(skip)]
     pub is_unfinished: bool,
-    /// Commits left out because they change nothing but files that `ignore.paths` names.
+    /// Commits left out because they change only files that `ignore.paths` names.
     pub ignored: usize,
     /// Imported commits that are now linked to at least one session.
     pub linked: usize,
@@ -75,15 +75,16 @@ pub struct Imported {
     pub redactions: Vec<Redaction>,
     /// What summarising did, if it was requested.
     pub summaries: Option<of_commits::Summarised>,
-    /// Pieces not embedded yet.
+    /// Pieces of text that are not embedded yet.
     pub pending: usize,
     /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
-/// Reads every commit that the store lacks and stores it. `progress` gets the number done and the total.
+/// Reads the wanted commits that the store lacks, and stores them. `progress` is called with the number done and the
+/// total.
 ///
-/// Errors with [`Kind::Git`] if the project is no repository. An interrupted import can be repeated.
+/// Fails with [`Kind::Git`] if the project is not in a repository. An interrupted import can simply be repeated.
 pub(crate) async fn import(
     engine: &Engine,
     caller: &Caller,
@@ -104,11 +105,12 @@ pub(crate) async fn import(
     let Some(found) = found else { return Ok(Imported { is_unfinished: true, ..Imported::default() }) };
     let Found { history, tips, skipped, unreadable, notices } = found?;
     let mut output = Imported { unreadable, notices, left_out: skipped, ..Imported::default() };
-    // A commit that is missing from this clone or unreadable today may be readable later.
+    // The import is recorded as complete only if nothing was left out: a commit that is missing from this clone or
+    // unreadable today may be readable later.
     let may_be_whole = |output: &Imported| {
         skipped == 0 && !output.is_unfinished && output.unreadable.is_empty() && !repository.is_shallow()
     };
-    // A call that waits reads the graph after the transcripts.
+    // If a call waits for this import, catching up reads the graph later, after the transcripts.
     let learns = until.is_none();
     if history.commits.is_empty() {
         if learns {
@@ -149,7 +151,7 @@ pub(crate) async fn import(
     Ok(output)
 }
 
-/// Returns the next batch of commits; `None` at the end, or after `until`.
+/// Returns the next batch of commits, or `None` if there is none left or it isn't read by `until`.
 async fn next_batch(
     reading: &mut mpsc::Receiver<Vec<Turn>>,
     until: Option<Instant>,
@@ -162,7 +164,7 @@ async fn next_batch(
     })
 }
 
-/// Returns the drafts to store, and counts the commits that are skipped.
+/// Returns the drafts to store, and counts the commits that are left out.
 fn drafts(batch: Vec<Turn>, place: &Place, span: &mut Span, output: &mut Imported) -> Vec<Draft> {
     let mut drafts = Vec::with_capacity(batch.len());
     for commit in batch {
@@ -202,8 +204,8 @@ async fn store(
     Ok(())
 }
 
-/// Asks a model to summarise commits, as many as `wanted` says. A failure becomes a notice and leaves the import as it
-/// is.
+/// Asks a model to summarise commits, if `wanted` is given: at most as many as it says. If the model fails, that
+/// becomes a notice, and the import still succeeds.
 async fn summarise(
     engine: &Engine,
     caller: &Caller,
@@ -225,9 +227,9 @@ async fn summarise(
 pub(crate) struct Found {
     /// The commits to import, oldest first.
     pub history: History,
-    /// The commits that branches point at.
+    /// The commits from which the search started: those that branches point at, and those named in `also`.
     tips: Vec<Sha>,
-    /// Older commits that the limit leaves out.
+    /// How many commits the limit leaves out.
     pub skipped: usize,
     /// Commits that can't be read, with the reason.
     pub unreadable: Vec<String>,
@@ -249,8 +251,8 @@ pub(crate) fn find(
     }
     if repository.lacks_alternates() {
         notices.push(
-            "this repository uses objects of another one, which are not read, so commits may be missing \
-             (if you trust it, name this directory in the option `git.trusted`)"
+            "this repository uses objects of another repository, which Tiro does not read, so commits may be \
+             missing (if you trust this repository, add its directory to the option `git.trusted`)"
                 .into(),
         );
     }
@@ -259,7 +261,7 @@ pub(crate) fn find(
         let left_out = counted(faults.len(), "reference is", "references are");
         notices.push(format!("{left_out} left out: {}", faults.join("; ")));
     }
-    // The names of a commit's branches put the main branch first, whichever branch is checked out.
+    // The main branch comes first, whichever branch is checked out.
     tips.sort_by_key(|tip| !matches!(tip.branch.as_deref(), Some("main" | "master" | "trunk")));
     let also = args.also.into_iter().filter(|sha| repository.contains(sha));
     tips.extend(also.map(|sha| Tip { branch: None, sha }));
@@ -274,8 +276,8 @@ pub(crate) fn find(
             history.commits.retain(|commit| !known.contains(&commit.sha));
             history
         }
-        // A finished import has stored all ancestors of each stored commit. An interrupted one vouches only for the
-        // stored commits.
+        // After a finished import, all ancestors of each stored commit are stored. After an interrupted one, only the
+        // stored commits themselves are certain.
         None => {
             repository.history(&tips, stored.covers(args.wanted), stop, &mut |sha| known.contains(sha))?
         }
@@ -303,13 +305,14 @@ fn repository(project: &OpenProject) -> Result<&Arc<Repository>> {
 /// Returns the error for an import in a directory without a repository.
 pub(crate) fn no_repository(root: &Path) -> Error {
     Error::new(Kind::Git, format!("`{}` is not a git repository", quoted(root.display())))
-        .hint("name one with --project")
+        .hint("name a repository with --project")
 }
 
 /// The result of reading a commit: its draft, `None` if it is ignored, or the reason why it can't be read.
 type Turn = Result<Option<CommitDraft>, String>;
 
-/// Reads the commits on another thread and sends them in batches, a few ahead of the store, while the receiver exists.
+/// Reads the commits on another thread and sends them in batches. It reads only a few batches ahead of the store, and
+/// stops when the receiver is dropped.
 fn read(
     repository: Arc<Repository>,
     history: History,
@@ -331,7 +334,7 @@ fn read(
                 Err(_) => ControlFlow::Break(()),
             }
         });
-        // The receiver is gone: the import was stopped.
+        // Sending fails only if the import was stopped and the receiver is gone.
         let _ = sender.blocking_send(batch);
     });
     receiver
@@ -347,9 +350,9 @@ fn draft(commit: CommitDraft) -> Draft {
     let time = commit.author_time.seconds.saturating_mul(1000);
     let sha = commit.sha.to_string();
     let mut draft = Draft::new(MemoryKind::Commit, Provenance::GitCommit, commit.text, time);
-    // A rebased or cherry-picked commit keeps its patch and its author's time.
+    // A rebased or cherry-picked commit keeps its patch and its author time, so it gets the same identity.
     draft.identity = Identity::Named(match &commit.patch_id {
-        // It keeps its message too; an amended message is another text.
+        // The message is part of the identity, because a commit whose message was amended is another text.
         Some(patch) => format!("patch:{patch}:{time}:{}", blake3::hash(commit.message.as_bytes()).to_hex()),
         None => format!("sha:{sha}"),
     });

@@ -1,4 +1,4 @@
-//! The cursor of a transcript: how far it is read, kept in the store between readings.
+//! The cursor of a transcript. It says how far the transcript is read, and is kept in the store between readings.
 
 use std::path::Path;
 
@@ -11,44 +11,46 @@ use crate::import::transcript::{About, Transcript};
 use crate::memory::Millis;
 use crate::project::{OpenProject, SeenProject};
 
-/// How many bytes are compared to recognise a transcript: at its beginning, and before the cursor.
+/// How many bytes are compared to recognise a transcript. As many are taken at its beginning and before the cursor.
 const AROUND: u64 = 4096;
 
-/// Where reading a transcript continues, and what is known of its session by then.
+/// Where reading a transcript continues, and what is known of its session up to there.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Cursor {
     /// Offset in bytes of the first line that was not read.
     pub(crate) at: u64,
-    /// Bytes after `at` in which no end of the line was found.
+    /// How many bytes after `at` were searched for the end of the line, without finding it.
     #[serde(default)]
     pub(crate) looked: u64,
-    /// Digest of the bytes at the beginning of the file and before `at`.
+    /// A digest of the bytes at the beginning of the file and of those before `at`.
     around: String,
     session: Option<String>,
     is_subagent: bool,
     worktree: Option<String>,
     branch: Option<String>,
-    /// When the session began, if known. `last` is the last known time before `at`. Both in milliseconds.
+    /// When the session began, if known. `last` is the last known time before `at`. Both are in milliseconds.
     pub(crate) first: Option<Millis>,
     last: Option<Millis>,
-    /// What is kept of the entries before `at`.
+    /// How many bytes of the entries before `at` are stored.
     #[serde(flatten)]
     kept: Kept,
-    /// For a session held in another project: whether the turn at `at` has acted in this project.
+    /// Whether the turn at `at` has already acted in this project. Used only for a session that runs in another
+    /// project.
     #[serde(default)]
     pub(crate) is_here: bool,
-    /// What is kept of entries that end at `at` or later, with their end. The next reading reads them again.
+    /// How many bytes are stored of each entry that ends at `at` or later, with the offset of its end. The next reading
+    /// reads these entries again.
     #[serde(skip)]
     ahead: Vec<(u64, Kept)>,
 }
 
-/// Bytes kept of a session.
+/// How many bytes of a session are stored.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// Of tool outputs.
+    /// The bytes of tool outputs.
     #[serde(rename = "tools_kept")]
     pub(crate) tools: usize,
-    /// Of all entries, tool outputs included.
+    /// The bytes of all entries, including tool outputs.
     #[serde(rename = "all_kept")]
     pub(crate) all: usize,
 }
@@ -62,13 +64,14 @@ impl Kept {
 }
 
 impl Cursor {
-    /// Returns the cursor stored as `source`, and the length of the transcript in bytes. The cursor is at 0 if the file
-    /// is new or was replaced.
+    /// Returns the cursor that is stored under the name `source`, and the length of the transcript in bytes. If the
+    /// file is new or was replaced, the cursor is at 0.
     pub(crate) async fn of(project: &OpenProject, source: &str, path: &Path) -> Result<(Cursor, u64)> {
         let stored = project.store.import_cursor(&project.scope, source).await?;
         let cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let (all, around) = transcripts::around(path, cursor.at, AROUND)?;
-        // The file was replaced or cut off. Entries that it has in common with the former file are already stored.
+        // The file was replaced or cut off, so it is read from its beginning. Entries that the former file contained
+        // too are recognised as already stored.
         let is_other = cursor.at + cursor.looked > all || cursor.around != digest(&around);
         Ok((if is_other { Cursor::default() } else { cursor }, all))
     }
@@ -93,20 +96,20 @@ impl Cursor {
         }
     }
 
-    /// Returns how many bytes of the session are kept so far.
+    /// Returns how many bytes of the session are stored so far.
     pub(crate) fn kept(&self) -> Kept {
         let mut kept = self.kept;
         self.ahead.iter().for_each(|(_, each)| kept.add(*each));
         kept
     }
 
-    /// Counts the bytes of an entry that ends with the line at `end`.
+    /// Counts the stored bytes of an entry that ends with the line at `end`.
     pub(crate) fn keeps(&mut self, end: u64, kept: Kept) {
         self.ahead.push((end, kept));
     }
 
-    /// Moves the cursor to `at`. Entries that end before it are counted once and for all; later ones are read and
-    /// counted again.
+    /// Moves the cursor to `at`. The counts of entries that end before `at` become final. Later entries will be read
+    /// and counted again.
     pub(crate) fn advance(&mut self, at: u64) {
         self.at = at;
         let kept = &mut self.kept;

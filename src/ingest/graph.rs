@@ -1,5 +1,5 @@
-//! The graph of the repository's commits, stored for all processes, so that the standing of a commit is known without
-//! reading objects.
+//! The graph of the repository's commits. It is stored for all processes, so that they can tell the standing of a
+//! commit without reading git's objects.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,11 @@ use crate::project::OpenProject;
 use crate::retrieve::freshness::{self, Standing, Subject};
 use crate::store::GraphRow;
 
-/// How long git may take for one answer. After that, the answer goes without it.
+/// The longest time that git may take for one answer. After that, the answer is given with an unknown standing.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Returns the standing of each of `subjects`, in their order: whether its commit is still on a branch, and the like.
+/// Returns the standing of each of `subjects`, in their order. It says, among other things, whether the commit is still
+/// on a branch.
 pub(crate) async fn standing(project: &OpenProject, subjects: Vec<Subject>) -> Vec<Standing> {
     let count = subjects.len();
     let Some(repository) = project.repository.clone() else { return vec![Standing::CURRENT; count] };
@@ -40,7 +41,7 @@ pub(crate) async fn learn(project: &OpenProject, until: Option<Instant>) -> Resu
     keep(project).await
 }
 
-/// Loads the stored graph if this process has none yet.
+/// Loads the stored graph if this process hasn't read or loaded any commits yet.
 async fn remember(project: &OpenProject) -> Result<()> {
     let Some(repository) = project.repository.as_ref().filter(|it| it.is_graph_empty()) else {
         return Ok(());
@@ -52,7 +53,7 @@ async fn remember(project: &OpenProject) -> Result<()> {
     Ok(())
 }
 
-/// Stores the part of the graph that was read since the last time.
+/// Stores the part of the graph that was read since the graph was last stored.
 async fn keep(project: &OpenProject) -> Result<()> {
     let Some(repository) = &project.repository else { return Ok(()) };
     let Some(part) = repository.unsaved_graph() else { return Ok(()) };

@@ -1,7 +1,8 @@
 //! Records how much of the repository's history is stored, and decides which commits are wanted.
 //!
-//! Two states are separate: what was imported, and the commits from which new ones are followed. A user who declines
-//! the import still has new commits followed, and may import the history later.
+//! Two things are recorded separately: how much of the history was imported, and the commits after which every new
+//! commit is imported. So if the user declines the import, new commits are still followed, and the history can be
+//! imported later.
 
 use std::collections::HashSet;
 
@@ -12,32 +13,32 @@ use crate::git::{Known, Sha};
 use crate::ingest::in_time::in_time;
 use crate::project::OpenProject;
 
-/// The name of the import cursor that has the state of the import.
+/// The name of the import cursor that contains the state of the import.
 const SOURCE: &str = "git";
 
-/// The name of the import cursor that has the commits at which branches pointed when they were followed last.
+/// The name of the import cursor that contains the commits at which branches pointed when they were last followed.
 const FOLLOWED: &str = "git followed";
 
-/// State: all commits that branches lead to were imported.
+/// The state after all commits that branches lead to were imported.
 const WHOLE: &str = "whole";
 
-/// State: versions before 0.2 wrote this for [`WHOLE`], and also after the user declined the history, so an import
-/// doesn't rely on it.
+/// The state that versions before 0.2 wrote for [`WHOLE`], but also after the user declined to import the history. So
+/// an import doesn't rely on it.
 const FORMERLY_WHOLE: &str = "complete";
 
-/// State: the user imported part of the history, with a limit or from an incomplete clone.
+/// The state after the user imported part of the history, with a limit or from an incomplete clone.
 const PARTIAL: &str = "partial";
 
-/// State: an import of the whole history began and has not ended.
+/// The state while an import of the whole history has begun and not ended.
 const INTERRUPTED: &str = "interrupted";
 
-/// Which commits an import takes.
+/// Which commits an import is to store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
     /// The whole history.
     #[default]
     Everything,
-    /// New commits: those since the last import, or since following began.
+    /// New commits: those made since the last import, or since following began.
     New,
 }
 
@@ -45,7 +46,7 @@ pub enum Wanted {
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
     imported: Option<String>,
-    /// The commits at which branches pointed when they were followed last.
+    /// The commits at which branches pointed when they were last followed.
     seen: Option<Vec<Sha>>,
 }
 
@@ -59,22 +60,24 @@ impl Stored {
         })
     }
 
-    /// Whether following has begun, so that new commits are distinguished from old ones.
+    /// Returns whether following has begun. Only then can new commits be told from old ones.
     pub fn is_followed(&self) -> bool {
         self.imported.is_some() || self.seen.is_some()
     }
 
-    /// Whether the user imported the history or part of it.
+    /// Returns whether the user imported the history or part of it.
     pub fn is_imported(&self) -> bool {
         self.imported.is_some()
     }
 
-    /// Whether the stored commits have no gaps according to an earlier version, and only new commits are wanted.
+    /// Returns whether only new commits are wanted, and a version before 0.2 recorded that no ancestor of a stored
+    /// commit is missing.
     pub fn has_no_gaps(&self, wanted: Wanted) -> bool {
         wanted == Wanted::New && self.imported.as_deref() == Some(FORMERLY_WHOLE)
     }
 
-    /// Whether the state says that everything is stored. Versions before 0.2 may have written this with nothing stored.
+    /// Returns whether the state says that everything is stored. A version before 0.2 may have written such a state
+    /// although nothing was stored.
     pub fn claims_all(&self) -> bool {
         matches!(self.imported.as_deref(), Some(WHOLE | FORMERLY_WHOLE))
     }
@@ -84,14 +87,16 @@ impl Stored {
         self.imported.as_deref() == Some(WHOLE)
     }
 
-    /// Returns the commits at which branches pointed when they were followed last, if only new commits are wanted.
+    /// Returns the commits at which branches pointed when they were last followed, if only commits after these are to
+    /// be imported. Returns `None` if everything is wanted, or if the history was imported, so that all missing commits
+    /// are new.
     pub fn seen(&self, wanted: Wanted) -> Option<&[Sha]> {
         let is_partial = matches!(self.imported.as_deref(), None | Some(PARTIAL));
         let is_all_wanted = wanted == Wanted::Everything || !is_partial;
         self.seen.as_deref().filter(|_| !is_all_wanted)
     }
 
-    /// Returns what a stored commit implies for its ancestors.
+    /// Returns what follows for the ancestors of a stored commit.
     pub fn covers(&self, wanted: Wanted) -> Known {
         match self.is_whole() || (wanted == Wanted::New && self.claims_all()) {
             true => Known::CoversAncestors,
@@ -99,12 +104,12 @@ impl Stored {
         }
     }
 
-    /// Records that an import begins which leaves out `left_out` older commits. If it stops early, a stored commit
-    /// implies nothing for its ancestors.
+    /// Records that an import begins. `left_out` is how many older commits it leaves out. If the import stops early,
+    /// ancestors of stored commits may be missing, and the recorded state says so.
     ///
-    /// The state of an earlier version stays: if the user declined the history then, another state would have it
-    /// imported as the rest of an interrupted import. In that case commits are stored parents before children, so no
-    /// ancestor of a stored commit is missing.
+    /// The state that an earlier version wrote is not changed. If the user of that version declined the history, any
+    /// other state would look like an interrupted import, and the rest of the history would be imported. Keeping it is
+    /// safe: commits are stored parents before children, so no ancestor of a stored commit is missing.
     pub async fn begin(
         &self,
         engine: &Engine,
@@ -133,7 +138,8 @@ impl Stored {
         project.store.set_import_cursor(&project.scope, SOURCE, state, engine.now()).await
     }
 
-    /// Records that part of what was wanted is stored. New commits are followed from here on.
+    /// Records that part of what was wanted is stored. If new commits weren't followed until now, they are followed
+    /// from here on.
     pub async fn end_in_part(
         &self,
         engine: &Engine,
@@ -152,16 +158,16 @@ impl Stored {
     }
 }
 
-/// The size of the history, and how much of it is stored.
+/// How many commits the history has, and how many of them are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Commits that branches lead to.
+    /// How many commits can be reached from branches.
     pub all: usize,
-    /// Those of them that are stored.
+    /// How many of those commits are stored.
     pub stored: usize,
 }
 
-/// Counts the commits of the project's repository and the stored ones. Reads the whole history.
+/// Counts the commits of the project's repository, and how many of them are stored. This reads the whole history.
 pub async fn share(project: &OpenProject) -> Result<Option<Share>> {
     let Some(repository) = project.repository.clone() else { return Ok(None) };
     let known = known(project).await?;
@@ -179,7 +185,7 @@ pub async fn share(project: &OpenProject) -> Result<Option<Share>> {
     count.await.transpose()
 }
 
-/// Sets the commits that following starts from: commits that no branch led to at `tips` are new.
+/// Sets the commits from which following starts. From then on, commits that can't be reached from `tips` count as new.
 pub async fn follow_from(engine: &Engine, caller: &Caller, tips: &[Sha]) -> Result<()> {
     let mut tips: Vec<String> = tips.iter().map(Sha::to_string).collect();
     tips.sort();

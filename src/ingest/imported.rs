@@ -7,7 +7,7 @@ use crate::redact::{self, Redaction};
 use crate::remember::Remembered;
 use crate::store::Outcome;
 
-/// What `tiro import claude-code|codex|gemini` answers.
+/// The result of `tiro import claude-code|codex|gemini`.
 #[derive(Debug, Default, Serialize)]
 pub struct Imported {
     /// Transcripts read.
@@ -18,13 +18,14 @@ pub struct Imported {
     pub imported: usize,
     /// Entries that were stored before.
     pub already_stored: usize,
-    /// Tool outputs that nearly equal an earlier one; only their number is kept.
+    /// Tool calls that are nearly equal to an earlier one; only their number is kept.
     pub repeated: usize,
     /// Entries that were forgotten before and stay forgotten.
     pub forgotten: usize,
-    /// Entries left out: beyond the limit of one session or entry, made while capture was paused, or ignored.
+    /// Entries left out because they exceed the limit of one session or entry, were made while capture was paused, or
+    /// are ignored.
     pub left_out: usize,
-    /// Of those, entries beyond the limit of one session or one entry.
+    /// How many of the entries in `left_out` exceed the limit of one session or entry.
     pub too_much: usize,
     /// Private passages removed.
     pub private: usize,
@@ -42,14 +43,14 @@ pub struct Imported {
     pub commits_linked: usize,
     /// Secrets replaced, by rule.
     pub redactions: Vec<Redaction>,
-    /// Pieces not embedded yet.
+    /// Pieces of text that are not embedded yet.
     pub pending: usize,
     /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
 impl Imported {
-    /// Adds the counts of lines that gave no entry.
+    /// Adds the counts of lines that could not be read, private passages and unknown types.
     pub(crate) fn count_lines(&mut self, counts: &Counts) {
         self.unreadable += counts.unreadable + counts.cut;
         self.private += counts.private;
@@ -58,7 +59,7 @@ impl Imported {
         }
     }
 
-    /// Adds what the write path did with the entries.
+    /// Counts what the write path did with the entries.
     pub(crate) fn count_entries(&mut self, remembered: Remembered) {
         let receipt = &remembered.receipt;
         self.imported += receipt.count(Outcome::Stored);

@@ -7,7 +7,7 @@ use tokio::time::timeout_at;
 
 use crate::git::Stop;
 
-/// Sets its stop flag when it is dropped, so that the thread ends once its result is no longer awaited.
+/// Sets its stop flag when it is dropped, so that the thread ends when nobody waits for its result any longer.
 struct Waiting(Stop);
 
 impl Drop for Waiting {
@@ -18,8 +18,9 @@ impl Drop for Waiting {
 
 /// Runs `work` on another thread and returns its result, or `None` if it isn't done by `until`.
 ///
-/// After that, `work` is asked to stop through its [`Stop`] and left behind, since a thread blocked in the operating
-/// system can't be ended. The thread doesn't belong to the runtime, so the process can end without waiting for it.
+/// If it isn't done, `work` is asked to stop through its [`Stop`], and its thread is left running, because a thread
+/// that is blocked in the operating system can't be ended. The thread doesn't belong to the async runtime, so the
+/// process can end without waiting for it.
 pub(crate) async fn in_time<T: Send + 'static>(
     until: Option<Instant>,
     work: impl FnOnce(&Stop) -> T + Send + 'static,

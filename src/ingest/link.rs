@@ -1,5 +1,5 @@
-//! Links commits to the sessions that led to them, and replaced commits to those that replace them. It makes no
-//! difference whether the commit or the session was imported first.
+//! Links commits to the sessions that led to them, and replaced commits to the commits that replace them. The result is
+//! the same whether the commit or the session was imported first.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,25 +18,27 @@ use crate::redact::Redactor;
 use crate::store::{CallRow, CommitLinks, CommitRow, SessionKey, WriteRow};
 use crate::tuning::links::{AMENDED_WITHIN, HORIZON, INHERITED, LEAST_CONFIDENCE};
 
-/// Commits linked by one transaction.
+/// How many commits one transaction links.
 const BATCH: usize = 500;
 
-/// The highest number of commits compared at once: more than most projects make in years.
+/// The most commits that are compared at once: more than most projects make in years.
 const MOST_COMMITS: usize = 200_000;
 
-/// How long git may take to find which commits are checked out again. Arbitrary.
+/// The longest time that git may take to find which replaced commits are checked out again. Arbitrary.
 const GLANCE: Duration = Duration::from_millis(300);
 
-/// The least time that git gets, even if a call has less left: the few commits of a call take a hundredth of it.
+/// The time that git gets at least, even if a call has less time left. The few commits that a call imports take a
+/// hundredth of it.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The name of the import cursor that has the version of the rules that made all links, and the current version.
+/// The name of an import cursor, and the current version of the linking rules. The cursor contains the version with
+/// which all links were made.
 const RULES: (&str, &str) = ("links", "3");
 
-/// The value of that cursor while some links could not be made.
+/// The value of that cursor if some links could not be made yet.
 const UNFINISHED: &str = "unfinished";
 
-/// The first and the last time of what was imported.
+/// The times of the first and the last of the imported commits and entries.
 #[derive(Debug, Default)]
 pub struct Span(Option<(Millis, Millis)>);
 
@@ -48,11 +50,11 @@ impl Span {
     }
 }
 
-/// Links the commits that the entries and commits imported in `span` concern. If no call waits and earlier links were
-/// made by other rules or are incomplete, links all commits anew.
+/// Links the commits that may be affected by the import of the entries and commits in `span`. If no call waits, and
+/// earlier links were made by other rules or are incomplete, links all commits anew.
 ///
-/// `patience` is how long git may take; `None` means that no call waits. Returns how many commits are linked to a
-/// session.
+/// `patience` is how long git may take. `None` means that no call waits. Returns how many of these commits are now
+/// linked to a session.
 pub async fn link_span(
     project: &OpenProject,
     place: &Place,
@@ -76,21 +78,21 @@ pub async fn link_span(
         None => Some(UNFINISHED),
         Some(_) => None,
     };
-    // While git fails, the links stay unfinished.
+    // If git failed, the links are recorded as unfinished until a later round makes them.
     let known = store.import_cursor(scope, RULES.0).await?;
     if let Some(rules) = rules.filter(|rules| known.as_deref() != Some(rules)) {
-        // The cursor's time is not used: what is linked depends on what is stored.
+        // The time of this cursor is not used, so it is 0.
         store.set_import_cursor(scope, RULES.0, rules, 0).await?;
     }
     Ok(linked.unwrap_or_default())
 }
 
-/// Returns whether links were made by other rules or are incomplete because git took too long.
+/// Returns whether all commits have to be linked anew, because links were made by other rules or are incomplete.
 pub async fn is_due(project: &OpenProject) -> Result<bool> {
     Ok(project.store.import_cursor(&project.scope, RULES.0).await?.as_deref() != Some(RULES.1))
 }
 
-/// Removes the replacement of commits that are checked out again.
+/// Removes the record that a commit was replaced, if the commit is checked out again.
 pub async fn take_back(project: &OpenProject) -> Result<()> {
     let replaced = project.store.replaced_commits(&project.scope).await?;
     let Some(repository) = project.repository.clone().filter(|_| !replaced.is_empty()) else { return Ok(()) };
@@ -110,19 +112,19 @@ pub async fn take_back(project: &OpenProject) -> Result<()> {
     }
 }
 
-/// The project's work trees and what their reflogs record of commits.
+/// The project's work trees, and what their reflogs record about commits.
 pub struct Place {
-    /// The root of the work tree that the call came from; without a repository, the directory.
+    /// The root of the work tree that the call came from. If there is no repository, the directory of the call.
     pub root: PathBuf,
-    /// The reflog of each work tree, by its canonical root.
+    /// The reflog of each work tree. The key is the canonical root of the work tree.
     pub reflogs: HashMap<PathBuf, Reflog>,
-    /// Where each commit was made, and on which branch.
+    /// When and where each commit was first made, and on which branch.
     made: HashMap<Sha, Made>,
     /// Commits that a pull brought from another repository.
     pulled: HashSet<Sha>,
 }
 
-/// Where a commit was made first.
+/// When and where a commit was first made.
 struct Made {
     here: Here,
     branch: Option<String>,
@@ -157,7 +159,7 @@ impl Place {
         Place { root: root.to_owned(), reflogs, made, pulled }
     }
 
-    /// Returns the branch that the commit was made on, if a reflog has it.
+    /// Returns the branch on which the commit was made, if a reflog shows it.
     pub fn branch(&self, sha: &Sha) -> Option<&str> {
         self.made.get(sha)?.branch.as_deref()
     }
@@ -170,8 +172,8 @@ impl Place {
         roots
     }
 
-    /// Returns `file`, which was named in `directory`, relative to the root of its work tree, and that root. Returns
-    /// `None` for a file outside of all work trees.
+    /// Returns the path of `file` relative to the root of its work tree, and that root. If `file` is a relative path,
+    /// it is relative to `directory`. Returns `None` for a file outside all work trees.
     pub fn relative(&self, file: &str, directory: Option<&str>) -> Option<(String, PathBuf)> {
         let path = Path::new(file);
         let path = match directory {
@@ -179,7 +181,7 @@ impl Place {
             _ => path.to_owned(),
         };
         let (root, relative) = match path.is_absolute() {
-            // A session may change files of another work tree than the one it began in.
+            // A session may change files in a work tree other than the one it runs in.
             true => {
                 let roots = self.roots().into_iter().filter(|root| path.starts_with(root));
                 let root = roots.max_by_key(|root| root.as_os_str().len()).or_else(|| {
@@ -206,7 +208,7 @@ impl Place {
         roots.max_by_key(|root| root.as_os_str().len())
     }
 
-    /// Returns the redacted names of the committers in the reflogs: the people who commit in this repository.
+    /// Returns the redacted names of the committers in the reflogs. They are the people who commit in this clone.
     fn ours(&self, redactor: &Redactor) -> HashSet<String> {
         let moves = self.reflogs.values().flat_map(|log| &log.moves);
         let names: HashSet<&str> =
@@ -222,7 +224,8 @@ impl Place {
     fn commit(&self, row: CommitRow) -> Commit {
         let shas: Vec<Sha> = row.shas.iter().filter_map(|sha| sha.parse().ok()).collect();
         let made = shas.iter().filter_map(|sha| self.made.get(sha)).min_by_key(|made| made.here.time);
-        // A rebase keeps a change as it was. A commit or an amend includes all changes up to then.
+        // A rebase copies an older change, so its time says nothing. A commit or an amend can contain all changes up to
+        // its time.
         let until = made
             .filter(|made| matches!(made.action, Action::Commit | Action::Amend))
             .map_or(row.time, |made| made.here.time.max(row.time));
@@ -240,7 +243,7 @@ impl Place {
         }
     }
 
-    /// Returns pairs of commits: the second was made by amending the first.
+    /// Returns pairs of commits in which the second was made by amending the first.
     fn amended(&self) -> HashSet<(String, String)> {
         let moves = self.reflogs.values().flat_map(|log| &log.moves);
         let amended = moves.filter(|each| each.action == Action::Amend);
@@ -248,10 +251,11 @@ impl Place {
     }
 }
 
-/// Links the commits made from `from` until [`HORIZON`] after `until`, since an entry may lead to a later commit.
+/// Links the commits made between `from` and `until`, and those made up to [`HORIZON`] after `until`, because an entry
+/// may lead to a later commit.
 ///
-/// Returns how many of them are linked to a session, or `None` if git took too long or can't be read: the links then
-/// stay as they are.
+/// Returns how many of these commits are now linked to a session. Returns `None` if git took too long or can't be read;
+/// then the links stay as they are.
 async fn link(
     project: &OpenProject,
     place: &Place,
@@ -267,7 +271,7 @@ async fn link(
     let begin = from.saturating_sub(HORIZON);
     let commits = store.commits_made(scope, (begin, None), until, MOST_COMMITS).await?;
     let mut ours = place.ours(&project.redactor);
-    // The author of a commit made here works here, even if the committer has another name.
+    // If a commit was made here, its author works here, even if the committer has another name.
     let committed = commits.iter().filter(|row| place.is_committed_here(row));
     ours.extend(committed.filter_map(|row| row.author.clone()));
     let commits: Vec<Commit> = commits.into_iter().map(|row| place.commit(row)).collect();
@@ -335,8 +339,8 @@ fn inherit(links: &mut Vec<(SessionKey, f64)>, from: &[(SessionKey, f64)]) {
     links.sort_by(|(one, sure), (other, surer)| surer.total_cmp(sure).then(one.cmp(other)));
 }
 
-/// Reads from git the lines that the commits change, and finds which commits were replaced. Returns `None` if git isn't
-/// done by `until` or `HEAD` can't be read.
+/// Reads from git the lines that the commits change, and finds which commits were replaced. Returns `None` if this
+/// isn't done by `until`, or if `HEAD` can't be read.
 fn read_from_git(
     repository: &Repository,
     evidence: &Evidence,
@@ -370,7 +374,7 @@ fn read_from_git(
         let reached = all.iter().zip(reached).filter(|(_, reach)| *reach == Reach::Yes);
         Some(reached.map(|((at, _), _)| *at).collect())
     };
-    // An unborn branch: no commit is checked out yet.
+    // If no commit is checked out yet, none can have been replaced.
     let Some(head) = head else { return Some((lines, Vec::new())) };
     let (current, on_branch) = (leading_to(&[head])?, leading_to(&repository.branch_tips())?);
     let are_alike = |one: &Commit, other: &Commit, files: &[String]| {

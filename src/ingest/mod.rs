@@ -1,8 +1,8 @@
-//! Follows transcripts that clients write, and commits.
+//! Imports transcripts and commits, and follows the new ones.
 //!
-//! Hooks leave references; a call follows them before it answers ([`catch_up`]), an import follows all at once
-//! ([`commits`], [`sessions`]). Each stores how far it came ([`cursor`], [`history`]). Commits are then linked to the
-//! sessions that made them ([`link`]).
+//! Hooks leave references to transcripts and commits, and each call follows these references before it answers
+//! ([`catch_up`]). An import reads everything at once ([`commits`], [`sessions`]). Both store how far they came
+//! ([`cursor`], [`history`]). Commits are then linked to the sessions that made them ([`link`]).
 
 pub(crate) mod catch_up;
 pub(crate) mod commits;

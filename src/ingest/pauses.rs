@@ -1,8 +1,9 @@
-//! Keeps out what was said while capture was paused.
+//! Keeps out of the memory what was said while capture was paused.
 //!
-//! Transcripts still contain it; it is recognised by its time. In doubt an entry is kept out: a line without a time
-//! that may fall into a pause, the output of a tool that was running when one began, and a summary or title of a
-//! session with a pause in it, since these repeat what was said.
+//! Transcripts still contain what was said, so it is recognised by its time. If in doubt, an entry is kept out. This
+//! applies to a line without a time that may fall into a pause, and to the output of a tool that was running when a
+//! pause began. It also applies to the summary or title of a session with a pause in it, because these repeat what was
+//! said.
 
 use crate::engine::Engine;
 use crate::import::transcript::Entry;
@@ -10,11 +11,11 @@ use crate::memory::Millis;
 use crate::project::OpenProject;
 use crate::spool::Spool;
 
-/// How far back the summary at the beginning of a transcript may reach, in milliseconds. Claude Code lets a session be
-/// continued for 30 days.
+/// How far back in time the summary at the beginning of a transcript may reach, in milliseconds. In Claude Code, a
+/// session can be continued for 30 days.
 const REACH: Millis = 30 * 24 * 60 * 60 * 1000;
 
-/// The pauses of this project and those of all projects, as times from and to.
+/// The pauses of this project, and those that apply to all projects. Each is the time of its beginning and of its end.
 pub(crate) struct KeptOut {
     pauses: Vec<(Millis, Millis)>,
 }
@@ -27,31 +28,32 @@ impl KeptOut {
         KeptOut { pauses }
     }
 
-    /// Whether an entry is kept out. Its session began at `first`.
+    /// Returns whether the entry `said` is kept out. `first` is when its session began.
     pub(crate) fn said(&self, said: &Entry, first: Option<Millis>) -> bool {
         // A summary repeats everything since the session began.
         let since = if said.is_summary { said.since.min(first) } else { said.since };
         self.between(since, said.until)
     }
 
-    /// Whether the title of a session that began at `first` and was read up to `last` is kept out.
+    /// Returns whether the title of a session is kept out. The session began at `first` and was read up to `last`.
     pub(crate) fn title(&self, first: Option<Millis>, last: Option<Millis>) -> bool {
         self.between(first, last)
     }
 
-    /// Whether a pause overlaps the time from `since` to `until`. `None` is unbounded.
+    /// Returns whether a pause overlaps the time from `since` to `until`. `None` means that there is no limit on that
+    /// side.
     fn between(&self, since: Option<Millis>, until: Option<Millis>) -> bool {
         let (since, until) = (since.unwrap_or(Millis::MIN), until.unwrap_or(Millis::MAX));
-        // A clock may be set back.
+        // If the clock was set back, `until` may be before `since`.
         let (since, until) = (since.min(until), since.max(until));
         self.pauses.iter().any(|(from, to)| *from <= until && since < *to)
     }
 }
 
-/// Returns when a session began whose first entry is `said`.
+/// Returns when the session with the first entry `said` began.
 pub(crate) fn began(said: &Entry) -> Option<Millis> {
     match said.is_summary {
-        // The summary covers another session, which this one continues.
+        // The summary covers an earlier session, which this one continues.
         true => said.since.map(|since| since.saturating_sub(REACH)),
         false => said.since,
     }

@@ -1,11 +1,11 @@
-//! Writes the pointer: one line for the next session that says how much is remembered.
+//! Writes the pointer: a line that tells the next session how much is remembered.
 
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;
 use crate::project::OpenProject;
 
-/// Writes the pointer for the next session. It counts all memories of the project.
+/// Writes the pointer for the next session, with the counts of the project's memories.
 pub async fn point(engine: &Engine, project: &OpenProject) -> Result<()> {
     let sizes = project.store.sizes(&project.scope).await?;
     let mut parts = Vec::new();

@@ -1,7 +1,7 @@
 //! Reads one transcript from its cursor on, and stores the new entries.
 //!
-//! Reading goes in steps: read some lines, store their entries, move the cursor behind them. An interrupted step is
-//! repeated; that is harmless, since an entry has the same id each time.
+//! Reading is done in steps. Each step reads some lines, stores their entries, and moves the cursor behind these lines.
+//! An interrupted step is repeated. That is harmless, because an entry gets the same id each time.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -24,30 +24,30 @@ use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::Origin;
 
-/// The most that one transaction stores: entries, and bytes of their texts.
+/// The most entries that one transaction stores, and the most bytes of their texts. The last line can exceed both.
 const BATCH: usize = 256;
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
-/// The most that is kept of one session, in bytes: of tool outputs, and of all entries. A longer session is taken for
-/// an agent in a loop.
+/// The most bytes that are stored of one session: first of its tool outputs, then of all its entries. A longer session
+/// is probably an agent in a loop.
 const TOOLS_KEPT: usize = 4 * 1024 * 1024;
 const ALL_KEPT: usize = 16 * 1024 * 1024;
 
-/// Client ids of at least this length are taken to be unique across sessions. UUIDs are longer, and so are the ids of
-/// tool calls in the vendors' interfaces (`toolu_` or `call_` and 24 letters).
+/// The shortest id of a client that counts as unique across sessions. UUIDs are longer, and so are the ids of tool
+/// calls in the vendors' interfaces (`toolu_` or `call_`, followed by 24 letters).
 const UNIQUE: usize = 24;
 
-/// After a tool call, this many bytes may follow before its result is no longer waited for.
+/// How many bytes may follow a tool call before Tiro stops waiting for its result.
 const WAITED: u64 = 256 * 1024;
 
-/// How many bytes of an unfinished turn are read again by the next step, for a session held in another project. In a
-/// longer turn, messages before the first action in this project are lost. Arbitrary: most turns are shorter.
+/// The most bytes of an unfinished turn that the next step reads again, if the session runs in another project. In a
+/// longer turn, messages before the first action in this project can be lost. Arbitrary: most turns are shorter.
 const READ_AGAIN: u64 = 1024 * 1024;
 
-/// Bytes of a transcript that a step with a time limit looks at: a line may have no end.
+/// The most bytes of a transcript that a reading with a time limit looks at, because a line may never end.
 const STEP: u64 = 64 * 1024 * 1024;
 
-/// Imports transcripts into a project, and adds up the results.
+/// Imports transcripts into a project and adds up the results.
 pub(crate) struct Importer<'a> {
     engine: &'a Engine,
     caller: &'a Caller,
@@ -56,7 +56,7 @@ pub(crate) struct Importer<'a> {
     pub(crate) place: &'a Place,
     /// The sums so far.
     pub(crate) output: Imported,
-    /// The first and last time of the stored entries.
+    /// The times of the first and the last entry that was stored.
     pub(crate) span: Span,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Importer<'a> {
 struct Reading<'a> {
     client: Client,
     path: &'a Path,
-    /// The redacted name under which the store keeps the transcript's cursor.
+    /// The redacted name under which the cursor of the transcript is stored.
     source: String,
     cursor: Cursor,
     reader: Transcript,
@@ -72,11 +72,13 @@ struct Reading<'a> {
     begins: u64,
     /// Entries that are read and not stored yet.
     batch: Batch,
-    /// Chooses this project's part of a session held in another project; `None` if the whole session belongs here.
+    /// Chooses the part of the session that belongs to this project, if the session runs in another one. `None` if the
+    /// whole session belongs to this project.
     share: Option<Share<'a>>,
     /// The other repositories that the session worked in.
     visited: Visited<'a>,
-    /// The offset of the current turn, for a session held in another project: the next reading begins there.
+    /// The offset at which the current turn begins. The next reading starts there, to read the turn again. Used only
+    /// for a session that runs in another project.
     turn: Option<u64>,
     /// The origin of the session as last stored.
     described: Option<Origin>,
@@ -84,7 +86,7 @@ struct Reading<'a> {
 
 #[derive(Default)]
 struct Batch {
-    /// Each entry with the offset of the line that ended it.
+    /// Each entry, with the offset of the line that completed it.
     said: Vec<(u64, Entry)>,
     bytes: usize,
 }
@@ -100,8 +102,8 @@ impl<'a> Importer<'a> {
         Importer { engine, caller, project, place, output: Imported::default(), span: Span::default() }
     }
 
-    /// Reads the new lines of one transcript within `patience`, and stores their entries. `progress` gets the bytes
-    /// read so far.
+    /// Reads the new lines of one transcript for at most `patience`, and stores their entries. `progress` is called
+    /// with the number of bytes read so far.
     pub(crate) async fn follow(
         &mut self,
         (client, path, found_by): (Client, &Path, FoundBy<'_>),
@@ -140,7 +142,7 @@ impl<'a> Importer<'a> {
                 progress(lines.at() - reading.begins);
             }
             if is_last {
-                // An incomplete last line doesn't count as work left: its rest is not written yet.
+                // An incomplete last line doesn't count as left to read, because its rest is not written yet.
                 let done = lines.at() + lines.looked();
                 self.output.bytes_left += if is_over { all.saturating_sub(done) } else { 0 };
                 break;
@@ -165,18 +167,19 @@ impl<'a> Importer<'a> {
         let cursor = &mut reading.cursor;
         cursor.advance(from.unwrap_or(u64::MAX).min(lines.at()).max(cursor.at));
         cursor.looked = if from.is_none() { lines.looked() } else { 0 };
-        // A turn that is read again from its beginning sets this itself.
+        // If the turn will be read again from its beginning, the next reading sees for itself whether it acted here.
         cursor.is_here = reading.turn.is_none() && reading.share.as_ref().is_some_and(Share::is_here);
         reading.keep_cursor(self.engine, self.project).await
     }
 
-    /// Stores tool calls whose result did not come in time.
+    /// Stores the tool calls for whose results Tiro no longer waits.
     async fn finish(&mut self, reading: &mut Reading<'_>, lines: &Lines) -> Result<()> {
         let end = lines.at() + lines.looked();
         if reading.reader.open_from().is_none_or(|from| end - from <= WAITED) {
             return Ok(());
         }
-        // The session ended during the call. Without this, each next step would begin at the same place.
+        // The session probably ended during the call. If the call were not stored now, every later reading would begin
+        // at it again.
         let about = reading.reader.about().clone();
         let mut rest = reading.reader.finish();
         if let Some(share) = &mut reading.share {
@@ -208,7 +211,7 @@ impl<'a> Importer<'a> {
         let cursor = &mut reading.cursor;
         cursor.first = cursor.first.or_else(|| said.iter().find_map(|(_, said)| pauses::began(said)));
         let origin = self.origin(reading, about, &pauses);
-        // A forked session begins with copies of the original's entries, under the same ids.
+        // A forked session begins with copies of the entries of the original session, which have the same ids.
         let ids = said.iter().map(|(_, said)| said.key.clone()).filter(|key| key.len() >= UNIQUE).collect();
         let copied = store.known_elsewhere(scope, &session, ids).await?;
         let mut drafts = self.drafts(reading, &session, &pauses, said, &copied);
@@ -225,7 +228,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// Returns the origin of the session: client, work tree, title and other names.
+    /// Returns the origin of the session: its client, work tree, title and other ids.
     fn origin(&self, reading: &Reading<'_>, about: &About, pauses: &KeptOut) -> Origin {
         let redacted = |text: &str| self.project.redactor.redact(text).text.into_owned();
         let title = about.title.as_deref().filter(|_| !pauses.title(reading.cursor.first, about.last));
@@ -238,8 +241,8 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Returns drafts for `said`, and counts the entries that are left out. `copied` has the ids of entries that other
-    /// sessions have stored; they are skipped.
+    /// Returns drafts for the entries `said`, and counts those that are left out. Entries whose ids are in `copied` are
+    /// skipped, because they are already stored for another session.
     fn drafts(
         &mut self,
         reading: &mut Reading<'_>,
@@ -282,8 +285,8 @@ impl<'a> Importer<'a> {
         drafts
     }
 
-    /// Gives drafts without a commit the last commit of their branch before them, the likeliest one once reflogs have
-    /// expired.
+    /// Sets the commit of drafts that have none to the last commit of their branch before them. After reflogs have
+    /// expired, this is the likeliest commit.
     async fn find_heads(&self, drafts: &mut [Draft]) -> Result<()> {
         let unknown = drafts.iter_mut().filter(|draft| draft.head_sha.is_none() && draft.branch.is_some());
         let unknown: Vec<&mut Draft> = unknown.collect();
@@ -324,7 +327,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Adds the entries of the line at offset `at` that belong to the project.
+    /// Reads the line at the offset `at`, and adds the entries that it completes and that belong to the project.
     fn take(&mut self, at: u64, line: Line<'_>) {
         let mut said = match line {
             Line::Whole(bytes) => self.reader.line(at, bytes),
@@ -340,7 +343,7 @@ impl<'a> Reading<'a> {
         self.batch.take(at, said);
     }
 
-    /// Adds the entries that end with the last line.
+    /// Adds the entries that were held back until the end of the file.
     fn take_rest(&mut self, lines: &Lines) {
         let mut rest = self.reader.rest();
         if let Some(share) = &mut self.share {
@@ -361,13 +364,14 @@ impl Batch {
         self.said.extend(said.into_iter().map(|said| (end, said)));
     }
 
-    /// Whether the batch has reached the size of one transaction.
+    /// Returns whether the batch has reached the size of one transaction.
     fn is_full(&self) -> bool {
         self.said.len() >= BATCH || self.bytes >= BATCH_BYTES
     }
 }
 
-/// Whether the entry is longer than one entry may be, or exceeds what is left of its session's limit `kept`.
+/// Returns whether the entry is longer than one entry may be, or exceeds the limit of its session. `kept` is how much
+/// of the session is already stored.
 fn is_too_much(said: &Entry, kept: Kept) -> bool {
     let size = said.text.len();
     let is_tool = said.role == Role::Tool;
@@ -375,7 +379,7 @@ fn is_too_much(said: &Entry, kept: Kept) -> bool {
 }
 
 fn draft(said: Entry, session: &SessionId, time: Millis, files: Vec<String>, place: &Place) -> Draft {
-    // Clients record their own summary as a user message.
+    // Clients write their summary of a conversation as a user message.
     let role = if said.is_summary { Role::Assistant } else { said.role };
     let provenance = match role {
         _ if said.is_summary => Provenance::Derived,
@@ -420,7 +424,7 @@ fn draft(said: Entry, session: &SessionId, time: Millis, files: Vec<String>, pla
     draft
 }
 
-/// Returns the transcript format of `client`. Errors for git, which keeps no transcripts.
+/// Returns the transcript format of `client`. Fails for git, which keeps no transcripts.
 pub(crate) fn format(client: Client) -> Result<Format> {
     match client {
         Client::ClaudeCode => Ok(Format::ClaudeCode),

@@ -16,24 +16,25 @@ use crate::summaries::sessions;
 
 pub use crate::ingest::imported::Imported;
 
-/// How long an import makes summaries of the imported sessions. The idle server and `tiro index` make the others.
+/// The longest time that an import spends on summaries of the imported sessions. The idle server and `tiro index` make
+/// the others.
 const SUMMARISING: Duration = Duration::from_secs(1);
 
-/// What `tiro import claude-code|codex|gemini` takes.
+/// The arguments of `tiro import claude-code|codex|gemini`.
 #[derive(Debug)]
 pub struct Args {
     /// The client that wrote the transcripts.
     pub client: Client,
-    /// The transcripts to import; empty imports all of the project's.
+    /// The transcripts to import. If there are none, all transcripts of the project are imported.
     pub transcripts: Vec<PathBuf>,
-    /// When to stop; the next import continues there. `None` has no limit.
+    /// How long the import may take; the next import continues where it stops. `None` means that there is no limit.
     pub patience: Option<Duration>,
 }
 
-/// Reads the new lines of the project's transcripts and stores their entries. `progress` gets the bytes done and the
-/// total.
+/// Reads the new lines of the project's transcripts and stores their entries. `progress` is called with the number of
+/// bytes done and the total.
 ///
-/// An interrupted import can be repeated: an entry has the same id each time.
+/// An interrupted import can simply be repeated, because an entry gets the same id each time.
 pub(crate) async fn import(
     engine: &Engine,
     caller: &Caller,
@@ -47,13 +48,13 @@ pub(crate) async fn import(
     let is_named = !args.transcripts.is_empty();
     let found = find(engine, &place, args.client, args.transcripts)?;
     if found.is_empty() {
-        let notice = format!("no session of {} was held in this project", args.client.name());
+        let notice = format!("no session of {} ran in this project", args.client.name());
         importer.output.notices.push(notice);
     }
 
     let all: u64 = found.iter().map(|each| each.bytes).sum();
     let mut done = 0;
-    // A transcript that the user names is imported whole, even if its session was held in another project.
+    // A transcript that the user names is imported whole, even if its session ran in another project.
     let found_by = if is_named { FoundBy::Name } else { FoundBy::Search };
     for transcript in &found {
         let left = args.patience.map(|patience| patience.saturating_sub(began.elapsed()));
@@ -77,7 +78,7 @@ pub(crate) async fn import(
     Ok(output)
 }
 
-/// Returns the transcripts that the user named, otherwise those of the project.
+/// Returns the transcripts that the user named, or if none is named, those of the project.
 pub(crate) fn find(
     engine: &Engine,
     place: &Place,
@@ -94,7 +95,7 @@ pub(crate) fn find(
     found.collect()
 }
 
-/// Returns the folders where clients keep their files. Errors without a home directory.
+/// Returns the folders where clients keep their files. Fails if there is no home directory.
 pub(crate) fn places(engine: &Engine) -> Result<Places> {
     engine.config().clients.clone().ok_or_else(|| {
         Error::bad_input("there is no home directory, so clients can't be found").hint("set HOME")

@@ -1,10 +1,11 @@
-//! Decides which entries of a session belong to a project when the session was held in another one.
+//! Decides which entries of a session belong to a project, if the session runs in another project.
 //!
-//! A session belongs as a whole to the project it was held in. It also belongs in part to each repository that it
-//! worked in: one that the agent changed into, or whose files it changed. Such a repository gets the tool calls in its
-//! work trees or on its files, and the messages written while the agent's directory was there. Of messages written in a
-//! folder above it, it gets the turns that also acted in the repository, from the user's question on. It gets no
-//! entries about other repositories, and none of a session that only passed through.
+//! A session belongs as a whole to the project in which it runs. It also belongs in part to each other repository in
+//! which it worked, because the agent changed into that repository or changed its files. Such a repository gets the
+//! tool calls in its work trees or on its files, and the messages that were written while the agent's directory was in
+//! the repository. Messages may also be written while the agent's directory is a folder above the repository. The
+//! repository gets these for turns that also acted in it, from the user's question on. It gets no entries about other
+//! repositories, and no entries of a turn that did nothing in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -19,41 +20,40 @@ use crate::memory::Role;
 use crate::project;
 use crate::spool::{self, Reference, Spool};
 
-/// The highest number of entries of a turn that wait for an action in the project. Arbitrary: a question, and a plan
-/// for it.
+/// The most entries of a turn that wait for an action in the project. Arbitrary: enough for a question and a plan.
 const MOST_HELD: usize = 32;
 
 /// How a transcript was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FoundBy<'a> {
-    /// The user named it: all of it is imported.
+    /// The user named the transcript, so all of it is imported.
     Name,
-    /// An import found it. Other projects get no reference to it.
+    /// An import found the transcript. Other projects get no reference to it.
     Search,
-    /// A hook that ran in this directory reported it. The directory was in the project then.
+    /// A hook that ran in this directory reported the transcript. The directory was in the project then.
     Hook(&'a Path),
-    /// The project that the session was held in left a reference to it.
+    /// The project in which the session runs left a reference to the transcript.
     Project,
 }
 
-/// The event of a reference that one project leaves for another.
+/// The event named in a reference that one project leaves for another.
 pub(crate) const SHARED: &str = "shared";
 
-/// Chooses the part of a session that belongs to a project in which the session was not held.
+/// Chooses the part of a session that belongs to a project, if the session runs in another project.
 pub(crate) struct Share<'a> {
     within: Within<'a>,
-    /// The directory where the session was held; empty if unknown.
+    /// The directory in which the session runs; empty if unknown.
     held_in: String,
-    /// Entries of this turn in a folder above the project, while the turn has not acted in the project.
+    /// Entries of this turn from a folder above the project. They wait until the turn acts in the project.
     waiting: Vec<Entry>,
-    /// Whether this turn has acted in the project.
+    /// Whether this turn has acted in the project yet.
     is_here: bool,
 }
 
 impl<'a> Share<'a> {
-    /// Returns what chooses the project's part of the session at `path`. Returns `None` if the whole session belongs to
-    /// the project: the user named it, or it was held here. If it is unknown where the session was held, the project
-    /// gets the entries that certainly concern it.
+    /// Returns the chooser of the project's part of the session at `path`. Returns `None` if the whole session belongs
+    /// to the project, because the user named it or it runs here. If it is unknown where the session runs, the project
+    /// gets only the entries that certainly concern it.
     pub fn of(
         engine: &'a Engine,
         caller: &'a Caller,
@@ -66,8 +66,9 @@ impl<'a> Share<'a> {
             (_, None) => {
                 found_by == FoundBy::Search || transcripts::is_named_after(client, path, &place.roots())
             }
-            // A removed work tree belonged to the project that its hooks left references for. Clients may record a name
-            // that isn't UTF-8 as a different one.
+            // If the session's directory was removed, it was a work tree of the project for which its hooks left
+            // references. The names are compared as lossy text, because clients may record a name differently if it
+            // isn't UTF-8.
             (FoundBy::Hook(directory), Some(held_in)) => {
                 directory.to_string_lossy() == held_in.to_string_lossy() && !held_in.exists()
             }
@@ -78,7 +79,7 @@ impl<'a> Share<'a> {
         }
         let held_in = held_in.and_then(|directory| directory.into_os_string().into_string().ok());
         let held_in = held_in.unwrap_or_default();
-        // Only if it is removed: a directory that exists shows its project.
+        // This is needed only for a removed directory: one that exists shows to which project it belongs.
         let anothers = Some(PathBuf::from(&held_in))
             .filter(|directory| found_by == FoundBy::Project && !held_in.is_empty() && !directory.exists());
         let mut within =
@@ -87,18 +88,19 @@ impl<'a> Share<'a> {
         (!is_held_here).then_some(Share { within, held_in, waiting: Vec::new(), is_here: false })
     }
 
-    /// Continues a turn. `is_here` says whether the turn acted in the project before.
+    /// Continues a turn that an earlier reading began. `is_here` says whether the turn has already acted in the
+    /// project.
     pub fn resume(&mut self, is_here: bool) {
         self.is_here = is_here;
     }
 
-    /// Whether the turn read last acted in the project.
+    /// Returns whether the turn that was read last has acted in the project.
     pub fn is_here(&self) -> bool {
         self.is_here
     }
 
-    /// Returns the entries that belong to the project. They include earlier entries of the turn that waited for its
-    /// first action there.
+    /// Returns the entries that belong to the project. They include earlier entries of the turn that waited for the
+    /// turn's first action in the project.
     pub fn take(&mut self, said: Vec<Entry>) -> Vec<Entry> {
         let mut taken = Vec::new();
         for said in said {
@@ -133,7 +135,7 @@ pub(crate) struct Visited<'a> {
     named: Option<&'a Path>,
     own: Option<PathBuf>,
     directories: BTreeSet<String>,
-    /// A directory in each repository, by the place that identifies it.
+    /// A directory in each repository. The key is the place that identifies the repository.
     found: BTreeMap<PathBuf, PathBuf>,
 }
 
@@ -145,7 +147,7 @@ impl<'a> Visited<'a> {
         Visited { config, named, own, directories: BTreeSet::new(), found: BTreeMap::new() }
     }
 
-    /// Collects the directories that the agent was in, and those of files that it changed.
+    /// Collects the repositories of the directories that the agent was in, and of the files that it changed.
     pub fn note(&mut self, said: &[Entry]) {
         for said in said {
             let stood = said.worktree.as_deref().unwrap_or_default();
@@ -157,7 +159,7 @@ impl<'a> Visited<'a> {
                     continue;
                 }
                 let found = project::place_and_repository(Path::new(&directory), self.config, self.named);
-                // Any folder can be a project, but only a repository counts as worked in.
+                // Any folder can be a project, but only repositories are collected here.
                 if let Ok(Some((place, Some(_)))) = found
                     && Some(&place) != self.own.as_ref()
                 {
@@ -167,7 +169,7 @@ impl<'a> Visited<'a> {
         }
     }
 
-    /// Leaves a reference to the session in the spool of each of them that is captured.
+    /// Leaves a reference to the session in the spool of each collected repository that is captured.
     pub fn tell(self, engine: &Engine, client: Client, path: &Path) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         for (place, directory) in self.found {
@@ -192,12 +194,12 @@ impl<'a> Visited<'a> {
     }
 }
 
-/// Finds whether directories lie in the project, and not in another project within it.
+/// Finds out whether directories lie in the project, but not in another project inside it.
 struct Within<'a> {
     config: &'a Config,
     named: Option<&'a Path>,
     place: &'a Place,
-    /// A directory of another project that is removed, and may have been within this one.
+    /// A removed directory that belonged to another project, and may have been inside this one.
     anothers: Option<PathBuf>,
     known: HashMap<String, bool>,
 }
@@ -210,7 +212,7 @@ impl Within<'_> {
         let path = Path::new(directory);
         let is_anothers = self.anothers.as_ref().is_some_and(|anothers| path.starts_with(anothers));
         let has = !is_anothers && self.place.work_tree(directory).is_some() && {
-            // A removed directory belonged to the nearest folder above it that exists.
+            // For a removed directory, the nearest folder above it that exists decides.
             let there = path.ancestors().find(|directory| directory.exists()).unwrap_or(path);
             let innermost = project::place(there, self.config, self.named).ok().flatten();
             innermost.is_none()
@@ -220,10 +222,10 @@ impl Within<'_> {
         has
     }
 
-    /// Whether the project lies beneath `directory`.
+    /// Returns whether the project lies beneath `directory`.
     fn is_beneath(&self, directory: &str) -> bool {
         if directory.is_empty() {
-            // Every path starts with an empty one.
+            // An empty path would count as a folder above every path.
             return false;
         }
         let directory = Path::new(directory);
@@ -233,12 +235,12 @@ impl Within<'_> {
     }
 }
 
-/// Whether the entry is a new request of the user.
+/// Returns whether the entry is a new request of the user, which begins a turn.
 pub(crate) fn begins_turn(said: &Entry) -> bool {
     said.role == Role::User && !said.is_subagent && !said.is_summary
 }
 
-/// Returns the directories of the entry's files. Relative files are in `stood`.
+/// Returns the directories of the entry's files. Relative paths are relative to `stood`, the agent's directory.
 fn directories(said: &Entry, stood: &str) -> Vec<String> {
     let directory = |file: &String| {
         let path = Path::new(stood).join(file);

@@ -1,8 +1,9 @@
 //! What is known about models: context windows, longest answers, prices.
 //!
-//! The table is `assets/models.txt`, compiled in. It grows old, so a provider's own settings take precedence. Nothing
-//! is assumed about an unknown model: its cost is unknown, not zero. A server of the user's own costs nothing
-//! ([`Provider::is_free`]). All prices err upwards, because money is reserved by them before a call.
+//! The table is `assets/models.txt`, which is compiled into the program. It becomes outdated, so a provider's own
+//! settings take precedence. Nothing is assumed about an unknown model: its cost is unknown rather than zero. A model
+//! on a server of the user's own costs nothing ([`Provider::is_free`]). A price that is not exact is too high rather
+//! than too low, because money is reserved by these prices before a call.
 
 use std::sync::LazyLock;
 
@@ -12,24 +13,25 @@ const TABLE: &str = include_str!("../../assets/models.txt");
 
 static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| TABLE.lines().filter_map(read).collect());
 
-/// A model of the catalogue.
+/// A model in the catalogue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// The service that offers it: `openai`, `anthropic` or `gemini`.
+    /// The service that offers the model: `openai`, `anthropic` or `gemini`.
     pub service: &'static str,
-    /// The name without a date.
+    /// The name of the model, without a date.
     pub name: &'static str,
-    /// The context window: tokens of request and answer together.
+    /// The context window: how many tokens a request and its answer may have together.
     pub window: usize,
-    /// Tokens of an answer at most.
+    /// The most tokens that an answer may have.
     pub max_output: Option<usize>,
     /// The prices.
     pub rates: Rates,
-    /// A number of input tokens, and the prices of requests with more than that; `None` if they are the same.
+    /// A number of input tokens, and the prices of requests with more input tokens; `None` if the prices are the
+    /// same for all requests.
     pub over: Option<(u64, Rates)>,
-    /// Whether the service refuses a temperature.
+    /// Whether the service refuses requests that set a temperature.
     pub fixed_temperature: bool,
-    /// Whether the service no longer offers it.
+    /// Whether the service no longer offers the model.
     pub is_retired: bool,
 }
 
@@ -38,7 +40,7 @@ pub struct Model {
 pub struct Rates {
     /// For tokens that are sent.
     pub input: f64,
-    /// For tokens that are sent and were in the provider's cache.
+    /// For tokens that are sent and were already in the provider's cache.
     pub cached: f64,
     /// For tokens that are received.
     pub output: f64,
@@ -54,8 +56,8 @@ impl Rates {
 
 /// Returns the catalogue's entry for the model of `provider`.
 ///
-/// An entry covers the dated versions of its model too. There is no entry for a server that merely speaks the dialect
-/// of a service: its `gpt-4.1` may be any model.
+/// The entry of a model also applies to its dated versions. There is no entry for a server that merely speaks the
+/// dialect of a service: any model may be behind the name `gpt-4.1` there.
 pub fn model(provider: &Provider) -> Option<&'static Model> {
     let service = match provider.service {
         Service::Openai | Service::OpenaiResponses => "openai",
@@ -66,7 +68,8 @@ pub fn model(provider: &Provider) -> Option<&'static Model> {
     let name = provider.model.strip_prefix("models/").unwrap_or(&provider.model);
     let is_version = |model: &Model| {
         name.strip_prefix(model.name).is_some_and(|rest| {
-            // `-20250514`, `-2025-04-14`, `-001`; but `claude-opus-4-1` is another model than `claude-opus-4`.
+            // Versions end in `-20250514`, `-2025-04-14` or `-001`, but `claude-opus-4-1` is another model than
+            // `claude-opus-4`.
             let first = rest.strip_prefix('-').and_then(|rest| rest.split('-').next()).unwrap_or_default();
             let is_date = first.len() >= 3 && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
             is_date || matches!(rest, "" | "-0" | "-latest" | "-preview" | "-exp")
@@ -78,21 +81,21 @@ pub fn model(provider: &Provider) -> Option<&'static Model> {
         .max_by_key(|model| model.name.len())
 }
 
-/// Returns the context window of the model of `provider`, in tokens of request and answer together; `None` if it is
-/// unknown.
+/// Returns the context window of the model of `provider`: how many tokens a request and its answer may have together.
+/// `None` if it is unknown.
 pub fn window(provider: &Provider) -> Option<usize> {
     provider.window.or_else(|| model(provider).map(|model| model.window))
 }
 
-/// Returns the highest possible cost of a request in US dollars, for `input` tokens and an answer of at most
-/// `max_output`.
+/// Returns the highest possible cost, in US dollars, of a request with `input` tokens and an answer of at most
+/// `max_output` tokens.
 ///
 /// `None` if the price of the model is unknown; 0 if the provider is free.
 pub fn estimate(provider: &Provider, input: usize, max_output: usize) -> Option<f64> {
     dollars(provider, input as u64, 0, max_output as u64)
 }
 
-/// Returns the cost of `usage` in US dollars; `None` and 0 as for [`estimate`].
+/// Returns the cost of `usage` in US dollars. It is `None` or 0 in the same cases as for [`estimate`].
 pub fn cost(provider: &Provider, usage: &Usage) -> Option<f64> {
     dollars(provider, usage.input, usage.cached, usage.output)
 }
@@ -219,7 +222,7 @@ mod tests {
         assert_eq!(estimate(&known, 1_000_000, 1_000_000), Some(10.0));
         let usage = Usage { input: 1_000_000, cached: 400_000, output: 0, is_estimate: false };
         assert_eq!(cost(&known, &usage), Some(1.4));
-        // Beyond 200,000 tokens Gemini's price doubles, that of the whole request.
+        // For a request with more than 200,000 tokens, Gemini's price doubles, for all its tokens.
         let long = provider(Service::Gemini, "gemini-2.5-pro");
         assert_eq!(estimate(&long, 200_000, 0), Some(0.25));
         assert_eq!(estimate(&long, 400_000, 100_000), Some(2.5));

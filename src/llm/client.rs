@@ -1,4 +1,5 @@
-//! Asks a provider. Repeats a failed request if that can help, until there is an answer, an error, or no time left.
+//! Asks a provider a question. A failed request is repeated if that can help, until there is an answer, an error, or
+//! no time left.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,28 +18,30 @@ use super::relay::{Relay, Route};
 use super::{Failed, Key, Provider, Reply, Request, Service, is_model};
 use crate::error::{Context, Error, Kind, Result, quoted};
 
-/// Finds a key; `None` if there is none to send. It is called for each request, and once more when the key is refused.
+/// Finds a key; returns `None` if no key is to be sent. It is called for each request, and once more if the service
+/// refuses the key.
 pub type Keys = Arc<dyn Fn(&Key) -> Result<Option<String>> + Send + Sync>;
 
-/// Called and awaited for each request that failed. If it returns an error, the request is not repeated.
+/// The function that is called and awaited after each request that failed. If it returns an error, the request is
+/// not repeated.
 pub type OnFailure = Arc<dyn Fn(Failed) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 
-/// How often a request is repeated at most, by default.
+/// How often a failed request is repeated at most, unless the client sets another number.
 const RETRIES: u32 = 3;
 
-/// The pause before the first repetition; it doubles before each further one.
+/// The pause before the first repetition; the pause doubles with each repetition.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How long connecting may take.
+/// How long making a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A provider that can be asked. Creating a client opens no connection.
+/// A provider that can be asked questions. Creating a client opens no connection.
 pub struct Client {
     provider: Provider,
     keys: Keys,
     base: Url,
     retries: u32,
-    /// Varies the pauses, so that processes don't repeat their requests at the same time.
+    /// Varies the pauses, so that several processes don't repeat their requests at the same time.
     seed: u64,
     pause: Duration,
     on_failure: Option<OnFailure>,
@@ -56,7 +59,7 @@ impl Client {
         let base = provider.base()?;
         let model = &provider.model;
         if !is_model(model) {
-            // The name may be a key or hide characters, so the error does not quote it.
+            // The name may be a key by mistake, or contain hidden characters, so the error does not quote it.
             return Err(Error::bad_input(format!(
                 "the name of the model of provider `{}` is invalid",
                 provider.name
@@ -67,7 +70,7 @@ impl Client {
         if model.contains("::") || model.contains("..") || model.contains(['?', '#', '%']) {
             return Err(Error::bad_input(format!("`{}` is not the name of a model", quoted(model))));
         }
-        // Fails if it was installed before in this process, as in tests.
+        // This fails if a provider was already installed in this process, as in tests.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let cannot = || format!("cannot make a client of provider `{}`", provider.name);
         let plain = || {
@@ -79,7 +82,7 @@ impl Client {
         };
         let mut outside = plain().user_agent(concat!("tiro/", env!("CARGO_PKG_VERSION")));
         if provider.is_local() {
-            // A proxy may be another machine.
+            // No proxy is used, because it may be another machine.
             outside = outside.no_proxy();
         }
         if base.scheme() == "http" {
@@ -91,44 +94,45 @@ impl Client {
         let inside = inside.build().context(Kind::Provider, cannot)?;
         let genai = genai::Client::builder().with_reqwest(inside).build();
         let genai = genai.context(Kind::Provider, cannot)?;
-        // Without randomness, processes repeat at the same time, and nothing worse.
+        // Without randomness, the only harm is that several processes repeat their requests at the same time.
         let mut seed = [0; 8];
         let _ = getrandom::fill(&mut seed);
         let (seed, retries, pause) = (u64::from_le_bytes(seed), RETRIES, PAUSE);
         Ok(Client { provider, keys, base, retries, seed, pause, on_failure: None, outside, genai })
     }
 
-    /// Sets how often a request is repeated at most; 3 by default.
+    /// Sets how often a failed request is repeated at most; the default is 3.
     pub fn retries(mut self, retries: u32) -> Client {
         self.retries = retries;
         self
     }
 
-    /// Sets the function that is called for each request that failed.
+    /// Sets the function that is called for each failed request.
     pub fn on_failure(mut self, on_failure: OnFailure) -> Client {
         self.on_failure = Some(on_failure);
         self
     }
 
-    /// Sets the first pause.
+    /// Sets the pause before the first repetition.
     #[cfg(test)]
     pub(super) fn pause(mut self, pause: Duration) -> Client {
         self.pause = pause;
         self
     }
 
-    /// Sends `request` and returns the answer, or fails, within `deadline`, repetitions included. `on_text` gets the text of
-    /// the answer piece by piece as it arrives; after the first piece the request is not repeated.
+    /// Sends `request` and returns the answer, or fails; all repetitions together end at `deadline`. `on_text` gets
+    /// the text of the answer piece by piece as it arrives. After the first piece, a failed request is not repeated.
     ///
-    /// Dropping the future ends the request. A request that fails may still be billed; [`Client::on_failure`] learns which.
+    /// Dropping the future ends the request. A failed request may still be billed; the function of
+    /// [`Client::on_failure`] learns whether it may.
     ///
     /// # Errors
     ///
-    /// [`Kind::Provider`], and the error of the function that finds the key. No error contains a key or text of the
+    /// [`Kind::Provider`], or the error of the function that finds the key. No error contains a key or text of the
     /// request.
     pub async fn ask(&self, request: &Request, deadline: Duration, on_text: OnText<'_>) -> Result<Reply> {
         let start = Instant::now();
-        // A deadline beyond what the clock can hold becomes a day.
+        // A deadline that the clock can't hold is replaced by one in a day.
         let end = start.checked_add(deadline).unwrap_or(start + Duration::from_secs(86_400));
         let received = Arc::new(AtomicU64::new(0));
         let request = Arc::new(request.clone());
@@ -172,20 +176,20 @@ impl Client {
                         return Err(error);
                     }
                 };
-                // The same key would be refused again.
+                // The service would refuse the same key again.
                 if again != key {
                     key = again;
                     self.failed(&failure, true).await?;
                     continue;
                 }
             }
-            // Text that was passed to `on_text` can't be taken back.
+            // Text that was already passed to `on_text` can't be taken back, so the request is not repeated.
             if !failure.is_passing() || repeated == self.retries || has_spoken.load(Ordering::Relaxed) {
                 self.failed(&failure, false).await?;
                 return Err(failure.error(&self.provider, attempts));
             }
             repeated += 1;
-            // A service that names a time in the past, or none, is still overloaded.
+            // A service that names no time to wait, or a time in the past, is still overloaded.
             let wait = failure.wait().unwrap_or_default().max(self.backoff(repeated));
             let left = end.saturating_duration_since(Instant::now());
             if wait >= left {
@@ -238,20 +242,21 @@ impl Client {
         }
     }
 
-    /// Returns the context window to request from Ollama: a power of two, because each new size makes it load the model
-    /// again. `None` for services that choose it themselves.
+    /// Returns the context window to request from Ollama. It is a power of two, because Ollama loads the model again
+    /// for each new size. `None` for services that choose the window themselves.
     fn window(&self, request: &Request) -> Option<usize> {
         if self.provider.service != Service::Ollama {
             return None;
         }
         let bytes: usize = request.texts().map(|text| text.len()).sum();
-        // At three bytes a token few texts need more tokens, and a larger window takes more memory.
+        // Few texts have more than one token for three bytes, and a larger window takes more memory.
         let needed = bytes / 3 + convert::most_output(&self.provider, request).unwrap_or(1024) + 512;
         let needed = needed.next_power_of_two().max(4096);
         Some(self.provider.window.map_or(needed, |window| needed.min(window)))
     }
 
-    /// Returns the pause before the `nth` repetition: the doubled pause times a factor between 0.75 and 1.25.
+    /// Returns the pause before repetition `nth`: the first pause, doubled for each earlier repetition, times a
+    /// factor between 0.75 and 1.25.
     fn backoff(&self, nth: u32) -> Duration {
         let mut drawn = [0; 8];
         let seed = [self.seed.to_le_bytes(), u64::from(nth).to_le_bytes()].concat();

@@ -1,4 +1,4 @@
-//! Converts requests to genai's types, and its answers back.
+//! Converts requests to genai's types, and genai's answers to ours.
 
 use futures_util::StreamExt;
 use genai::chat::{
@@ -12,10 +12,11 @@ use super::failure::{self, Failure};
 use super::{Call, Provider, Reply, Request, Service, Turn, Usage};
 use crate::tokens;
 
-/// Called with the text of an answer, piece by piece.
+/// The function that gets the text of an answer, piece by piece.
 pub(super) type OnText<'a> = Option<&'a (dyn Fn(&str) + Send + Sync)>;
 
-/// Sends a request through genai and returns the answer. `key` is not sent from here; it is only kept out of errors.
+/// Sends a request through genai and returns the answer. The key is not sent from here; it is only needed to keep it
+/// out of errors.
 pub(super) async fn converse(
     genai: &genai::Client,
     target: ServiceTarget,
@@ -43,11 +44,11 @@ pub(super) async fn converse(
             _ => {}
         }
     }
-    // A complete answer states why it ended.
+    // A complete answer says why it ended, so this one was broken off.
     Err(Failure::BrokenOff)
 }
 
-/// Returns the tokens that an answer may have at most; `None` if nothing bounds it.
+/// Returns the most tokens that the answer may have; `None` if there is no limit.
 pub(super) fn most_output(provider: &Provider, request: &Request) -> Option<usize> {
     let asked = Some(request.max_output).filter(|most| *most > 0);
     let known = catalogue::model(provider).and_then(|model| model.max_output);
@@ -73,8 +74,8 @@ fn options(provider: &Provider, request: &Request) -> ChatOptions {
         options = options.with_response_format(ChatResponseFormat::JsonSpec(format));
     }
     if matches!(provider.service, Service::Openai | Service::OpenaiResponses | Service::OpenaiCompatible) {
-        // genai takes the end of some names for a reasoning effort (`qwen3-max`). A budget, which these adapters
-        // ignore, keeps the name whole.
+        // genai takes the end of some models' names for a reasoning effort, such as `-max` in `qwen3-max`. With a
+        // budget, which these adapters ignore, genai sends the whole name.
         options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
     }
     options
@@ -145,8 +146,8 @@ fn reply(
     Ok(Reply { text, calls, is_cut, usage, attempts: 1 })
 }
 
-/// Returns the usage that the service reported, and an upper estimate of each number that it did not report. genai
-/// returns 0 for a missing number; a real request never has 0 tokens.
+/// Returns the usage that the service reported. A number that it did not report is replaced by an upper estimate.
+/// genai returns 0 for a missing number; a real request never has 0 tokens.
 fn usage(request: &Request, text: &str, calls: &[Call], reported: genai::chat::Usage) -> Usage {
     let number = |tokens: Option<i32>| {
         tokens.and_then(|tokens| u64::try_from(tokens).ok()).filter(|tokens| *tokens > 0)
@@ -167,7 +168,7 @@ fn usage(request: &Request, text: &str, calls: &[Call], reported: genai::chat::U
     }
 }
 
-/// Returns why genai failed, unless the relay has a better reason.
+/// Returns why genai failed, unless the relay knows a better reason.
 fn failed(error: &Error, key: Option<&str>, request: &Request) -> Failure {
     match error {
         Error::ChatResponse { body, .. } => Failure::Reported(failure::word(body, key, request)),

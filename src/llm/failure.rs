@@ -1,7 +1,7 @@
 //! Why a model did not answer, in words that are safe to show.
 //!
-//! The text of a service's error is not repeated, because some services echo the key or the request. Only the error's
-//! kind or code may be repeated, and only if neither the key nor the request contains it.
+//! The text of a service's error is never repeated, because some services include the key or the request in it. Only
+//! the kind or the code of the error may be repeated, and only if neither the key nor the request contains it.
 
 use std::time::Duration;
 
@@ -13,26 +13,28 @@ use super::Request;
 use super::Service;
 use crate::error::{Error, Kind};
 
-/// The longest code of a service's error that is repeated. Arbitrary.
+/// The most characters that the code of a service's error may have to be repeated. Arbitrary.
 const LONGEST_WORD: usize = 48;
 
-/// Shown when a connection ended after the service may have read the request.
+/// Shown when a connection ended, although the service may have read the request.
 pub(super) const CLOSED: &str = "the connection was closed before an answer came";
 pub(super) const TIMED_OUT: &str = "the connection timed out";
 
-/// A wait beyond this many seconds, a year, is shown as "more than a year".
+/// A service that asks us to wait for more than this many seconds, which is a year, is said to ask for "more than a
+/// year".
 const ENDLESS: f64 = 31_536_000.0;
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Failure {
-    /// The key contains characters that a header can't carry.
+    /// The key contains characters that can't be in a header.
     NoKey,
-    /// There was no connection, or it ended before an answer began; why, in words.
+    /// There was no connection, or it ended before an answer began. The text says why.
     Unreachable(&'static str),
-    /// The service refused: its status, the code of its error, and how long it asks us to wait (`Retry-After`).
+    /// The service refused the request. This has the status, the code of the error, and how long the service asks
+    /// us to wait (`Retry-After`).
     Status { status: u16, word: Option<String>, wait: Option<Duration> },
-    /// The service reported an error in the middle of an answer; the code of the error.
+    /// The service reported an error in the middle of an answer. This has the code of the error.
     Reported(Option<String>),
     /// The connection ended in the middle of an answer.
     BrokenOff,
@@ -40,19 +42,19 @@ pub(super) enum Failure {
     TooLarge(u64),
     /// The answer is not in the dialect of the service.
     Unreadable,
-    /// The answer contains neither text nor a call; whether it reached its limit of tokens.
+    /// The answer contains neither text nor a call. `is_cut` says whether it reached its limit of tokens.
     Empty { is_cut: bool },
     /// The service's content filter withheld the answer.
     Withheld,
 }
 
 impl Failure {
-    /// Returns the failure of a response with an error `status`.
+    /// Returns the failure for a response whose `status` is an error.
     pub(super) fn of_status(status: u16, word: Option<String>, wait: Option<Duration>) -> Failure {
         Failure::Status { status, word, wait }
     }
 
-    /// Returns whether the same request may succeed later.
+    /// Returns whether the same request may succeed if it is repeated.
     pub(super) fn is_passing(&self) -> bool {
         match self {
             Failure::Unreachable(_) | Failure::BrokenOff => true,
@@ -75,14 +77,15 @@ impl Failure {
         match self {
             Failure::NoKey => Fate::Unsent,
             Failure::Unreachable(why) if ![CLOSED, TIMED_OUT].contains(why) => Fate::Unsent,
-            // The service, or a proxy before it, gave up waiting: the model may have worked on the request.
+            // The service, or a proxy in front of it, gave up waiting, but the model may have worked on the
+            // request.
             Failure::Status { status: 408 | 499, .. } => Fate::Lost,
             Failure::Status { status: 300..=499, .. } => Fate::Refused,
             _ => Fate::Lost,
         }
     }
 
-    /// Returns whether the key was refused.
+    /// Returns whether the service refused the key.
     pub(super) fn is_unauthorized(&self) -> bool {
         matches!(self, Failure::Status { status: 401, .. })
     }
@@ -95,7 +98,7 @@ impl Failure {
         }
     }
 
-    /// Returns the error to show after this many requests.
+    /// Returns the error to show after `attempts` requests.
     pub(super) fn error(&self, provider: &Provider, attempts: u32) -> Error {
         let mut said = format!("provider `{}` {}", provider.name, self.reason(provider));
         if attempts > 1 {
@@ -158,8 +161,8 @@ impl Failure {
                 format!("`ollama pull {}`, or name a model that `ollama list` shows", provider.model)
             }
             Failure::Status { status: 404, .. } => {
-                "name a model that the service offers; it may have removed this one, and a wrong endpoint \
-                 answers the same"
+                "name a model that the service offers, and check the endpoint: a removed model and a wrong \
+                 endpoint get the same answer"
                     .to_owned()
             }
             Failure::Status { status: 300..=399, .. } => {
@@ -173,7 +176,7 @@ impl Failure {
     }
 }
 
-/// Returns the error of a call that reached its deadline after `received` bytes of an answer.
+/// Returns the error for a call that reached its deadline, after it received `received` bytes of an answer.
 pub(super) fn late(provider: &Provider, deadline: Duration, received: u64) -> Error {
     let seconds = (deadline.as_secs_f64() * 10.0).round() / 10.0;
     let said = match received {
@@ -186,7 +189,7 @@ pub(super) fn late(provider: &Provider, deadline: Duration, received: u64) -> Er
     Error::new(Kind::Provider, said)
 }
 
-/// Returns the error of a service that asks us to wait longer than the time that is left.
+/// Returns the error for a service that asks us to wait longer than the time that is left.
 pub(super) fn too_long(
     failure: &Failure,
     wait: Duration,
@@ -202,7 +205,7 @@ pub(super) fn too_long(
         .hint("try again later, or allow another provider")
 }
 
-/// Returns the error of a request that was not repeated because of `why`.
+/// Returns the error of `failure`, with the reason `why` the request was not repeated.
 pub(super) fn not_repeated(failure: &Failure, why: &Error, provider: &Provider, attempts: u32) -> Error {
     let error = failure.error(provider, attempts);
     let shown = Error::new(why.kind(), format!("{error}; it was not asked again: {why}"))
@@ -213,10 +216,10 @@ pub(super) fn not_repeated(failure: &Failure, why: &Error, provider: &Provider, 
     }
 }
 
-/// Returns the code of the error in a response, unless the key or the request contains it.
+/// Returns the code of the error in a response; `None` if the key or the request contains that code.
 pub(super) fn word(body: &Value, key: Option<&str>, request: &Request) -> Option<String> {
     let error = body.get("error").unwrap_or(body);
-    // In Gemini's errors `code` is the HTTP status and `status` the code.
+    // In Gemini's errors, the member `code` is the HTTP status, and the member `status` is the code of the error.
     ["code", "type", "status"].iter().find_map(|field| {
         let word = error.get(field)?.as_str()?;
         let is_word = (3..=LONGEST_WORD).contains(&word.len())

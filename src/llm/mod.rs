@@ -1,11 +1,12 @@
 //! Asks language models.
 //!
-//! A [`Provider`] comes from the configuration. A [`Client`] asks it: it keeps its deadline, limits what it reads,
-//! repeats a failed request if that can help, and ends the request when it is dropped. This module knows nothing of
-//! memories, budgets of answers, or the purpose of an answer. It spends money only as far as the caller reserved it.
+//! A [`Provider`] comes from the configuration. A [`Client`] asks the provider: it keeps to a deadline, limits what
+//! it reads, repeats a failed request if that can help, and ends the request when it is dropped. This module doesn't
+//! know what memories are, how long answers of tools may be, or what a model's answer is for. It spends only money
+//! that the caller has reserved.
 //!
-//! `convert` translates to genai, which knows the dialects of the services; `relay` makes the connection and says why.
-//! Google's Vertex is left out, because its sign-in can't be tested here.
+//! `convert` translates to the types of genai, which knows the dialects of the services. `relay` makes the connection
+//! and says why it failed. Google's Vertex is not supported, because its sign-in can't be tested here.
 
 use std::path::PathBuf;
 
@@ -25,10 +26,10 @@ pub use client::{Client, OnFailure};
 pub use request::{Call, Request, Turn};
 pub use service::is_model;
 
-/// Log directives that silence the libraries below, because they log keys, requests and answers.
+/// Directives for the log that silence the libraries used here, because they log keys, requests and answers.
 pub const QUIET: &str = "genai=off,hyper=off,hyper_util=off,h2=off,reqwest=off,rustls=off";
 
-/// A service that offers models, and the dialect it is asked in.
+/// A service that offers models, together with the dialect in which it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
@@ -40,13 +41,13 @@ pub enum Service {
     Anthropic,
     /// Google's Gemini API.
     Gemini,
-    /// Ollama, in its own dialect.
+    /// Ollama, in its own dialect rather than OpenAI's.
     Ollama,
     /// Any server with OpenAI's Chat Completions API, such as llama.cpp or vLLM.
     OpenaiCompatible,
 }
 
-/// Where the key of a provider is. The key is read for each call and never kept.
+/// Where the key of a provider comes from. The key is read for each call and never kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Key {
@@ -55,35 +56,36 @@ pub enum Key {
     None,
     /// In the environment variable of this name.
     Variable(String),
-    /// In this file, readable by its owner alone.
+    /// In this file, which only its owner can read.
     File(PathBuf),
 }
 
 /// A configured model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provider {
-    /// The name in the configuration.
+    /// The name of the provider in the configuration.
     pub name: String,
     /// The service, which determines the dialect.
     pub service: Service,
-    /// The base address, if it differs from the service's own.
+    /// The base address, if it is not the service's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// The name of the model, as the service spells it.
+    /// The name of the model, in the spelling of the service.
     pub model: String,
-    /// Where the key is.
+    /// Where the key comes from.
     #[serde(default)]
     pub key: Key,
-    /// Tokens of an answer at most.
+    /// The most tokens that an answer may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<usize>,
-    /// The temperature; it replaces the one that a request asks for.
+    /// The temperature, which replaces the one that a request asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// The context window in tokens of request and answer together, if the catalogue lacks it or is wrong.
+    /// The context window, in tokens of request and answer together. It is set if the catalogue has none for the
+    /// model, or a wrong one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
-    /// The price, if the catalogue lacks it or is wrong.
+    /// The price. It is set if the catalogue has none for the model, or a wrong one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
@@ -104,43 +106,43 @@ pub struct Reply {
     pub text: String,
     /// The functions that the model wants to call.
     pub calls: Vec<Call>,
-    /// Whether the answer was cut at its limit of tokens.
+    /// Whether the answer was cut off at its limit of tokens.
     pub is_cut: bool,
-    /// The tokens that it took.
+    /// How many tokens the request and the answer took.
     pub usage: Usage,
-    /// How many requests were sent, the first included.
+    /// How many requests were sent, including the first one.
     pub attempts: u32,
 }
 
-/// Numbers of tokens, as the provider reports them, or upper estimates.
+/// Numbers of tokens: as the provider reports them, or as upper estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens that were sent.
     pub input: u64,
-    /// Tokens that were sent and read from the provider's cache.
+    /// Tokens that were sent and that the provider read from its cache.
     pub cached: u64,
     /// Tokens that were received.
     pub output: u64,
-    /// Whether a number is an estimate, because the provider did not report it.
+    /// Whether any of the numbers is an estimate, because the provider did not report it.
     pub is_estimate: bool,
 }
 
-/// What may be billed of a request that failed.
+/// How much of a failed request may be billed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Nothing: the request was not sent.
+    /// Nothing, because the request was not sent.
     Unsent,
-    /// Nothing: the service refused the request.
+    /// Nothing, because the service refused the request.
     Refused,
-    /// Everything: the service may have worked on the request.
+    /// Everything, because the service may have worked on the request.
     Lost,
 }
 
 /// A request that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// What may be billed.
+    /// How much of the request may be billed.
     pub fate: Fate,
-    /// Whether the request is about to be repeated.
+    /// Whether the request will be repeated.
     pub is_repeated: bool,
 }

@@ -1,15 +1,17 @@
 //! A relay between genai and the network, for one request.
 //!
-//! genai knows the dialects, but it reads a body to its end, however long, drops the `Retry-After` of a stream, and
-//! puts bodies into errors. Neither genai nor reqwest has a hook below that: adapters are private, and a connector's
-//! connections are sealed. So genai gets an address on the loopback interface. There this relay takes its one request,
-//! sends it to the service with the key, which genai never gets, and passes the answer back piece by piece: counted,
-//! limited, and without following redirects. A refusal is not passed on; it becomes the [`Failure`].
+//! genai knows the dialects, but it reads a body to its end, however long that is, ignores the `Retry-After` of a
+//! stream, and puts bodies into errors. Neither genai nor reqwest can be changed below that level: the adapters are
+//! private, and a connector's connections are sealed. So genai is given an address on the loopback interface, where
+//! this relay listens. The relay takes a single request there and sends it to the service with the key, which genai
+//! never gets. It passes the answer back piece by piece, counts its bytes, limits it, and follows no redirects. If
+//! the service refuses the request, genai doesn't get the refusal; the refusal becomes the [`Failure`].
 //!
 //! The address contains a new secret for each request, so no other process can use the relay. The relay lives as long
-//! as the future that asks; dropping it ends the connection to the service.
+//! as the future that asks the model; dropping that future ends the connection to the service.
 //!
-//! The relay knows nothing of the dialects except the header of the key, and what genai leaves out for Ollama.
+//! The relay knows only two things about the dialects: which header has the key, and what genai leaves out for
+//! Ollama.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,22 +37,22 @@ use super::{Request, Service};
 /// The largest answer that is read, in bytes: about a hundred times the longest answer of a model.
 const LARGEST_ANSWER: u64 = 4 << 20;
 
-/// Bytes that are read of a refusal. Arbitrary; the code of the error comes early.
+/// The most bytes that are read of a refusal. Arbitrary; the code of the error is near the beginning.
 const LARGEST_REFUSAL: usize = 64 << 10;
 
-/// Where a request goes.
+/// The destination of a request.
 pub(super) struct Route {
     /// The service.
     pub service: Service,
-    /// The base address; genai's path is appended to its path.
+    /// The base address, to which the path of genai's request is appended.
     pub base: Url,
     /// The key to send.
     pub key: Option<String>,
-    /// The request, as the caller gave it.
+    /// The request, as the caller made it.
     pub request: Arc<Request>,
     /// The context window to request from Ollama.
     pub window: Option<usize>,
-    /// The number of bytes received so far.
+    /// How many bytes were received so far.
     pub received: Arc<AtomicU64>,
 }
 
@@ -85,7 +87,7 @@ impl Relay {
         Ok(Relay { listener, address, exchange: Arc::new(exchange) })
     }
 
-    /// Returns the base address that genai is given.
+    /// Returns the base address that genai gets.
     pub(super) fn address(&self) -> &str {
         &self.address
     }
@@ -95,7 +97,8 @@ impl Relay {
         self.exchange.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Passes the request on. The future never ends; dropping it ends all connections.
+    /// Passes the request to the service, and the answer to genai. The future never ends. If it is dropped, all
+    /// connections end.
     pub(super) async fn serve(&self) -> Infallible {
         let mut connections = JoinSet::new();
         loop {
@@ -106,7 +109,7 @@ impl Relay {
             let exchange = Arc::clone(&self.exchange);
             connections.spawn(async move {
                 let pass = service_fn(|incoming| Arc::clone(&exchange).pass(incoming));
-                // The exchange knows how it ended.
+                // The exchange remembers how it ended.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), pass).await;
             });
         }
@@ -115,7 +118,7 @@ impl Relay {
 
 type Body = UnsyncBoxBody<Bytes, Interrupted>;
 
-/// Interrupts the answer that genai reads; the exchange knows why.
+/// Interrupts the answer that genai is reading; the exchange remembers why.
 #[derive(Debug)]
 struct Interrupted;
 
@@ -172,7 +175,8 @@ impl Exchange {
         if response.content_length().is_some_and(|length| length > LARGEST_ANSWER) {
             return Err(Failure::TooLarge(LARGEST_ANSWER));
         }
-        // Some servers call JSON text. A body that isn't JSON fails to parse whatever its type says.
+        // Some servers declare JSON as text. A body that isn't JSON can't be parsed anyway, whatever its declared
+        // type.
         let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| {
             kind.to_str().is_ok_and(|kind| kind.contains("event-stream") || kind.contains("ndjson"))
         });
@@ -201,7 +205,7 @@ impl Exchange {
         Ok(answer)
     }
 
-    /// Returns genai's headers without those of the connection, and with the key.
+    /// Returns the headers of genai's request, without those about the connection, and with the key.
     fn headers(&self, from: HeaderMap) -> Result<HeaderMap, Failure> {
         let mut headers: HeaderMap =
             from.into_iter().filter_map(|(name, value)| name.map(|name| (name, value))).collect();
@@ -226,8 +230,8 @@ impl Exchange {
         Ok(headers)
     }
 
-    /// Adds what genai leaves out for Ollama: the schema of the answer, and a context window that is large enough for
-    /// the request. By default Ollama silently drops everything beyond the first 4,096 tokens.
+    /// Adds to the request what genai leaves out for Ollama: the schema of the answer, and a context window that is
+    /// large enough. By default Ollama silently drops everything beyond the first 4,096 tokens.
     fn completed(&self, body: Bytes) -> Bytes {
         if self.route.service != Service::Ollama {
             return body;
@@ -257,14 +261,14 @@ impl Exchange {
             }
         }
         let body: Option<Value> = serde_json::from_slice(&body).ok();
-        // Gemini wraps the error of a stream into a list.
+        // Gemini puts the error of a stream into a list.
         let error = body.as_ref().map(|body| body.get(0).unwrap_or(body));
         let word =
             error.and_then(|error| failure::word(error, self.route.key.as_deref(), &self.route.request));
         Failure::of_status(status, word, wait)
     }
 
-    /// Records why the exchange failed. Only the first reason counts.
+    /// Records why the exchange failed. If there are several reasons, only the first counts.
     fn fail(&self, failure: Failure) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
     }
@@ -278,7 +282,7 @@ fn nothing(status: StatusCode) -> Response<Body> {
     answer
 }
 
-/// Returns the address of the request: the base address with genai's path and both queries.
+/// Returns the address of the request: the base address, followed by genai's path, with the queries of both.
 fn address(base: &Url, target: &str) -> Url {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let mut address = base.clone();
@@ -289,7 +293,7 @@ fn address(base: &Url, target: &str) -> Url {
     address
 }
 
-/// Returns why there is no answer, in words without any text of the request.
+/// Returns the reason why there is no answer, without any text of the request.
 fn unreachable(error: &reqwest::Error) -> &'static str {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = cause {
@@ -317,7 +321,8 @@ fn unreachable(error: &reqwest::Error) -> &'static str {
     }
 }
 
-/// Returns how long the service asks us to wait. A date is compared with the service's own `Date`.
+/// Returns how long the service asks us to wait before the next request. If `Retry-After` is a date, it is compared
+/// with the `Date` that the service sends.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<u64>().ok()) {
@@ -333,7 +338,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
     let date = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|date| date.timestamp().as_second());
     let Some(then) = date(after) else {
-        // Dates from the year 9999 on are outside the calendar.
+        // The library's calendar ends during the year 9999; a later date counts as an endless wait.
         let is_far = |word: &str| word.parse::<u64>().is_ok_and(|year| year >= 9999);
         return after.split([' ', '-']).any(is_far).then_some(Duration::MAX);
     };

@@ -4,15 +4,15 @@ use std::borrow::Cow;
 
 use crate::tokens;
 
-/// Tokens that a dialect adds around each part of a request; an upper bound.
+/// The most tokens that a dialect adds around each part of a request.
 const TOKENS_AROUND_PART: usize = 16;
 
 /// One turn of the conversation that is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Turn {
-    /// A text of the user.
+    /// A text from the user.
     User(String),
-    /// A text of the model, with the functions that it called.
+    /// A text from the model, and the functions that the model called.
     Assistant {
         /// The text.
         text: String,
@@ -22,7 +22,7 @@ pub enum Turn {
     /// The result of a function.
     #[cfg_attr(not(test), expect(dead_code, reason = "an assistant that is consulted calls functions"))]
     Result {
-        /// The id of the call.
+        /// The id of the call that has this result.
         call: String,
         /// The result.
         text: String,
@@ -43,7 +43,7 @@ pub struct Function {
 /// A model's call of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The id that the result must name.
+    /// The id of the call, which its result must repeat.
     pub id: String,
     /// The name of the function.
     pub name: String,
@@ -56,13 +56,13 @@ pub struct Call {
 pub struct Request {
     /// The system prompt.
     pub system: String,
-    /// The conversation so far, the question last.
+    /// The conversation so far; the question is last.
     pub turns: Vec<Turn>,
     /// Functions that the model may call.
     pub functions: Vec<Function>,
-    /// A name and a JSON schema that the answer must match.
+    /// The name of a JSON schema, and the schema; the answer must match it.
     pub schema: Option<(String, serde_json::Value)>,
-    /// Tokens of the answer at most; 0 for no limit.
+    /// The most tokens that the answer may have; 0 means no limit.
     pub max_output: usize,
     /// The temperature, 0 to 2; the provider's own setting takes precedence.
     pub temperature: Option<f64>,
@@ -91,7 +91,7 @@ impl Request {
         std::iter::once(Cow::from(&self.system)).chain(turns).chain(functions).chain(schema)
     }
 
-    /// Returns an upper bound of the request's tokens, for any tokenizer.
+    /// Returns an upper bound of the tokens of the request, for any tokenizer.
     pub fn tokens(&self) -> usize {
         let parts = self.turns.len() + 2 * self.functions.len() + 4;
         self.texts().map(|text| tokens::bounded(&text).high).sum::<usize>() + parts * TOKENS_AROUND_PART

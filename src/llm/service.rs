@@ -1,4 +1,4 @@
-//! The services: their names, addresses and dialects, and which providers stay on this machine.
+//! The services: their names, addresses and dialects, and the rule by which a provider is on this machine.
 
 use std::net::IpAddr;
 
@@ -46,9 +46,9 @@ impl Service {
         })
     }
 
-    /// Returns whether requests to `endpoint` stay on this machine: its host is a loopback address or `localhost`.
-    /// Another name that resolves to a loopback address does not count. Without an endpoint, the service's own address
-    /// counts.
+    /// Returns whether requests to `endpoint` stay on this machine, because its host is a loopback address or
+    /// `localhost`. Another name does not count, even if it resolves to a loopback address. If there is no endpoint,
+    /// the service's own address is checked.
     pub fn is_local(self, endpoint: Option<&str>) -> bool {
         let Some(url) = endpoint.or(self.own_endpoint()).and_then(|endpoint| Url::parse(endpoint).ok())
         else {
@@ -70,7 +70,7 @@ impl Service {
         }
     }
 
-    /// Returns the path of the service's own address, which is added to an endpoint without a path.
+    /// Returns the path of the service's own address. It is added to an endpoint that has no path.
     fn own_path(self) -> &'static str {
         match self {
             Service::Openai | Service::OpenaiResponses | Service::OpenaiCompatible | Service::Anthropic => {
@@ -82,25 +82,25 @@ impl Service {
     }
 }
 
-/// The hint for a key that would be sent unencrypted.
+/// The hint for a provider that would send its key unencrypted.
 const ENCRYPTED: &str = "give it an endpoint with `https://`, or one on this machine that forwards to it, such as \
     `http://localhost:8080` with `ssh -L 8080:localhost:8080 HOST`, or take its key away";
 
 impl Provider {
-    /// Returns whether requests stay on this machine. Ollama passes requests for models whose name ends in `cloud` (in
-    /// any case) on to its makers, so these are not local.
+    /// Returns whether requests stay on this machine. Requests for Ollama models whose name ends in `cloud` (in any
+    /// case) do not stay here, because Ollama passes them to its makers.
     pub fn is_local(&self) -> bool {
         self.service.is_local(self.endpoint.as_deref()) && !self.is_passed_on()
     }
 
-    /// Returns whether every request costs nothing: the provider is on this machine, or it is an Ollama elsewhere that
-    /// needs no key and runs the model itself.
+    /// Returns whether every request costs nothing: the provider is on this machine, or it is an Ollama on another
+    /// machine that needs no key and runs the model itself.
     pub fn is_free(&self) -> bool {
         let is_own_server = self.service == Service::Ollama && self.key == Key::None;
         self.is_local() || (is_own_server && !self.is_passed_on())
     }
 
-    /// Checks that the key does not leave this machine unencrypted.
+    /// Checks that the provider would not send its key unencrypted to another machine.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Provider {
         self.check_encryption_as(&format!("provider `{}`", self.name))
     }
 
-    /// Like [`Provider::check_encryption`], but the error calls the provider `name`.
+    /// Does the same as [`Provider::check_encryption`], but calls the provider `name` in the error.
     pub fn check_encryption_as(&self, name: &str) -> Result<()> {
         if !self.sends_key_in_clear() {
             return Ok(());
@@ -121,24 +121,25 @@ impl Provider {
         .hint(ENCRYPTED))
     }
 
-    /// Returns whether the key would leave this machine unencrypted.
+    /// Returns whether the provider would send its key unencrypted to another machine.
     fn sends_key_in_clear(&self) -> bool {
         let is_plain = self.base().is_ok_and(|base| base.scheme() == "http");
         is_plain && self.key != Key::None && !self.service.is_local(self.endpoint.as_deref())
     }
 
-    /// Returns whether Ollama passes requests for the model on to its makers.
+    /// Returns whether Ollama passes requests for the model to its makers.
     fn is_passed_on(&self) -> bool {
         let model = self.model.trim().to_lowercase();
         self.service == Service::Ollama && (model.ends_with("-cloud") || model.ends_with(":cloud"))
     }
 
-    /// Returns the base address of requests. An endpoint without a path gets the service's own, `/v1` or `/v1beta`.
+    /// Returns the base address for requests. If an endpoint has no path, the path of the service is added: `/v1` or
+    /// `/v1beta`.
     ///
     /// # Errors
     ///
-    /// [`Kind::BadInput`](crate::error::Kind::BadInput) if the endpoint is missing or invalid. The error does not quote
-    /// it.
+    /// [`Kind::BadInput`](crate::error::Kind::BadInput) if the endpoint is missing or invalid. The error does not
+    /// quote the endpoint.
     pub fn base(&self) -> Result<Url> {
         let name = &self.name;
         let Some(endpoint) = self.endpoint.as_deref().or(self.service.own_endpoint()) else {
@@ -163,7 +164,7 @@ impl Provider {
         Ok(base)
     }
 
-    /// Returns the host and port of the endpoint, to be shown.
+    /// Returns the host and the port of the endpoint, as they are shown.
     pub fn host(&self) -> String {
         let Ok(base) = self.base() else { return "an unknown address".to_owned() };
         let host = base.host_str().unwrap_or_default();
@@ -171,11 +172,11 @@ impl Provider {
     }
 }
 
-/// The longest name of a model, in bytes. Arbitrary: twice the longest known one.
+/// The longest name of a model, in bytes. Arbitrary: twice the length of the longest known name.
 const LONGEST_NAME: usize = 200;
 
-/// Returns whether `name` is a possible name of a model: short, and only of visible letters, digits and marks.
-/// Invisible characters could disguise one name as another.
+/// Returns whether `name` can be the name of a model: it is short and has only visible letters, digits and marks.
+/// Invisible characters could make one name look like another.
 pub fn is_model(name: &str) -> bool {
     let is_seen = |c: char| c.is_ascii_graphic() || c == ' ' || (!c.is_ascii() && c.is_alphanumeric());
     (1..=LONGEST_NAME).contains(&name.len()) && name.trim() == name && name.chars().all(is_seen)
@@ -273,7 +274,8 @@ mod tests {
             assert_eq!(!with(service, endpoint, &named).sends_key_in_clear(), is_right, "{endpoint:?}");
             assert!(!with(service, endpoint, &Key::None).sends_key_in_clear(), "{endpoint:?}");
         }
-        // A user's own server costs nothing, wherever it runs. A service with a key, or on another's machine, may be billed.
+        // A server of the user's own costs nothing, wherever it runs. A service that needs a key, or runs on somebody
+        // else's machine, may be billed.
         let ollama = |endpoint, key| with(Service::Ollama, endpoint, key);
         assert!(ollama(Some("http://192.168.0.2:11434"), &Key::None).is_free());
         assert!(!ollama(Some("https://ollama.example"), &named).is_free());

@@ -1,9 +1,9 @@
-//! The enums of a memory whose values are stored as one word: kind and group, provenance, role of a speaker, and level of
-//! a summary.
+//! The enums of a memory whose values are stored as one word: kind and group, provenance, the role of a speaker, and
+//! the level of a summary.
 
 use std::fmt;
 
-/// Declares an enum whose values are stored, parsed and shown by one word each.
+/// Declares an enum. Each of its values is stored, parsed and shown as one word.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -98,7 +98,7 @@ words! {
 }
 
 words! {
-    /// The groups of kinds. Each has candidates of its own in a search, so that no kind crowds out another.
+    /// The groups of kinds. A search takes candidates from each group separately, so that no kind crowds out another.
     Group {
         /// Conversations and summaries.
         Conversation = "conversation",
@@ -129,7 +129,7 @@ impl Provenance {
     /// Every provenance, the most trusted first.
     ///
     /// The user and the model of a session are trusted most. A commit may come from anyone, and so may text that was
-    /// computed from it. A file, another program's history and a tool's output can hold text of strangers.
+    /// computed from it. A file, another program's history and a tool's output may contain text of strangers.
     const BY_TRUST: [Provenance; 7] = [
         Provenance::UserSaid,
         Provenance::ModelSaid,
@@ -140,7 +140,8 @@ impl Provenance {
         Provenance::ToolOutput,
     ];
 
-    /// Returns the least trusted of `all`, which is the provenance of text made from all of them; `derived` for none.
+    /// Returns the least trusted of `all`, which is the provenance of a text made from all of them. Returns `derived`
+    /// if `all` is empty.
     pub fn lowest(all: impl IntoIterator<Item = Provenance>) -> Provenance {
         let place = |one: &Provenance| Provenance::BY_TRUST.iter().position(|each| each == one);
         all.into_iter().max_by_key(place).unwrap_or(Provenance::Derived)

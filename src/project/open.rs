@@ -1,4 +1,4 @@
-//! An open project, and a project that was looked at without opening it for writing.
+//! An open project, and a project that was looked at without being opened for writing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,36 +13,37 @@ use crate::store::{ProjectRow, Store};
 pub struct OpenProject {
     /// Its name.
     pub name: String,
-    /// The root of the work tree, or the directory.
+    /// The root of the work tree; outside a repository, the directory.
     pub root: PathBuf,
-    /// Its repository; `None` for a directory, and if the repository can't be read.
+    /// The project's repository. `None` for a directory, or if the repository can't be read.
     pub repository: Option<Arc<Repository>>,
     /// The store of its memories.
     pub store: Store,
-    /// The scope of all its sessions.
+    /// The scope that covers all sessions of the project.
     pub scope: Scope,
-    /// Redacts texts that are stored in it.
+    /// Redacts the texts that are stored in the project.
     pub redactor: Redactor,
-    /// Whether nothing of it is stored and writes are lost: see [`Caller::project`](crate::caller::Caller::project).
+    /// Whether nothing of the project is stored yet, so that writes are lost: see
+    /// [`Caller::project`](crate::caller::Caller::project).
     pub is_blank: bool,
-    /// Why its repository can't be read; its memory works without it.
+    /// Why the repository can't be read. The memory of the project works without it.
     pub trouble: Option<String>,
-    /// The project that its repository was copied from, while nothing of the copy is stored.
+    /// The project from which this repository was copied, as long as nothing of the copy is stored.
     pub original: Option<ProjectRow>,
 }
 
-/// A project as it is now. Looking registered and created nothing.
+/// A project as it is now, without any change to it. Looking at it registered nothing and created nothing.
 pub struct SeenProject {
     /// Its name.
     pub name: String,
-    /// The root of the work tree, or the directory.
+    /// The root of the work tree; outside a repository, the directory.
     pub root: PathBuf,
-    /// Its repository; `None` for a directory, and if the repository can't be read.
+    /// The project's repository. `None` for a directory, or if the repository can't be read.
     pub repository: Option<Arc<Repository>>,
     /// Why its repository can't be read.
     pub trouble: Option<Error>,
-    /// The project that its repository was copied from, if the copy has no id of its own yet.
+    /// The project from which this repository was copied, if the copy has no id of its own yet.
     pub original: Option<ProjectRow>,
-    /// The open project, if something of it is stored.
+    /// The open project, if anything of it is stored.
     pub open: Option<OpenProject>,
 }

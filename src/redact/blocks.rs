@@ -1,10 +1,10 @@
-//! Blocks of text that their author marked as private.
+//! Finds blocks of text that their author marked as private.
 
 use std::ops::Range;
 
-/// Returns the blocks `<private>` … `</private>`; `tags` are the places where a tag may begin.
+/// Returns the blocks from `<private>` to `</private>`; `tags` are the places where a tag may begin.
 ///
-/// Blocks nest. A block without an end tag ends with the text.
+/// Blocks may be nested. A block without an end tag extends to the end of the text.
 pub(super) fn private(text: &[u8], tags: &[usize]) -> Vec<Range<usize>> {
     let mut blocks = Vec::new();
     let mut open: Option<(usize, usize)> = None;
@@ -34,7 +34,8 @@ pub(super) fn private_content(block: &[u8]) -> &[u8] {
     &block[start..end]
 }
 
-/// Returns whether the tag at `start` is an end tag, and where it ends; `None` if it isn't a private tag.
+/// Returns whether the private tag at `start` is an end tag, and where this tag ends. Returns `None` if there is no
+/// private tag at `start`.
 fn private_tag(text: &[u8], start: usize) -> Option<(bool, usize)> {
     let escaped = text[start] == b'\\';
     let mut at = start + if escaped { 6 } else { 1 };

@@ -1,22 +1,22 @@
-//! How many secrets of each rule were replaced, as answers list them.
+//! Counts how many secrets of each rule were replaced, for answers.
 
 use serde::Serialize;
 
-/// Secrets of one rule that were replaced.
+/// How many secrets one rule replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Redaction {
     /// The rule's name.
     pub rule: String,
-    /// How many.
+    /// How many secrets were replaced.
     pub count: usize,
 }
 
-/// Returns findings by rule as an answer shows them.
+/// Returns `found`, pairs of a rule and its count, in the form that answers use.
 pub fn redactions(found: Vec<(String, usize)>) -> Vec<Redaction> {
     found.into_iter().map(|(rule, count)| Redaction { rule, count }).collect()
 }
 
-/// Adds `count` of `rule` to `counts`.
+/// Adds `count` secrets of `rule` to `counts`.
 pub fn add(counts: &mut Vec<Redaction>, rule: &str, count: usize) {
     match counts.iter_mut().find(|each| each.rule == rule) {
         Some(each) => each.count += count,

@@ -1,12 +1,12 @@
-//! The bytes that may precede and follow a token.
+//! Judges the bytes that precede and follow a token.
 
 /// Returns whether `byte` is an ASCII letter, digit or `_`.
 pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Returns whether a token may begin at `at`: at the beginning, after a byte that doesn't belong to a word, or after an
-/// escape such as `\n`.
+/// Returns whether a token may begin at `at`: at the beginning of the text, after a byte that doesn't belong to a
+/// word, or after an escape such as `\n`.
 pub(super) fn starts_word(text: &[u8], at: usize) -> bool {
     if at == 0 || !is_word(text[at - 1]) {
         return true;
@@ -25,8 +25,8 @@ pub(super) fn starts_word(text: &[u8], at: usize) -> bool {
     escaped || percent || unicode || colour
 }
 
-/// Returns whether a part of a name begins at `start`: after a byte that is not a letter, or at a capital after a
-/// lower-case letter.
+/// Returns whether a part of a name begins at `start`: after a byte that is neither letter nor digit, at a capital
+/// that doesn't follow a capital, or where a token may begin.
 pub(super) fn begins_part(text: &[u8], start: usize) -> bool {
     let Some(before) = start.checked_sub(1).map(|at| text[at]) else { return true };
     !before.is_ascii_alphanumeric()

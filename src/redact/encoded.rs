@@ -1,17 +1,18 @@
-//! Finds text that is encoded in base64 or hexadecimal, one layer deep.
+//! Finds text that is encoded once in base64 or hexadecimal.
 //!
-//! A run of [`LEAST`] bytes includes an offset that is a multiple of [`LEAST`], so examining these offsets finds every run.
-//! A run is decoded only if its beginning decodes to text, which random bytes hardly ever do.
+//! One byte in every [`LEAST`] is examined. This finds every run, since a run has at least [`LEAST`] bytes. A run
+//! is decoded only if its beginning decodes to text, which random bytes hardly ever do.
 
 use std::ops::Range;
 
-/// Bytes of a run, at least.
+/// The fewest bytes that a run may have.
 const LEAST: usize = 24;
 
-/// Bytes from which lines of base64 are joined with the next line.
+/// The fewest bytes that a line of base64 must have for the base64 to continue on the next line.
 const LINE: usize = 60;
 
-/// Calls `look` with the range and the decoded bytes of each run in `text` whose beginning decodes to text.
+/// Calls `look` for each run in `text` whose beginning decodes to text, with the range of the run and its decoded
+/// bytes.
 pub(super) fn runs(text: &[u8], mut look: impl FnMut(Range<usize>, &[u8])) {
     let mut at = LEAST - 1;
     let mut floor = 0;
@@ -56,7 +57,8 @@ fn is_text(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r')
 }
 
-/// Decodes the base64 that begins at `start`, across line ends where its lines are long; returns its end.
+/// Decodes the base64 that begins at `start`, appends the result to `bytes`, and returns the end of the base64.
+/// After a long line it continues on the next.
 fn decode(text: &[u8], start: usize, bytes: &mut Vec<u8>) -> usize {
     let (mut bits, mut held) = (0u32, 0);
     let mut line = start;
@@ -79,7 +81,7 @@ fn decode(text: &[u8], start: usize, bytes: &mut Vec<u8>) -> usize {
     }
 }
 
-/// Returns where the text of the next line begins, after its indentation.
+/// Returns where the text of the next line begins, after its indentation, or `end` if no line ends there.
 fn margin(text: &[u8], end: usize) -> usize {
     let rest = &text[end..];
     let forms: [&[u8]; 4] = [b"\r\n", b"\n", b"\\r\\n", b"\\n"];
@@ -87,9 +89,10 @@ fn margin(text: &[u8], end: usize) -> usize {
     end + form.len() + rest[form.len()..].iter().take(40).take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
-/// Returns where the hexadecimal begins in the run, and its decoded bytes, if these begin as text.
+/// Returns where the hexadecimal in a run begins, and its decoded bytes. Returns `None` if the run isn't
+/// hexadecimal or its beginning doesn't decode to text.
 fn hex(text: &[u8], start: usize, end: usize) -> Option<(usize, Vec<u8>)> {
-    // After `0x` and after an escaped line end.
+    // The hexadecimal may follow `0x` or an escaped line end.
     let prefix = text[start..end].iter().take(2).rposition(|b| !b.is_ascii_hexdigit());
     let start = start + prefix.map_or(0, |place| place + 1);
     let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
@@ -103,7 +106,7 @@ fn hex(text: &[u8], start: usize, end: usize) -> Option<(usize, Vec<u8>)> {
 
 const NONE: u8 = 64;
 
-/// The value of each byte in base64, in the standard and the URL-safe alphabet.
+/// The value of each byte in the standard and the URL-safe alphabet of base64.
 const VALUES: [u8; 256] = {
     let mut values = [NONE; 256];
     let mut value = 0;

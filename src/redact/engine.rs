@@ -1,9 +1,11 @@
-//! Finds secrets: one Aho–Corasick pass finds the literals of all rules, and each literal's rules are checked there.
+//! Finds secrets: one Aho–Corasick pass finds the literals of all rules, and at each literal that was found its
+//! rules are checked.
 //!
-//! Besides, every 24th byte is examined for encoded text (`encoded`), every 47th for the words of a wallet (`phrases`), and
-//! a text with invisible characters is scanned without them too. A rule reads a bounded number of bytes around a literal
-//! (see [`rules`]), so the time is linear in the text. The automaton is built at first use and shared by the process. The
-//! DFA of a rule, of some kilobytes, is built when one of its literals is first found, which for most rules never happens.
+//! Besides, every 24th byte is examined for encoded text (`encoded`), and every 47th for the words of a wallet
+//! (`phrases`). A text with invisible characters is scanned a second time without them. A rule reads a bounded
+//! number of bytes around a literal (see [`rules`]), so the time is linear in the text. The automaton is built at
+//! first use and shared by the process. The DFA of a rule takes some kilobytes. It is built when one of the rule's
+//! literals is first found, which for most rules never happens.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -31,15 +33,17 @@ pub(super) fn scan(text: &str) -> Vec<Span> {
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::build);
 
 struct Engine {
-    /// The first [`HEAD`] bytes of each literal: a small automaton stays in the cache.
+    /// Finds the first [`HEAD`] bytes of each literal. With so few bytes the automaton is small enough to stay in
+    /// the processor's cache.
     heads: AhoCorasick,
-    /// For each head, the literals with that beginning, each with its rule; the literal of marks has no rule.
+    /// For each head, the literals that begin with it, each with the number of its rule; the literal of marks has
+    /// no rule.
     literals: Vec<Vec<(String, Option<u16>)>>,
     rules: Vec<&'static Rule>,
     machines: Vec<OnceLock<Option<Machine>>>,
 }
 
-/// Bytes of a literal in the automaton. With whole literals a scan takes twice as long.
+/// How many bytes of a literal are in the automaton. With whole literals a scan takes twice as long.
 const HEAD: usize = 7;
 
 type Machine = dense::DFA<Vec<u32>>;
@@ -75,7 +79,7 @@ impl Engine {
         Engine { heads, literals, rules, machines }
     }
 
-    /// Finds the secrets of `text`, also those in encoded runs.
+    /// Finds the secrets of `text`, including those in encoded runs.
     fn read_through(&self, text: &[u8]) -> Found {
         let mut found = self.read(text);
         let seed = self.rule("wallet-phrase");
@@ -122,7 +126,7 @@ impl Engine {
         if hit.start < found.read_until[number] {
             return;
         }
-        // A word within a mark is not the name of a value after it.
+        // A word within a mark is not the name of the value after the mark.
         if rule.rank() < BLOCK_RANK && found.marks.last().is_some_and(|mark| mark.contains(&hit.start)) {
             return;
         }
@@ -203,7 +207,8 @@ impl Engine {
         if alone && text.get(end).is_some_and(|&b| is_word(b)) {
             return None;
         }
-        // With or without a match, no secret of this rule begins within the bytes that were just checked.
+        // Whether or not the checks below succeed, no secret of this rule begins within the bytes that were just
+        // matched.
         found.read_until[number] = end;
         let secret = &text[start..end];
         let drawn = &text[if before == Before::Nothing { hit.end.min(end) } else { start }..end];
@@ -211,7 +216,7 @@ impl Engine {
         (random && form::entropy(secret) >= self.rules[number].entropy).then_some(start..end)
     }
 
-    /// Returns the end of the match of the rule's pattern at `start`.
+    /// Returns where the match of the rule's pattern that begins at `start` ends.
     fn matched(&self, text: &[u8], start: usize, number: usize) -> Option<usize> {
         let machine = self.machines[number].get_or_init(|| match &self.rules[number].shape {
             Shape::Token { pattern, .. } | Shape::Named { pattern } => Some(machine(pattern)),
@@ -240,11 +245,12 @@ struct Found {
     marks: Vec<Range<usize>>,
     /// Where a `<private>` tag may begin.
     tags: Vec<usize>,
-    /// For each rule, how far it has judged.
+    /// For each rule, the offset up to which it has judged the text.
     read_until: Vec<usize>,
 }
 
-/// Merges overlapping secrets under the rule of the highest rank, and keeps the marks of earlier redactions.
+/// Merges overlapping secrets into one with the rule of the highest rank. Leaves out secrets that overlap a mark of
+/// an earlier redaction, unless they are whole blocks.
 fn merged(found: Found) -> Vec<Span> {
     let Found { mut spans, marks, .. } = found;
     spans.retain(|span| span.rule.rank() >= BLOCK_RANK || !touches(&marks, &span.range));
@@ -253,7 +259,7 @@ fn merged(found: Found) -> Vec<Span> {
     for span in spans {
         match apart.last_mut() {
             Some(last) if span.range.start < last.range.end => {
-                // A sign within a token assigns nothing.
+                // A `:` or `=` within a token assigns no value.
                 let is_within = span.range.start > last.range.start && last.rule.rank() == TOKEN_RANK;
                 if span.rule.rank() == 0 && is_within {
                     continue;
@@ -269,13 +275,13 @@ fn merged(found: Found) -> Vec<Span> {
     apart
 }
 
-/// The rank of rules for tokens with a form of their own.
+/// The rank of rules for tokens that are identified by their form.
 const TOKEN_RANK: u8 = 4;
 
-/// The rank from which rules find whole blocks, in which marks are replaced too.
+/// The lowest rank of rules that find whole blocks. Marks within a block are replaced together with the block.
 const BLOCK_RANK: u8 = 5;
 
-/// Returns whether one of the ordered `marks` overlaps `range`.
+/// Returns whether one of `marks`, which are in order, overlaps `range`.
 fn touches(marks: &[Range<usize>], range: &Range<usize>) -> bool {
     let next = marks.partition_point(|mark| mark.end <= range.start);
     marks.get(next).is_some_and(|mark| mark.start < range.end)
@@ -291,7 +297,8 @@ fn spellings(word: &str) -> impl Iterator<Item = String> {
     [word.to_ascii_lowercase(), word.to_ascii_uppercase(), capitalised].into_iter()
 }
 
-/// Returns whether the bytes on both sides show that the text between is a part of base64, not of a URL.
+/// Returns whether the bytes before `start` and after `end` show that the text between them is a part of base64,
+/// not of a URL.
 fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
     let beside =
         start > 0 && b"+/".contains(&text[start - 1]) && text.get(end).is_some_and(|b| b"+/=".contains(b));
@@ -301,17 +308,18 @@ fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
     let address = |b: &u8| b.is_ascii_graphic() && !b"\"'`<>(),;".contains(b);
     let before = text[..start].iter().rev().take(300).take_while(|b| address(b)).count();
     let before = &text[start - before..start];
-    // `https://…/…/`, `GET /…/…/`.
+    // The text is in a path, as in `https://…/…/` and `GET /…/…/`.
     let path =
         before.windows(3).any(|signs| signs == b"://") || before.starts_with(b"/") && before.len() < 64;
     !path
 }
 
-/// Returns where the run of at most `most` bytes of a kind begins that ends at `end`; `None` where the run is longer.
+/// Returns the beginning of the run of bytes of a kind that ends at `end`; `None` if no byte of the kind is before
+/// `end`. If the run is longer than `most` bytes, returns `end - most` if a token may begin there, else `None`.
 fn run_before(text: &[u8], end: usize, most: usize, kind: impl Fn(u8) -> bool) -> Option<usize> {
     let run = text[..end].iter().rev().take(most + 1).take_while(|b| kind(**b)).count();
     let mut start = end - run.min(most);
-    // The last byte of an escape doesn't belong to the run.
+    // If the run begins within an escape such as `\n`, the bytes of the escape don't belong to it.
     let escape =
         (1..=3).find(|n| start + n < end && is_word(text[start + n - 1]) && starts_word(text, start + n));
     if run <= most

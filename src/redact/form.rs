@@ -1,8 +1,9 @@
-//! Judges the form of a string: its entropy, and whether it looks random, generated or like words.
+//! Judges the form of a string: computes its entropy, and decides whether it looks random, generated or like words.
 //!
-//! Entropy alone does not distinguish a key from words: sixteen letters of English and sixteen of a key differ by half a
-//! bit. Pairs of letters do. A table of rare pairs (40% of all pairs, 1.6% of those in Rust sources and their prose) finds
-//! the words of a string; a string looks random if few of its letters are in words.
+//! Entropy does not suffice to distinguish a key from words: sixteen letters of English and sixteen of a key differ
+//! by half a bit. Pairs of letters do distinguish them. A table has the rare pairs: 40% of all possible pairs, but
+//! only 1.6% of the pairs that occur in Rust sources and their prose. A part of a string with few rare pairs is
+//! taken for a word, and a string looks random if few of its letters are in words.
 
 pub(super) use super::template::{is_stand_in, is_template};
 
@@ -24,7 +25,7 @@ pub(super) struct Makeup {
     pub digits: usize,
     /// Bytes of `!@#$%^&*?~+=|;`, which are rare in names and paths.
     pub symbols: usize,
-    /// Other printable ASCII: `_-./:` and brackets.
+    /// Bytes of other printable ASCII characters, such as `_-./:` and brackets.
     pub joiners: usize,
     /// Spaces, control characters and bytes outside ASCII.
     pub other: usize,
@@ -55,7 +56,8 @@ impl Makeup {
     }
 }
 
-/// Returns whether `text` has at least `least` bytes and looks random: hexadecimal, or letters and digits without words.
+/// Returns whether `text` has at least `least` bytes and looks random: it is hexadecimal, or it consists of letters
+/// and digits that form few words.
 pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     if text.len() < least {
         return false;
@@ -75,7 +77,7 @@ pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     let words = words(text);
     if makeup.digits > 0 {
         let plain = letters + makeup.digits;
-        // Lower-case names joined by `_` and `-` have few digits.
+        // Lower-case words that are joined to a name by `_` or `-` have few digits.
         let name = makeup.joiners > 0 && makeup.upper == 0 && makeup.digits * 6 < plain;
         let most = if makeup.digits * 4 >= plain { 17 } else { 13 };
         !name && letters * 6 >= plain && words.letters * 20 <= letters * most && makeup.joiners * 4 <= plain
@@ -87,21 +89,23 @@ pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     }
 }
 
-/// Returns whether `text` may be a key of forty letters and digits or more, even if it contains words.
+/// Returns whether `text` may be a key, even if it contains words: it has at least forty bytes, letters of both
+/// cases, and digits.
 pub(super) fn looks_keyed(text: &[u8]) -> bool {
     let makeup = Makeup::of(text);
     text.len() >= 40 && makeup.lower > 0 && makeup.upper > 0 && makeup.digits > 0 && entropy(text) >= 3.8
 }
 
-/// Returns whether few letters of `text` are in words: [`looks_random`] for strings as short as passwords.
+/// Returns whether few letters of `text` are in words. It does for strings as short as passwords what
+/// [`looks_random`] does for longer ones.
 pub(super) fn is_jumbled(text: &[u8]) -> bool {
     let words = words(text);
     let letters = Makeup::of(text).letters();
     letters >= 4 && words.rare * 6 >= words.pairs && words.letters * 2 <= letters
 }
 
-/// Returns whether `text` has at least `least` bytes and looks like a generated password: letters without words, mixed with
-/// digits and characters that are rare in names and paths.
+/// Returns whether `text` has at least `least` bytes and looks like a generated password: its letters form few
+/// words, and they are mixed with digits and with characters that are rare in names and paths.
 pub(super) fn is_generated(text: &[u8], least: usize) -> bool {
     if text.len() < least || is_monotonous(text) || counts_up(text) {
         return false;
@@ -125,7 +129,8 @@ pub(super) fn is_wordy(text: &[u8]) -> bool {
     letters >= 5 && words(text).letters * 2 > letters
 }
 
-/// Returns how often the kind of byte changes: seldom in words, at every other byte in generated passwords.
+/// Returns how often the kind of byte changes within `text`. It seldom changes in words, but at about every other
+/// byte in generated passwords.
 fn changes(text: &[u8]) -> usize {
     let kind = |b: u8| match b {
         b'a'..=b'z' => 0,
@@ -136,12 +141,12 @@ fn changes(text: &[u8]) -> usize {
     text.windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count()
 }
 
-/// Returns whether seven bytes of `text` are consecutive, as in an alphabet.
+/// Returns whether `text` has seven bytes in a row that count up, as in an alphabet.
 fn counts_up(text: &[u8]) -> bool {
     text.windows(7).any(|run| run.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])))
 }
 
-/// Returns whether `text` has few different bytes: `xxxxxxxx`, `********`, `12121212`.
+/// Returns whether `text` has few different bytes, as `xxxxxxxx`, `********` and `12121212` have.
 pub(super) fn is_monotonous(text: &[u8]) -> bool {
     let mut seen = 0u128;
     for byte in text {
@@ -151,13 +156,13 @@ pub(super) fn is_monotonous(text: &[u8]) -> bool {
     distinct < 4 || distinct < text.len().min(40) / 5
 }
 
-/// The words of a string.
+/// Counts of the letters of a string that are in words.
 struct Words {
-    /// Letters in words of three letters and more.
+    /// How many letters are in words of three letters or more.
     letters: usize,
-    /// Pairs of letters.
+    /// How many pairs of neighbouring letters there are.
     pairs: usize,
-    /// Pairs of letters that are rare in words.
+    /// How many of these pairs are rare in words.
     rare: usize,
 }
 
@@ -192,13 +197,14 @@ fn words(text: &[u8]) -> Words {
     words
 }
 
-/// Returns whether the pair of letters is rare in words.
+/// Returns whether this pair of letters is rare in words.
 fn is_rare(first: u8, second: u8) -> bool {
     let index = |letter: u8| usize::from(letter.to_ascii_lowercase() - b'a');
     RARE_PAIRS[index(first)] >> index(second) & 1 == 1
 }
 
-/// For each first letter, the second letters that follow it in fewer than 2 of 10,000 pairs, as bits from `a`.
+/// For each first letter, the second letters with which it forms fewer than 2 of 10,000 pairs. Each is a bit; the
+/// lowest is `a`.
 #[rustfmt::skip]
 const RARE_PAIRS: [u32; 26] = [
     0x2014290, 0x2e1a4e0, 0x2c10200, 0x2810680, 0x2000200, 0x2e10680, 0x3e1062e, 0x2a186e2, 0x1510380,

@@ -1,18 +1,20 @@
-//! Finds secrets with invisible characters inside, by scanning the text without these.
+//! Finds secrets that have invisible characters inside, by scanning the text without these characters.
 
 use std::ops::Range;
 
 use super::mark::Span;
 
-/// Bytes that are scanned on each side of an invisible character; twice as many where the line is longer.
+/// The fewest bytes that are scanned on each side of an invisible character. If the line is longer, the scan
+/// extends to the boundary of the line, but to at most twice as many bytes.
 const AROUND: usize = 256;
 
-/// Bytes before a secret in which an invisible character may have hidden it, by splitting its name.
+/// How far before a secret, in bytes, an invisible character may have hidden the secret by splitting its name.
 const NAME: usize = 80;
 
-/// Returns the secrets that `scan` finds in `text` only without its invisible characters.
+/// Returns the secrets that `scan` finds in `text` only when its invisible characters are removed.
 ///
-/// Scans around each invisible character beside visible ASCII, and not around those of emoji.
+/// Scans around each invisible character that is beside visible ASCII. This excludes the invisible characters of
+/// emoji.
 pub(super) fn hidden(text: &str, scan: impl Fn(&[u8]) -> Vec<Span>) -> Vec<Span> {
     let mut found = Vec::new();
     let places = places(text);
@@ -43,7 +45,7 @@ pub(super) fn hidden(text: &str, scan: impl Fn(&[u8]) -> Vec<Span>) -> Vec<Span>
     found
 }
 
-/// Returns whether the invisible character at `place` is beside visible ASCII.
+/// Returns whether a visible ASCII character is directly before or after the invisible character at `place`.
 fn splits(text: &[u8], place: &Range<usize>) -> bool {
     let visible = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
     visible(text[..place.start].last()) || visible(text.get(place.end))
@@ -61,7 +63,7 @@ fn line_end(text: &[u8], at: usize) -> usize {
     character(text, line.map_or(text.len().min(near + AROUND), |line| near + line))
 }
 
-/// Returns where the character of the byte at `at` begins.
+/// Returns where the character that contains the byte at `at` begins.
 fn character(text: &[u8], mut at: usize) -> usize {
     while text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80) {
         at -= 1;
@@ -86,7 +88,7 @@ fn places(text: &str) -> Vec<Range<usize>> {
     places
 }
 
-/// Bytes that are checked for non-ASCII at once.
+/// How many bytes are checked at once for characters outside ASCII.
 const PIECE: usize = 64;
 
 /// Returns whether `character` is a soft hyphen, joiner, direction mark, invisible operator, variation selector or tag.
@@ -109,14 +111,15 @@ fn is_hidden(character: char) -> bool {
 /// A text without its invisible characters.
 struct Visible {
     text: Vec<u8>,
-    /// For each removed character: its offset in `text`, and the bytes removed up to and with it.
+    /// For each removed character, its offset in `text`, and how many bytes were removed up to its end.
     left_out: Vec<(usize, usize)>,
     /// The offset of this text in the whole text.
     start: usize,
 }
 
 impl Visible {
-    /// Returns `text`, which begins at `start` of the whole text, without the characters at `places` of the whole text.
+    /// Returns `text` without the characters at `places`. `start` is where `text` begins in the whole text, and
+    /// `places` are ranges of the whole text.
     fn of(text: &[u8], start: usize, places: &[Range<usize>]) -> Visible {
         let mut visible = Visible { text: Vec::with_capacity(text.len()), left_out: Vec::new(), start };
         let (mut end, mut out) = (0, 0);
@@ -132,7 +135,7 @@ impl Visible {
 
     /// Returns the range of the whole text that corresponds to `range` of this text.
     fn whole(&self, range: &Range<usize>) -> Range<usize> {
-        // The range excludes removed characters just before its first byte and just after its last.
+        // The range excludes removed characters that are directly before its first byte or directly after its last.
         let out = |count: usize| count.checked_sub(1).map_or(0, |at| self.left_out[at].1);
         let before = |place: usize| out(self.left_out.partition_point(|(at, _)| *at <= place));
         let until = |place: usize| out(self.left_out.partition_point(|(at, _)| *at < place));

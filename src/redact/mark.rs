@@ -14,13 +14,14 @@ pub(super) struct Span {
 /// The beginning of a mark.
 pub(super) const MARK: &str = "[REDACTED:";
 
-/// Hexadecimal digits of a mark; see [`super`] for why they are so few.
+/// How many hexadecimal digits a mark has; see [`super`] for why they are so few.
 pub(super) const DIGITS: usize = 3;
 
-/// Hexadecimal digits of the marks of an earlier version.
+/// How many hexadecimal digits a mark of an earlier version has.
 const FORMER_DIGITS: usize = 8;
 
-/// Returns the range of the mark that begins at `start`, if it has the id of a rule and the digits of a mark.
+/// Returns the range of the mark at `start`. Returns `None` if the text there lacks the id of a rule or the digits
+/// of a mark.
 pub(super) fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
     let id = start + MARK.len();
     let colon = id + text[id..].iter().take(48).position(|&b| b == b':')?;

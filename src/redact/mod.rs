@@ -1,23 +1,26 @@
-//! Removes secrets from text: the first step of every write, and the last before text leaves the program.
+//! Removes secrets from text. This is the first step of every write, and the last step before text leaves the
+//! program.
 //!
-//! [`Redactor::redact`] replaces each secret by a mark, `[REDACTED:<rule>:<digits>]`. The kinds of secrets are a table
-//! ([`rules()`]). One pass over the text finds the literals of all rules, and a rule is checked only where one of its
-//! literals is (`engine`).
+//! [`Redactor::redact`] replaces each secret by a mark, `[REDACTED:<rule>:<digits>]`. A table lists the kinds of
+//! secrets ([`rules()`]). One pass over the text finds the literals of all rules, and a rule is checked only at its
+//! literals (`engine`).
 //!
-//! Equal secrets of one conversation have equal digits, so marks could be used to test guesses: save a guess, and compare
-//! its mark. Two things limit that. The digits are a hash whose key is derived from the installation's secret, the project,
-//! and the conversation, or the name of a memory that belongs to none; so marks of different conversations agree only by
-//! chance, once in 4,096 times. And there are only three digits; so within a conversation one wrong guess in 4,096 agrees
-//! too. A writer who can read the marks of a conversation can still rule out most wrong guesses there. Text that leaves
-//! without being stored (errors, requests to models) has marks with the digits `000`. Marks of eight digits, which an
-//! earlier version wrote, are recognised.
+//! Equal secrets in one conversation get equal digits, so marks could be used to test guesses: someone stores a
+//! guess and compares its mark. Two things limit that. First, the digits are a keyed hash. The key is derived from
+//! the installation's secret, the project and the conversation (or the memory's name, if it belongs to no
+//! conversation). So marks of different conversations agree only by chance, once in 4,096 times. Second, there are
+//! only three digits, so within a conversation one wrong guess in 4,096 has the right digits. Still, someone who
+//! can write to a conversation and read its marks can rule out most wrong guesses there. Text that leaves the
+//! program without being stored (errors, requests to models) has marks with the digits `000`. Marks of eight
+//! digits, which an earlier version wrote, are recognised.
 //!
-//! It promises, each with a test: redacting again changes nothing; a secret is replaced as a whole, a key with its body;
-//! the time is linear in the text, for any text; all other bytes stay as they are.
+//! This module promises four things, and a test checks each: redacting again changes nothing; a secret is replaced
+//! as a whole, such as a key with its body; the time is linear in the length of any text; and all other bytes stay
+//! as they are.
 //!
-//! It is not: a judge of prose. Text that is private only by its meaning has to be marked by its author, with `<private>` …
-//! `</private>`. Secrets are also found with invisible characters inside, and in one layer of base64 or hexadecimal, but
-//! not where they are encoded twice, compressed or encrypted.
+//! It does not judge prose: if text is private only by its meaning, its author has to mark it with `<private>` …
+//! `</private>`. Secrets are found even if they have invisible characters inside or are encoded once in base64 or
+//! hexadecimal, but not if they are encoded twice, compressed or encrypted.
 
 mod assignment;
 mod blocks;
@@ -46,10 +49,10 @@ use rules::{Scanner, Shape};
 
 /// Replaces secrets by marks that can be compared within one conversation.
 ///
-/// Cheap to make and to clone: the rules are compiled once per process, at first use.
+/// A redactor is cheap to make and to clone: the rules are compiled once per process, at first use.
 #[derive(Clone)]
 pub struct Redactor {
-    /// The key of the digits; `None` for the digits `000`.
+    /// The key of the hash from which the digits are taken; `None` if all marks have the digits `000`.
     key: Option<Arc<[u8; 32]>>,
 }
 
@@ -59,7 +62,8 @@ impl Redactor {
         Redactor { key: Some(Arc::new(secret)) }
     }
 
-    /// Returns a redactor whose marks show the rule only, with the digits `000`: for text that is not stored, such as errors.
+    /// Returns a redactor for text that is not stored, such as errors. Its marks show only the rule, with the
+    /// digits `000`.
     pub fn blank() -> Redactor {
         Redactor { key: None }
     }
@@ -74,14 +78,16 @@ impl Redactor {
         Redactor { key }
     }
 
-    /// Returns `text` with its secrets replaced, borrowed where it has none, and how many each rule found.
+    /// Returns `text` with its secrets replaced, and how many secrets each rule found. The text is borrowed if it
+    /// has no secrets.
     ///
     /// Redacting the result again changes nothing.
     pub fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
         let mut redacted = Cow::Borrowed(text);
         let mut counts = BTreeMap::new();
-        // After a replacement, the text beside the mark may be a secret: `password=` before one that was split. A second pass
-        // finds it; the bound is for texts made to need more.
+        // A replacement can turn the text beside the mark into a secret, for example after `password=` if only a
+        // part of the value was replaced. A second pass finds it. The limit on passes is for texts that were made
+        // to need more.
         for _ in 0..PASSES {
             let spans = engine::scan(&redacted);
             if spans.is_empty() {
@@ -122,8 +128,8 @@ impl Redactor {
     }
 }
 
-/// Returns whether two redacted texts are equal except for the digits of their marks, which differ between
-/// conversations, versions of Tiro, and secrets.
+/// Returns whether two redacted texts are equal except for the digits of their marks. The digits differ between
+/// conversations, versions of Tiro, and keys.
 pub fn alike(one: &str, other: &str) -> bool {
     one == other || (one.contains(mark::MARK) && without_digits(one) == without_digits(other))
 }
@@ -142,7 +148,7 @@ fn without_digits(text: &str) -> String {
     left + &text[end..]
 }
 
-/// Doesn't show the key.
+/// This doesn't show the key.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Redactor").finish_non_exhaustive()
@@ -161,11 +167,11 @@ pub struct Redacted<'t> {
 /// The number of secrets that a rule found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The [`Rule::id`](rules::Rule::id).
+    /// The [`Rule::id`](rules::Rule::id) of the rule.
     pub rule: &'static str,
-    /// At least one.
+    /// How many secrets it found; at least one.
     pub count: usize,
 }
 
-/// Passes over a text, at most. Two are enough for every text seen so far.
+/// The most passes over a text. Two have been enough for every text so far.
 const PASSES: usize = 8;

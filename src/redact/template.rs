@@ -1,13 +1,13 @@
-//! Recognises text that replaces a secret: templates, references, calls and the words of examples.
+//! Recognises text that is used in place of a secret: templates, references, calls and the words of examples.
 //!
-//! A generated password may begin with `{`, contain `$(` or end with `>`. So no single character makes a template; the
-//! whole form decides. A placeholder has an opening sign, a name and a closing sign; a call has a path and matching
-//! brackets.
+//! A generated password may begin with `{`, contain `$(` or end with `>`. So a single character does not make a
+//! template; the whole form decides. A placeholder has an opening sign, a name and a closing sign; a call has a
+//! path and matching brackets.
 
 use super::edges::is_word;
 use super::form::{Makeup, is_generated, is_jumbled, is_monotonous, is_wordy, looks_random};
 
-/// Returns whether `text` is a placeholder for a secret: `${TOKEN}`, `<your key>`, `xxxx`.
+/// Returns whether `text` is a placeholder for a secret, such as `${TOKEN}`, `<your key>` or `xxxx`.
 pub(super) fn is_stand_in(text: &[u8]) -> bool {
     if is_monotonous(text) || is_template(text) {
         return true;
@@ -25,7 +25,7 @@ pub(super) fn is_stand_in(text: &[u8]) -> bool {
     STAND_INS.iter().any(|word| lower.windows(word.len()).any(|window| window == word.as_bytes()))
 }
 
-/// Returns whether a shell, a template engine, a formatter or a vault replaces `text`.
+/// Returns whether `text` is a template that a shell, a template engine, a formatter or a vault would fill in.
 pub(super) fn is_template(text: &[u8]) -> bool {
     let Some(&first) = text.first() else { return true };
     if is_framed(text) || holds_placeholder(text) {
@@ -43,13 +43,13 @@ pub(super) fn is_template(text: &[u8]) -> bool {
             && FORMATS.iter().any(|mark| text.windows(mark.len()).any(|window| window == mark.as_bytes()))
 }
 
-/// Returns whether `text` is a regular expression: it has two of [`PATTERNS`].
+/// Returns whether `text` looks like a regular expression, which it does if it contains two of [`PATTERNS`].
 fn is_pattern(text: &[u8]) -> bool {
     let holds = |mark: &&&str| text.windows(mark.len()).any(|window| window == mark.as_bytes());
     PATTERNS.iter().filter(holds).count() >= 2
 }
 
-/// Returns whether `text` is in brackets or percent signs whose content may be a name or words.
+/// Returns whether `text` is enclosed in brackets or percent signs and its content may be a name or words.
 fn is_framed(text: &[u8]) -> bool {
     let (Some(&first), Some(&last)) = (text.first(), text.last()) else { return false };
     let framed =
@@ -59,7 +59,7 @@ fn is_framed(text: &[u8]) -> bool {
 
 /// Returns whether `text` contains a placeholder: an opening sign, a name or an expression, and a closing sign.
 fn holds_placeholder(text: &[u8]) -> bool {
-    // Many generated passwords have a bracket with a letter or two.
+    // Many generated passwords happen to have brackets around one or two letters.
     let generated = is_generated(text, 12);
     let mut at = 0;
     while at < text.len() {
@@ -89,7 +89,8 @@ fn is_expression(text: &[u8]) -> bool {
     begins && named && text.iter().all(|b| kind(*b)) && !is_generated(text, 4)
 }
 
-/// Returns whether `text` is a path with a call or an index at its end: `os.environ["X"]`, `next_token()`.
+/// Returns whether `text` is a path with a call or an index at its end, such as `os.environ["X"]` or
+/// `next_token()`.
 pub(super) fn is_call(text: &[u8]) -> bool {
     let text = text.strip_suffix(b";").or(text.strip_suffix(b",")).unwrap_or(text);
     let text = text.strip_suffix(b"?").unwrap_or(text);
@@ -99,7 +100,7 @@ pub(super) fn is_call(text: &[u8]) -> bool {
     if !named || !b"([{<".contains(&open) {
         return false;
     }
-    // A generated password has no name before a bracket, and its brackets don't match.
+    // In a call a name precedes the bracket, and the brackets match. In a generated password this is not so.
     let mut open_brackets = Vec::new();
     for &byte in &text[path..] {
         match byte {
@@ -117,13 +118,14 @@ pub(super) fn is_call(text: &[u8]) -> bool {
             _ => {}
         }
     }
-    // The text may end at a space or a quote within the call.
+    // The call may be cut off, since the value that is judged ends at a space or a quote.
     let closed = open_brackets.is_empty() && b")]}>".contains(&text[text.len() - 1]);
     let cut = !open_brackets.is_empty() && (text.len() - path < 24 || is_wordy(&text[..path]));
     (closed || cut) && !is_generated(&text[..path], 6)
 }
 
-/// The opening and closing signs of placeholders; a longer one precedes those that it begins with.
+/// The opening and closing signs of placeholders. A longer opening sign comes before the shorter ones that it
+/// begins with.
 const PLACEHOLDERS: &[(&str, &str)] = &[
     ("${{", "}}"),
     ("{{", "}}"),
@@ -145,14 +147,15 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
 /// Placeholders of formatters, and ellipses.
 const FORMATS: &[&str] = &["%s", "%d", "%v", "%q", "...", "…"];
 
-/// Concatenations with a variable: the quotes around such a value belong to two strings.
+/// Signs of a concatenation with a variable. If a value has one, the quotes around the value belong to two
+/// different strings.
 const JOINS: &[&str] = &["\" + ", "' + ", "` + ", "\" . ", "' . ", " + \"", " + '", " . '"];
 
 /// Parts of regular expressions.
 const PATTERNS: &[&str] =
     &["(?", ".*", ".+", "\\d", "\\w", "\\s", "\\S", "a-z", "A-Z", "0-9", "[^", "]+", "]*", "$/"];
 
-/// Beginnings of references to a value elsewhere.
+/// Beginnings of references to a value that is kept elsewhere.
 const REFERENCES: &[&str] = &[
     "process.env",
     "os.environ",
@@ -186,7 +189,7 @@ const REFERENCES: &[&str] = &[
     "@Microsoft.KeyVault",
 ];
 
-/// Words instead of secrets in examples and labels.
+/// Words that examples and labels have in place of secrets.
 const STAND_INS: &[&str] = &[
     "password",
     "passwd",

@@ -1,4 +1,5 @@
-//! Tests: tables of text with and without secrets, and the promises on generated text.
+//! Tests redaction with tables of text with and without secrets, and tests the promises of [`super`] on generated
+//! text.
 //!
 //! This file has no secrets: examples are drawn from the rules' patterns or put together from parts.
 
@@ -48,7 +49,7 @@ fn redact(text: &str) -> String {
     redactor().redact(text).text.into_owned()
 }
 
-/// Returns the rule's id when `text` is one mark.
+/// Returns the rule's id if `text` is a single mark.
 fn only_mark(text: &str) -> Option<&str> {
     let (id, hash) = text.strip_prefix("[REDACTED:")?.strip_suffix(']')?.split_once(':')?;
     (hash.len() == 3 && hash.bytes().all(|b| b.is_ascii_hexdigit())).then_some(id)
@@ -75,7 +76,8 @@ fn the_table_holds_together() {
             rule.id
         );
         if let Shape::Token { pattern, .. } | Shape::Named { pattern } = &rule.shape {
-            // The limit also catches a pattern that counts the same class twice, whose machine would grow too large.
+            // The limit also catches a pattern that counts the same class of characters twice, since its machine
+            // would be too large.
             let size = engine::machine(pattern).memory_usage();
             assert!(size < 150_000, "the machine of {} has {size} bytes", rule.id);
         }
@@ -86,17 +88,18 @@ fn the_table_holds_together() {
 fn every_token_is_redacted_whole_wherever_it_stands() {
     for rule in rules() {
         let Shape::Token { pattern, before, .. } = &rule.shape else { continue };
-        // Its literal is inside, where drawing doesn't put it; `keys_with_a_mark_inside` tests it.
+        // The literal of such a rule is inside its secrets, where drawing from the pattern doesn't put it.
+        // `keys_with_a_mark_inside` tests these rules.
         if matches!(before, Before::Base64(_)) {
             continue;
         }
         let mut found = 0;
         let secrets = drawn(pattern, 6);
-        // A drawn token may, seldom, look like words; then it stays as a whole.
+        // In rare cases a drawn token looks like words. Then it is not replaced, so it is left out here.
         for secret in secrets.iter().filter(|secret| only_mark(&redact(secret)) == Some(rule.id)) {
             found += 1;
             for (before, after) in SURROUNDINGS {
-                // If a token may have such a sign, the text after the sign may belong to it.
+                // If a token may contain such a sign, the text after the sign may belong to the token.
                 if after.starts_with(['/', '@']) && pattern.contains(&after[..1]) {
                     continue;
                 }
@@ -250,7 +253,7 @@ fn addresses_lose_their_passwords_and_nothing_else() {
         let middle = redacted.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
         assert_eq!(middle.and_then(only_mark), Some("url-password"), "{redacted:?}");
     }
-    // A bracket alone is not a template.
+    // A single bracket does not make a template.
     for sign in ["(", ")", "{", "}", "[", "]", "{7", "(9)"] {
         let text = format!("postgres://app:{password}{sign}Xk9@db/app");
         assert_eq!(redact(&text).find("[REDACTED:url-password:"), Some(15), "{text}");
@@ -260,7 +263,7 @@ fn addresses_lose_their_passwords_and_nothing_else() {
     {
         assert_eq!(redact(text), text);
     }
-    // Characters that should have been escaped are replaced with the rest.
+    // Characters of a password that should have been escaped are replaced together with the rest.
     let redacted = redact(&format!("postgres://app:{password}/p@ss#x@db/app"));
     assert!(redacted.ends_with("]@db/app"), "{redacted:?}");
 }
@@ -325,7 +328,7 @@ fn ordinary_text_stays_as_it_is() {
     }
 }
 
-/// Code, settings and prose about secrets, without any.
+/// Code, settings and prose that mention secrets but contain none.
 const ORDINARY: &[&str] = &[
     "let token = tokenizer.next_token();",
     "let token: Token = self.tokens[self.position + 1].clone();",
@@ -385,7 +388,7 @@ fn marks_tell_secrets_apart_and_nothing_more() {
     assert!(!format!("{:?}", redactor()).contains('7'));
 }
 
-/// Parts of secrets, marks and their surroundings.
+/// Generates parts of secrets, of marks and of their surroundings.
 fn pieces() -> impl Strategy<Value = String> {
     let literals: Vec<String> =
         rules().flat_map(|rule| rule.literals).map(|literal| (*literal).to_owned()).collect();

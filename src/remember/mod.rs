@@ -1,7 +1,7 @@
 //! The write path: redact → chunk → count → index and embed → store.
 //!
-//! A text is redacted before anything else reads it. A write never waits for the embedding model: where it is not loaded, or
-//! the text is long, the chunks are stored as pending, and a search finds them by words at once.
+//! A text is redacted before anything else reads it. A write never waits for the embedding model: if the model is not
+//! loaded or the text is long, the chunks are stored as pending. A search finds pending chunks by their words at once.
 
 mod prepare;
 
@@ -15,7 +15,7 @@ use crate::store::{PreparedMemory, Receipt, Store};
 use prepare::embedded_text;
 pub use prepare::{pending_text, pieces, prepare};
 
-/// Chunks that a write embeds, at most: about 20 ms. Arbitrary.
+/// The most chunks that a write embeds, which takes about 20 ms. Arbitrary.
 const EMBEDDED_AT_ONCE: usize = 8;
 
 /// The result of a write.
@@ -23,11 +23,11 @@ const EMBEDDED_AT_ONCE: usize = 8;
 pub struct Remembered {
     /// What the store did with each memory.
     pub receipt: Receipt,
-    /// Secrets that were replaced, by rule, in rule order.
+    /// How many secrets each rule replaced, in the order of the rules' names.
     pub redactions: Vec<(String, usize)>,
 }
 
-/// Stores `drafts` in order and returns the outcome of each; they are durable when it returns.
+/// Stores `drafts` in order and returns the outcome of each. When this function returns, they are durable.
 ///
 /// `fresh` returns a random key for each draft without an identity. `on_batch` is called with the number of drafts that are
 /// durable so far.
@@ -58,7 +58,7 @@ pub async fn remember(
     Ok(Remembered { receipt, redactions: redactions.into_iter().collect() })
 }
 
-/// Embeds the chunks if they are few. They stay pending otherwise, or if embedding fails.
+/// Embeds the chunks if they are few. If they are many or embedding fails, they stay pending.
 fn embed_few(embedder: &Embedder, memories: &mut [PreparedMemory]) {
     let chunks = memories.iter().map(|memory| memory.chunks.len()).sum::<usize>();
     if chunks > EMBEDDED_AT_ONCE {
@@ -75,15 +75,15 @@ fn embed_few(embedder: &Embedder, memories: &mut [PreparedMemory]) {
     }
 }
 
-/// Returns an embedding of each whole text: one that is longer than the embedder's limit is embedded in pieces, and gets their
-/// normalised mean.
+/// Returns an embedding of each whole text. A text that is longer than the embedder's limit is embedded in pieces, and
+/// its embedding is the normalised mean of theirs.
 ///
 /// Errors as [`Embedder::embed`] does.
 pub fn embed_whole(embedder: &Embedder, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {
     let mut pieces: Vec<&str> = Vec::with_capacity(texts.len());
     let mut ends: Vec<usize> = Vec::with_capacity(texts.len());
     for text in texts {
-        // A token is at least a byte.
+        // A token has at least one byte, so a text with few bytes need not be counted.
         if text.len() < embedder.max_tokens() || embedder.count(text) <= embedder.max_tokens() {
             pieces.push(text);
         } else {

@@ -1,4 +1,5 @@
-//! Prepares a draft for the store: redacts it, derives its id, divides it into chunks, counts tokens. Pure.
+//! Prepares a draft for the store: redacts it, derives its id, divides it into chunks, and counts tokens. The functions
+//! here are pure.
 
 use crate::chunk::excerpt::Shown;
 use crate::chunk::index_text::About;
@@ -9,10 +10,10 @@ use crate::store::{PendingChunk, PreparedChunk, PreparedMemory};
 use crate::tokens::{self, joins_exactly};
 use crate::tuning::ranking::{CHUNK_OVERLAP, CHUNK_TOKENS};
 
-/// Returns the memory of `draft`, and how many secrets each rule replaced in it.
+/// Returns the memory that `draft` becomes, and how many secrets each rule replaced in it.
 ///
-/// `redactor` is the project's; the marks can be compared within the draft's session, or within its name where it has no
-/// session. `fresh` returns a random key for a draft without an identity.
+/// `redactor` is the project's. The same secret gets the same mark everywhere in the draft's session; if there is no
+/// session, only in drafts with the same name. `fresh` returns a random key for a draft without an identity.
 pub fn prepare(
     redactor: &Redactor,
     mut draft: Draft,
@@ -65,11 +66,11 @@ pub fn prepare(
     (PreparedMemory { id, tokens, chunks, draft }, found)
 }
 
-/// Returns the chunks of `draft` with the id `id`, without embeddings.
+/// Returns the chunks of `draft`, which has the id `id`. They have no embeddings yet.
 pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
     let line = Shown::of_draft(draft, id).line();
     let line_tokens = tokens::count(&line);
-    // The whole text is embedded where redaction changed its beginning.
+    // If redaction changed the beginning of the text, the whole text is embedded.
     let lead = draft.lead.as_deref().filter(|lead| draft.text.starts_with(lead)).unwrap_or(&draft.text);
     let pieces = chunks(lead, &|text| tokens::count(text), CHUNK_TOKENS, CHUNK_OVERLAP);
     let piece = |Chunk { start, end }| {
@@ -80,8 +81,8 @@ pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
     pieces.into_iter().map(piece).collect()
 }
 
-/// Returns the tokens of `piece` as an answer shows it. The line before it is the same for all pieces of a memory and may be
-/// longer than these, so its tokens are added where that is exact.
+/// Returns how many tokens `piece` has as an answer shows it, after `line`. The line is the same for all pieces of a
+/// memory and may be longer than they are. So its tokens are counted once and added, wherever that gives the exact sum.
 fn excerpt_tokens(line: &str, line_tokens: usize, piece: &str) -> usize {
     let body = Shown::body(piece);
     match joins_exactly(line, &body) {

@@ -1,4 +1,4 @@
-//! Tells whether the commit or file that a memory refers to has changed since.
+//! Tells whether the commit or file that a memory refers to has changed since the memory was made.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use crate::git::{Reach, Repository, Sha};
 use crate::memory::{Kind, Memory};
 use crate::tuning::ranking::FRESHNESS_PATIENCE;
 
-/// Whether the commit or file that a memory refers to is as it was.
+/// Whether the commit or file that a memory refers to is still as it was when the memory was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
     /// Nothing is known to have changed.
     Current,
-    /// The file has another content.
+    /// The content of the file has changed.
     FileChanged,
     /// The commit is on another branch than the one that is checked out.
     OtherBranch,
@@ -26,11 +26,11 @@ pub enum Freshness {
 /// Where git keeps a commit that is on no branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
-    /// A reflog leads to it: git keeps it until the reflog expires.
+    /// A reflog leads to the commit, so git keeps it until the reflog's entry expires.
     InReflog,
-    /// Nothing leads to it: the next garbage collection removes it.
+    /// Nothing in git leads to it: git's next garbage collection may remove it.
     Unnamed,
-    /// It is not in the repository.
+    /// The commit is not in the repository.
     Removed,
 }
 
@@ -69,7 +69,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Returns the subject of `memory`; `commit_ids` are the ids that git may know a commit by.
+    /// Returns the subject of `memory`. If `memory` is a commit, `commit_ids` are the ids by which git may know it.
     pub fn of(memory: &Memory, commit_ids: &[String]) -> Subject {
         let is_commit = memory.kind == Kind::Commit;
         let shas = if is_commit { commit_ids } else { memory.head_sha.as_slice() };
@@ -80,12 +80,12 @@ impl Subject {
     }
 }
 
-/// The freshness of a subject, and where its commit is.
+/// The freshness of a subject, and where git has its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Whether it is as it was.
+    /// Whether the subject is still as it was.
     pub freshness: Freshness,
-    /// Of its commits, the one that is an ancestor of the checked out commit.
+    /// The one of its commits that is the commit checked out now or an ancestor of it, if there is one.
     pub reached: Option<Sha>,
     /// Where git keeps a commit that is on no branch.
     pub gone: Option<Gone>,
@@ -95,14 +95,14 @@ impl Standing {
     /// The standing of a subject without commits.
     pub const CURRENT: Standing = Standing { freshness: Freshness::Current, reached: None, gone: None };
 
-    /// The standing of a subject that was not looked up in time.
+    /// The standing of a subject for which there was no time to read git.
     pub const UNKNOWN: Standing = Standing { freshness: Freshness::Unknown, reached: None, gone: None };
 }
 
 /// Returns the standing of each of `subjects`, in their order.
 ///
-/// Reads git objects, which blocks; meant for the hits of one answer. Reading stops after
-/// [`FRESHNESS_PATIENCE`], and the next call continues.
+/// This function reads git objects, which blocks, so `subjects` should be no more than the hits of one answer. It stops
+/// reading after [`FRESHNESS_PATIENCE`]; the next call continues.
 pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> {
     let head = repository.head().ok().and_then(|head| head.commit);
     let Some(head) = head else { return vec![Standing::CURRENT; subjects.len()] };
@@ -110,7 +110,7 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
     let mut left: Vec<Sha> = subjects.iter().flat_map(|subject| &subject.made_at).copied().collect();
     left.sort();
     left.dedup();
-    // Most commits are ancestors of `HEAD`, so each is looked for there first.
+    // Most commits are ancestors of `HEAD`, so each commit is looked for there first.
     let mut places: HashMap<Sha, Place> = HashMap::new();
     for place in [Place::Head, Place::Branch, Place::Reflog] {
         if left.is_empty() {
@@ -184,8 +184,8 @@ mod tests {
         Subject { made_at: vec![sha], path: None }
     }
 
-    /// Makes a history of `count` commits on `main`, every tenth a merge of two on the side, and `topics` branches that were
-    /// not merged, and returns some commits of `main`, the oldest first.
+    /// Makes a history of `count` commits on `main`, every tenth of which merges two commits on a side branch, and
+    /// `topics` branches that are not merged. Returns some commits of `main`, the oldest first.
     fn long_history(fixture: &Fixture, count: usize, topics: usize) -> Vec<Sha> {
         let mut stream = Vec::new();
         let mut mark = 0;
@@ -259,7 +259,8 @@ mod tests {
         assert_eq!(standings(&repository)[1..3], [gone(Gone::Unnamed), gone(Gone::Unnamed)]);
     }
 
-    /// Prints how long a page takes in a history of 24,000 commits: `cargo test --release -- --ignored --nocapture a_page`.
+    /// Prints how long a page of hits takes in a history of 24,000 commits. To run it:
+    /// `cargo test --release -- --ignored --nocapture a_page`.
     #[test]
     #[ignore = "it measures"]
     fn a_page_of_hits_takes_milliseconds() {

@@ -1,7 +1,8 @@
 //! The read path: filter → lexical and vector candidates → fuse → rank → dedup → fit the budget.
 //!
-//! Both searches run at once, each with a deadline; a notice names the one that missed it. Without an embedder the lexical
-//! search answers alone. Ranking ([`rank`]), reading the query ([`query`]) and pairing ([`pair`]) are pure.
+//! The lexical and the vector search run at the same time, each with a deadline; if one misses it, a notice says which.
+//! Without an embedder, only the lexical search runs. Ranking ([`rank`]), reading the query ([`query`]) and pairing
+//! ([`pair`]) are pure.
 
 pub mod freshness;
 pub mod pair;
@@ -23,7 +24,7 @@ use crate::scope::Scope;
 use crate::store::{ChunkKey, DenseCandidate, LexicalCandidate, Store, Vocabulary};
 use crate::tuning::ranking::{CANDIDATES, LARGE_STORE};
 
-/// Bytes of a query that are read. Arbitrary.
+/// The most bytes of a query that are read. Arbitrary.
 const LONGEST_QUERY: usize = 8 * 1024;
 
 /// How long each of the two searches may take. Arbitrary: hundreds of times the measured durations.
@@ -34,15 +35,15 @@ const DEADLINE: Duration = Duration::from_secs(5);
 pub struct Found {
     /// The memories, best first.
     pub ranked: Vec<Ranked>,
-    /// What the search could not do, in words.
+    /// Notices for the user about what the search could not do.
     pub notices: Vec<String>,
     /// How long each stage took.
     pub timings: Timings,
     /// The words that were looked for.
     pub terms: Vec<String>,
-    /// The rarity of each of `terms`, as a share of their sum.
+    /// The rarity of each of `terms`, as a share of the total rarity of all of them.
     pub rarity: Vec<f64>,
-    /// Whether the query names commits by their ids, and some were found.
+    /// Whether the query names commits by their ids and the search found at least one of them.
     pub is_named: bool,
 }
 
@@ -51,7 +52,8 @@ pub struct Found {
 pub struct Timings {
     /// Embedding the query.
     pub embed: u64,
-    /// Finding the lexical candidates, while the query is embedded and the vector candidates are found.
+    /// Finding the lexical candidates. This runs at the same time as the embedding and the search for vector
+    /// candidates.
     pub lexical: u64,
     /// Finding the vector candidates, and computing the cosines of all candidates.
     pub dense: u64,
@@ -59,11 +61,11 @@ pub struct Timings {
     pub rank: u64,
 }
 
-/// Searches `stores` for `query` and returns the memories found, best first.
+/// Searches `stores` for `query` and returns the memories that it found, best first.
 ///
-/// Each group of kinds that `filter` admits gives up to 100 candidates by words and 100 by meaning, so that no kind crowds
-/// out another. A search that fails or passes its deadline becomes a notice; errors where a store can't be read after
-/// that.
+/// Each group of kinds that `filter` admits gives up to 100 candidates by words and 100 by meaning, so that no kind
+/// crowds out another. If one of the two searches fails or passes its deadline, a notice says so. Errors if a store
+/// can't be read after these searches.
 pub async fn search(
     stores: &[(&Store, &Scope)],
     embedder: Option<Arc<Embedder>>,
@@ -129,7 +131,7 @@ pub async fn search(
     let rank_began = Instant::now();
     let candidates = places(stores, candidates, &cosines).await?;
     found.ranked = rank::rank(candidates, &terms, weights);
-    // A commit that the query names by its id comes first, with any score.
+    // A commit that the query names by its id comes first, whatever its score is.
     let is_named = |ranked: &Ranked| {
         named.iter().any(|(store, memory, _)| (*store, *memory) == (ranked.store, ranked.place.key))
     };
@@ -144,8 +146,9 @@ pub async fn search(
     Ok(found)
 }
 
-/// Replaces commits that were amended or squashed by the commit that they became, once, unless the query names them. Where
-/// the filter `narrows` commits, only a commit that it admits replaces others.
+/// Replaces each commit that was amended or squashed with the commit that it became, unless the query names the old
+/// one; the new commit is returned only once. If the filter `narrows` commits, a new commit replaces others only if the
+/// filter admits it.
 async fn newest(
     stores: &[(&Store, &Scope)],
     ranked: Vec<Ranked>,
@@ -182,7 +185,7 @@ async fn newest(
     }
     let mut placed: HashSet<(usize, MemoryKey)> = HashSet::new();
     let in_place = ranked.into_iter().map(|each| match replacements.remove(&(each.store, each.place.key)) {
-        // The better score of the two is shown, since it decided the place.
+        // The better of the two scores is shown, since it decided the place among the hits.
         Some(by) if by.score < each.score => Ranked { score: each.score, parts: each.parts, ..by },
         Some(by) => by,
         None => each,
@@ -196,7 +199,7 @@ struct Embedding {
     vector: Vec<f32>,
 }
 
-/// Embeds the query on a blocking thread; `None` without an embedder.
+/// Embeds the query on a blocking thread. Returns `None` if there is no embedder.
 async fn embed(embedder: Option<Arc<Embedder>>, query: String) -> Result<Option<Embedding>> {
     let Some(embedder) = embedder else { return Ok(None) };
     let space = embedder.space().to_string();
@@ -207,9 +210,9 @@ async fn embed(embedder: Option<Arc<Embedder>>, query: String) -> Result<Option<
     Ok(embedded.await?.pop().map(|vector| Embedding { space, vector }))
 }
 
-/// Returns the candidates by words, and the rarity of each of `terms`.
+/// Returns the candidates that the search by words finds, and the rarity of each of `terms`.
 ///
-/// All scores are on one scale: the words of a small store are weighed as in the largest.
+/// All scores are on the same scale: a word has the same weight in a small store as in the largest one.
 async fn lexical(
     stores: &[(&Store, &Scope)],
     filter: &Filter,
@@ -228,7 +231,8 @@ async fn lexical(
             try_join_all(found).await?.into_iter().unzip();
         let size = |number: &usize| vocabularies[*number].documents;
         let largest = (0..stores.len()).rev().max_by_key(size).unwrap_or(0);
-        // Searching a small store twice takes less time than waiting for the largest before searching it.
+        // A small store is searched again with the weights of the largest. That takes less time than waiting for these
+        // weights before searching the small store at all.
         for (number, (store, scope)) in stores.iter().enumerate() {
             if number != largest && size(&number) < LARGE_STORE && !found[number].is_empty() {
                 let weights = vocabularies[largest].clone();
@@ -247,7 +251,7 @@ async fn lexical(
     .await
 }
 
-/// Returns the commits that the query names by the beginning of their ids: store, memory and chunk.
+/// Returns the commits that the query names by the beginning of their ids, each as its store, memory and chunk.
 async fn named(
     stores: &[(&Store, &Scope)],
     filter: &Filter,
@@ -285,7 +289,7 @@ async fn dense(
     Ok(candidates)
 }
 
-/// Returns the cosine of every candidate that has a vector, of those found by words too.
+/// Returns the cosine of every candidate that has a vector, including those that only the search by words found.
 async fn cosines(
     stores: &[(&Store, &Scope)],
     Embedding { space, vector }: &Embedding,
@@ -301,7 +305,7 @@ async fn cosines(
     Ok(cosines)
 }
 
-/// Reads the places of the candidates' memories; leaves out those that are out of scope by now.
+/// Reads the places of the candidates' memories. Leaves out candidates that are no longer in the scope.
 async fn places(
     stores: &[(&Store, &Scope)],
     found: HashMap<(usize, ChunkKey), (MemoryKey, f64)>,

@@ -1,8 +1,8 @@
-//! Reads a query: the words, phrases and commit ids to look for.
+//! Reads a query: finds the words, phrases and commit ids to look for.
 
 use crate::tuning::ranking::{LONGEST_PHRASE, MOST_COMMIT_IDS, MOST_PHRASES, MOST_TERMS};
 
-/// Words that are not looked for. English only: in other languages every word counts.
+/// Words that are not looked for. They are English only: in other languages every word is looked for.
 const STOPWORDS: &str = "a about above after again against all also am an and any are aren as at be because been \
     before being below between both but by can could couldn d did didn do does doesn doing don down during each else \
     ever few for from further get gets got had hadn has hasn have haven having he her here hers herself him himself \
@@ -15,15 +15,15 @@ const STOPWORDS: &str = "a about above after again against all also am an and an
 /// The characters that join the words of an identifier, a path or an address.
 const JOINS: &str = "_-.:/\\#@+=~";
 
-/// Returns the words of `query` to look for, in order, each once, in lower case: all but stopwords, or all words where
-/// there are only stopwords.
+/// Returns the words of `query` to look for, in order and in lower case, without repetitions. These are all words
+/// except stopwords; if there are only stopwords, these are all words.
 ///
-/// Identifiers are whole and in parts, as in the index. Parts of identifiers are kept even if they are stopwords:
-/// `NO_COLOR` gives `no`.
+/// Identifiers are returned as a whole and in parts, as in the index. Parts of identifiers are kept even if they are
+/// stopwords: `NO_COLOR` gives `no`.
 pub fn terms(query: &str) -> Vec<String> {
     let words = words(query);
     let mut terms: Vec<String> = Vec::new();
-    // Each word is compared with those that are kept, of which there are at most `MOST_TERMS`.
+    // Each word is compared only with the words kept so far, which are at most `MOST_TERMS`.
     for (word, is_part) in &words {
         if terms.len() == MOST_TERMS {
             break;
@@ -40,8 +40,8 @@ pub fn terms(query: &str) -> Vec<String> {
     terms
 }
 
-/// Returns the identifiers of `query` that the index holds as several words, as phrases, each once: `no color` for
-/// `NO_COLOR`, `std env vars` for `std::env::vars`.
+/// Returns, as phrases and without repetitions, the identifiers of `query` that the index has as several words: `no
+/// color` for `NO_COLOR`, `std env vars` for `std::env::vars`.
 pub fn phrases(query: &str) -> Vec<String> {
     let mut phrases: Vec<String> = Vec::new();
     for token in identifiers(query) {
@@ -58,8 +58,8 @@ pub fn phrases(query: &str) -> Vec<String> {
     phrases
 }
 
-/// Returns the words of `query` that may be the beginning of a commit's id: 7 to 40 hexadecimal digits, of which at
-/// least one is not a letter.
+/// Returns the words of `query` that may be the beginning of a commit's id: they have 7 to 40 hexadecimal digits, of
+/// which at least one is no letter.
 pub fn commit_ids(query: &str) -> Vec<&str> {
     let is_id = |word: &&str| {
         (7..=40).contains(&word.len())
@@ -73,15 +73,16 @@ fn is_stopword(word: &str) -> bool {
     STOPWORDS.split(' ').any(|stopword| stopword == word)
 }
 
-/// Returns the runs of `text` that may be an identifier, a path or an address. Apostrophes and brackets end a run.
+/// Returns the parts of `text` that may be an identifier, a path or an address. Apostrophes and brackets end such a
+/// part.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || JOINS.contains(c)))
         .map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()))
         .filter(|token| !token.is_empty())
 }
 
-/// Returns the words of `text`, and for each whether it is a part of an identifier. Camel-case identifiers come whole,
-/// then in parts.
+/// Returns the words of `text`, and for each word whether it is a part of an identifier. A camel-case identifier is
+/// returned as a whole, followed by its parts.
 fn words(text: &str) -> Vec<(String, bool)> {
     let mut words = Vec::new();
     for token in identifiers(text) {
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!(terms("HttpClient --squeeze-blank"), ["httpclient", "http", "client", "squeeze", "blank"]);
     }
 
-    /// The search for `NO_COLOR` only searched for `color`.
+    /// An earlier version searched only for `color` if the query was `NO_COLOR`.
     #[test]
     fn no_part_of_an_identifier_is_a_stopword_and_the_whole_is_a_phrase() {
         assert_eq!(terms("NO_COLOR is it?"), ["no", "color"]);

@@ -1,9 +1,11 @@
-//! Ranks candidates. Pure; ties break by id. The weights are in [`tuning::ranking`](crate::tuning::ranking).
+//! Ranks candidates. The functions here are pure, and candidates with equal scores are ordered by id. The weights are
+//! in [`tuning::ranking`](crate::tuning::ranking).
 //!
-//! The score of a candidate is a sum of parts, each between 0 and its weight: its BM25 as a share of the query's best, its
-//! cosine, and small bonuses. So scores of different kinds of memories can be compared. Adding scores beats adding ranks
-//! by 12 points of recall at 10 on real conversations. Normalising by z-scores gains nothing, nor does adding a part of a
-//! neighbour's score once the index holds the neighbours' words.
+//! The score of a candidate is a sum of parts, each between 0 and its weight: its BM25 as a share of the query's best
+//! BM25, its cosine, and small bonuses. So scores of different kinds of memories can be compared. On real
+//! conversations, adding scores gives 12 percentage points more recall at 10 than adding ranks. Normalising by z-scores
+//! gains nothing. Adding a part of a neighbour's score gains nothing either, since the index already has the
+//! neighbours' words.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -12,20 +14,20 @@ use crate::memory::{Kind, MemoryId, MemoryKey};
 use crate::store::{ChunkKey, Neighbour, SessionKey};
 use crate::tuning::ranking;
 
-/// What the parts of a score weigh.
+/// The weights of the parts of a score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
-    /// BM25, as a share of the query's best.
+    /// BM25, as a share of the query's best BM25.
     pub lexical: f64,
     /// The cosine.
     pub semantic: f64,
     /// A speaker whom the query names.
     pub speaker: f64,
-    /// The user's mark, or the author's importance from 0 to 1.
+    /// The user's mark, or the importance from 0 to 1 that the memory's author gave it.
     pub importance: f64,
-    /// Factor on BM25 and cosine of the memory that represents a whole session.
+    /// The factor on BM25 and cosine of a memory that represents a whole session.
     pub conversation: f64,
-    /// Taken off, for the order only, for each better hit of the same session.
+    /// How much a score is lowered, only to order the hits, for each better hit of the same session.
     pub repetition: f64,
 }
 
@@ -47,17 +49,17 @@ impl Default for Weights {
 pub struct Candidate {
     /// Which of the searched stores it is in.
     pub store: usize,
-    /// The chunk there.
+    /// The chunk in that store.
     pub chunk: ChunkKey,
-    /// Its BM25, 0 where the lexical search didn't return it.
+    /// Its BM25; 0 if the lexical search didn't return it.
     pub lexical: f64,
-    /// Its cosine with the query, where both have an embedding.
+    /// Its cosine with the query, if both have an embedding.
     pub cosine: Option<f64>,
-    /// Its memory's place among the others.
+    /// The place of its memory among the other memories.
     pub place: Neighbour,
 }
 
-/// The parts of a score, weighed.
+/// The parts of a score, each multiplied by its weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts {
     /// From BM25.
@@ -66,7 +68,7 @@ pub struct Parts {
     pub semantic: f64,
     /// From the speaker's name.
     pub speaker: f64,
-    /// From the mark and the author's importance.
+    /// From the user's mark or the importance that the author gave.
     pub importance: f64,
 }
 
@@ -77,40 +79,42 @@ impl Parts {
     }
 }
 
-/// A memory that was found, with its best chunk.
+/// A memory that the search found, with its best chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
     /// Which of the searched stores it is in.
     pub store: usize,
-    /// Its best chunk there.
+    /// Its best chunk in that store.
     pub chunk: ChunkKey,
-    /// Its place among the others.
+    /// Its place among the other memories.
     pub place: Neighbour,
     /// Its score.
     pub score: f64,
     /// The parts of the score.
     pub parts: Parts,
-    /// The cosine of its best chunk, where there is one.
+    /// The cosine of its best chunk, if that has one.
     pub cosine: Option<f64>,
     /// How many other memories with the same text were left out.
     pub duplicates: usize,
 }
 
-/// Returns whether a hit may answer that holds this share of the query's words, weighed by rarity, and has this cosine.
+/// Returns whether a hit may answer the query. `share` is the share of the query's words that the hit has, weighed by
+/// their rarity; `cosine` is its cosine with the query.
 pub fn may_answer(share: f64, cosine: Option<f64>) -> bool {
     share >= ranking::ANSWERING_SHARE || cosine.is_some_and(|cosine| cosine >= ranking::ANSWERING_COSINE)
 }
 
 impl Ranked {
-    /// Returns the parts of its score with `share`, the share of the query's words that it has, instead of BM25. So 1
-    /// means all words, not as many as the best hit holds.
+    /// Returns the parts of the score with `share`, the share of the query's words that the memory has, instead of
+    /// BM25. So 1 means that it has all words, and not only as many as the best hit.
     pub fn full_scale(&self, share: f64, weights: &Weights) -> Parts {
         let counts = if self.place.kind == Kind::Conversation { weights.conversation } else { 1.0 };
         Parts { lexical: counts * weights.lexical * share, ..self.parts }
     }
 }
 
-/// Returns the memories of `candidates`, best first, each once and each text once; `terms` are the query's words.
+/// Returns the memories of `candidates`, best first. Each memory and each text is returned only once. `terms` are the
+/// query's words.
 pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> Vec<Ranked> {
     let best = candidates.iter().map(|candidate| candidate.lexical).fold(0.0, f64::max);
     let mut by_memory: HashMap<(usize, MemoryKey), Ranked> = HashMap::with_capacity(candidates.len());
@@ -133,15 +137,15 @@ pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> 
     diversified(without_duplicates(without_extracts(ranked)), weights.repetition)
 }
 
-/// Mixes the sessions: each hit of a session lowers the next ones of that session by `repetition`. The order within a
-/// session stays.
+/// Mixes the hits of different sessions: each hit lowers the scores of the hits after it in the same session by
+/// `repetition`. The order within a session stays the same.
 fn diversified(ranked: Vec<Ranked>, repetition: f64) -> Vec<Ranked> {
     let mut queues: Vec<VecDeque<Ranked>> = Vec::new();
     let mut queue_by_session: HashMap<(usize, SessionKey), usize> = HashMap::new();
     let count = ranked.len();
     for each in ranked {
         let queue = match each.place.session {
-            // A memory without a session has a queue of its own.
+            // Each memory without a session gets a separate queue.
             None => queues.len(),
             Some(session) => *queue_by_session.entry((each.store, session)).or_insert(queues.len()),
         };
@@ -168,7 +172,7 @@ fn diversified(ranked: Vec<Ranked>, repetition: f64) -> Vec<Ranked> {
     order
 }
 
-/// The best remaining hit of a session, with its score after those before it.
+/// The best remaining hit of a session, with its score as lowered by the hits taken before it.
 struct Turn {
     score: f64,
     id: Reverse<MemoryId>,
@@ -218,8 +222,8 @@ fn parts(
     }
 }
 
-/// Leaves out memories that were extracted from a message that was found too; the message takes the better place of the
-/// two.
+/// Leaves out each memory that was extracted from a message if the search found that message too. The message gets the
+/// better place of the two.
 fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
     if ranked.iter().all(|each| each.place.taken_from.is_none()) {
         return ranked;
@@ -232,7 +236,8 @@ fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
         let source = each.place.taken_from.and_then(|source| place_by_memory.get(&(each.store, source)));
         let Some(&source) = source else { continue };
         let Some(extract) = kept[place].take() else { continue };
-        // A message further down moves up. One that has moved up stays there.
+        // A message that ranks below its extract moves up to the extract's place, and stays there if further extracts
+        // follow.
         if source > place
             && let Some(mut message) = kept[source].take()
         {
@@ -243,7 +248,7 @@ fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
     kept.into_iter().flatten().collect()
 }
 
-/// Keeps the best memory of each text and counts the others.
+/// Keeps the best of the memories that have the same text, and counts the others.
 fn without_duplicates(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let mut place_by_text: HashMap<[u8; 8], usize> = HashMap::with_capacity(ranked.len());
     let mut kept: Vec<Ranked> = Vec::with_capacity(ranked.len());

@@ -1,7 +1,8 @@
-//! Runs the work of requests on threads other than the one that serves the protocol.
+//! Runs the work of requests on other threads than the one that reads and writes messages.
 //!
-//! Tools block on SQLite and on the encoder. So each call gets a thread of the blocking pool, where its future is polled
-//! and, when the client cancels, dropped. The call's permit is free again once its answer is written.
+//! Tools block their thread while they wait for SQLite or the encoder. So each call runs on a thread of the blocking
+//! pool. Its future is polled there, and dropped there if the client cancels the call. The call's permit becomes free
+//! when its answer is written.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,36 +16,36 @@ use super::requests::Requests;
 use crate::error::Result;
 use crate::tools::Pending;
 
-/// Calls that run at the same time; others wait. Arbitrary: enough that calls seldom wait for each other, and few enough
-/// that their threads cost little.
+/// How many calls may run at the same time; further calls wait. Arbitrary: enough that calls seldom wait for each
+/// other, and few enough that their threads cost little.
 const AT_ONCE: usize = 32;
 
-/// Runs calls, a limited number at a time.
+/// Runs calls, up to a limited number at a time.
 pub(super) struct Calls {
     permits: Arc<Semaphore>,
-    /// For requests that need no work: they wait only for the client to read.
+    /// Permits for requests that need no work; such a request waits only until the client reads earlier answers.
     ready: Arc<Semaphore>,
     requests: Requests,
 }
 
-/// The end of a call.
+/// How a call ended.
 pub(super) enum Outcome<T> {
     /// It returned.
     Done(Result<T>),
-    /// It panicked; stderr has the location.
+    /// It panicked; the log on stderr says where.
     Panicked,
     /// The client cancelled it, or the server is ending.
     Cancelled,
 }
 
 impl Calls {
-    /// Returns the calls that answer `requests`.
+    /// Returns the runner of the calls that belong to `requests`.
     pub(super) fn new(requests: Requests) -> Calls {
         let permits = || Arc::new(Semaphore::new(AT_ONCE));
         Calls { permits: permits(), ready: permits(), requests }
     }
 
-    /// Waits until a request that needs no work may be answered.
+    /// Waits until a request that needs no work may be answered, because enough earlier answers were read.
     pub(super) async fn ready(&self, context: &RequestContext<RoleServer>) {
         if let Ok(permit) = Arc::clone(&self.ready).acquire_owned().await {
             self.requests.hold(&context.id, permit);
@@ -53,7 +54,7 @@ impl Calls {
 
     /// Runs `work` until it returns or the request is cancelled.
     ///
-    /// A part of `work` that can't be interrupted runs to its end on its thread; its result is dropped.
+    /// A part of `work` that can't be interrupted continues to its end on its thread, and its result is dropped.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         what: impl Display,

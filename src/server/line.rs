@@ -1,8 +1,8 @@
-//! Reads one line as a JSON-RPC message, or returns the error to answer it with.
+//! Reads one line as a JSON-RPC message, or returns the error that answers it.
 //!
-//! No line may end the server or leave a client waiting for an answer: every request gets one, with its id if that can
-//! be read. As MCP requires, an error about a line without a readable id has no id. Malformed notifications and
-//! responses are ignored, since JSON-RPC forbids answering them.
+//! No line may end the server or leave a client waiting: every request gets an answer, with the id of the request if
+//! it can be read. As MCP requires, the error about a line whose id can't be read has no id. Malformed notifications
+//! and responses are ignored, because JSON-RPC forbids answering them.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -13,13 +13,13 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A line as read.
+/// The result of reading a line.
 pub(super) enum Line {
-    /// A message to handle.
+    /// The line is a message to handle.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// A line to answer with this error.
+    /// The line gets this error as its answer.
     Refused(Box<TxJsonRpcMessage<RoleServer>>),
-    /// A line to ignore.
+    /// The line is ignored.
     Nothing,
 }
 
@@ -54,19 +54,19 @@ pub(super) fn read(line: &[u8]) -> Line {
     }
 }
 
-/// Returns the refusal of a line longer than `limit` bytes.
+/// Returns the error for a line longer than `limit` bytes.
 pub(super) fn too_long(limit: usize, id: Option<RequestId>) -> Line {
     let message = format!("Invalid request: a message may have at most {limit} bytes; use several calls");
     refused(ErrorCode::INVALID_REQUEST, message, id)
 }
 
-/// Returns the refusal of a request that has the id of an open request.
+/// Returns the error for a request that has the same id as an open request.
 pub(super) fn taken(id: RequestId) -> Box<TxJsonRpcMessage<RoleServer>> {
     let message = "Invalid request: an earlier request with this `id` is not answered yet; use another `id`";
     Box::new(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), Some(id)))
 }
 
-/// The members that decide the kind of a message; others are ignored.
+/// The members that decide what kind of message it is; other members are ignored.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -81,7 +81,7 @@ struct Head {
     error: Option<serde::de::IgnoredAny>,
 }
 
-/// Reads a member that is there as `Some`, even if it is `null`.
+/// Reads a member that is present as `Some`, even if its value is `null`.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
@@ -90,7 +90,7 @@ fn read_message(line: &[u8], head: Head) -> Line {
     let is_response = head.result.is_some() || head.error.is_some();
     let id = head.id.as_ref().map(RequestId::deserialize);
     let (method, id) = match (head.method, id) {
-        // The server sends no requests, so it expects no responses.
+        // The server sends no requests, so a response is never expected.
         (None, _) if is_response => return Line::Nothing,
         (_, Some(Err(_))) => {
             let message = "Invalid request: `id` must be a string or an integer";
@@ -123,10 +123,10 @@ fn read_message(line: &[u8], head: Head) -> Line {
     }
 }
 
-/// Parses a tool call directly into its type.
+/// Parses the line of a tool call directly into its type.
 ///
-/// rmcp tries one kind of message after the other on a copy. For a call of megabytes that takes many times the memory and
-/// the time.
+/// rmcp would try one kind of message after another, each on a copy. For a call of several megabytes, that takes many
+/// times the memory and the time.
 fn read_call(line: &[u8], id: RequestId) -> Line {
     #[derive(Deserialize)]
     struct Call {
@@ -141,7 +141,7 @@ fn read_call(line: &[u8], id: RequestId) -> Line {
             }
             Line::Message(Box::new(ClientJsonRpcMessage::request(call, id)))
         }
-        // serde's error would quote a value.
+        // serde's own error would quote a value, so it is not shown.
         Err(_) => {
             let message = "Invalid params of `tools/call`: `name` must be a string and `arguments` an object, each once";
             refused(ErrorCode::INVALID_PARAMS, message, Some(id))
@@ -157,27 +157,28 @@ fn refused(
     Line::Refused(Box::new(ServerJsonRpcMessage::error(ErrorData::new(code, message, None), id)))
 }
 
-/// Finds the `id` of a message that is read in pieces, without keeping the message.
+/// Finds the `id` of a message that arrives in pieces, without keeping the message.
 ///
-/// A line that is too long is dropped while it is read, but its sender waits for an answer with its id, which many clients
-/// write last.
+/// A line that is too long is dropped while it is read. But its sender waits for an answer with the message's id, and
+/// many clients write the id last.
 #[derive(Default)]
 pub(super) struct IdFinder {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// Whether the bytes at depth one belong to the value of a member, not to its name.
+    /// Whether the bytes at depth one belong to the value of a member rather than to its name.
     in_value: bool,
     name: Vec<u8>,
     value: Vec<u8>,
     id: Option<RequestId>,
 }
 
-/// Bytes of a member's name or of an id that are kept. Arbitrary: longer ids are not answered.
+/// The most bytes that are kept of a member's name or of an id. Arbitrary: a request with a longer id is answered
+/// without an id.
 const LONGEST_ID: usize = 256;
 
 impl IdFinder {
-    /// Reads the next piece.
+    /// Reads the next piece of the message.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             let at_top = self.depth == 1;
@@ -210,7 +211,7 @@ impl IdFinder {
         }
     }
 
-    /// Returns the id, if there was one.
+    /// Returns the id, if one was found.
     pub(super) fn found(self) -> Option<RequestId> {
         self.id
     }

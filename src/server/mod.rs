@@ -1,20 +1,21 @@
-//! The MCP server: tools and resources over a pair of streams, in practice stdin and stdout.
+//! The MCP server: tools and resources over two streams, usually stdin and stdout.
 //!
-//! This is the only module that knows MCP and JSON-RPC. It supports clients with an `initialize` handshake (2025-06-18,
-//! 2025-11-25) and without (2026-07-28, where every request names its client). rmcp provides the types and the service
-//! loop. The line framing is ours (`stdio`), because a malformed line has to be answered and must not end the server.
+//! No other module knows MCP or JSON-RPC. It supports clients that send `initialize` first (2025-06-18, 2025-11-25)
+//! and clients that don't (2026-07-28, where every request names its client). rmcp provides the types and the loop
+//! that serves requests. The division into lines is ours (`stdio`), because a malformed line must be answered and
+//! must not end the server.
 //!
-//! The service starts without rmcp's opening phase, which would end the process on a notification or a failed handshake
-//! before the session; `handler` checks the one rule of that phase that matters. Tools run on other threads, so that the
-//! thread that reads and writes notices a cancellation, the end of the input or a signal at once.
+//! The service starts without rmcp's opening phase, because that phase ends the process if a notification or a failed
+//! handshake comes first. Only one rule of that phase matters, and `handler` checks it. Tools run on other threads,
+//! so that the thread that reads and writes immediately notices a cancellation, the end of the input or a signal.
 //!
-//! The server ends when its input ends or on a signal. It reads nothing more, lets open calls finish for 0.8 seconds, then
-//! drops them, and has ended within two seconds. While a client doesn't read its answers, only some thousand of its
-//! requests are read (`requests`). Later lines wait, cancellations too, but the server still notices when the client is
-//! gone.
+//! The server ends at the end of its input, or when it gets a signal. From then on it reads nothing more. It lets
+//! open calls continue for 0.8 seconds, then drops them, and ends within two seconds. While a client doesn't read its
+//! answers, the server reads only some thousand of its requests (`requests`). Later lines wait, including
+//! cancellations, but the server still notices when the client is gone.
 //!
-//! Not supported: sampling, roots, elicitation, subscriptions and prompts. Of a client, only the protocol version is
-//! kept.
+//! Sampling, roots, elicitation, subscriptions and prompts are not supported. The server remembers nothing about a
+//! client except its protocol version.
 
 mod calls;
 mod handler;
@@ -42,29 +43,29 @@ use crate::tools::{self, Resources, Tool};
 /// How long open calls may continue after the end of the input or a signal.
 const GRACE: Duration = Duration::from_millis(800);
 
-/// How long the answers to dropped calls may take to be written.
+/// How long writing the answers to dropped calls may take.
 const LAST_ANSWERS: Duration = Duration::from_millis(400);
 
-/// Serves on stdin and stdout until the input ends or a signal arrives, on a runtime of its own.
+/// Serves on stdin and stdout until the input ends or a signal arrives. It creates its own runtime for that.
 ///
-/// Work that can't be interrupted continues on its thread, so the caller should return from `main` soon.
+/// Work that can't be interrupted continues on its thread, so the caller should soon return from `main`.
 pub fn run_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
     crate::embed::give_back_freed();
-    // One thread for the protocol; calls run on the blocking pool.
+    // One thread serves the protocol; calls run on the blocking pool.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context(Kind::Io, || "cannot start the server".to_owned())?;
     let end = runtime.block_on(serve_stdio(engine, caller));
-    // An ordinary shutdown waits for blocking work, such as a read of stdin that never ends.
+    // An ordinary shutdown would wait for blocking work, such as a read of stdin that never ends.
     runtime.shutdown_background();
     end
 }
 
-/// Serves the tools that the caller may use on stdin and stdout; returns within two seconds of the end of the input, SIGTERM or
-/// SIGINT.
+/// Serves on stdin and stdout the tools that the caller may use. Returns within two seconds after the end of the
+/// input, SIGTERM or SIGINT.
 ///
-/// The caller shuts the runtime down as [`run_stdio`] does.
+/// The caller must then shut the runtime down as [`run_stdio`] does.
 pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
     keep_texts_out_of_panics();
     let table = tools::offered(engine, caller);
@@ -72,7 +73,7 @@ pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<(
     serve_while(table, tools::resources(engine, caller), input, output, termination(), is_input_closed).await
 }
 
-/// Serves `tools` and `resources` over any two streams until `input` ends or `stop` does.
+/// Serves `tools` and `resources` over any two streams, until `input` ends or the future `stop` does.
 #[cfg(test)]
 pub async fn serve<R, W>(
     tools: Vec<Tool>,
@@ -88,8 +89,8 @@ where
     serve_while(tools, resources, input, output, stop, || false).await
 }
 
-/// Serves `tools` and `resources` until `input` ends or `stop` does; `is_gone` returns whether the client closed its
-/// end of `input`; it is called while nothing is read.
+/// Serves `tools` and `resources` until `input` ends or the future `stop` does. `is_gone` returns whether the client
+/// closed its end of `input`; it is called while nothing is read.
 async fn serve_while<R, W>(
     tools: Vec<Tool>,
     resources: Resources,
@@ -168,7 +169,7 @@ async fn termination() {
     }
 }
 
-/// Makes panics print their location only: a formatted message can quote the text of a memory.
+/// Makes a panic print only its location, because its message could quote the text of a memory.
 fn keep_texts_out_of_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -182,7 +183,7 @@ fn keep_texts_out_of_panics() {
     });
 }
 
-/// Returns the message of a panic if it is a literal of the program, not formatted.
+/// Returns the message of a panic if the message is a literal in the program; `None` if it was formatted.
 fn harmless_message(payload: &dyn Any) -> &'static str {
     payload.downcast_ref::<&'static str>().copied().unwrap_or("(message withheld)")
 }

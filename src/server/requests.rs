@@ -1,8 +1,8 @@
-//! The open requests: from reading the line of a request to writing the line of its answer.
+//! The open requests. A request is open from the reading of its line until its answer is written.
 //!
-//! A client that sends requests and reads no answers would fill the memory with both. So open requests are bounded: a call
-//! keeps its permit to run until its answer is written, and no line is read while too many requests are open. A client
-//! that reads later gets all answers.
+//! A client that sends requests but reads no answers would fill the memory with requests and answers. So the open
+//! requests are limited: a call keeps its permit to run until its answer is written, and no line is read while too
+//! many requests are open. If the client reads later, it gets all answers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::RequestId;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-/// Requests that may be open. Arbitrary: more than a client sends before it reads, and few megabytes.
+/// How many requests may be open. Arbitrary: more than a client sends before it reads, but only a few megabytes.
 const MOST: usize = 4096;
 
-/// Bytes of the lines of all open requests, beyond which no line is read. Arbitrary.
+/// No line is read while the lines of all open requests have at least this many bytes. Arbitrary.
 const MOST_BYTES: usize = 16 << 20;
 
 /// The open requests; clones share them.
@@ -30,24 +30,24 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The requests that no answer was sent for. A second one with the same id is refused: it would get the first one's
-    /// answer.
+    /// The requests that have no answer yet. A second request with the same id is refused, because it would get the
+    /// answer of the first.
     unanswered: HashMap<RequestId, Request>,
-    /// How many requests are open, and the bytes of their lines.
+    /// How many requests are open, and how many bytes their lines have.
     count: usize,
     bytes: usize,
 }
 
-/// An open request; dropped when its answer is written.
+/// An open request. It is dropped when its answer is written.
 pub(super) struct Request {
     shared: Arc<Shared>,
     bytes: usize,
-    /// Permits that it holds until it is dropped.
+    /// Permits that the request holds until it is dropped.
     permits: Vec<OwnedSemaphorePermit>,
 }
 
 impl Requests {
-    /// Adds a request with a line of `bytes`; returns false if an open request has its id.
+    /// Adds a request whose line has `bytes` bytes. Returns false if an open request has the same id.
     pub(super) fn admit(&self, id: &RequestId, bytes: usize) -> bool {
         let mut state = lock(&self.shared.state);
         if state.unanswered.contains_key(id) {
@@ -60,12 +60,13 @@ impl Requests {
         true
     }
 
-    /// Removes a request that is answered now, or will not be, and returns it; its id is free again.
+    /// Removes and returns a request that is being answered or will never be answered. Its id is free again.
     pub(super) fn remove(&self, id: &RequestId) -> Option<Request> {
         lock(&self.shared.state).unanswered.remove(id)
     }
 
-    /// Lets the request hold `permit` until its answer is written; drops the permit if the request is gone.
+    /// Lets the request hold `permit` until its answer is written. If the request is no longer open, drops the
+    /// permit.
     pub(super) fn hold(&self, id: &RequestId, permit: OwnedSemaphorePermit) {
         if let Some(request) = lock(&self.shared.state).unanswered.get_mut(id) {
             request.permits.push(permit);

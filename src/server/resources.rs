@@ -1,7 +1,7 @@
 //! The URIs of sessions and memories: `tiro://session/{id}` and `tiro://memory/{id}`.
 //!
-//! An agent chooses the id of a session, so ids are percent-encoded. The authority of a URI is the kind of resource; the
-//! server knows the project.
+//! An agent may choose any id for a session, so ids are percent-encoded. The authority of a URI is the kind of the
+//! resource. No project is named, because the server knows it.
 
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
@@ -19,7 +19,7 @@ pub(super) enum Address {
 }
 
 impl Address {
-    /// Returns the resource that `uri` names; `None` if the URI is not one of Tiro's.
+    /// Returns the resource that `uri` names; `None` if no resource of Tiro has such a URI.
     pub(super) fn parse(uri: &str) -> Option<Address> {
         if let Some(id) = uri.strip_prefix(SESSION) {
             return decode(id).map(Address::Session);
@@ -28,7 +28,7 @@ impl Address {
     }
 }
 
-/// Returns `session` as clients list it.
+/// Returns the description of `session` for the list of resources.
 pub(super) fn listed(session: &SessionEntry) -> Resource {
     Resource::new(format!("{SESSION}{}", encode(&session.id)), &session.id)
         .with_title(&session.title)
@@ -36,7 +36,7 @@ pub(super) fn listed(session: &SessionEntry) -> Resource {
         .with_mime_type(MIME_TYPE)
 }
 
-/// Returns the templates of the URIs.
+/// Returns the templates of URIs that clients can fill in.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{SESSION}{{id}}"), "session")
@@ -50,12 +50,12 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// Returns the text at `uri` as the protocol's type.
+/// Returns the text at `uri` in the protocol's type.
 pub(super) fn contents(text: String, uri: String) -> ResourceContents {
     ResourceContents::text(text, uri).with_mime_type(MIME_TYPE)
 }
 
-/// Percent-encodes all characters but the unreserved ones of a URI (RFC 3986, section 2.3).
+/// Percent-encodes all characters except the unreserved ones of a URI (RFC 3986, section 2.3).
 fn encode(id: &str) -> String {
     let mut encoded = String::with_capacity(id.len());
     for byte in id.bytes() {
@@ -69,7 +69,7 @@ fn encode(id: &str) -> String {
     encoded
 }
 
-/// Decodes what [`encode`] returns; `None` if it is empty or not encoded UTF-8.
+/// Decodes the result of [`encode`]. `None` if the text is empty or is not percent-encoded UTF-8.
 fn decode(encoded: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(encoded.len());
     let mut rest = encoded.as_bytes();

@@ -1,7 +1,7 @@
-//! The transport: one JSON-RPC message per line, in and out.
+//! The transport: it reads and writes one JSON-RPC message per line.
 //!
-//! rmcp's own transport ignores lines that are not JSON or too long, and ends on some of them. Here [`mod@line`] reads every
-//! line. One task writes all lines, so that no line is cut when its sender is cancelled.
+//! rmcp's own transport ignores lines that are too long or not JSON, and stops at some of them. Here [`mod@line`]
+//! reads every line. A single task writes all lines, so that no line is cut off when its sender is cancelled.
 
 use std::future::poll_fn;
 use std::io;
@@ -22,17 +22,17 @@ use tokio::task::JoinHandle;
 use super::line::{self, IdFinder, Line};
 use super::requests::Requests;
 
-/// The longest line, in bytes: a hundred thousand messages of a conversation. A longer line is refused and dropped
-/// while it is read.
+/// The longest line, in bytes: enough for a hundred thousand messages of a conversation. A longer line is refused and
+/// dropped while it is read.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// Bytes of a line buffer above which it is freed after use.
+/// A line buffer of more bytes than this is freed after use.
 const KEPT_BUFFER: usize = 1 << 20;
 
-/// Lines that may wait to be written before senders have to wait.
+/// How many lines may wait to be written before senders must wait.
 const WAITING_LINES: usize = 16;
 
-/// How often to check whether a client that reads no answers is gone, and how many checks in a row have to find it
+/// If a client reads no answers, how often to check whether it is gone, and how many checks in a row must find it
 /// gone.
 const LOOK: (Duration, u32) = (Duration::from_millis(200), 5);
 
@@ -40,27 +40,28 @@ const LOOK: (Duration, u32) = (Duration::from_millis(200), 5);
 pub(super) struct Lines<R> {
     input: LineReader<R>,
     requests: Requests,
-    /// Whether the next line waits for answers to be written.
+    /// Whether the next line is not read until answers are written.
     waits: Arc<AtomicBool>,
     /// Returns whether the client closed its end of the input.
     is_gone: fn() -> bool,
-    /// The answer to a malformed line, until the writer has room for it.
+    /// The answer to a malformed line, kept here until the writer has room for it.
     refusal: Option<Box<TxJsonRpcMessage<RoleServer>>>,
     output: Option<mpsc::Sender<Outgoing>>,
     writer: Option<JoinHandle<()>>,
-    /// Becomes true when nothing more is to be read: the input ended, the output failed, or the server ends.
+    /// Becomes true when nothing more is to be read, because the input ended, the output failed, or the server
+    /// ends.
     ended: watch::Sender<bool>,
 }
 
 struct Outgoing {
     line: Vec<u8>,
-    /// Receives the result of writing the line.
+    /// The sender of the line gets the result of writing through this.
     written: Option<oneshot::Sender<io::Result<()>>>,
 }
 
 impl<R: AsyncRead + Send + Unpin> Lines<R> {
-    /// Returns the transport, which ends when `ended` becomes true and sets it when it ends. `is_gone` is called while
-    /// nothing is read.
+    /// Returns the transport. It ends when `ended` becomes true, and sets `ended` when it ends by itself. `is_gone`
+    /// is called while no line is read.
     pub(super) fn new<W>(
         input: R,
         output: W,
@@ -85,9 +86,9 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Returns the next message, and answers malformed lines before it; `None` at the end of the input.
+    /// Returns the next message; `None` at the end of the input. Malformed lines before the message are answered.
     ///
-    /// Cancel safe: a dropped call loses nothing, and the next call continues.
+    /// Cancel safe: if a call is dropped, nothing is lost, and the next call continues from there.
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             self.waits.store(true, Relaxed);
@@ -114,7 +115,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Adds a request to the open ones; returns the refusal if an open request has its id.
+    /// Adds a request to the open ones. If an open request has the same id, returns the error for it.
     fn admit(
         &self,
         message: &RxJsonRpcMessage<RoleServer>,
@@ -187,15 +188,15 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     }
 }
 
-/// Returns when a client is gone that reads no answers, while no more of its lines are read.
+/// Returns when a client that reads no answers is gone. No lines of that client are read in the meantime.
 ///
-/// A client that still reads answers may have closed the input already. As long as answers are written, `receive` is
-/// called again, which restarts this function.
+/// The client may have closed the input and still read answers. So whenever an answer is written, `receive` is called
+/// again, which restarts this function.
 async fn client_gone(waits: &AtomicBool, is_gone: fn() -> bool) {
     let (pause, times) = LOOK;
     let mut gone = 0;
     while gone < times {
-        // Polled again right after reading began to wait, so no waker is needed.
+        // No waker is needed: the check is polled again right after reading began to wait.
         let waiting = |_: &mut std::task::Context<'_>| if waits.load(Relaxed) { Ready(()) } else { Pending };
         poll_fn(waiting).await;
         tokio::time::sleep(pause).await;
@@ -209,7 +210,7 @@ fn to_line(message: &TxJsonRpcMessage<RoleServer>) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Writes lines until all senders are gone or the output fails.
+/// Writes lines until all senders are dropped or the output fails.
 async fn write_all<W: AsyncWrite + Unpin>(
     mut output: W,
     mut lines: mpsc::Receiver<Outgoing>,
@@ -222,7 +223,7 @@ async fn write_all<W: AsyncWrite + Unpin>(
         };
         let failed = result.is_err();
         if let Some(written) = written {
-            // The sender may be gone; the line is written anyway.
+            // The sender of the line may no longer wait for the result.
             let _ = written.send(result);
         }
         if failed {
@@ -235,9 +236,9 @@ async fn write_all<W: AsyncWrite + Unpin>(
 
 /// The result of reading a line.
 enum Read<'a> {
-    /// A line without its end.
+    /// A line, without its line end.
     Line(&'a [u8]),
-    /// A line that was too long and was dropped, with its id if it had one.
+    /// A line that was too long and was dropped, with the id of its message if it had one.
     TooLong(Option<RequestId>),
     /// The end of the input.
     End,
@@ -248,9 +249,9 @@ struct LineReader<R> {
     input: BufReader<R>,
     limit: usize,
     line: Vec<u8>,
-    /// Whether `line` was returned, and is cleared by the next call.
+    /// Whether `line` was returned; if so, the next call clears it.
     returned: bool,
-    /// `Some` while the rest of a line that is too long is dropped.
+    /// `Some` while the rest of a line is dropped because the line is too long.
     dropping: Option<IdFinder>,
 }
 
@@ -260,9 +261,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         LineReader { input, limit, line: Vec::new(), returned: false, dropping: None }
     }
 
-    /// Returns the next line; the last one may lack a line end.
+    /// Returns the next line. The last line may lack a line end.
     ///
-    /// Cancel safe: all state is in `self`, and nothing is awaited between taking bytes and storing them.
+    /// Cancel safe: all state is in `self`, and nothing is awaited between taking bytes and storing them there.
     async fn next(&mut self) -> Read<'_> {
         if std::mem::take(&mut self.returned) {
             self.line.clear();

@@ -1,8 +1,8 @@
-//! Which projects are captured: those for which hooks may write references.
+//! Which projects are captured. Hooks may write references only for these projects.
 //!
-//! Hooks of clients run in every project of the machine. The user's choice is kept where hooks read it without a
-//! database: the scope next to all spools, and in the spool of each chosen project its root. A scope that can't be read
-//! counts as the smaller one.
+//! The hooks of clients run in every project on the machine. Hooks must read the user's choice without a database. So
+//! the scope is a file next to all spools, and the spool of each chosen project contains the root of the project. If
+//! the scope can't be read, the smaller one applies.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::file::{path_of, text_of};
 const SCOPE: &str = "scope";
 const CAPTURED: &str = "captured";
 
-/// Which projects are captured.
+/// The scope of the user's choice: which projects are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -25,7 +25,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Returns the choice, or `None` if there is none.
+    /// Returns the user's choice, or `None` if the user chose nothing.
     pub fn chosen(data_dir: &Path) -> Option<Scope> {
         let everywhere = Spool::everywhere(data_dir);
         let folder = Folder::open(&everywhere.root, &everywhere.root).ok()?;
@@ -45,7 +45,7 @@ impl Scope {
         Spool::everywhere(data_dir).put(SCOPE, word.as_bytes())
     }
 
-    /// Removes the choice, and that of every project.
+    /// Removes the choice of the scope, and the choice of every project.
     pub fn forget(data_dir: &Path) {
         let everywhere = Spool::everywhere(data_dir);
         for (folder, _) in chosen_folders(&everywhere.root) {
@@ -77,7 +77,7 @@ fn chosen_folders(root: &Path) -> Vec<(Folder, PathBuf)> {
 }
 
 impl Spool {
-    /// Returns whether work in the project is captured while capture is not paused.
+    /// Returns whether work in the project is captured, apart from pauses.
     pub fn is_captured(&self) -> bool {
         self.scope() != Some(Scope::Project) || self.is_chosen()
     }
@@ -87,8 +87,8 @@ impl Spool {
         self.folders().any(|folder| Folder::open(&self.root, folder).is_ok_and(|folder| folder.has(CAPTURED)))
     }
 
-    /// Returns whether new commits are imported although the history was not: the user chose this project or all of
-    /// them.
+    /// Returns whether new commits are imported even if the history was not: the user chose this project or all
+    /// projects.
     pub fn is_followed(&self) -> bool {
         match self.scope() {
             Some(Scope::Machine) => true,
@@ -115,7 +115,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Removes references, marks and the pointer.
+    /// Removes the references, the marks and the pointer.
     pub fn clear(&self) {
         for folder in self.folders() {
             if let Ok(opened) = Folder::open(&self.root, folder) {

@@ -1,8 +1,9 @@
-//! A folder of the spool, opened once: reading, writing and removing happen in that folder only.
+//! A folder of the spool, opened only once. All reading, writing and removing happens in the opened folder.
 //!
-//! If a link takes the place of a folder, its target is not the spool: nothing there is read, moved or removed. So no
-//! path is resolved twice: the folder is opened without following a link, must belong to the current user, and every
-//! file is opened relative to it. On platforms without such calls, paths are checked before each use.
+//! If the folder is replaced by a link, the target of the link is not the spool: nothing there may be read, moved or
+//! removed. So no path is resolved twice. The folder is opened without following a link and must belong to the
+//! current user, and every file is opened relative to it. On platforms without such system calls, paths are checked
+//! before each use.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +13,7 @@ pub(super) use paths::Folder;
 #[cfg(unix)]
 pub(super) use relative::Folder;
 
-/// The longest file that is read, in bytes: a reference has two paths and a few words.
+/// The longest file that is read, in bytes. A reference needs less: it has two paths and a few words.
 pub(super) const LIMIT: u64 = 64 * 1024;
 
 fn name_below<'p>(root: &Path, folder: &'p Path) -> Option<&'p str> {
@@ -47,11 +48,12 @@ mod relative {
     }
 
     impl Folder {
-        /// Opens `folder`, which is `root` or in it.
+        /// Opens `folder`, which is `root` itself or a folder in it.
         ///
         /// # Errors
         ///
-        /// If it does not exist, or if one of the two is a link, not a folder, or another user's.
+        /// It fails if `folder` does not exist, or if it or `root` is a link, is not a folder, or belongs to
+        /// another user.
         pub fn open(root: &Path, folder: &Path) -> io::Result<Folder> {
             let root_folder = own(openat(CWD, root, FOLDER, Mode::empty()))?;
             let folder = match name_below(root, folder) {
@@ -61,7 +63,7 @@ mod relative {
             Ok(Folder { folder })
         }
 
-        /// Opens `folder` in the existing folder `root`, and creates it if it is missing.
+        /// Opens `folder` in the existing folder `root`. Creates `folder` if it is missing.
         pub fn make(root: &Path, folder: &Path) -> io::Result<Folder> {
             if let Some(name) = name_below(root, folder) {
                 let root_folder = own(openat(CWD, root, FOLDER, Mode::empty()))?;
@@ -73,7 +75,7 @@ mod relative {
             Folder::open(root, folder)
         }
 
-        /// Returns the names of its regular files.
+        /// Returns the names of the regular files in the folder.
         pub fn names(&self) -> Vec<String> {
             let Ok(entries) = Dir::read_from(&self.folder) else { return Vec::new() };
             let is_file = |name: &str| {
@@ -85,7 +87,7 @@ mod relative {
             names.filter(|name| is_file(name)).collect()
         }
 
-        /// Returns the text of the regular file `name`; `None` if there is none or it is too large.
+        /// Returns the text of the regular file `name`; `None` if there is no such file or it is too large.
         pub fn read(&self, name: &str) -> Option<String> {
             let flags =
                 OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -94,13 +96,13 @@ mod relative {
             String::from_utf8(read_all(file, LIMIT).ok()?).ok()
         }
 
-        /// Returns whether `name` exists, or may exist.
+        /// Returns whether `name` exists. If that is unknown, returns true.
         pub fn has(&self, name: &str) -> bool {
             let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW);
             !matches!(found, Err(rustix::io::Errno::NOENT))
         }
 
-        /// Renames the file `from` to `to`, which is replaced.
+        /// Renames the file `from` to `to`; replaces an existing file `to`.
         pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
             Ok(renameat(&self.folder, from, &self.folder, to)?)
         }
@@ -110,7 +112,7 @@ mod relative {
             Ok(unlinkat(&self.folder, name, AtFlags::empty())?)
         }
 
-        /// Writes the file `name`, whole or not at all.
+        /// Writes the file `name` as a whole, or not at all.
         pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
             let new = unfinished()?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -136,7 +138,7 @@ mod relative {
     /// Returns the folder if it belongs to the current user, or if the current user is root.
     fn own(opened: rustix::io::Result<OwnedFd>) -> io::Result<OwnedFd> {
         let opened = match opened {
-            // The errors for a link on Linux and other systems.
+            // On Linux and on other systems, opening a link fails with different errors.
             Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR | rustix::io::Errno::MLINK) => {
                 return Err(RefusedFile::NoFolder.into());
             }
@@ -160,7 +162,7 @@ mod paths {
     use crate::error::RefusedFile;
     use crate::file::{self, Links};
 
-    /// A folder whose path was checked; its methods do the same as those of the Unix version.
+    /// A folder whose path was checked. Its methods do the same as those of the Unix version.
     #[derive(Debug)]
     pub struct Folder {
         folder: PathBuf,

@@ -1,16 +1,19 @@
-//! Passes references from hooks to the next call: which transcripts have grown, never their text.
+//! Passes references from hooks to the next call. A reference says which transcript has grown; it never contains
+//! text of the transcript.
 //!
-//! A hook has a tenth of a second and must not wait, so it opens no database. It writes a small file that names a
-//! transcript or a repository, and the next call of any process for that project follows it. Each session has one file,
-//! which its latest reference replaces, so the number of files is bounded. The folder of a project also contains the
-//! pointer, which is the line that a session begins with, and a mark while capture is paused.
+//! A hook must end within a tenth of a second and must not wait, so it opens no database. It writes a small file that
+//! names a transcript or a repository. The next call for that project, in any process, follows the reference. Each
+//! session has one file, and its latest reference replaces the earlier one, so the number of files is bounded. The
+//! folder of a project also contains the pointer, which is the line that Tiro shows at the start of a session, and a
+//! mark while capture is paused.
 //!
-//! The folder of a repository is named after the id in the repository, so that a pause lasts when the repository is
-//! moved; before it has an id, after its path. A mark or a list of pauses that can't be read counts as a pause: skipped
-//! text can still be imported later, but text that was stored against the user's will can't be taken back.
+//! The folder of a repository is named after the id in the repository, so that a pause outlasts a move of the
+//! repository. Before the repository has an id, the folder is named after its path. If a mark or the list of pauses
+//! can't be read, capture counts as paused. Text that was skipped can still be imported later, but text that was
+//! stored against the user's will can't be taken back.
 //!
-//! A reference is taken by renaming its file, and the file is removed once the session is stored. If the process dies
-//! in between, the next one follows the renamed file again, which stores nothing twice.
+//! A process takes a reference by renaming its file, and removes the file when the session is stored. If the process
+//! dies in between, the next one follows the renamed file again; nothing is stored twice.
 
 pub mod capture;
 mod folder;
@@ -29,30 +32,31 @@ use crate::memory::Millis;
 
 use folder::Folder;
 
-/// Pauses that are kept separately; if there are more, the closest ones are joined. Half of what fits into a file.
+/// The most pauses that are kept separately; if there are more, the closest ones are joined. This is half of what
+/// fits into the file.
 const MOST_PAUSES: usize = 1000;
 
 const TAKEN: &str = ".taken";
 const WAITING: &str = ".json";
-/// Characters of a name that come before its hash.
+/// How many characters of a name come before its hash.
 const STEM: usize = 16;
 const PAUSED: &str = "paused";
 const PAUSES: &str = "pauses";
 
-/// A transcript or repository that has grown since it was last read.
+/// A transcript or a repository that has grown since it was last read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The client whose hook wrote it: `claude-code`, `codex`, `gemini` or `git`.
+    /// The client whose hook wrote the reference: `claude-code`, `codex`, `gemini` or `git`.
     pub client: String,
-    /// The event of the hook, as the client calls it.
+    /// The name that the client has for the event of the hook.
     pub event: String,
-    /// Identifies the session, see [`key`]; empty for git.
+    /// Identifies the session, see [`key`]; empty for a reference from git.
     #[serde(default)]
     pub session: String,
     /// The path of the transcript.
     #[serde(default, with = "crate::file::as_optional_text")]
     pub transcript: Option<PathBuf>,
-    /// A commit that was made with a detached `HEAD`, which no reference may lead to later.
+    /// A commit that was made with a detached `HEAD`; later, no branch or tag may lead to it.
     #[serde(default)]
     pub commit: Option<String>,
     /// The working directory.
@@ -60,12 +64,12 @@ pub struct Reference {
     pub directory: PathBuf,
     /// When the hook ran.
     pub at: Millis,
-    /// Why it could not be followed the last time.
+    /// Why the reference could not be followed the last time.
     #[serde(default)]
     pub trouble: Option<String>,
 }
 
-/// Returns a hash of a client's session id, because the id could be anything, even a secret.
+/// Returns a hash of a client's session id. The id itself is not used, because it could be anything, even a secret.
 pub fn key(session: &str) -> String {
     blake3::hash(session.as_bytes()).to_hex()[..32].to_owned()
 }
@@ -79,21 +83,21 @@ pub struct Taken {
     name: String,
 }
 
-/// The folder of one project: its references and marks.
+/// The folder of one project, with its references and marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spool {
     /// The folder of all spools.
     root: PathBuf,
     folder: PathBuf,
-    /// The project's folder before the repository had an id.
+    /// The folder that the project used before its repository had an id.
     former: Option<PathBuf>,
 }
 
-/// The beginning and the end of a pause.
+/// When a pause began and when it ended.
 type Pause = (Millis, Millis);
 
 impl Spool {
-    /// Returns the spool of the project with the canonical path `place`. Creates nothing.
+    /// Returns the spool of the project whose canonical path is `place`. Creates nothing.
     pub fn of(data_dir: &Path, place: &Path) -> Spool {
         let root = data_dir.join("spool");
         let named = |key: &[u8]| root.join(&blake3::hash(key).to_hex()[..16]);
@@ -107,15 +111,15 @@ impl Spool {
         }
     }
 
-    /// Returns the spool for all projects, which contains no references, only marks.
+    /// Returns the spool for all projects together. It contains no references, only marks.
     pub fn everywhere(data_dir: &Path) -> Spool {
         Spool { root: data_dir.join("spool"), folder: data_dir.join("spool"), former: None }
     }
 
-    /// Writes a reference, and replaces an earlier one of the same session.
+    /// Writes a reference. It replaces an earlier reference of the same session.
     ///
-    /// The file appears whole or not at all. It is not synced to disk: the next hook of the session would write it
-    /// again.
+    /// The file is written as a whole, or not at all. It is not synced to disk, because the next hook of the session
+    /// would write it again.
     pub fn leave(&self, reference: &Reference) -> Result<()> {
         let session = format!("{}\0{}", reference.client, reference.session);
         let name = blake3::hash(session.as_bytes()).to_hex();
@@ -123,7 +127,7 @@ impl Spool {
         self.put(&format!("{}{WAITING}", &name[..STEM]), &bytes)
     }
 
-    /// Takes every reference, oldest first. Invalid files are removed.
+    /// Takes all references, the oldest first. Invalid files are removed.
     pub fn take(&self) -> Vec<Taken> {
         let mut found: Vec<Taken> = Vec::new();
         for (folder, name) in self.references() {
@@ -131,7 +135,8 @@ impl Spool {
                 Some(stem) => format!("{stem}{TAKEN}"),
                 None => name.clone(),
             };
-            // A newer reference replaces one that was taken but not finished.
+            // If a reference was taken but not finished, and there is a newer one for the session, the newer one
+            // replaces it.
             if taken != name && folder.rename(&name, &taken).is_err() {
                 continue;
             }
@@ -155,7 +160,7 @@ impl Spool {
         self.references().len()
     }
 
-    /// Returns why references could not be followed.
+    /// Returns the reasons why references could not be followed.
     pub fn troubles(&self) -> Vec<String> {
         let trouble = |(folder, name): (Arc<Folder>, String)| {
             serde_json::from_str::<Reference>(&folder.read(&name)?).ok().and_then(|it| it.trouble)
@@ -165,7 +170,7 @@ impl Spool {
         troubles
     }
 
-    /// Returns the files of references: regular files with names as this module writes them.
+    /// Returns the files of references: the regular files whose names have the form that this module writes.
     fn references(&self) -> Vec<(Arc<Folder>, String)> {
         let folders = self.folders().filter_map(|folder| Folder::open(&self.root, folder).ok()).map(Arc::new);
         let is_own = |name: &String| {
@@ -183,7 +188,7 @@ impl Spool {
         [Some(&self.folder), self.former.as_ref()].into_iter().flatten().map(PathBuf::as_path)
     }
 
-    /// Returns why nothing can be written here; `None` if writing works. Leaves nothing behind.
+    /// Returns why nothing can be written in the spool; `None` if writing works. The test file is removed again.
     pub fn trouble(&self) -> Option<String> {
         let probe = match Folder::open(&self.root, &self.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
@@ -198,7 +203,7 @@ impl Spool {
         Folder::open(&self.root, &self.folder).ok()?.read("pointer")
     }
 
-    /// Writes the pointer, unless it is the same.
+    /// Writes the pointer, unless the file already has this text.
     pub fn set_pointer(&self, text: &str) -> Result<()> {
         if self.pointer().as_deref() == Some(text) {
             return Ok(());
@@ -206,12 +211,13 @@ impl Spool {
         self.put("pointer", text.as_bytes())
     }
 
-    /// Returns whether capture is paused here.
+    /// Returns whether capture is paused in this spool.
     pub fn is_paused(&self) -> bool {
         self.looked_at().any(|folder| folder.has(PAUSED) || folder.over().is_none())
     }
 
-    /// Pauses capture from `now` on, or resumes it; returns `false` if that was the state already.
+    /// If `paused` is true, pauses capture from `now` on, otherwise resumes it. Returns `false` if capture was
+    /// already in that state.
     pub fn set_paused(&self, paused: bool, now: Millis) -> Result<bool> {
         if paused == self.is_paused() {
             return Ok(false);
@@ -221,10 +227,11 @@ impl Spool {
         }
         let mut pauses = Vec::new();
         for folder in self.looked_at() {
-            // If the list can't be read, only the end of its pauses is known.
+            // If the list can't be read, only the end of its last pause is known, which is now.
             pauses.extend(folder.over().unwrap_or_else(|| vec![(0, now)]));
             if folder.has(PAUSED) {
-                // If the clock was set back meanwhile, the whole time in between counts.
+                // If the clock was set back during the pause, all the time between the two readings counts as
+                // paused.
                 let since = folder.paused_since();
                 pauses.push((since.min(now), since.max(now)));
             }
@@ -240,8 +247,8 @@ impl Spool {
         Ok(true)
     }
 
-    /// Returns the beginning and end of every pause, including the current one. Messages from a pause are in
-    /// transcripts and must not be stored.
+    /// Returns the beginning and the end of every pause, including the current one. Messages that were written during
+    /// a pause are in transcripts, but must not be stored.
     pub fn pauses(&self) -> Vec<(Millis, Millis)> {
         let mut pauses = Vec::new();
         for folder in self.looked_at() {
@@ -253,7 +260,7 @@ impl Spool {
         pauses
     }
 
-    /// Adds the pauses of `other`, which this spool replaces.
+    /// Adds the pauses of `other`, a spool that this spool replaces.
     pub fn inherit(&self, other: &Spool) -> Result<()> {
         if self.folder == other.folder {
             return Ok(());
@@ -270,7 +277,7 @@ impl Spool {
         self.put(PAUSES, listed(over.into_iter().chain(own).collect()).as_bytes())
     }
 
-    /// Opens each folder.
+    /// Opens each folder of the spool.
     fn looked_at(&self) -> impl Iterator<Item = Look> {
         self.folders().map(|folder| match Folder::open(&self.root, folder) {
             Ok(folder) => Look::Opened(folder),
@@ -290,12 +297,13 @@ impl Spool {
 enum Look {
     Opened(Folder),
     Nothing,
-    /// It can't be opened, or something else is in its place. It counts as if it contained every mark.
+    /// The folder can't be opened, or something else is in its place. Such a folder counts as if it contained every
+    /// mark.
     Closed,
 }
 
 impl Look {
-    /// Returns whether a file of that name exists, or may exist.
+    /// Returns whether a file of that name exists. If that is unknown, returns true.
     fn has(&self, name: &str) -> bool {
         match self {
             Look::Opened(folder) => folder.has(name),
@@ -311,7 +319,7 @@ impl Look {
         }
     }
 
-    /// Returns the pauses that are over; `None` if they can't be read.
+    /// Returns the pauses that have ended; `None` if they can't be read.
     fn over(&self) -> Option<Vec<Pause>> {
         if !self.has(PAUSES) {
             return Some(Vec::new());
@@ -329,23 +337,23 @@ impl Look {
 }
 
 impl Taken {
-    /// Removes the reference after its content is stored.
+    /// Removes the reference. Its content must have been stored.
     pub fn done(self) {
-        // If it can't be removed it is followed once more, which stores nothing twice.
+        // If the file can't be removed, the reference is followed once more, which stores nothing twice.
         drop(self.folder.remove(&self.name));
     }
 
-    /// Keeps the reference for the next call and records why.
+    /// Keeps the reference for the next call and records why it could not be followed.
     pub fn keep(mut self, trouble: String) {
         self.reference.trouble = Some(trouble);
         let bytes = serde_json::to_vec(&self.reference).expect("a reference is plain values");
-        // If that fails, the reference still stays.
+        // If recording fails, the reference still stays.
         drop(self.folder.put(&self.name, &bytes));
     }
 }
 
-/// Returns the pauses as the text of their file: sorted, adjacent ones joined, and at most as many as the file may
-/// hold.
+/// Returns the pauses as the text of their file. They are sorted, adjacent pauses are joined, and there are at most
+/// as many as the file may have.
 fn listed(mut pauses: Vec<Pause>) -> String {
     pauses.sort_unstable();
     let mut joined: Vec<Pause> = Vec::new();

@@ -12,7 +12,7 @@ use crate::memory::Millis;
 /// The clock of a store; a test can set it.
 #[derive(Default)]
 pub struct Clock {
-    /// The time that a test set; 0 uses the system's clock.
+    /// The time that a test set; if it is 0, the system's clock is used.
     #[cfg(test)]
     set: AtomicI64,
 }
@@ -27,7 +27,7 @@ impl Clock {
         system()
     }
 
-    /// Stops the clock at `now`, which is above 0.
+    /// Stops the clock at `now`, which must be above 0.
     #[cfg(test)]
     pub(crate) fn set(&self, now: Millis) {
         self.set.store(now, Ordering::Relaxed);

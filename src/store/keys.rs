@@ -1,8 +1,9 @@
 //! Keys: opaque names of memories, chunks, sessions and queue entries within one store.
 //!
-//! A store returns keys, and any process can pass them to later calls of the same store until the named row is purged;
-//! after that they find nothing. Keys can be compared, so that ties have a fixed order; they have no other use. The key
-//! of a memory is [`MemoryKey`](crate::memory::MemoryKey), since a memory carries it.
+//! A store returns keys, and any process can pass them to later calls of the same store. Once the row of a key
+//! is purged, calls find nothing under the key. Keys have an order only so that ties are broken in the same way
+//! each time. The key of a memory is defined beside the memory, as [`MemoryKey`](crate::memory::MemoryKey),
+//! because it is a field of a memory.
 //!
 //! Ordinals of messages (`#12` in a session), numbers of segments and versions of summaries are not keys: users see
 //! them, and callers may compute with them.
@@ -43,9 +44,10 @@ key! {
     QueueKey
 }
 
-/// The state of the memories of a scope: if two versions of a scope are equal, nothing in it changed between them.
+/// The state of the memories of a scope: if two versions of a scope are equal, nothing in the scope changed
+/// between them.
 ///
-/// Versions only compare for equality; a later one is not always greater.
+/// Versions can only be compared for equality: a later version is not always greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(i64);
 

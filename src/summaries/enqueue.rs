@@ -1,4 +1,4 @@
-//! Puts summaries into the queue of the models.
+//! Puts summaries into the queue from which models are asked for them.
 
 use crate::ask;
 use crate::config::Use;
@@ -13,17 +13,18 @@ use crate::summaries::wanted::Wanted;
 /// How long a summary waits after its first failure, in milliseconds.
 pub(crate) const FIRST_WAIT: Millis = 60_000;
 
-/// The furthest that a session's summary may be postponed. A later time counts as the result of a wrong clock.
+/// The longest time that a session's summary is postponed. If a message's time asks for more, a clock was wrong.
 const FARTHEST: Millis = 23 * 60 * 60 * 1000;
 
-/// Queues a summary that the user requested and a model failed at.
+/// Queues a summary that the user requested and that a model failed to make.
 pub(crate) async fn after_failure(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<()> {
     let (Some(first), Some(last)) = (wanted.rows.first(), wanted.rows.last()) else { return Ok(()) };
     let range = (first.ordinal, last.ordinal);
     wait(engine, project, &wanted.session, wanted.level, range, AskedBy::User, FIRST_WAIT).await
 }
 
-/// Queues the session that ends with `last`, due once no message was added for a while.
+/// Queues a summary of the session up to its last message, `last`. It is due once the session has had no new message
+/// for a while.
 pub(crate) async fn once_at_rest(
     engine: &Engine,
     project: &OpenProject,

@@ -1,14 +1,14 @@
-//! What summarising by a model takes: requests, tokens and dollars.
+//! Estimates the requests, tokens and dollars that summarising by a model takes.
 
 use serde::Serialize;
 
 use crate::humanize::counted;
 
-/// After this many summaries in a row without an answer, the rest is not requested. Arbitrary: otherwise a thousand
-/// summaries could each wait for the whole deadline.
+/// If this many summaries in a row get no answer, the remaining ones are not requested. Arbitrary: without such a
+/// limit, a thousand summaries could each wait for the whole deadline.
 pub(crate) const PATIENCE: usize = 3;
 
-/// The most that asking a model takes.
+/// The most requests, tokens and dollars that asking a model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AtMost {
     /// Requests.
@@ -19,8 +19,8 @@ pub struct AtMost {
     pub output: usize,
     /// The highest cost in US dollars; absent if unknown.
     pub cost_usd: Option<f64>,
-    /// The likely cost in US dollars: each first answer is good enough, comes at the first request, and has the
-    /// requested length. Absent if nothing is charged.
+    /// The likely cost in US dollars, which assumes that each first answer is good enough, comes at the first request,
+    /// and has the requested length. Absent if nothing is charged.
     #[serde(skip_serializing_if = "costs_nothing")]
     pub likely_usd: Option<f64>,
 }
@@ -36,7 +36,7 @@ impl Default for AtMost {
 }
 
 impl AtMost {
-    /// Adds `other` to this.
+    /// Adds `other` to this estimate.
     pub(crate) fn add(&mut self, other: AtMost) {
         self.requests += other.requests;
         self.input += other.input;
@@ -47,7 +47,7 @@ impl AtMost {
     }
 }
 
-/// Formats it as the end of a sentence.
+/// Formats the estimate as the end of a sentence.
 impl std::fmt::Display for AtMost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let AtMost { requests, input, output, .. } = self;
@@ -57,7 +57,7 @@ impl std::fmt::Display for AtMost {
     }
 }
 
-/// Returns the words for a likely and a highest cost in US dollars.
+/// Returns the words that state a likely and a highest cost in US dollars.
 pub(crate) fn cost(likely: Option<f64>, most: Option<f64>) -> String {
     match (likely, most) {
         (_, Some(0.0)) => "at no cost".to_owned(),

@@ -10,11 +10,12 @@ use crate::project::OpenProject;
 use crate::store::{Saved, Summary};
 use crate::summaries::wanted::{Made, Wanted};
 
-/// How long to wait for other writers. The answer waits meanwhile, and the summary can be made again.
+/// How long to wait for other writers. The wait is short because it delays the answer, and a summary that isn't stored
+/// can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
-/// Stores the summary as a version of its range, if all its messages still exist. Returns its id, or the id of the
-/// version that another process stored since `began`.
+/// Stores the summary as a version of its range. Returns its id, or the id of the version that another process stored
+/// since `began`; `None`, without storing it, if one of its messages no longer exists.
 pub(crate) async fn keep(
     engine: &Engine,
     project: &OpenProject,
@@ -43,12 +44,13 @@ pub(crate) async fn keep(
     };
     match project.store.save_version(&project.scope, new, began, engine.now()).await? {
         Saved::Made(id) | Saved::AlreadyMade(id) => Ok(Some(id.to_string())),
-        // A range chosen by time may have gaps, or a message was forgotten meanwhile.
+        // A range that was chosen by time may lack messages between its ends, or a message was forgotten since it was
+        // read.
         Saved::SourcesChanged => Ok(None),
     }
 }
 
-/// Caches the summary, unless one of its messages was forgotten meanwhile.
+/// Caches the summary, unless one of its messages was forgotten while it was made.
 pub(crate) async fn cache(
     engine: &Engine,
     project: &OpenProject,

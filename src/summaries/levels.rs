@@ -1,7 +1,8 @@
 //! Opens a summary down to its messages and collapses messages into summaries, for `expand_detail`.
 //!
 //! A range of messages has four depths: brief, standard, detailed, and the messages themselves. Opening goes one depth
-//! down, collapsing one up. A summary that is missing is made. A message collapses into its segment.
+//! down, towards the messages; collapsing goes one depth up. A missing summary is made. Collapsing a message shows the
+//! summary of its segment.
 
 use std::fmt;
 
@@ -21,12 +22,12 @@ use crate::summaries::wanted::Wanted;
 use crate::summaries::{make, messages, segments};
 use crate::summarize::{self, Source};
 
-/// The highest number of messages shown of a range; a shorter range shows the others. Arbitrary: far more than is ever
-/// read.
+/// The most messages of a range that are shown. To see the others, the caller requests a shorter range. Arbitrary: far
+/// more than anyone reads at once.
 const MOST_MESSAGES: usize = 3000;
 
-/// Messages before and after a message that stand in for its segment while that isn't closed. Arbitrary: about a
-/// segment.
+/// How many messages before and after a message are shown while its segment isn't closed. Arbitrary: together they are
+/// about as long as a segment.
 const BESIDE: i64 = 10;
 
 /// How much of a range is shown.
@@ -89,7 +90,7 @@ impl Depth {
 /// How a range is shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Walk {
-    /// The depth, if it was requested.
+    /// The requested depth, if there is one.
     pub level: Option<Depth>,
     /// Whether to go one depth up.
     pub collapse: bool,
@@ -98,15 +99,15 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Returns whether anything but the full text is requested.
+    /// Returns whether something else than the full text is requested.
     pub fn leads_away(&self) -> bool {
         self.level.is_some() || self.collapse || !self.focus.is_empty()
     }
 }
 
-/// Returns the session and the ordinal that `text` names as `SESSION#ORDINAL`; `None` if it has another form.
+/// Returns the session and the ordinal if `text` has the form `SESSION#ORDINAL`, otherwise `None`.
 ///
-/// Errors if a part is invalid, naming `argument`.
+/// Errors if either part is invalid; the error names `argument`.
 pub(crate) fn place(redactor: &Redactor, argument: &str, text: &str) -> Result<Option<(SessionId, i64)>> {
     let Some((name, ordinal)) = text.trim().rsplit_once('#') else { return Ok(None) };
     let Ok(ordinal) = ordinal.parse::<i64>() else { return Ok(None) };
@@ -126,8 +127,8 @@ pub(crate) async fn message(
     Ok(found.into_iter().find(|memory| memory.ordinal == Some(ordinal)))
 }
 
-/// Returns the ids of the memories that `texts` name, by id or as `SESSION#ORDINAL`, and the texts that name no
-/// message.
+/// Returns the ids of the memories that `texts` name, by id or as `SESSION#ORDINAL`. The second list has the texts of
+/// the latter form that name no message.
 pub(crate) async fn ids(
     engine: &Engine,
     caller: &Caller,
@@ -149,7 +150,8 @@ pub(crate) async fn ids(
     Ok((ids, unknown))
 }
 
-/// Returns the range of the summary with `id`, at the depth that `walk` requests; `None` if there is no such summary.
+/// Returns the messages that the summary with `id` covers, at the depth that `walk` requests; `None` if there is no
+/// such summary.
 pub(crate) async fn summary(
     engine: &Engine,
     caller: &Caller,
@@ -167,15 +169,15 @@ pub(crate) async fn summary(
         _ => at.deeper(),
     };
     let rows = make::range(project, &session, (Some(first), Some(last)), (None, None)).await?;
-    // The summary is at the requested depth already.
+    // The summary already has the requested depth.
     if wanted == at && walk.focus.is_empty() {
         return Ok(Some(shown(id.clone(), &session, &rows, wanted, &text)));
     }
     Ok(Some(at_depth(engine, caller, id.clone(), session, rows, wanted, &walk.focus).await?))
 }
 
-/// Returns the segment of the message `memory` at the depth that `walk` requests. A memory that is no message is
-/// returned shortened.
+/// Returns the segment that contains the message `memory`, at the depth that `walk` requests. If `memory` is no
+/// message, its own text is shortened to that depth.
 pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Walk) -> Result<Memory> {
     let project = caller.project(engine).await?;
     let depth = walk.level.unwrap_or(if walk.collapse { Depth::Detailed } else { Depth::Messages });
@@ -187,7 +189,7 @@ pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, wal
     let open = segments.last().map_or(0, |last| last.last + 1);
     let range = match segment {
         Some(segment) => (Some(segment.first), Some(segment.last)),
-        // Without a closed segment, the messages around this one are used.
+        // If the message is in no closed segment, the messages around it are used instead.
         None if waiting > 0 => (Some((ordinal - BESIDE).max(open)), Some(ordinal + BESIDE)),
         None => (Some(open), None),
     };
@@ -195,8 +197,8 @@ pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, wal
     at_depth(engine, caller, memory.id, session, rows, depth, &walk.focus).await
 }
 
-/// Returns a memory that is no message at `depth`. A commit is shown as the summary that a model wrote of it, if there
-/// is one.
+/// Returns `memory`, which is no message, with its text shortened to `depth`. For a commit, this is the summary that a
+/// model wrote of it, if there is one.
 async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &str) -> Result<Memory> {
     let Some(level) = depth.level() else { return Ok(memory) };
     if !speaks_of(focus, &memory.text) {
@@ -275,7 +277,7 @@ fn nothing_of(focus: &str) -> Error {
     Error::not_found(format!("it contains no word of `{}`", quoted(focus))).hint("leave `focus` out")
 }
 
-/// Returns the text of a range at a depth, as a memory.
+/// Returns a memory whose text is `text`, the range at `depth`, under a line that names both.
 fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, text: &str) -> Memory {
     let (first, last) = (&rows[0], &rows[rows.len() - 1]);
     let text = format!("{depth} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());

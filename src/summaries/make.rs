@@ -1,8 +1,8 @@
 //! Makes the summary of a range of messages: reads the messages, asks a model or chooses sentences, stores the result.
 //!
-//! A summary of the usual length is stored as a version of its range. One of another length or with a focus is only
-//! cached. Both are found by a hash of their messages, so a summary is never used after one of its messages was
-//! forgotten or changed.
+//! A summary of the usual length and without a focus is stored as a version of its range; any other is only cached.
+//! Both kinds are found by a hash of their messages, so a summary is never used after one of its messages was forgotten
+//! or changed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,30 +26,30 @@ use crate::summarize::{self, Wish};
 
 pub(crate) use crate::summaries::messages::range;
 
-/// The most tokens that a second request adds to the first one, apart from the first answer.
+/// The most tokens that a second request adds to the first one, not counting the quoted first answer.
 pub(crate) const AGAIN: usize = 1000;
 
-/// The most tokens of an instruction to merge summaries, without the summaries.
+/// The most tokens that the instruction to merge summaries has, not counting the summaries.
 const MERGE: usize = 1500;
 
-/// What making a summary would take.
+/// The requests, tokens and dollars that making a summary would take.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Estimate {
-    /// The provider that would be asked; `None` if none would.
+    /// The provider that would be asked; `None` if no provider would be.
     pub provider: Option<String>,
-    /// The highest number of requests.
+    /// The most requests that it takes.
     pub requests: usize,
-    /// The highest number of tokens sent.
+    /// The most tokens that are sent.
     pub input: usize,
-    /// The highest number of tokens received.
+    /// The most tokens that are received.
     pub output: usize,
     /// The highest cost in US dollars, if known.
     pub cost_usd: Option<f64>,
-    /// The likely cost in US dollars: each first answer is good enough.
+    /// The cost in US dollars if each first answer is good enough, as is likely.
     pub likely_usd: Option<f64>,
 }
 
-/// Returns what making the summary would take.
+/// Returns the requests, tokens and dollars that making the summary would take.
 pub(crate) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<Estimate> {
     let nothing = Estimate { cost_usd: Some(0.0), likely_usd: Some(0.0), ..Estimate::default() };
     let Some(provider) = writer(engine, wanted)? else { return Ok(nothing) };
@@ -65,18 +65,18 @@ pub(crate) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
     let longest = parts.first().map_or(0, |part| part.max_output);
     let mut sent: Vec<usize> = parts.iter().map(Request::tokens).collect();
     if parts.len() > 1 {
-        // One more request merges the answers for the parts.
+        // If there are several parts, one more request merges their answers.
         sent.push(parts.len() * summarize::SHOWN_AGAIN * most + MERGE);
     }
     let likely = (sent.iter().sum(), sent.len() * most.min(longest));
-    // An answer that falls short is requested once more.
+    // If the last answer is rejected, the model is asked once more.
     sent.extend(sent.last().map(|last| last + summarize::SHOWN_AGAIN * most + AGAIN));
     let (requests, input, output) = (sent.len(), sent.iter().sum(), sent.len() * longest);
     let (cost_usd, likely_usd) = ask::dearest(engine, Use::Summarize)?.costs((input, output), likely);
     Ok(Estimate { provider: Some(provider.provider.name), requests, input, output, cost_usd, likely_usd })
 }
 
-/// Makes the summary, or returns it from the store or the cache.
+/// Returns the summary from the store or the cache, or makes it if neither has it.
 pub(crate) async fn make(
     engine: &Engine,
     caller: &Caller,
@@ -123,7 +123,7 @@ pub(crate) async fn make(
     }
     made.notices.extend(notices);
     match living(project, &wanted).await? {
-        0 => return Err(Error::not_found("the messages to summarise were forgotten meanwhile")),
+        0 => return Err(Error::not_found("the messages were forgotten while they were summarised")),
         left if left < wanted.rows.len() => {
             let gone = wanted.rows.len() - left;
             made.notices.push(format!(
@@ -135,7 +135,8 @@ pub(crate) async fn make(
         }
         _ => {}
     }
-    // After a failure nothing is cached: the next call asks a model again, or the idle server does so before.
+    // After a failure nothing is cached, so that a model is asked again: by the idle server, or by the next call if
+    // that comes first.
     match has_failed {
         true if made.id.is_some() => {
             if let Err(error) = enqueue::after_failure(engine, project, &wanted).await {
@@ -149,10 +150,10 @@ pub(crate) async fn make(
     Ok(made)
 }
 
-/// Makes the summary by a model only, and stores it. A summary that the user has not requested uses instructions and
-/// answers only.
+/// Has a model write the summary, without choosing sentences if it fails, and stores it. A summary that the user did
+/// not request is made from instructions and answers only.
 ///
-/// Errors with [`Kind::NotFound`] if no message is left.
+/// Errors with [`Kind::NotFound`] if none of the messages exists any more.
 pub(crate) async fn make_by_model(
     engine: &Engine,
     caller: &Caller,
@@ -185,7 +186,7 @@ pub(crate) async fn make_by_model(
     Ok(made)
 }
 
-/// Returns the provider that writes the summary; `None` if the user named none or the summary may not use one.
+/// Returns the provider that writes the summary; `None` if the user named none or a model may not write this summary.
 ///
 /// Errors if the configuration can't be read.
 fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
@@ -195,7 +196,7 @@ fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
     }
 }
 
-/// Returns how long `provider` may take for a summary.
+/// Returns how much time `provider` has for a summary.
 pub(crate) fn deadline(engine: &Engine, provider: &Configured) -> Duration {
     let options = &engine.config().options;
     Duration::from_secs(match provider.is_local() {
@@ -248,18 +249,19 @@ struct Asking<'a> {
     bill: &'a Bill,
 }
 
-/// A request of the thread that writes the summary, with the channel for its answer.
+/// A request to the model from the thread that writes the summary, with the channel for the answer.
 type Question = (Request, oneshot::Sender<Result<Reply>>);
 
-/// A model's summary with its quality.
+/// A model's summary and its quality, or why there is none.
 type Written = Result<(summarize::Summary, f64)>;
 
 impl Asking<'_> {
-    /// Returns the model's summary, and whether the model failed. After a failure the summary is one of chosen
-    /// sentences if that is finished already, otherwise `None`.
+    /// Returns the summary, and whether the model failed. If the model failed, the summary is one of chosen sentences
+    /// if that is already finished, otherwise `None`.
     async fn ask_or_choose(&self, notices: &mut Vec<String>) -> Result<(Option<Made>, bool)> {
         let mut chosen = None;
-        // After three fifths of the model's time, sentences are chosen as well, in case the model fails.
+        // After three fifths of the model's time, this starts to choose sentences, so that they are ready if the model
+        // fails.
         let ahead = async {
             tokio::time::sleep(deadline(self.engine, self.provider) * 3 / 5).await;
             extracted(self.wanted, Arc::clone(self.texts)).await
@@ -285,8 +287,8 @@ impl Asking<'_> {
         })
     }
 
-    /// Returns the model's summary. If the provider summarised the beginning of the range before, the request has that
-    /// summary and only the messages since.
+    /// Returns the model's summary. If the provider has summarised the beginning of the range earlier, the request
+    /// consists of that summary and the messages after it.
     async fn ask(&self, notices: &mut Vec<String>) -> Result<Made> {
         let began = Instant::now();
         let deadline = deadline(self.engine, self.provider);
@@ -296,9 +298,9 @@ impl Asking<'_> {
         let writing = self.write(secret, previous, questions);
         let mut answered: Vec<Answered> = Vec::new();
         let work = self.answer(writing, asked, deadline, began, &mut answered);
-        let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
-        // A provider that passes the deadline reports an error, and its reservation is settled. This timeout is for one
-        // that doesn't.
+        let late = || Err(Error::new(Kind::Provider, format!("no summary after {} s", deadline.as_secs())));
+        // A request that passes the deadline should report an error and settle its reservation. This timeout, a little
+        // later, ends one that doesn't.
         let made = tokio::time::timeout(deadline + deadline / 20, work).await.unwrap_or_else(|_| late());
         notices.extend(answered.iter().flat_map(|answer| answer.notices.clone()));
         notices.extend(self.bill.disclosures());
@@ -323,7 +325,8 @@ impl Asking<'_> {
         })
     }
 
-    /// Writes the summary on another thread, since rating answers takes long. Requests go to `questions`.
+    /// Makes the summary on another thread, since it takes long to rate answers. That thread sends its requests to
+    /// `questions`.
     fn write(
         &self,
         secret: [u8; 32],
@@ -352,7 +355,8 @@ impl Asking<'_> {
                 all.iter().filter(|source| source.ordinal > known).copied().collect();
             let mut made = thread.block_on(summarize::by_model(&new, &wish, &|text| count(text), ask))?;
             if previous.is_some() {
-                // Sentences taken over from the previous summary rest on its messages.
+                // A sentence that comes from the previous summary has its source among the messages of that summary, so
+                // all messages are searched.
                 made.cited = summarize::cite(&made.text, &all);
             }
             let quality = summarize::quality(&made.text, &all, max_tokens);
@@ -360,8 +364,8 @@ impl Asking<'_> {
         })
     }
 
-    /// Sends the requests of `writing` to the provider until it ends, and collects the answers in `answered`.
-    /// Cancelling the call cancels the requests.
+    /// Sends the requests of `writing` to the provider until `writing` ends, and collects the answers in `answered`. If
+    /// the call is cancelled, so are the requests.
     async fn answer(
         &self,
         writing: impl Future<Output = Result<Written>>,
@@ -380,7 +384,7 @@ impl Asking<'_> {
             let request = Request { temperature, ..request };
             let left = deadline.saturating_sub(began.elapsed());
             let answer = ask::ask(self.engine, self.caller, Use::Summarize, &request, left, self.bill).await;
-            // The receiver is gone if `writing` stopped early.
+            // Sending fails if `writing` stopped early and dropped the receiver.
             let _ = reply.send(answer.map(|answer| {
                 let reply = answer.reply.clone();
                 answered.push(answer);
@@ -389,7 +393,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Returns the record of this attempt: its requests, their cost and the result.
+    /// Returns the record of this attempt: its requests, their cost, and whether it gave a summary.
     fn attempt(&self, made: &Written, answered: &[Answered], began: Instant) -> Attempt {
         let (wanted, provider) = (self.wanted, &self.provider.provider);
         let last = answered.last();
@@ -412,7 +416,8 @@ impl Asking<'_> {
     }
 }
 
-/// Returns the newest summary of the beginning of the range by the same provider, and the ordinal where it ends.
+/// Returns the newest summary that the same provider made of the beginning of the range, and the ordinal of its last
+/// message.
 async fn previous(project: &OpenProject, wanted: &Wanted, provider: &str) -> Result<Option<(i64, String)>> {
     let (Some(first), Some(last)) = (wanted.rows.first(), wanted.rows.last()) else { return Ok(None) };
     if wanted.max_tokens.is_some() || !wanted.focus.is_empty() {

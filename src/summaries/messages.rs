@@ -1,4 +1,5 @@
-//! The messages of a session as input of summaries: read with their texts, turned into sources, counted.
+//! The messages of a session as the input of summaries: reads them with their texts, turns them into sources, and
+//! counts their tokens.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +11,10 @@ use crate::store::MessageRow;
 use crate::summarize::Source;
 use crate::tokens;
 
-/// Returns the messages of the session between two ordinals and two times (milliseconds), in order. `None` is
-/// unbounded.
+/// Returns the messages of the session between two ordinals and between two times (milliseconds), in order. `None` sets
+/// no bound.
 ///
-/// Errors with [`Kind::NotFound`](crate::error::Kind::NotFound) if there are none.
+/// Errors with [`Kind::NotFound`] if there are no such messages.
 pub(crate) async fn range(
     project: &OpenProject,
     session: &SessionId,
@@ -37,7 +38,7 @@ pub(crate) async fn range(
     }
 }
 
-/// Returns the rows with their texts, in order. Messages that are gone by now are left out.
+/// Returns the rows with their texts, in order. Messages that were forgotten since the rows were read are left out.
 pub(crate) async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {
     let keys = rows.iter().map(|row| row.key).collect();
     let mut texts: BTreeMap<MemoryKey, String> =
@@ -59,19 +60,19 @@ pub(crate) fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
         .collect()
 }
 
-/// Returns the o200k tokens of `text`.
+/// Returns how many o200k tokens `text` has.
 pub(crate) fn count(text: &str) -> usize {
     tokens::count(text)
 }
 
-/// Runs `work`, which takes long, on a thread where it delays no other task.
+/// Runs `work`, which takes long, on a separate thread, so that it delays no other task.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| Error::new(Kind::Store, "summarising stopped").source(error))
 }
 
-/// Bytes read of a message: what follows is mostly pasted. Arbitrary.
+/// How many bytes of a message are read: the text after them is mostly pasted. Arbitrary.
 const MOST_READ: usize = 4096;
 
 /// Returns the instructions and answers among the messages, without pasted text.

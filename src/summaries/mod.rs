@@ -1,8 +1,8 @@
-//! Makes summaries and keeps them: of ranges of messages, segments, sessions, quarters and commits.
+//! Makes and stores summaries of ranges of messages, segments, sessions, quarters and commits.
 //!
-//! [`make`] makes one, by a model if the user named a provider and otherwise by choosing sentences. [`queue`] asks a
-//! model again after a failure. [`sessions`] keeps one memory for each session. [`levels`] opens a summary down to its
-//! messages.
+//! [`make`] makes a summary: a model writes it if the user named a provider for summaries, otherwise it is made of
+//! chosen sentences. [`queue`] asks a model again after a failure. [`sessions`] keeps one memory that represents each
+//! session. [`levels`] opens a summary down to its messages.
 
 pub(crate) mod enqueue;
 pub(crate) mod estimate;

@@ -1,8 +1,9 @@
-//! Asks the model that the user named for summaries to summarise commits, from their message, digest and changed lines.
+//! Asks the model that the user named for summaries to summarise each commit from its message, its digest of changes,
+//! and its changed lines.
 //!
-//! A summary is a memory derived from its commit. A search finds it, and it is forgotten, restored and purged with the
-//! commit. Its id is derived from the commit's, so two processes store it once. If the model fails, a commit has no
-//! summary: sentences chosen from the commit would only repeat it.
+//! The summary of a commit is a memory derived from it. A search finds the summary, and it is forgotten, restored and
+//! purged together with the commit. Its id is derived from the commit's id, so two processes store only one summary. If
+//! the model fails, the commit gets no summary: sentences chosen from its message would only repeat it.
 
 use std::time::Instant;
 
@@ -27,51 +28,51 @@ use crate::summaries::messages::{blocking, count};
 use crate::summaries::wanted::UNKNOWN_WINDOW;
 use crate::summarize::{self, Commit, Wish};
 
-/// Bytes of changed lines that a model gets at most: some 5,000 tokens. Arbitrary.
+/// The most bytes of changed lines that a model gets: about 5,000 tokens. Arbitrary.
 const MOST_OF_DIFF: usize = 16 * 1024;
 
-/// Commits read at once.
+/// How many commits are read at once.
 const STEP: usize = 64;
 
 /// The error if the user named no model for summaries.
 pub(crate) const NOBODY: &str = "commits are summarised by a model, and none is named for summaries";
 
-/// What `tiro summarize --commits` takes.
+/// The arguments of `tiro summarize --commits`.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// The highest number of commits, newest first.
+    /// The most commits to summarise; the newest come first.
     pub limit: Option<usize>,
-    /// Whether to report only what it would take and cost.
+    /// Whether to report only what summarising would take and cost.
     pub dry_run: bool,
 }
 
-/// What `tiro summarize --commits` answers.
+/// The answer of `tiro summarize --commits`.
 #[derive(Debug, Default, Serialize)]
 pub struct Summarised {
-    /// Whether this was a dry run.
+    /// Whether this was a dry run, which asks no model.
     pub dry_run: bool,
-    /// Commits without a summary that were considered.
+    /// How many commits without a summary were considered.
     pub commits: usize,
-    /// Commits that have a summary now; in a dry run, those that a model would be asked about.
+    /// How many of these commits have a summary now. In a dry run, how many a model would be asked about.
     pub summarised: usize,
-    /// The provider that writes them.
+    /// The provider that writes the summaries.
     pub provider: String,
-    /// Commits that the model failed at, with the reason. They stay as they are.
+    /// The commits that the model failed to summarise, each with the reason. They stay without a summary.
     pub failed: Vec<String>,
-    /// In a dry run, the most that it takes.
+    /// In a dry run, the most that summarising takes.
     pub at_most: Option<AtMost>,
     /// The cost in US dollars.
     pub cost_usd: f64,
-    /// Tokens that left this machine.
+    /// How many tokens left this machine.
     pub disclosed_tokens: u64,
-    /// Pieces not embedded yet.
+    /// How many chunks are not embedded yet.
     pub pending: usize,
     /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
-/// Summarises the newest commits that have no summary, or returns what that would take. `progress` gets the number done
-/// and the total.
+/// Summarises the newest commits that have no summary, or only returns what that would take. `progress` is called with
+/// the number of commits done and their total.
 ///
 /// Errors with [`Kind::Provider`] if no provider is named for summaries. An interrupted run can be repeated.
 pub(crate) async fn summarise(
@@ -103,7 +104,7 @@ pub(crate) async fn summarise(
         for (commit, diff) in commits.iter().zip(diffs) {
             progress(output.commits, all);
             output.commits += 1;
-            // Its summary was purged, but not the commit: it stays without one.
+            // If the user purged the summary but not the commit, the commit gets no new summary.
             if store.is_purged(scope, &id(&commit.id)).await? {
                 continue;
             }
@@ -175,7 +176,7 @@ async fn make(
     };
     let source = Commit { message, changes, diff };
     let made = summarize::commit_by_model(&source, &wish, &|text| count(text), asking);
-    let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
+    let late = || Err(Error::new(Kind::Provider, format!("no summary after {} s", deadline.as_secs())));
     let text = tokio::time::timeout(deadline + deadline / 20, made).await.unwrap_or_else(|_| late());
     Ok(Asked {
         text,
@@ -185,8 +186,8 @@ async fn make(
     })
 }
 
-/// Returns the most that summarising this commit takes. A second request may be needed, and each may be repeated; the
-/// cost includes both.
+/// Returns the most that it takes to summarise this commit. The cost includes a second request after a rejected answer,
+/// and the repetition of each request after a failure.
 pub(crate) fn estimate(writer: &Configured, dearest: &Dearest, text: &str, diff: &str) -> AtMost {
     let (message, changes) = import::split(text);
     let wish = wish(writer, message, &[0; 32]);
@@ -212,7 +213,8 @@ fn wish<'a>(writer: &Configured, message: &str, secret: &'a [u8; 32]) -> Wish<'a
     }
 }
 
-/// Returns the redacted changed lines of each of `commits`, in order; empty for commits that are not in this clone.
+/// Returns the redacted changed lines of each of `commits`, in their order. The text is empty for a commit that is not
+/// in this clone.
 async fn diffs(engine: &Engine, project: &OpenProject, commits: &[Memory]) -> Result<Vec<String>> {
     let shas: Vec<Option<Sha>> =
         commits.iter().map(|commit| commit.source_id.as_deref().and_then(|sha| sha.parse().ok())).collect();
@@ -229,13 +231,13 @@ async fn diffs(engine: &Engine, project: &OpenProject, commits: &[Memory]) -> Re
     .await
 }
 
-/// Returns the redactor for diffs. It uses the installation's secret if there is one.
+/// Returns the redactor for diffs. It uses the installation's secret, if an installation is given.
 pub(crate) fn redactor(installation: Option<&Installation>) -> Redactor {
     Redactor::new(installation.map_or([0; 32], |installation| installation.secret))
 }
 
-/// Returns the redacted changed lines of a commit, as a model gets them. The marks of secrets compare only within this
-/// diff, so that a changed secret is visible as a change.
+/// Returns the redacted changed lines of a commit, as a model gets them. Two different secrets get different marks
+/// within this diff, so that a changed secret is visible as a change; the marks of different diffs can't be compared.
 pub(crate) fn diff(
     repository: &Repository,
     reader: &mut Reader<'_>,
@@ -248,7 +250,7 @@ pub(crate) fn diff(
     reader.diff(sha, &redactor.within(&format!("diff {sha}")), MOST_OF_DIFF).unwrap_or_default()
 }
 
-/// Stores the summary of a commit. Returns the outcome and how many chunks wait to be embedded.
+/// Stores the summary of a commit. Returns the outcome and how many of its chunks wait to be embedded.
 async fn keep(
     engine: &Engine,
     project: &OpenProject,

@@ -1,8 +1,9 @@
 //! Summarises the conversations of each past quarter.
 //!
-//! The summary is one memory that a search finds. Its sentences are chosen from the memories that represent the
-//! conversations, and it refers to these; conversations and messages stay as they are. It is removed when the user
-//! forgets one of the conversations. If `tiro gc` removes them by age, it stays and is not made again without them.
+//! The summary of a quarter is one memory that a search finds. Its sentences are chosen from the memories that
+//! represent the conversations, and it refers to these memories; conversations and messages stay as they are. The
+//! summary is removed when the user forgets one of the conversations. If `tiro gc` removes conversations because of
+//! their age, the summary stays, and is not made again from the remaining ones.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ use crate::summarize::{self, Source};
 use crate::times;
 use crate::tuning::summaries::{QUARTER_SESSIONS, QUARTER_TOKENS};
 
-/// Memories of conversations read at once.
+/// How many memories of conversations are read at once.
 const PAGE: usize = 500;
 
 /// A quarter that was summarised, or would be in a dry run.
@@ -30,11 +31,12 @@ pub struct Quarter {
     pub quarter: String,
     /// The number of conversations that ended in it.
     pub conversations: usize,
-    /// The tokens (o200k) of the summary; 0 in a dry run.
+    /// How many tokens (o200k) the summary has; 0 in a dry run.
     pub tokens: usize,
 }
 
-/// Summarises each past quarter whose conversations changed since its last summary. Returns these quarters.
+/// Summarises each past quarter whose conversations have changed since the quarter's last summary. Returns the quarters
+/// that it summarised.
 pub(crate) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool) -> Result<Vec<Quarter>> {
     let (store, scope) = (&project.store, &project.scope);
     let mut done = Vec::new();
@@ -61,7 +63,7 @@ pub(crate) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool
             let redactor = &project.redactor;
             let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());
             summed.tokens = usize::try_from(memory.tokens).unwrap_or(0);
-            // A conversation was forgotten meanwhile: the next run summarises the quarter without it.
+            // If a conversation was forgotten since it was read, the next run summarises the quarter without it.
             if store.save_quarter(scope, memory, engine.now()).await? == Outcome::Forgotten {
                 continue;
             }
@@ -71,7 +73,7 @@ pub(crate) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool
     Ok(done)
 }
 
-/// Returns the past quarters with the memories that represent their conversations, earliest first.
+/// Returns the past quarters, earliest first, each with the memories that represent its conversations.
 async fn over(engine: &Engine, project: &OpenProject) -> Result<BTreeMap<String, Vec<Memory>>> {
     let filter = Filter { kinds: Some(vec![Kind::Conversation]), ..Filter::default() };
     let this = times::quarter(engine.now());
@@ -95,7 +97,7 @@ async fn over(engine: &Engine, project: &OpenProject) -> Result<BTreeMap<String,
     Ok(quarters)
 }
 
-/// Returns a summary of the conversations: each sentence follows the name of its conversation.
+/// Returns a summary of the conversations, in which the sentences of each conversation follow its name.
 fn in_short(conversations: &[Memory]) -> String {
     let sources: Vec<Source<'_>> = conversations
         .iter()

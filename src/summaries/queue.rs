@@ -1,8 +1,9 @@
-//! Asks models for the summaries in the queue: those that a model failed at, and sessions at rest.
+//! Asks models for the summaries in the queue: those that a model failed to make, and those of sessions that have had
+//! no new message for a while.
 //!
-//! Nothing is queued unless the user named a provider for summaries. The idle server asks for one at a time, in one
-//! process per project, with pauses. A summary that fails waits longer after each try, and is dropped after several.
-//! Until a model's summary is stored, the one made without a model is used.
+//! Nothing is queued unless the user named a provider for summaries. The idle server asks for one summary at a time, in
+//! one process per project, with pauses. After each failure a summary waits longer for its next try, and after several
+//! failures it is dropped from the queue. Until a model's summary is stored, the summary of chosen sentences is used.
 
 use std::time::Duration;
 
@@ -17,16 +18,17 @@ use crate::store::{self, Queued};
 use crate::summaries::wanted::Wanted;
 use crate::summaries::{make, sessions};
 
-/// The least time between two summaries of the queue.
+/// The shortest pause between two summaries of the queue.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long after a summary's deadline its process counts as dead, in milliseconds.
+/// How long after the deadline of a summary the process that asks for it counts as dead, in milliseconds.
 const GRACE: Millis = 60_000;
 
-/// How long a summary waits after its first failure, in milliseconds. Each further wait is four times as long, and at
-/// least as long as the provider asked for.
+/// How long a summary waits after its first failure, in milliseconds. Each further wait is four times as long as the
+/// one before. A wait is never shorter than the one that the provider asked for.
 const FIRST_WAIT: Millis = 60_000;
-/// Processes the queue until it is dropped; the idle server runs it. Opens only stores that a call has opened.
+/// Processes the queue; the idle server runs this future until it drops it. It opens no store itself: it uses only a
+/// project that a call has opened.
 pub(crate) async fn keep_up(engine: &Engine, caller: &Caller) {
     loop {
         tokio::time::sleep(PAUSE).await;
@@ -37,7 +39,7 @@ pub(crate) async fn keep_up(engine: &Engine, caller: &Caller) {
     }
 }
 
-/// Asks for one summary, if one is due and no other process asks.
+/// Asks for one summary, if one is due and no other process is asking for one.
 async fn step(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result<()> {
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
     let now = engine.now();
@@ -56,10 +58,10 @@ async fn step(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result
     asked
 }
 
-/// Returns how long the lease on asking lasts, in milliseconds: longer than a summary may take.
+/// Returns how long a process may keep other processes from asking, in milliseconds: longer than a summary may take.
 fn lease(options: &Options) -> Millis {
     let longest = options.summary_local_deadline_s.max(options.summary_external_deadline_s);
-    // A deadline may be missed by up to a tenth.
+    // A summary may pass its deadline by up to a tenth.
     Millis::try_from(longest.saturating_mul(1100)).unwrap_or(Millis::MAX / 2).saturating_add(GRACE)
 }
 
@@ -74,11 +76,11 @@ async fn next(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result
     let now = engine.now();
     match made {
         Ok(()) => store.finish(scope, key, holder, now).await,
-        // All of its messages were forgotten.
+        // All messages of the summary were forgotten.
         Err(error) if error.kind() == Kind::NotFound => store.drop_queued(scope, key, holder).await,
         Err(error) => {
             let wait = match error.kind() {
-                // The limit of a day or month may be free again later.
+                // The spending limit of the day or month may allow another request later.
                 Kind::Limit => ask::LONGEST_WAIT,
                 _ => FIRST_WAIT << (2 * tries.clamp(0, 8)),
             };

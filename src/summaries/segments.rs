@@ -1,7 +1,7 @@
 //! Closes a session's segments, extracts their facts and decisions, and makes their summaries.
 //!
-//! A call that needs them or the idle server does so in bounded steps. Equal messages give equal results, so two
-//! processes that do it at once store it once.
+//! A call that needs the results, or the idle server, does this in bounded steps. Equal messages give equal results, so
+//! two processes that do the same work at once store one result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,17 +21,19 @@ use crate::summaries::messages::{blocking, count, sources, texts};
 use crate::summarize;
 use crate::tuning::summaries::{FACTS_OF_SEGMENT, SEGMENT_TOKENS};
 
-/// The highest number of messages whose segments are closed at a time, usually within a second. A session may have a
+/// The most messages that one call divides into segments, which usually takes less than a second. A session may have a
 /// hundred thousand messages.
 const STEP: usize = 4000;
 
-/// Facts of earlier versions that one step makes searchable: some ten milliseconds. Arbitrary.
+/// How many facts that an earlier version of the program stored are made searchable in one step. Arbitrary: takes about
+/// ten milliseconds.
 const MENDED_AT_ONCE: usize = 200;
 
-/// Bytes of a message used to determine its topic. Arbitrary.
+/// How many bytes of a message are used to determine its topic. Arbitrary.
 const MOST_READ: usize = 4096;
 
-/// How long to wait for other writers. The answer waits meanwhile, and what was made for it can be made again.
+/// How long to wait for other writers. The wait is short because it delays the answer, and a result that isn't stored
+/// can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
 /// Returns the configured tiers.
@@ -58,7 +60,7 @@ pub fn weights(engine: &Engine) -> importance::Weights {
     }
 }
 
-/// Returns the segment that is stored in the row.
+/// Returns the segment that `row` stores.
 pub fn segment(row: &SegmentRow) -> Segment {
     let count = |count: i64| usize::try_from(count).unwrap_or(0);
     Segment { first: row.first, last: row.last, messages: count(row.messages), tokens: count(row.tokens) }
@@ -67,18 +69,18 @@ pub fn segment(row: &SegmentRow) -> Segment {
 /// The closed segments of a session.
 #[derive(Debug, Default)]
 pub struct Closed {
-    /// All of them, in order.
+    /// All closed segments of the session, in order.
     pub segments: Vec<SegmentRow>,
-    /// Whether this call closed some.
+    /// Whether this call closed and stored some of them.
     pub wrote: bool,
-    /// Messages not yet examined; the next call goes on with them.
+    /// How many messages are not examined yet; the next call goes on with them.
     pub waiting: usize,
-    /// Why the segments closed by this call are not stored, if they aren't.
+    /// If the segments that this call closed could not be stored, the reason.
     pub unkept: Option<Error>,
 }
 
-/// Closes the segments that the session's messages fill, and extracts their facts and decisions. One call does a
-/// bounded part.
+/// Closes the segments that the session's messages fill, and extracts their facts and decisions. One call processes a
+/// bounded number of messages.
 pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Closed> {
     let (store, scope) = (&project.store, &project.scope);
     let segments = store.segments(scope, session).await?;
@@ -105,11 +107,11 @@ pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) 
         store.add_segments(scope, session, added.clone()).await
     };
     if let Err(error) = kept.await {
-        // If the disk is full or another writer takes long, the answer still uses the segments.
+        // If the disk is full or another writer takes long, the segments aren't stored, but the answer still uses them.
         let segments = [segments, added].concat();
         return Ok(Closed { segments, wrote: false, waiting, unkept: Some(error) });
     }
-    // Another process may have closed them first, with other boundaries.
+    // The segments are read from the store, because another process may have closed them first, with other boundaries.
     Ok(Closed { segments: store.segments(scope, session).await?, wrote: true, waiting, unkept: None })
 }
 
@@ -123,7 +125,7 @@ fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
     }
 }
 
-/// Stores the facts and decisions found in the segments as memories that refer to their messages.
+/// Stores the facts and decisions found in the segments, as memories that refer to the messages they come from.
 async fn note(
     engine: &Engine,
     project: &OpenProject,
@@ -154,8 +156,8 @@ async fn note(
     project.store.save(&project.scope, notes, engine.now(), |_| ()).await.map(drop)
 }
 
-/// Adds chunks to a bounded number of facts and decisions that an earlier version stored without, so that a search
-/// finds them. Returns how many.
+/// Adds chunks to facts and decisions that an earlier version of the program stored without chunks, so that a search
+/// finds them. Processes a bounded number of them and returns how many.
 pub async fn mend(engine: &Engine, store: &Store, scope: &Scope) -> Result<usize> {
     let bare = store.derived_without_chunk(scope, MENDED_AT_ONCE).await?;
     let count = bare.len();
@@ -175,21 +177,21 @@ pub async fn mend(engine: &Engine, store: &Store, scope: &Scope) -> Result<usize
     Ok(count)
 }
 
-/// The summaries of a session's segments, by the ordinal of their first message.
+/// The summaries of a session's segments.
 #[derive(Debug, Default)]
 pub struct Leaves {
-    /// The summaries that exist.
+    /// The summaries that exist, by the ordinal of their first message.
     pub made: BTreeMap<i64, Summary>,
-    /// How many of them this call made.
+    /// How many of the summaries this call made and stored.
     pub new: usize,
     /// How many wanted summaries are still missing.
     pub waiting: usize,
-    /// Why the summaries made by this call are not stored, if they aren't.
+    /// If the summaries that this call made could not be stored, the reason.
     pub unkept: Option<Error>,
 }
 
-/// Returns the summaries of the segments in `wanted`, each with its level and length. Makes up to `most` missing ones,
-/// latest first.
+/// Returns the summaries that `wanted` lists, each by its segment, level and length. Makes up to `most` of the missing
+/// ones, those of the latest segments first.
 pub async fn summaries(
     engine: &Engine,
     project: &OpenProject,
@@ -219,7 +221,7 @@ pub async fn summaries(
         }
     }
     let Some(from) = missing.iter().map(|(row, ..)| row.first).min() else { return Ok(leaves) };
-    // The session is read once for all: it may have a hundred thousand messages.
+    // The messages are read once for all missing summaries, since a session may have a hundred thousand of them.
     let rows = store.session_messages(scope, session, from).await?;
     for (row, level, tokens) in missing {
         let start = rows.partition_point(|each| each.ordinal < row.first);
@@ -231,7 +233,7 @@ pub async fn summaries(
         };
         match kept {
             Ok(true) => {}
-            // A message of the segment was forgotten meanwhile: there is nothing to show.
+            // A message of the segment was forgotten while its summary was made, so the summary isn't shown.
             Ok(false) => continue,
             Err(error) => leaves.unkept = Some(error),
         }
@@ -241,7 +243,7 @@ pub async fn summaries(
     Ok(leaves)
 }
 
-/// Stores the summary of a segment. Returns whether its messages are still the same.
+/// Stores the summary of a segment if the segment's messages are still the same. Returns whether they are.
 async fn keep(engine: &Engine, project: &OpenProject, summary: &Summary) -> Result<bool> {
     let (store, scope) = (&project.store, &project.scope);
     store.await_turn(scope, TURN).await?;
@@ -288,8 +290,8 @@ async fn make(
     blocking(summarise).await
 }
 
-/// Returns the level and length in tokens of the summary of each segment, by its tier. Segments shown in full are left
-/// out.
+/// Returns, for each segment, the level and the length in tokens that its tier requires of its summary. Segments that
+/// are shown in full are left out.
 pub fn wanted(tiers: &Tiers, closed: &[SegmentRow]) -> Vec<(SegmentRow, Level, usize)> {
     let segments: Vec<Segment> = closed.iter().map(segment).collect();
     let by_tier = closed.iter().zip(tiers.of(&segments)).zip(&segments);

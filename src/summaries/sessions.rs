@@ -1,12 +1,12 @@
 //! Processes the sessions that grew: closes their segments, summarises them, and updates the memory that represents
 //! each session.
 //!
-//! A write only marks its session. Imports, `tiro index`, the idle server, and calls that need the result do the work
-//! in bounded steps. It uses no model, and equal messages give equal bytes, so two processes that do it at once store
-//! it once.
+//! Writing a message only marks its session as grown. Imports, `tiro index`, the idle server, and calls that need the
+//! result do the work later, in bounded steps. The work uses no model, and equal messages give equal bytes, so two
+//! processes that do the same work at once store one result.
 //!
 //! A session is represented by its instructions and answers. Tool outputs and pasted files are left out: they are long
-//! and say little about what was wanted.
+//! and say little about what the user wanted.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -25,21 +25,22 @@ use crate::summaries::{enqueue, messages, segments};
 use crate::summarize;
 use crate::tuning::summaries::SESSION_ENDED;
 
-/// Sessions read from the store at once.
+/// How many sessions are read from the store at once.
 const SESSIONS: usize = 16;
 
-/// Summaries of segments made between two looks at the clock.
+/// How many summaries of segments are made before the clock is checked again.
 const STEP: usize = 32;
 
-/// The highest number of messages from which the representing memory is chosen. Of more, evenly spaced ones are used.
+/// The most messages from which the sentences of the memory that represents a session are chosen. If a session has
+/// more, evenly spaced ones are used.
 const MOST_MESSAGES: usize = 1000;
 
 /// What [`work_off`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Worked {
-    /// Sessions that are up to date now.
+    /// How many sessions are up to date now.
     pub sessions: usize,
-    /// Memories of sessions made or updated.
+    /// How many memories of sessions were made or updated.
     pub conversations: usize,
     /// Whether time ran out before all sessions were processed.
     pub is_left: bool,
@@ -47,7 +48,7 @@ pub(crate) struct Worked {
 
 /// Processes the sessions that grew, for at most `patience`.
 ///
-/// A session that fails is logged and left for the next time.
+/// If a session can't be processed, the error is logged and the session is tried again the next time.
 pub(crate) async fn work_off(engine: &Engine, caller: &Caller, patience: Duration) -> Result<Worked> {
     let began = Instant::now();
     let is_over = || began.elapsed() >= patience;
@@ -95,7 +96,7 @@ async fn summarise_segments(engine: &Engine, project: &OpenProject, session: &Se
         return Err(error);
     }
     if closed.waiting > 0 {
-        // The position of the last segment decides which summaries are wanted.
+        // Which summaries are wanted depends on which segment is the last, and more segments are to be closed.
         return Ok(closed.waiting);
     }
     let wanted = segments::wanted(&segments::tiers(engine), &closed.segments);
@@ -103,7 +104,8 @@ async fn summarise_segments(engine: &Engine, project: &OpenProject, session: &Se
     leaves.unkept.map_or(Ok(leaves.waiting), Err)
 }
 
-/// Makes the memory that represents the session, or stores when it is due. Returns whether it was made.
+/// Makes the memory that represents the session if it is due, otherwise stores the time at which it will be due.
+/// Returns whether it was made.
 async fn represent(engine: &Engine, project: &OpenProject, grown: &GrownSession) -> Result<bool> {
     let (store, scope) = (&project.store, &project.scope);
     let known = store.conversation(scope, &grown.session).await?;
@@ -120,13 +122,13 @@ async fn represent(engine: &Engine, project: &OpenProject, grown: &GrownSession)
     Ok(is_made)
 }
 
-/// Updates the memory of a session whose update is due. Returns whether it was stored.
+/// Updates the memory that represents a session, once the update is due. Returns whether a memory was stored.
 async fn renew(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<bool> {
     let rows = project.store.session_messages(&project.scope, session, 0).await?;
     make(engine, project, session, &rows).await
 }
 
-/// When the memory of a session is due.
+/// When a session is due to get a new memory that represents it.
 #[derive(Debug, PartialEq, Eq)]
 enum Due {
     Now,
@@ -134,10 +136,11 @@ enum Due {
     Never,
 }
 
-/// Returns when the memory of a session with the messages `rows` is due. `known` is its present memory.
+/// Returns when a session with the messages `rows` is due to get a new memory. `known` is the memory that it has now.
 ///
-/// A growing session is updated once it has twice as many messages, or after `interval`. Without the first rule, a
-/// memory made from two messages would represent a long session for a while.
+/// A session that grew gets a new memory once it has twice as many messages as the present memory was made from, once
+/// it has ended, or `interval` after the present memory was made. Without the first rule, a memory made from two
+/// messages would represent a long session for a while.
 fn is_due(known: Option<&ConversationRow>, rows: &[MessageRow], interval: Millis, now: Millis) -> Due {
     let Some(last) = rows.last().filter(|_| rows.len() > 1) else { return Due::Never };
     let Some(known) = known else { return Due::Now };
@@ -153,7 +156,8 @@ fn is_due(known: Option<&ConversationRow>, rows: &[MessageRow], interval: Millis
     }
 }
 
-/// Makes the memory that represents the session with the messages `rows`. Returns whether it was stored.
+/// Makes the memory that represents the session with the messages `rows`. Returns whether it was stored, that is,
+/// whether it is new.
 async fn make(
     engine: &Engine,
     project: &OpenProject,
@@ -177,8 +181,8 @@ async fn make(
     Ok(is_made)
 }
 
-/// Replaces the memory that represents the session by a model's summary. Does nothing if the session has other messages
-/// by now.
+/// Replaces the memory that represents the session by a model's summary. Does nothing if that memory was not made from
+/// the messages up to the last of `rows`.
 pub(crate) async fn supersede(
     engine: &Engine,
     project: &OpenProject,
@@ -221,7 +225,7 @@ async fn save(
     Ok(matches!(saved, Saved::Made(_)))
 }
 
-/// Returns a summary of the messages, made of their sentences.
+/// Returns a summary of the messages that consists of some of their sentences.
 fn in_short(texts: &[(MessageRow, String)]) -> String {
     let tokens = texts.iter().map(|(row, _)| usize::try_from(row.tokens).unwrap_or(0)).sum();
     let most = summarize::length(Level::Standard, tokens);

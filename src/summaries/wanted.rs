@@ -1,4 +1,4 @@
-//! The arguments and the result of making a summary.
+//! The types for making a summary: what is wanted, and what was made.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::scope::SessionId;
 use crate::store::{MessageRow, source_hash};
 use crate::summarize;
 
-/// Assumed context window in tokens of a model whose window is unknown: the smallest common one.
+/// The context window, in tokens, that is assumed for a model whose window is unknown: the smallest common one.
 pub(crate) const UNKNOWN_WINDOW: usize = 8192;
 
 /// What to summarise, and how.
@@ -20,11 +20,11 @@ pub(crate) struct Wanted {
     pub rows: Vec<MessageRow>,
     /// How detailed the summary is.
     pub level: Level,
-    /// The highest number of tokens (o200k); `None` for the level's usual length.
+    /// The most tokens (o200k) that the summary may have; `None` for the level's usual length.
     pub max_tokens: Option<usize>,
     /// The topic to concentrate on; empty for everything.
     pub focus: String,
-    /// Whether a model may write it, if the user named one for summaries.
+    /// Whether a model may write it. This has no effect unless the user named a provider for summaries.
     pub by_model: bool,
 }
 
@@ -41,9 +41,10 @@ pub(crate) struct Made {
     pub provider: String,
     /// The provider's model.
     pub model: String,
-    /// The share of names, decisions and numbers that it keeps, 0 to 1, relative to the most that fits.
+    /// The share of names, decisions and numbers that it keeps, from 0 to 1; 1 is the most that a text of its length
+    /// can keep.
     pub quality: f64,
-    /// The ordinals of the messages that its sentences come from.
+    /// The ordinals of the messages from which its sentences come.
     pub cited: Vec<i64>,
     /// What it cost, in US dollars.
     pub cost_usd: f64,
@@ -53,18 +54,18 @@ pub(crate) struct Made {
     /// Whether a model was asked and no request got an answer.
     #[serde(skip)]
     pub is_silent: bool,
-    /// What was sent to a model, and why the summary was made in another way than requested.
+    /// Notices: what was sent to a model, and why the summary was not made as requested.
     #[serde(default)]
     pub notices: Vec<String>,
 }
 
 impl Wanted {
-    /// Returns the tokens (o200k) of the messages.
+    /// Returns how many tokens (o200k) the messages have.
     pub fn tokens(&self) -> usize {
         self.rows.iter().map(|row| usize::try_from(row.tokens).unwrap_or(0)).sum()
     }
 
-    /// Returns the highest number of tokens of the summary.
+    /// Returns the most tokens that the summary may have.
     pub fn most(&self) -> usize {
         self.max_tokens.unwrap_or_else(|| summarize::length(self.level, self.tokens()))
     }
@@ -74,8 +75,8 @@ impl Wanted {
         source_hash(self.rows.iter().map(|row| &row.id))
     }
 
-    /// Returns the key under which the summary is cached: a hash of the messages and of all that decides how it is
-    /// made.
+    /// Returns the key under which the summary is cached: a hash of the messages and of everything else that affects
+    /// the summary.
     pub fn key(&self, provider: Option<&Configured>, temperature: f64) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary");
         hasher.update(&self.hash());

@@ -1,7 +1,7 @@
-//! Summaries of commits by a model, from the message, a digest of the changes, and changed lines as far as they fit.
+//! Summaries of commits by a model. It gets the message, a digest of the changes, and as many changed lines as fit.
 //!
-//! An answer has to keep what the message says; it may also say what changed. It is compared with the sentences of the
-//! message that [`extract()`] would choose.
+//! An answer must keep what the message says, and may also say what changed. Its quality is compared with that of the
+//! sentences that [`extract()`] would choose from the message.
 
 use super::model::{INSTRUCTION, output, request, until_good};
 use super::quality::{missing, quality, quality_beside};
@@ -12,7 +12,7 @@ use crate::llm::{Reply, Request};
 use crate::memory::Role;
 use crate::tuning::summaries::{LEAST_CHOSEN, LEAST_QUALITY};
 
-/// A commit to summarise, redacted.
+/// The redacted texts of a commit to summarise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit<'a> {
     /// Its message.
@@ -23,7 +23,8 @@ pub struct Commit<'a> {
     pub diff: &'a str,
 }
 
-/// Returns the request to the model. If its window is too small, changed lines are omitted from the end.
+/// Returns the request to the model. If the model's window is too small for all changed lines, the last ones are left
+/// out.
 ///
 /// Errors with [`Kind::Limit`] if the window is too small for the message.
 pub fn commit_request(
@@ -37,7 +38,7 @@ pub fn commit_request(
     let left = room.checked_sub(count(&said) + 64).ok_or_else(|| {
         Error::new(Kind::Limit, "the model's window is too small for this commit's message")
     })?;
-    // A token has at most 128 bytes.
+    // A token has at most 128 bytes, so text with more bytes than this can't fit and is not counted.
     let mut end = diff.floor_char_boundary(left.saturating_mul(128).min(diff.len()));
     while end > 0 && count(&diff[..end]) > left {
         end = diff[..end / 4 * 3].rfind('\n').map_or(0, |at| at + 1);
@@ -47,9 +48,9 @@ pub fn commit_request(
     Ok(request(include_str!("prompts/commit.md"), &material, wish))
 }
 
-/// Asks a model for the summary of a commit; `ask` sends a request and waits for the answer.
+/// Returns a model's summary of a commit. `ask` sends a request to the model and waits for the answer.
 ///
-/// Errors as [`commit_request`] and `ask` do, and with [`Kind::Provider`] if both answers are rejected.
+/// Errors if [`commit_request`] or `ask` does, and with [`Kind::Provider`] if both answers are rejected.
 pub async fn commit_by_model<A, W>(
     commit: &Commit<'_>,
     wish: &Wish<'_>,

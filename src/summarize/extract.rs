@@ -1,9 +1,11 @@
-//! Chooses the sentences whose words are worth most for their tokens; each word counts once.
+//! Chooses the sentences whose words are worth most for the tokens that they take. Each word counts only in the first
+//! chosen sentence that has it.
 //!
-//! A rarer word is worth more, and so is a name, a number, or a word that occurs more than once. The gain of a sentence
-//! only shrinks as others are chosen, so the next best is found without computing all gains again. On LoCoMo this keeps
-//! 62.5% of the words of answers in 22% of the tokens, speakers' names included; TextRank keeps 33.0%, the first
-//! sentences 24.2% (`evals summaries`).
+//! A rare word is worth more than a frequent one, and names, numbers and words that occur more than once are worth more
+//! than others. The gain of a sentence only shrinks as other sentences are chosen, so the next best one is found
+//! without computing all gains again. On LoCoMo this keeps 62.5% of the words of the answers, in 22% of the tokens
+//! (speakers' names included). In as many tokens, TextRank keeps 33.0% and the first sentences keep 24.2% (`evals
+//! summaries`).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
@@ -16,26 +18,27 @@ use crate::tuning::summaries::{
     TOKENS_FOR_TOPICS, TOPICS,
 };
 
-/// How many rounds choose sentences again for tokens that labels and spaces did not need. Arbitrary.
+/// How many times more sentences are chosen to fill the tokens that were reserved for labels and spaces but not used.
+/// Arbitrary.
 const ROUNDS: usize = 3;
 
-/// Sentences in a row that are too long for the remaining budget, after which choosing ends. Arbitrary: counting their
-/// tokens takes time.
+/// How many sentences in a row must be too long for the remaining budget before no more are tried. Arbitrary: counting
+/// their tokens takes time.
 const MISFITS: usize = 200;
 
-/// Characters of a speaker's name that are shown. Arbitrary.
+/// The most characters of a speaker's name that are shown. Arbitrary.
 const LONGEST_NAME: usize = 40;
 
 /// The heading of the sentences that belong to no topic.
 const REST: &str = "…";
 
-/// Returns sentences of `sources` in their order, with the speaker's name when the speaker changes: two at
-/// [`Level::Brief`], otherwise as many as fit into `max_tokens` by `count`. Sentences with words of `focus` are
-/// preferred. At [`Level::Detailed`] the sentences of many sources are grouped by topic, each under its name, if there
-/// is room.
+/// Returns sentences of `sources` in their order, with the speaker's name wherever the speaker changes. At
+/// [`Level::Brief`] there are at most two sentences, otherwise as many as fit into `max_tokens`, which `count` counts.
+/// Sentences with words of `focus` are preferred. At [`Level::Detailed`] the sentences of many sources are grouped
+/// under the names of their topics, if there is room for these.
 ///
-/// Never more than `max_tokens`: if not even one sentence fits, the beginning of the best one. The same input gives the
-/// same text.
+/// The text never has more than `max_tokens`: if not even one sentence fits, it is the beginning of the best one. The
+/// same input gives the same text.
 pub fn extract(
     sources: &[Source<'_>],
     level: Level,
@@ -74,12 +77,13 @@ pub fn extract(
 /// The state of choosing sentences.
 struct Choice<'r> {
     reading: &'r Reading<'r>,
-    /// The worth of each word, counted the first time that a chosen sentence has it.
+    /// The worth of each word. It counts only for the first chosen sentence that has the word.
     weights: Vec<f64>,
     is_covered: Vec<bool>,
-    /// The sentences that are not chosen, by their rate when it was last computed, the best on top.
+    /// The sentences that are not chosen yet. They are ordered by the rate that was last computed for each, the best on
+    /// top.
     heap: BinaryHeap<(Rate, Reverse<usize>)>,
-    /// The speaker of each source; `None` if all have the same.
+    /// The speaker of each source; `None` if all sources have the same speaker.
     labels: Option<Vec<&'r str>>,
     has_label: BTreeSet<usize>,
     /// How many sentences may still be chosen.
@@ -87,7 +91,7 @@ struct Choice<'r> {
     is_brief: bool,
 }
 
-/// A gain for its length, ordered by size.
+/// The gain of a sentence relative to its length.
 #[derive(Clone, Copy, PartialEq)]
 struct Rate(f64);
 
@@ -108,7 +112,7 @@ impl Ord for Rate {
 impl<'r> Choice<'r> {
     fn of(reading: &'r Reading<'r>, sources: &'r [Source<'r>], level: Level) -> Choice<'r> {
         let is_brief = level == Level::Brief;
-        // Two sentences can't cover everything, so a brief prefers sentences with frequent words.
+        // Two sentences can't cover everything, so a brief summary prefers sentences with frequent words.
         let weight = |word: &super::reading::Word| match is_brief {
             true if word.has_digit => word.weight * NUMBER_IN_BRIEF,
             true => word.weight * (1.0 + f64::from(word.sentences)).ln(),
@@ -159,7 +163,7 @@ impl<'r> Choice<'r> {
                 continue;
             }
             if now.0 <= 0.0 {
-                // All others are worth nothing either.
+                // All other sentences are worth nothing too.
                 self.heap.push((now, Reverse(place)));
                 break;
             }
@@ -169,7 +173,8 @@ impl<'r> Choice<'r> {
                 }
                 _ => 0,
             };
-            // A token has at most 128 bytes, so a longer sentence doesn't fit and need not be counted.
+            // A token has at most 128 bytes, so a sentence with more bytes than that doesn't fit, and its tokens need
+            // not be counted.
             let cost = match sentence.text.len() > budget * 128 {
                 true => usize::MAX,
                 false => count(sentence.text) + 1 + label,
@@ -196,7 +201,7 @@ fn has_labels(sources: &[Source<'_>]) -> bool {
     sources.iter().any(|source| source.speaker != first)
 }
 
-/// The topics: the number of a word, its spelling, and the indexes of the sources that have it.
+/// The topics. Each is a word: its number, its spelling, and the indexes of the sources that have it.
 struct Topics(Vec<(u32, String, Vec<usize>)>);
 
 impl Topics {
@@ -205,8 +210,9 @@ impl Topics {
         Topics(recurring(reading, most).into_iter().map(named).collect())
     }
 
-    /// Returns the chosen sentences in groups with their headings, in order within each, the groups in order of their
-    /// first sentence. Returns one group without a heading if fewer than two groups would have one.
+    /// Returns the chosen sentences in groups, each with its heading. The sentences of a group are in order, and the
+    /// groups are in the order of their first sentences. If fewer than two groups would have a heading, returns one
+    /// group without a heading.
     fn groups(&self, reading: &Reading<'_>, chosen: &[usize]) -> Vec<(Option<&str>, Vec<usize>)> {
         let mut places = chosen.to_vec();
         places.sort_unstable();
@@ -278,7 +284,7 @@ fn render(
     summary
 }
 
-/// Appends `text` with one space for each run of white space.
+/// Appends `text`, in which a single space replaces each run of white space.
 fn push_in_a_line(to: &mut String, text: &str) {
     for (place, word) in text.split_whitespace().enumerate() {
         if place > 0 {
@@ -288,7 +294,7 @@ fn push_in_a_line(to: &mut String, text: &str) {
     }
 }
 
-/// Returns the beginning of the best sentence that fits, in whole words if it has spaces.
+/// Returns as much of the beginning of the best sentence as fits, cut between words if the sentence has spaces.
 fn beginning(
     sources: &[Source<'_>],
     reading: &Reading<'_>,

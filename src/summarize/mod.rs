@@ -1,12 +1,13 @@
-//! Summaries of messages and commits, by choosing sentences or by a model.
+//! Makes summaries of messages and commits, by choosing sentences or by asking a model.
 //!
-//! [`extract()`] needs nothing but the messages: it chooses the sentences whose words are worth most for their tokens,
-//! in their order. It works in any language, gives the same text each time, and is the fallback of every other way.
-//! [`by_model`] asks a model, in parts if its window is too small, and rejects an answer if [`quality()`] finds too few
-//! of the names, decisions and numbers in it.
+//! [`extract()`] needs only the messages: it chooses the sentences whose words are worth most for the tokens that they
+//! take, and keeps them in order. It works in any language, always gives the same text for the same messages, and is
+//! used whenever a model can't be asked or fails. [`by_model`] asks a model, in several requests if the messages don't
+//! fit into its window. It rejects an answer that keeps too few of the names, decisions and numbers, which
+//! [`quality()`] measures.
 //!
-//! Everything here is pure or asks through a closure. It doesn't store summaries, and it doesn't decide which provider may
-//! be asked or what may be spent.
+//! Nothing here does any input or output, except that a closure of the caller asks the model. This module doesn't store
+//! summaries, and it doesn't decide which provider may be asked or what may be spent.
 
 mod commit;
 mod extract;
@@ -45,24 +46,24 @@ pub struct Source<'a> {
 /// A summary, and the sources that it cites.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The text; empty if the sources are, or if no word fits.
+    /// The text. It is empty if the sources are empty or if not even one word fits.
     pub text: String,
-    /// The ordinals of the sources that its sentences come from, ascending.
+    /// The ordinals of the sources from which its sentences come, ascending.
     pub cited: Vec<i64>,
     /// How many sources were not read in full, because they were too long or too many.
     pub unread: usize,
 }
 
-/// A topic of a range: a word that several of its sources have.
+/// A topic: a word that several of the sources have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topic {
     /// The word in its most frequent spelling.
     pub name: String,
-    /// The ordinals of the sources with it, ascending.
+    /// The ordinals of the sources that have the word, ascending.
     pub ordinals: Vec<i64>,
 }
 
-/// Returns the default length, in tokens, of a summary at `level` of sources with `tokens`.
+/// Returns the default length, in tokens, of a summary at `level` if its sources have `tokens` tokens.
 pub fn length(level: Level, tokens: usize) -> usize {
     let share = (tokens as f64 * summaries::LENGTH_SHARE) as usize;
     match level {

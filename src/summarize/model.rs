@@ -1,8 +1,9 @@
-//! Summaries by a model: makes the requests, in parts if the model's window is too small, and checks the answer.
+//! Summaries by a model: makes the requests, several if the sources don't fit into the model's window, and checks the
+//! answer.
 //!
-//! All quoted text is in an envelope, so that it can't pass for an instruction. If an answer is empty, too long, off
-//! topic, or lacks most of the names, decisions and numbers that it could keep, the model is asked once more, with what
-//! the answer lacks. If that fails too, the caller chooses sentences instead.
+//! All quoted text is in an envelope, so that the model can't mistake it for an instruction. If an answer is empty, too
+//! long, off topic, or lacks most of the names, decisions and numbers that it could keep, the model is asked once more
+//! and told what the answer lacks. If the second answer is rejected too, the caller chooses sentences instead.
 //!
 //! The prompts are files in `prompts/`.
 
@@ -14,41 +15,43 @@ use crate::llm::{Reply, Request, Turn};
 use crate::memory::{Level, Role};
 use crate::tuning::summaries::{LEAST_CHOSEN, LEAST_QUALITY, WORDS_OF_TEN_TOKENS};
 
-/// Requests for parts, at most: more would take too long and cost too much. Arbitrary.
+/// The most parts into which sources are divided, each of which takes a request. More would take too long and cost too
+/// much. Arbitrary.
 const MOST_PARTS: usize = 16;
 
-/// Tokens of a prompt without its material, at most.
+/// The most tokens that a prompt has, not counting the material that it quotes.
 pub(super) const INSTRUCTION: usize = 400;
 
-/// Bytes of an answer for each token that it may have, at most. A longer answer is too long in any script, so its tokens
-/// aren't counted: a token of Hindi has about eight bytes.
+/// The most bytes that an answer may have for each token it is allowed. An answer with more bytes is too long in any
+/// script, so its tokens aren't counted: even in Hindi a token has only about eight bytes.
 const LONGEST: usize = 12;
 
-/// Bytes of a rejected answer that the second request quotes, for each token that it may have: about the length asked for.
+/// How many bytes of a rejected answer the second request quotes, for each token the answer was allowed: about the
+/// requested length.
 pub const SHOWN_AGAIN: usize = 6;
 
-/// Bytes of the list of what an answer lacks. Arbitrary: twenty names.
+/// The most bytes of the list of what an answer lacks. Arbitrary: room for about twenty names.
 const LACKING: usize = 600;
 
-/// The summary that is asked for.
+/// The summary that a model is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
     /// Its level of detail.
     pub level: Level,
-    /// Its tokens, at most.
+    /// The most tokens that it may have.
     pub max_tokens: usize,
-    /// The topic to prefer; empty for none.
+    /// The topic to concentrate on; empty for everything.
     pub focus: &'a str,
-    /// The summary of the messages before the sources.
+    /// The summary of the messages before the sources, if the new summary continues one.
     pub previous: Option<&'a str>,
-    /// The model's window: tokens of a request and its answer together.
+    /// The model's window: how many tokens a request and its answer may have together.
     pub window: usize,
-    /// The key of the envelopes' marks.
+    /// The key with which the marks of envelopes are made.
     pub secret: &'a [u8; 32],
 }
 
-/// Returns the first requests to the model, one for each part. If there are several, [`by_model`] merges their answers
-/// with one more request.
+/// Returns the first requests to the model, one for each part of the sources. If there are several, [`by_model`] sends
+/// one more request to merge their answers.
 ///
 /// Errors with [`Kind::Limit`] if the window is too small or there are too many parts.
 pub fn requests(
@@ -77,9 +80,10 @@ pub fn requests(
     Ok(asks.collect())
 }
 
-/// Asks a model for the summary of `sources`, in as many requests as needed; `ask` sends one and waits for the answer.
+/// Asks a model for the summary of `sources`, in as many requests as needed. `ask` sends one request and waits for its
+/// answer.
 ///
-/// Errors as [`requests`] and `ask` do, and with [`Kind::Provider`] if both answers are rejected.
+/// Errors if [`requests`] or `ask` does, and with [`Kind::Provider`] if both answers are rejected.
 pub async fn by_model<A, W>(
     sources: &[Source<'_>],
     wish: &Wish<'_>,
@@ -101,7 +105,7 @@ where
         asks = vec![request(include_str!("prompts/merge.md"), &material, wish)];
     }
     let last = asks.pop().expect("there is a request for each part");
-    // The summary so far is a source too.
+    // The previous summary counts as a source too.
     let previous =
         wish.previous.map(|text| Source { ordinal: -1, speaker: "", role: Role::Assistant, time: 0, text });
     let all: Vec<Source<'_>> = previous.into_iter().chain(sources.iter().copied()).collect();
@@ -112,10 +116,10 @@ where
     Ok(Summary { cited: cite(&text, sources), text, unread: 0 })
 }
 
-/// Requests a text that `judge` gives at least the quality `least`. If the first answer falls short, asks once more
-/// with what it lacks.
+/// Requests a text whose quality, according to `judge`, is at least `least`. If the first answer is rejected, asks once
+/// more and says what that answer lacks.
 ///
-/// Errors as `ask` does, and with [`Kind::Provider`] if the second answer is rejected too.
+/// Errors if `ask` does, and with [`Kind::Provider`] if the second answer is rejected too.
 pub(super) async fn until_good<A, W>(
     mut last: Request,
     wish: &Wish<'_>,
@@ -132,7 +136,7 @@ where
     for _ in 0..2 {
         let answer = ask(last.clone()).await?.text;
         let text = answer.trim();
-        // Counting and judging take time in proportion to the length of the text.
+        // The length is checked first, because a long text takes long to count and to judge.
         let is_too_long = text.len() > LONGEST * wish.max_tokens;
         let tokens = if is_too_long { text.len() / 4 } else { count(text) };
         fault = match () {
@@ -160,10 +164,10 @@ where
     Err(Error::new(Kind::Provider, format!("the model's {fault}")))
 }
 
-/// Returns the quality that a summary of the wanted length can have.
+/// Returns the quality that a summary at the wanted level can have.
 ///
-/// [`quality`] compares with the best sentences of any number, which the two or three sentences of a brief never reach. So
-/// a brief is compared with the sentences that [`extract()`] would choose.
+/// [`quality`] compares a summary with as many of the best sentences as fit, which a brief summary of two or three
+/// sentences can never match. So a brief summary is compared only with the sentences that [`extract()`] would choose.
 fn attainable(sources: &[Source<'_>], wish: &Wish<'_>, count: &dyn Fn(&str) -> usize) -> f64 {
     if wish.level != Level::Brief {
         return 1.0;
@@ -172,7 +176,8 @@ fn attainable(sources: &[Source<'_>], wish: &Wish<'_>, count: &dyn Fn(&str) -> u
     quality(&chosen.text, sources, wish.max_tokens).clamp(LEAST_CHOSEN, 1.0)
 }
 
-/// Returns the output limit of a request in tokens: more than the summary may have, so that the provider doesn't cut it.
+/// Returns the limit of tokens for the answer to a request: more than the summary may have, so that the provider
+/// doesn't cut off a summary that is slightly too long.
 pub(super) fn output(wish: &Wish<'_>) -> usize {
     wish.max_tokens + wish.max_tokens / 4 + 16
 }
@@ -219,7 +224,7 @@ fn fill(prompt: &str, wish: &Wish<'_>, more: &[(&str, &str)]) -> String {
     filled + rest
 }
 
-/// Returns the sources as texts of at most `room` tokens each, in order; a source that is longer is divided.
+/// Returns the sources, in order, as texts of at most `room` tokens each. A source that is longer is divided.
 fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut used = 0;
@@ -227,7 +232,8 @@ fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> 
         let line = format!("#{} {}: ", source.ordinal, source.speaker);
         let mut rest = source.text;
         while !rest.is_empty() {
-            // Halved until it fits: counting `room` tokens' worth of text first keeps this linear.
+            // The piece is halved until it fits. It starts at 8 bytes for each of the `room` tokens, so that the total
+            // time stays linear in the length of the source.
             let mut end = rest.floor_char_boundary(room.saturating_mul(8).min(rest.len()));
             while count(&rest[..end]) + 32 > room {
                 end = rest.floor_char_boundary(end / 2);
@@ -265,7 +271,7 @@ mod tests {
         tokens::count(text)
     }
 
-    /// Asks a model that gives these answers. Returns the result and the requests.
+    /// Asks a model that gives `answers`, one after the other. Returns the result and the requests that the model got.
     fn asked(sources: &[Source<'_>], window: usize, answers: &[&str]) -> (Result<Summary>, Vec<Request>) {
         let asked = RefCell::new(Vec::new());
         let wish = Wish {

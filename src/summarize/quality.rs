@@ -1,5 +1,5 @@
-//! Measures a summary: the names, decisions and numbers that it keeps, relative to the most that as many tokens can
-//! keep.
+//! Measures a summary by the names, decisions and numbers that it keeps, relative to the most that sentences of the
+//! sources can keep in the same number of tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,15 +9,16 @@ use super::sentences::sentences;
 use super::words::{self, words};
 use crate::tuning::summaries::{CITED_SHARE, DECISION_WORD, DENSE, FEW_NAMES, ON_TOPIC};
 
-/// Returns the share of names, decisions and numbers of `sources` that the summary keeps, from 0 to 1; 1 is what the
-/// best sentences within `max_tokens` keep.
+/// Returns how many of the names, decisions and numbers of `sources` the summary keeps, from 0 to 1. It is 1 if the
+/// summary keeps as many as the best sentences that fit into `max_tokens`.
 ///
 /// An empty summary has 0. Words, names and numbers that the sources don't have lower the quality.
 pub fn quality(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> f64 {
     quality_beside(summary, sources, "", max_tokens)
 }
 
-/// Returns the [`quality`] of a summary that may also have words of `beside`, but need not keep them.
+/// Returns the [`quality`] of a summary that may also use words of `beside`. Such words don't lower the quality, and
+/// their absence doesn't either.
 pub(super) fn quality_beside(summary: &str, sources: &[Source<'_>], beside: &str, max_tokens: usize) -> f64 {
     let beside: BTreeSet<String> = words(beside).iter().map(|word| words::key(word.text)).collect();
     let reading = Reading::of(sources, "");
@@ -47,14 +48,15 @@ pub(super) fn quality_beside(summary: &str, sources: &[Source<'_>], beside: &str
     if all == 0.0 || best == 0.0 {
         return f64::from(u8::from(all > 0.0 && known / all >= ON_TOPIC));
     }
-    // The sum of no floats is -0, which answers would show.
+    // `sum` would give -0 if there are no floats to add, and answers would show it.
     let has: f64 = said.iter().map(|number| weights[*number as usize]).fold(0.0, |sum, weight| sum + weight);
     let on_topic = (known / all / ON_TOPIC).min(1.0);
     let honest = if named > 0.0 { 1.0 - invented / named } else { 1.0 };
     (has / best).min(1.0) * on_topic * honest
 }
 
-/// Returns the words of `sources` with the highest weights that `summary` lacks, in their most frequent spelling.
+/// Returns the words of `sources` that `summary` lacks, those with the highest weights, in their most frequent
+/// spelling.
 pub(super) fn missing(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> Vec<String> {
     let reading = Reading::of(sources, "");
     let weights = weights(&reading);
@@ -65,12 +67,13 @@ pub(super) fn missing(summary: &str, sources: &[Source<'_>], max_tokens: usize) 
     let lacks = |number: &u32| weights[*number as usize] > 0.0 && !said.contains(number);
     let mut lacking: Vec<u32> = (0..weights.len() as u32).filter(lacks).collect();
     lacking.sort_by(|a, b| weights[*b as usize].total_cmp(&weights[*a as usize]).then(a.cmp(b)));
-    // As many as fit into an answer of that length.
+    // The model gets only as many words as an answer of that length has room for.
     lacking.truncate((max_tokens / 8).clamp(3, 20));
     lacking.into_iter().map(|number| spelling(&reading, number)).collect()
 }
 
-/// Returns the ordinals of the sources that the sentences of `text` have most words in common with, ascending.
+/// Finds for each sentence of `text` the sources that have most of its words, by weight. Returns the ordinals of these
+/// sources, ascending.
 pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
     let reading = Reading::of(sources, "");
     let mut cited = BTreeSet::new();
@@ -88,7 +91,8 @@ pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
             }
         }
         let most = shared.values().copied().fold(0.0, f64::max);
-        // A sentence may have several equally good sources. A source with fewer common words isn't cited.
+        // All sources that share nearly as much with the sentence as the best source are cited, and no source that
+        // shares clearly less.
         cited.extend(
             shared
                 .iter()
@@ -105,8 +109,9 @@ fn begins(text: &str, start: usize) -> bool {
     before.is_empty() || before.ends_with(['.', '!', '?', ':', '\n'])
 }
 
-/// Returns the weight of each word for quality: names and numbers by how many sentences have them, words of decisions a
-/// little, other words nothing. If there are few names and numbers, every word counts.
+/// Returns the weight of each word for the quality. The weight of names and numbers grows with the number of sentences
+/// that have them; words of decisions have a small weight, and other words none. If there are few names and numbers,
+/// every word has a weight.
 fn weights(reading: &Reading<'_>) -> Vec<f64> {
     let often = |sentences: u32| (1.0 + f64::from(sentences)).ln();
     let of = |word: &super::reading::Word| if word.is_key() { often(word.sentences) } else { 0.0 };
@@ -123,7 +128,7 @@ fn weights(reading: &Reading<'_>) -> Vec<f64> {
     weights
 }
 
-/// Returns the total weight of the words of the best sentences within `max_tokens`.
+/// Returns the total weight of the words in the best sentences that fit into `max_tokens`.
 fn attainable(reading: &Reading<'_>, weights: &[f64], max_tokens: usize) -> f64 {
     let mut covered = vec![false; weights.len()];
     let mut left = max_tokens;
@@ -133,7 +138,7 @@ fn attainable(reading: &Reading<'_>, weights: &[f64], max_tokens: usize) -> f64 
         let fresh = reading.sentences[place].words.iter().filter(|word| !covered[**word as usize]);
         fresh.map(|word| weights[*word as usize]).sum()
     };
-    // Positive floats have the order of their bits.
+    // Positive floats are ordered as their bits are, read as integers.
     let rate = |place: usize, gain: f64| Reading::rate(gain, reading.sentences[place].text).to_bits();
     for place in 0..reading.sentences.len() {
         rated.push((rate(place, gain(place, &covered)), std::cmp::Reverse(place)));

@@ -1,4 +1,4 @@
-//! Reads sources into sentences, their words, and the worth of each word.
+//! Divides sources into sentences and words, and determines what each word is worth.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,14 +8,16 @@ use super::{Source, Topic};
 use crate::memory::Role;
 use crate::tuning::summaries;
 
-/// Bytes of all sources that are read: a third of a second. If there are more, a part of each is read, or some are
-/// skipped.
+/// The most bytes of all sources together that are read, which takes a third of a second. If the sources have more,
+/// only a part of each is read, or some are skipped.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Bytes of one source that are read, at most: three quarters from its beginning, one from its end. Arbitrary.
+/// The most bytes of one source that are read: three quarters of them from its beginning, and one quarter from its end.
+/// Arbitrary.
 const MOST_OF_ONE: usize = 32 << 10;
 
-/// Bytes of one source that are read, at least. If there are too many sources for that, some are skipped. Arbitrary.
+/// The fewest bytes that are read of a source that is longer. If there are too many sources for that, some are skipped.
+/// Arbitrary.
 const LEAST_OF_ONE: usize = 200;
 
 /// Words that begin a greeting, thanks or praise. A short sentence that begins with one is worth less.
@@ -23,24 +25,25 @@ const OPENINGS: &str = "hey hi hello wow thanks thank thx yeah yes yep yup bye g
     congrats congratulations sure absolutely definitely haha lol glad nice sounds ok okay right hola gracias bonjour \
     merci hallo danke ciao grazie olá obrigado obrigada привет спасибо hej tack cześć dzięki";
 
-/// First words of a sentence that refers to the previous one: alone it says less, or something else.
+/// First words of a sentence that refers to the previous one. Without the previous sentence, it says less or something
+/// else.
 const REFERENCES: [&str; 9] = ["it", "its", "this", "that", "these", "those", "they", "he", "she"];
 
 /// Greetings and thanks in scripts without spaces.
 const SPACELESS_OPENINGS: [&str; 8] =
     ["你好", "谢谢", "謝謝", "ありがとう", "こんにちは", "お疲れ", "สวัสดี", "ขอบคุณ"];
 
-/// Words of a sentence that states a decision, a result or what is left to do.
+/// Words that show that a sentence states a decision, a result or an open task.
 const DECISIONS: &str = "decide decided decision agree agreed chose chosen choose conclude concluded conclusion must \
     deadline todo fix fixed because instead cause caused settled approved rejected confirmed plan plans planning \
     entschieden beschlossen einigten décidé choisi decidido acordamos elegido deciso решили решено решение 결정 決定 \
     决定 決め 採用 选择 ตัดสินใจ";
 
-/// The sources as read.
+/// What is known of the sources once they are read.
 pub(super) struct Reading<'a> {
     /// The sentences in order.
     pub(super) sentences: Vec<Sentence<'a>>,
-    /// Each word, by its number.
+    /// The words; the index of a word is its number.
     pub(super) words: Vec<Word>,
     /// The number of each word by its key.
     pub(super) numbers: HashMap<String, u32>,
@@ -54,9 +57,9 @@ pub(super) struct Sentence<'a> {
     pub(super) source: usize,
     /// Its text.
     pub(super) text: &'a str,
-    /// The numbers of its words that are not common, each once, ascending.
+    /// The numbers of those of its words that are not common, ascending and without duplicates.
     pub(super) words: Vec<u32>,
-    /// The factor on the worth of its words.
+    /// The factor by which the worth of its words is multiplied.
     pub(super) worth: f64,
     /// Whether it states a decision.
     pub(super) decides: bool,
@@ -69,29 +72,30 @@ pub(super) struct Word {
     pub(super) sentences: u32,
     /// How often it occurs.
     times: u32,
-    /// How often it is written as a name, not counting the first word of sentences.
+    /// How often it is written as a name, not counting its uses as the first word of a sentence.
     as_name: u32,
     /// Whether it has a digit.
     pub(super) has_digit: bool,
-    /// Whether it is a speaker's name, which labels show anyway.
+    /// Whether it is the name of a speaker, which the labels show anyway.
     is_speaker: bool,
     /// Its worth.
     pub(super) weight: f64,
 }
 
 impl Word {
-    /// Returns whether it is a name or a number.
+    /// Returns whether the word is a name or a number, but not a speaker's name.
     pub(super) fn is_key(&self) -> bool {
         !self.is_speaker && (self.has_digit || (self.as_name > 0 && self.as_name * 2 >= self.times))
     }
 }
 
 impl<'a> Reading<'a> {
-    /// Reads `sources`. Sentences with words of `focus` are worth more, the others less.
+    /// Reads `sources`. Sentences with words of `focus` are worth more than they otherwise would be, and the others
+    /// less.
     pub(super) fn of(sources: &[Source<'a>], focus: &str) -> Reading<'a> {
         let mut reading =
             Reading { sentences: Vec::new(), words: Vec::new(), numbers: HashMap::new(), unread: 0 };
-        // Common words count only if there are no others.
+        // Common words count only if the sources have no other words.
         for keep_common in [false, true] {
             reading.read(sources, keep_common);
             if reading.sentences.iter().any(|sentence| !sentence.words.is_empty()) {
@@ -182,7 +186,7 @@ impl<'a> Reading<'a> {
         Sentence { source, text, words: numbers, worth: 1.0, decides }
     }
 
-    /// Makes sentences with words of `focus` worth more than the rest; changes nothing if no sentence has any.
+    /// Makes sentences with words of `focus` worth more than the rest. Changes nothing if no sentence has such a word.
     fn focus_on(&mut self, focus: &str) {
         let wanted: Vec<u32> = words(focus)
             .iter()
@@ -213,13 +217,14 @@ impl<'a> Reading<'a> {
         self.sentences.iter_mut().zip(factors).for_each(|(sentence, factor)| sentence.worth *= factor);
     }
 
-    /// Returns the gain of a sentence for its length, by which sentences are compared.
+    /// Returns the gain of a sentence relative to its length. Sentences are compared by this value.
     pub(super) fn rate(gain: f64, text: &str) -> f64 {
         gain / (roughly(text) as f64 + summaries::SENTENCE_COST)
     }
 }
 
-/// Returns the parts of `text` that are read: all of it, or its beginning and its end.
+/// Returns the parts of `text` that are read: all of it if it has at most `most` bytes, otherwise its beginning and its
+/// end.
 fn parts(text: &str, most: usize) -> Vec<&str> {
     if text.len() <= most {
         return vec![text];
@@ -229,11 +234,12 @@ fn parts(text: &str, most: usize) -> Vec<&str> {
     vec![&text[..first], &text[last..]]
 }
 
-/// Returns the factor on the worth of a sentence's words, by its form, its speaker's role and its first words.
+/// Returns the factor by which the worth of a sentence's words is multiplied. It depends on the form of the sentence,
+/// its speaker's role, and its first words.
 fn worth(text: &str, form: Form, role: Role, is_open: bool, openings: &[&str]) -> f64 {
     let form = match form {
         Form::Plain => 1.0,
-        // A question of the last message has no answer yet.
+        // A question in the last message has no answer yet.
         Form::Question if is_open => summaries::OPEN_QUESTION,
         Form::Question => summaries::QUESTION,
         Form::Aside => summaries::ASIDE,
@@ -262,7 +268,7 @@ fn worth(text: &str, form: Form, role: Role, is_open: bool, openings: &[&str]) -
     form * role * alone
 }
 
-/// Returns roughly how many tokens `text` has, without a dictionary; enough to compare sentences.
+/// Estimates how many tokens `text` has, without a tokenizer. This is precise enough to compare sentences.
 pub(super) fn roughly(text: &str) -> usize {
     let (mut tokens, mut run) = (0, 0);
     for c in text.chars() {
@@ -279,7 +285,8 @@ pub(super) fn roughly(text: &str) -> usize {
     tokens
 }
 
-/// Returns up to `most` topics of `sources`: words that several sources have, by weight and number of sources.
+/// Returns up to `most` topics of `sources`: words that several sources have. Words with a high weight that many
+/// sources have are preferred.
 pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
     let reading = Reading::of(sources, "");
     let topic = |(number, places): (u32, Vec<usize>)| Topic {
@@ -313,7 +320,7 @@ pub(super) fn recurring(reading: &Reading<'_>, most: usize) -> Vec<(u32, Vec<usi
     found.into_iter().map(|(_, number, places)| (number, places)).collect()
 }
 
-/// Returns the most frequent spelling of a word, the first of equals.
+/// Returns the most frequent spelling of a word. If several are equally frequent, returns the first of them.
 pub(super) fn spelling(reading: &Reading<'_>, number: u32) -> String {
     let mut spellings: Vec<(&str, usize)> = Vec::new();
     for sentence in reading.sentences.iter().filter(|each| each.words.binary_search(&number).is_ok()).take(50)

@@ -1,16 +1,17 @@
 //! Finds the sentences of a message, in any script.
 //!
-//! Messages are half prose, half lists, code and logs, so a line end ends a sentence unless the line is clearly wrapped. It
-//! is not a parser of language: a wrong cut only makes a summary less smooth.
+//! Messages are half prose, half lists, code and logs, so the end of a line ends a sentence unless the line is clearly
+//! wrapped. This code does not parse language: a wrong cut only makes a summary read less smoothly.
 
 use std::ops::Range;
 
 use super::words::is_spaceless;
 
-/// Bytes of a sentence, at most. A longer one is cut at a comma, otherwise at a space, otherwise anywhere. Arbitrary.
+/// The most bytes of a sentence. A longer one is cut at a comma if it has one, otherwise at a space, otherwise
+/// anywhere. Arbitrary.
 const LONGEST: usize = 500;
 
-/// Bytes from which a line may be wrapped, and from which Thai text is cut at a space. Arbitrary.
+/// The fewest bytes of a line that may count as wrapped, and of a piece of Thai text that is cut at a space. Arbitrary.
 const LONG_LINE: usize = 50;
 
 /// Words whose full stop does not end a sentence.
@@ -32,7 +33,7 @@ pub(super) enum Form {
     Code,
 }
 
-/// Returns the sentences of `text` in order, as ranges of bytes without surrounding white space, each with its form.
+/// Returns the sentences of `text` in order. Each is a range of bytes, without surrounding white space, and a form.
 pub(super) fn sentences(text: &str) -> Vec<(Range<usize>, Form)> {
     let mut found = Vec::new();
     let mut is_fenced = false;
@@ -64,7 +65,8 @@ pub(super) fn sentences(text: &str) -> Vec<(Range<usize>, Form)> {
     found
 }
 
-/// Returns whether the line `next` continues the wrapped line `open`: no sentence ends there, and none begins.
+/// Returns whether the line `next` continues the wrapped line `open`: no sentence ends with `open`, and none begins
+/// with `next`.
 fn is_wrapped(open: &str, next: &str) -> bool {
     let last = open.rsplit('\n').next().unwrap_or(open);
     last.len() >= LONG_LINE
@@ -72,8 +74,8 @@ fn is_wrapped(open: &str, next: &str) -> bool {
         && next.starts_with(|c: char| c.is_lowercase() || is_spaceless(c) || matches!(c, '(' | '"' | '\''))
 }
 
-/// Returns whether a line looks like code, a table or a program's output: few letters, an ending such as `;`, or a deep
-/// indentation with signs of code.
+/// Returns whether a line looks like code, a table or a program's output: it has few letters, an ending such as `;`, or
+/// a deep indentation together with signs of code.
 fn is_code(line: &str) -> bool {
     let body = line.trim();
     let letters = body.chars().filter(|c| c.is_alphabetic() || c.is_whitespace()).count();
@@ -94,7 +96,7 @@ fn prose(text: &str, range: Range<usize>, found: &mut Vec<(Range<usize>, Form)>)
         let mut end = at + c.len_utf8();
         thai += usize::from(matches!(c, '\u{e01}'..='\u{e4f}' | '\u{e81}'..='\u{edf}')) * c.len_utf8();
         let rest = &part[end..];
-        // An aside is a sentence of its own.
+        // An aside is a separate sentence.
         let aside = c.is_whitespace() && rest.starts_with('[') && rest.contains(']');
         let after_aside =
             c == ']' && part[start..end].trim_start().starts_with('[') && !rest.starts_with('(');
@@ -151,8 +153,8 @@ fn form(piece: &str) -> Form {
     }
 }
 
-/// Adds `range` without the white space around it, in parts if it is too long; adds nothing if it has no letter or
-/// digit.
+/// Adds the sentence at `range` to `found`, without the white space around it and in parts if it is too long. Adds
+/// nothing if it has no letter or digit.
 fn divide(text: &str, range: Range<usize>, form: Form, found: &mut Vec<(Range<usize>, Form)>) {
     let mut start = range.start;
     while start < range.end {

@@ -1,4 +1,4 @@
-//! Promises of summaries, checked with invented conversations.
+//! Checks what summaries promise, with invented conversations.
 
 use proptest::prelude::*;
 
@@ -184,7 +184,7 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
     shown.sort_unstable();
     shown.dedup();
     assert_eq!(summary.cited, shown);
-    // The summary of both topics has sentences of each.
+    // The summary has sentences of both topics.
     assert!(summary.text.contains("Parquet") && summary.text.contains("Helsinki"), "{}", summary.text);
     let standard = extract(&sources, Level::Standard, 400, "", &count);
     assert!(!standard.text.contains('\n'), "{}", standard.text);
@@ -194,10 +194,10 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
     }
 }
 
-/// Groups of a summary at most.
+/// The most groups that a summary has.
 const TOPICS_AND_REST: usize = 5;
 
-/// Returns `text` with a space for each run of white space.
+/// Returns `text`, in which a single space replaces each run of white space.
 fn in_a_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -239,7 +239,7 @@ proptest! {
         prop_assert!(summary.cited.is_sorted() && summary.cited.iter().all(|each| (0..said.len() as i64).contains(each)));
         prop_assert_eq!(summary.text.is_empty(), summary.cited.is_empty());
         let cited: String = summary.cited.iter().map(|place| in_a_line(said[*place as usize].1) + "\n").collect();
-        // Everything except names with a colon occurs in a source.
+        // Every word occurs in a source, except the speakers' names, which end with a colon.
         for word in summary.text.split_whitespace() {
             prop_assert!(cited.contains(word) || word.ends_with(':'), "{} in {}", word, cited);
         }

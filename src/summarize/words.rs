@@ -1,13 +1,13 @@
-//! The words of a text: the key by which they are compared, which are common, and which are identifiers.
+//! Finds the words of a text, the keys by which words are compared, and which words are common or identifiers.
 //!
-//! In scripts without spaces, each pair of neighbouring characters is a word: dictionaries would take megabytes, and pairs
-//! show nearly as well what two sentences have in common. Endings are removed in English only.
+//! In scripts without spaces, each pair of neighbouring characters is a word: a dictionary would take megabytes, and
+//! pairs show nearly as well what two sentences have in common. Endings of words are removed in English only.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Common English words: function words, greetings, praise and frequent verbs. In other languages only the counts show which
-/// words are common.
+/// Common English words: function words, greetings, praise and frequent verbs. For other languages there is no such
+/// list; there, only how often a word occurs shows that it is common.
 const COMMON: &str = include_str!("common.txt");
 
 static COMMON_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
@@ -20,7 +20,7 @@ static COMMON_STEMS: LazyLock<HashSet<&'static str>> =
 pub(super) struct Word<'a> {
     /// The word as written.
     pub(super) text: &'a str,
-    /// The byte it begins at.
+    /// The byte at which it begins.
     pub(super) start: usize,
     /// Whether it is a pair of characters of a script without spaces.
     pub(super) is_pair: bool,
@@ -30,7 +30,7 @@ pub(super) struct Word<'a> {
 pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut start = None;
-    // The previous character if its script has no spaces, and whether a pair has it already.
+    // The previous character, if its script has no spaces, and whether a pair already contains it.
     let mut before: Option<(usize, bool)> = None;
     let end = text.char_indices().map(Some).chain([None]);
     for place in end {
@@ -59,7 +59,8 @@ pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Returns the key by which words are equal: lower case, without English endings.
+/// Returns the key of `word`: the word in lower case, without an English ending. Words with the same key count as the
+/// same.
 pub(super) fn key(word: &str) -> String {
     let lower = word.to_lowercase();
     let length = stem(&lower).len();
@@ -68,7 +69,7 @@ pub(super) fn key(word: &str) -> String {
     key
 }
 
-/// Returns whether a word with this key is common, or a single letter.
+/// Returns whether `word`, which has the key `key`, is common or a single letter.
 pub(super) fn is_common(word: &str, key: &str) -> bool {
     let is_letter = key.chars().nth(1).is_none() && !key.starts_with(|c: char| c.is_numeric());
     (is_letter && key.is_ascii())
@@ -76,7 +77,7 @@ pub(super) fn is_common(word: &str, key: &str) -> bool {
         || (word.is_ascii() && COMMON_WORDS.contains(word.to_ascii_lowercase().as_str()))
 }
 
-/// Returns whether `word` is a number, or an identifier with one.
+/// Returns whether `word` is a number or contains a digit, as some identifiers do.
 pub(super) fn has_digit(word: &str) -> bool {
     word.contains(|c: char| c.is_numeric())
 }
@@ -94,7 +95,7 @@ pub(super) fn is_spaceless(character: char) -> bool {
         '\u{e01}'..='\u{e4f}' | '\u{e81}'..='\u{edf}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17d3}' => {
             true
         }
-        // Kana, ideographs and their extensions; Korean has spaces.
+        // Kana, ideographs and their extensions. Hangul is not here, since Korean has spaces.
         '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' => {
             character.is_alphanumeric() || character == 'ー'
         }
@@ -103,7 +104,7 @@ pub(super) fn is_spaceless(character: char) -> bool {
     }
 }
 
-/// Returns `word`, in lower case, without its English ending.
+/// Returns `word`, which is in lower case, without its English ending.
 fn stem(word: &str) -> &str {
     if !word.is_ascii() || has_digit(word) {
         return word;

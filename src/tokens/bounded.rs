@@ -1,30 +1,35 @@
-//! Bounds for the number of tokens of a text, from its bytes alone: no dictionary, one pass.
+//! Returns bounds for the number of tokens of a text. They are computed from its bytes in one pass, without a
+//! dictionary.
 //!
-//! They hold for `o200k_base` and `cl100k_base`. They rest on the facts about both dictionaries that are listed below,
-//! which a test checks against the dictionaries, and on how both tokenizers cut and merge.
+//! The bounds hold for `o200k_base` and for `cl100k_base`. They follow from how both tokenizers cut and merge, and
+//! from the facts about both dictionaries that are listed below. A test checks these facts against the dictionaries.
 //!
-//! **From above.** A tokenizer cuts a text into pieces and then merges bytes within a piece, until no two neighbours
-//! together are a token. Every byte is a token, so a text has at most one token per byte. *Runs* have fewer:
+//! **From above.** A tokenizer cuts a text into pieces. Within a piece it then merges bytes until no two neighbours
+//! together form a token. Every single byte is a token, so a text has at most one token per byte. *Runs* of certain
+//! bytes have fewer:
 //!
-//! - ASCII letters and a space before them: where every pair is one of those [`is_pair`] allows, all of which are
-//!   tokens, no two neighbours within the run are single bytes, so `n` bytes hold at most ⌊(2n + 1) / 3⌋ tokens;
-//! - spaces, but for the last: up to [`SPACES`] are a token, so two neighbours cover more than that;
-//! - digits: a run is cut into threes, and every one to three digits are a token.
+//! - ASCII letters, with a space before them: in a run, every pair of neighbouring bytes is one that [`is_pair`]
+//!   allows, and every such pair is a token. So no two neighbouring tokens in the run are single bytes, and `n` bytes
+//!   have at most ⌊(2n + 1) / 3⌋ tokens;
+//! - spaces, except the last one: up to [`SPACES`] of them are one token, so two neighbouring tokens together have
+//!   more than that;
+//! - digits: a run is cut into groups of three, and any one to three digits are a token.
 //!
-//! The bytes between runs are *loose*, and each counts as a token. A token that extends beyond its run, or lies outside of
-//! runs, is counted by the first loose byte in it: no byte is in two tokens, and such a token always has a loose byte,
-//! since no piece holds two runs that touch. Letters that may start a piece, or that make no token with the letter before,
-//! are loose too: an upper-case letter after a lower-case one, the two letters after an apostrophe (`'re`).
+//! The bytes between runs are called *loose*, and each counts as one token. A token that extends beyond its run, or
+//! lies outside of runs, is counted by its first loose byte. This is possible because no byte is in two tokens, and
+//! because such a token always has a loose byte: no piece contains two runs that touch. Letters that may start a
+//! piece, or that form no token with the letter before them, are loose too: for example an upper-case letter after a
+//! lower-case one, and the two letters after an apostrophe (`'re`).
 //!
-//! **From below.** No token is longer than [`LONGEST_TOKEN`], and a piece is at least one token; [`Scan`] counts only
-//! pieces that both tokenizers cut.
+//! **From below.** No token is longer than [`LONGEST_TOKEN`] bytes, and each piece is at least one token. [`Scan`]
+//! counts only pieces that both tokenizers cut in the same way.
 
 use super::LONGEST_TOKEN;
 
 /// Every run of up to this many spaces is one token.
 pub(super) const SPACES: usize = 79;
 
-/// For each first letter the set of second letters that make a token with it; bit 0 is `a` or `A`.
+/// For each first letter, the set of second letters that form a token with it. Bit 0 of a set is `a` or `A`.
 type Pairs = [u32; 26];
 
 #[rustfmt::skip]
@@ -46,26 +51,27 @@ const UPPER_UPPER: Pairs = [
     0x3ffffff, 0x3fefdff, 0x1bebd7f, 0x02efd7f, 0x0cefdff, 0x18e993f, 0x34cf855, 0x3c260b1,
 ];
 
-/// The least and the most tokens that a text can have.
+/// The fewest and the most tokens that a text can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// It has at least this many.
+    /// The text has at least this many tokens.
     pub low: usize,
-    /// It has at most this many.
+    /// The text has at most this many tokens.
     pub high: usize,
 }
 
 /// Returns bounds that hold for `text` in `o200k_base` and in `cl100k_base`, without loading a dictionary.
 ///
-/// For English prose `high` is 2 to 3 times the true count; for scripts other than Latin it is more, at most the number
-/// of bytes.
+/// For English prose, `high` is 2 to 3 times the true count. For scripts other than Latin it is more, but never more
+/// than the number of bytes.
 pub fn bounded(text: &str) -> Bounds {
     let scan = Scan::of(text.as_bytes());
     let low = scan.low.max(text.len().div_ceil(LONGEST_TOKEN));
     Bounds { low, high: scan.high }
 }
 
-/// Tells whether two neighbouring bytes of a run are one token in both dictionaries and never in two pieces.
+/// Tells whether two neighbouring bytes of a run always lie in the same piece, and form a token in both
+/// dictionaries.
 pub(super) fn is_pair(left: u8, right: u8) -> bool {
     let (pairs, first, second) = match (left, right) {
         (b'a'..=b'z', b'a'..=b'z') => (&LOWER_LOWER, b'a', b'a'),
@@ -77,7 +83,8 @@ pub(super) fn is_pair(left: u8, right: u8) -> bool {
     pairs[usize::from(left - first)] >> (right - second) & 1 == 1
 }
 
-/// The sums of both bounds over a text's runs of one class of byte.
+/// The sums of the lower and of the upper bounds of all parts of a text, where a part is a run of bytes of the same
+/// class.
 #[derive(Default)]
 struct Scan {
     low: usize,
@@ -91,14 +98,14 @@ enum Class {
     Space,
     /// Line feed, carriage return, tab, vertical tab, form feed.
     Break,
-    /// Any other ASCII: punctuation and control characters that are no white space.
+    /// Any other ASCII character: punctuation, and control characters that are not white space.
     Mark,
-    /// A byte of a character outside ASCII.
+    /// A byte of a character that is not ASCII.
     Foreign,
 }
 
 impl Class {
-    /// Returns the class of `byte`, from a table: a scan spends most of its time here.
+    /// Returns the class of `byte`. The class comes from a table, because a scan spends most of its time here.
     fn of(byte: u8) -> Class {
         const CLASSES: [Class; 256] = {
             let mut classes = [Class::Foreign; 256];
@@ -128,7 +135,7 @@ impl Scan {
     fn of(bytes: &[u8]) -> Scan {
         let mut scan = Scan::default();
         let mut start = 0;
-        // Whether only spaces and tabs are between the last letter or digit and `start`.
+        // Whether there are only spaces and tabs between the last letter or digit and `start`.
         let mut after_word = false;
         while start < bytes.len() {
             let class = Class::of(bytes[start]);
@@ -140,11 +147,12 @@ impl Scan {
             match class {
                 Class::Letter => {
                     scan.letters(run, before);
-                    // A piece has one run of letters, unless an apostrophe or foreign characters join it to another.
+                    // A piece has only one run of letters, unless an apostrophe or foreign characters join two runs.
                     scan.low += usize::from(!beside_foreign && before != Some(b'\''));
                 }
                 Class::Digit if beside_foreign || after.is_some_and(|byte| !byte.is_ascii()) => {
-                    // Foreign digits may shift the groups of three and merge with these.
+                    // Foreign digits before or after these may shift the groups of three and merge with these
+                    // digits.
                     scan.high += len;
                     scan.low += if beside_foreign { 0 } else { len.div_ceil(3) };
                 }
@@ -155,20 +163,21 @@ impl Scan {
                 Class::Space => {
                     let joins_word = after.is_some_and(|byte| Class::of(byte) == Class::Letter);
                     scan.high += at_most_in_spaces(len - 1) + usize::from(!joins_word);
-                    // All but the last are a piece of white space before a word.
+                    // All spaces except the last form a piece of white space in front of a word.
                     let before_word =
                         after.is_some_and(|byte| byte.is_ascii() && Class::of(byte) != Class::Break);
                     scan.low += usize::from(len > 1 && before_word);
                 }
                 Class::Break => {
                     scan.high += len;
-                    // A line break after a word starts a piece of white space that ends with the last line break.
+                    // A line break after a word starts a piece of white space, which ends with the last line break.
                     scan.low +=
                         usize::from(after_word && run.iter().any(|byte| matches!(byte, b'\n' | b'\r')));
                 }
                 Class::Mark => {
                     scan.high += len;
-                    // One mark may belong to the word after it, and slashes to marks on a line before.
+                    // One mark may belong to the word after it. Slashes may belong to the marks at the end of the
+                    // line before.
                     let stays = len > 1
                         || after.is_none_or(|byte| byte.is_ascii() && Class::of(byte) != Class::Letter);
                     scan.low += usize::from(stays && !beside_foreign && run[0] != b'/');
@@ -186,7 +195,7 @@ impl Scan {
         scan
     }
 
-    /// Adds the upper bound of a run of letters, and of the space before it where there is one.
+    /// Adds the upper bound of a run of letters, including the space before it if there is one.
     fn letters(&mut self, run: &[u8], before: Option<u8>) {
         let loose = if before == Some(b'\'') { run.len().min(2) } else { 0 };
         self.high += loose;
@@ -206,12 +215,13 @@ impl Scan {
     }
 }
 
-/// The most tokens of `n` bytes when no two neighbours are single bytes.
+/// Returns the most tokens that `n` bytes can have if no two neighbouring tokens are single bytes.
 fn at_most_in_pairs(n: usize) -> usize {
     (2 * n + 1) / 3
 }
 
-/// The most tokens of `n` spaces when every two neighbours cover more than [`SPACES`].
+/// Returns the most tokens that `n` spaces can have if every two neighbouring tokens together have more than
+/// [`SPACES`].
 fn at_most_in_spaces(n: usize) -> usize {
     2 * (n / (SPACES + 1)) + usize::from(!n.is_multiple_of(SPACES + 1))
 }

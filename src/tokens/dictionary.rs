@@ -1,45 +1,47 @@
-//! The tokens of `o200k_base`, and how the bytes of a piece are merged into them.
+//! The tokens of `o200k_base`, and the merging of a piece's bytes into them.
 //!
-//! Merging is byte-pair encoding as tiktoken does it: of all neighbours that together are a token, those of the lowest
-//! rank are merged, the leftmost first, until none are left. That takes time quadratic in a piece's length, or n log n with
-//! a heap. So a long piece is encoded in overlapping windows: a sequence of tokens is the encoding of its text if and only
-//! if each two neighbours are (the theorem that the crate `bpe` is built on). Where a window begins with the same token
-//! that the window before has at that place, the pair of tokens across the border is one of the window before, so the two
-//! encodings can be joined there.
+//! Merging is byte-pair encoding, as tiktoken does it. Of all neighbours that together form a token, the pair with
+//! the lowest rank is merged, and the leftmost of equal pairs first, until no neighbours form a token. This takes
+//! time quadratic in the length of a piece, or n log n with a heap. So a long piece is encoded in overlapping
+//! windows. This is exact because of the theorem on which the crate `bpe` is built: a sequence of tokens is the
+//! encoding of its text if and only if every two neighbouring tokens are the encoding of theirs. If a window begins
+//! with the same token that the previous window has at that place, the pair of tokens across the border also occurs
+//! in the previous window. So the two encodings can be joined there.
 //!
-//! The table holds the tokens alone: 6 MB, made in a few milliseconds. The automata of `bpe-openai` take 70 MB and forty
-//! milliseconds; the tests compare with that crate.
+//! The table contains only the tokens; it has 6 MB and is made in a few milliseconds. The automata of `bpe-openai`
+//! take 70 MB and forty milliseconds. The tests compare the results with those of that crate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::split::Splitter;
 
-/// Bits of a slot that hold a token's rank plus one. The other bits hold a part of its hash, which ends most misses.
+/// How many bits of a slot hold the rank of a token, plus one. The other bits hold a part of the token's hash, which
+/// ends most searches for bytes that are no token.
 const RANK_BITS: u32 = 18;
 const RANK_MASK: u32 = (1 << RANK_BITS) - 1;
 
-/// The rank of what is no token.
+/// Stands in place of a rank for bytes that are no token.
 const NONE: u32 = u32::MAX;
 
 /// The longest piece that is merged without a heap, in bytes. Arbitrary: longer pieces are faster with a heap.
 const SHORT: usize = 96;
 
-/// Bytes of a window of a long piece, and how many of them the next window repeats.
+/// The length of a window of a long piece, and how much of it the next window repeats, both in bytes.
 const WINDOW: usize = 4096;
 const OVERLAP: usize = 512;
 
-/// The tokens, found by their bytes.
+/// The tokens, which are found by their bytes.
 pub(super) struct Dictionary {
     /// Cuts a text into pieces before merging.
     pub(super) splitter: Splitter,
-    /// Each token: a byte with its length, then its bytes.
+    /// All tokens one after another: for each, a byte with its length, then its bytes.
     tokens: &'static [u8],
-    /// Where in `tokens` the bytes of each rank begin.
+    /// For each rank, where in `tokens` its bytes begin.
     starts: Vec<u32>,
-    /// Ranks by hash; 0 is empty.
+    /// Slots with ranks, found by the hash of a token; 0 means empty.
     slots: Vec<u32>,
-    /// The rank of each pair of bytes.
+    /// The rank of each pair of bytes that is a token.
     pairs: Vec<u32>,
 }
 
@@ -62,7 +64,7 @@ impl Dictionary {
         dictionary
     }
 
-    /// Returns the number of tokens that the bytes of `piece` are merged into.
+    /// Returns how many tokens result when the bytes of `piece` are merged.
     pub(super) fn count(&self, piece: &[u8]) -> usize {
         if piece.is_empty() {
             return 0;
@@ -70,18 +72,18 @@ impl Dictionary {
         if self.rank(piece) != NONE { 1 } else { self.merge(piece).len() }
     }
 
-    /// Returns where in `piece` each of its tokens ends.
+    /// Returns, for each token of `piece`, where in `piece` it ends.
     pub(super) fn ends(&self, piece: &[u8]) -> Vec<usize> {
         if !piece.is_empty() && self.rank(piece) != NONE { vec![piece.len()] } else { self.merge(piece) }
     }
 
-    /// Returns the number of tokens.
+    /// Returns the number of tokens in the dictionary.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// Returns the bytes of the token of that rank.
+    /// Returns the bytes of the token with this rank.
     pub(super) fn token(&self, rank: u32) -> &'static [u8] {
         let start = self.starts[rank as usize] as usize;
         &self.tokens[start..start + usize::from(self.tokens[start - 1])]
@@ -99,7 +101,7 @@ impl Dictionary {
         self.slots[slot] = tag | (rank + 1);
     }
 
-    /// Returns the rank of `bytes`, [`NONE`] where they are no token.
+    /// Returns the rank of `bytes`, or [`NONE`] if they are not a token.
     fn rank(&self, bytes: &[u8]) -> u32 {
         if let [first, second] = *bytes {
             return self.pairs[usize::from(first) << 8 | usize::from(second)];
@@ -118,9 +120,9 @@ impl Dictionary {
         }
     }
 
-    /// Returns where to look for `bytes` first, and the part of their hash that a slot holds.
+    /// Returns the slot in which to look for `bytes` first, and the part of their hash that a slot holds.
     fn slot(&self, bytes: &[u8]) -> (usize, u32) {
-        // 2^64 divided by the golden ratio.
+        // This number is 2^64 divided by the golden ratio.
         const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
         let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(26);
         let (words, rest) = bytes.as_chunks::<8>();
@@ -130,7 +132,7 @@ impl Dictionary {
         ((hash >> 40) as usize & (self.slots.len() - 1), (hash as u32) & !RANK_MASK)
     }
 
-    /// Returns the ends of the tokens of a piece that is no token itself.
+    /// Returns where each token of a piece ends. The piece itself is not a token.
     fn merge(&self, piece: &[u8]) -> Vec<usize> {
         match piece.len() {
             len if len <= SHORT => self.merge_short(piece),
@@ -139,9 +141,10 @@ impl Dictionary {
         }
     }
 
-    /// Merges by looking through all neighbours each time.
+    /// Merges the bytes of a piece and looks at all neighbours each time.
     fn merge_short(&self, piece: &[u8]) -> Vec<usize> {
-        // Where each token begins, and the rank of what it and the next would make; the last begins at the end.
+        // For each token: where it begins, and the rank of the token that it would form with the next one. The last
+        // entry is the end of the piece.
         let mut parts: Vec<(usize, u32)> = (0..=piece.len()).map(|start| (start, NONE)).collect();
         let rank = |parts: &[(usize, u32)], place: usize| match parts.get(place + 2) {
             Some((end, _)) => self.rank(&piece[parts[place].0..*end]),
@@ -165,10 +168,11 @@ impl Dictionary {
         parts[1..].iter().map(|(start, _)| *start).collect()
     }
 
-    /// Merges with the neighbours in a heap.
+    /// Merges the bytes of a piece and keeps the pairs of neighbours in a heap.
     fn merge_long(&self, piece: &[u8]) -> Vec<usize> {
         let len = piece.len();
-        // By where a token begins, its end; by where a token ends, its beginning.
+        // The first list has the end of the token that begins at each place; the second has the beginning of the
+        // token that ends there.
         let mut end_of: Vec<usize> = (1..=len).collect();
         let mut start_of: Vec<usize> = (0..=len).map(|end| end.saturating_sub(1)).collect();
         let mut is_start = vec![true; len];
@@ -183,7 +187,7 @@ impl Dictionary {
             push(&mut heap, start, start + 2);
         }
         while let Some(Reverse((_, start, end))) = heap.pop() {
-            // Skip a pair of which a token has been merged with another since.
+            // This skips a pair if one of its tokens was merged with another token in the meantime.
             if !is_start[start] || end_of[start] == end {
                 continue;
             }
@@ -214,7 +218,7 @@ impl Dictionary {
         let mut ends = Vec::new();
         let mut size = WINDOW;
         let mut start = 0;
-        // In a run of one character every window equals the one before.
+        // In a run of a single character, every window equals the previous one.
         let mut last: (&[u8], Vec<usize>) = (&[], Vec::new());
         let mut window = |start: usize, size: usize| -> Vec<usize> {
             let text = &piece[start..piece.len().min(start + size)];
@@ -225,7 +229,7 @@ impl Dictionary {
         };
         let mut tokens = window(start, size);
         while tokens.last().is_some_and(|end| *end < piece.len()) {
-            // The last boundary before the overlap, and the window that begins there.
+            // This finds the last boundary before the overlap; the next window begins there.
             let cut = tokens.partition_point(|end| *end <= start + size - OVERLAP).max(1);
             let next = window(tokens[cut - 1], size);
             if tokens.len() > cut && next.first() == tokens.get(cut) {

@@ -1,13 +1,13 @@
-//! How many tokens a text has: exact counts in `o200k_base`, and bounds for models whose tokenizer is not public.
+//! Counts the tokens of a text: exactly in `o200k_base`, or within bounds for models whose tokenizer is not public.
 //!
-//! Exact counts equal tiktoken's and take time linear in the text, also for hostile input on which tiktoken aborts. The
-//! dictionary takes some milliseconds to make and 6 MB of memory; it is made at the first exact count, and [`bounded()`]
-//! needs none. The tokens of stored text are counted once, when it is stored; an answer that is put together from stored
-//! pieces adds their counts up where [`joins_exactly`] allows it.
+//! Exact counts equal those of tiktoken and take time linear in the length of the text, even for hostile input on
+//! which tiktoken aborts. The dictionary takes some milliseconds to make and 6 MB of memory. It is made at the first
+//! exact count; [`bounded()`] does not need it. The tokens of a stored text are counted once, when it is stored. An
+//! answer that is put together from stored pieces adds their counts, where [`joins_exactly`] allows that.
 //!
 //! Special tokens (`<|endoftext|>`) are counted as ordinary text.
 //!
-//! It is not a guess by length: characters divided by four is wrong by −45% to +52%.
+//! Dividing the number of characters by four would be a guess, which is wrong by −45% to +52%.
 
 use std::sync::LazyLock;
 
@@ -23,25 +23,25 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-/// The longest token of `o200k_base` and of `cl100k_base`, in bytes: a run of 128 spaces.
+/// The longest token of `o200k_base` and of `cl100k_base`, in bytes: it has 128 spaces.
 const LONGEST_TOKEN: usize = 128;
 
-/// Pieces longer than this many bytes are cut at the end of a token by [`truncate`]. Arbitrary.
+/// [`truncate`] cuts pieces of more than this many bytes at the end of a token. Arbitrary.
 const LONG_PIECE: usize = 1024;
 
-/// Returns the number of tokens of `text` in `o200k_base` (GPT-4o and later OpenAI models), as tiktoken's
-/// `encode_ordinary` counts them.
+/// Returns the number of tokens of `text` in `o200k_base`, the encoding of GPT-4o and later OpenAI models. Counts
+/// as tiktoken's `encode_ordinary` does.
 pub fn count(text: &str) -> usize {
     PieceCounter::with(|counter| pieces(text).map(|piece| counter.count(piece)).sum())
 }
 
-/// Returns the longest prefix of `text` with at most `limit` tokens, cut between characters.
+/// Returns the longest prefix of `text` that has at most `limit` tokens. It ends between two characters.
 ///
-/// In a piece of more than 1,024 bytes that the tokenizer doesn't cut, a slightly longer prefix may fit too.
+/// If the tokenizer forms a piece of more than 1,024 bytes, a slightly longer prefix might fit too.
 pub fn truncate(text: &str, limit: usize) -> &str {
     let text = &text[..text.floor_char_boundary(limit.saturating_mul(LONGEST_TOKEN))];
     let (mut start, mut spent) = (0, 0);
-    // Where the last two pieces start, and the tokens of the text before each.
+    // For each of the last two pieces: where it starts, and how many tokens the text before it has.
     let mut recent = [(0, 0); 2];
     let overflowing = PieceCounter::with(|counter| {
         pieces(text).find(|piece| {
@@ -59,19 +59,20 @@ pub fn truncate(text: &str, limit: usize) -> &str {
         let fitting = ends.into_iter().take(limit - spent_before).next_back().unwrap_or(0);
         text.floor_char_boundary(piece_start + fitting)
     } else if piece.trim_start().is_empty() {
-        // White space is cut into other pieces at the end of a text than before a word, and may have fewer tokens.
+        // White space at the end of a text is cut into other pieces than before a word, and may have fewer tokens.
         text.len() - text[start..].trim_start().len()
     } else {
         start
     };
-    // For the same reason the piece before this one depends on where the prefix ends. Earlier pieces don't.
+    // For the same reason, the piece before this one depends on where the prefix ends. Earlier pieces don't depend
+    // on it.
     let (stable, spent_on_stable) = recent[0];
     let fits = |&end: &usize| match end.checked_sub(stable) {
         Some(_) => has_at_most(&text[stable..end], limit - spent_on_stable),
         None => has_at_most(&text[..end], limit),
     };
     if piece.len() > LONG_PIECE {
-        // Each check counts the whole piece, so the steps back double.
+        // Each check counts the whole piece, so each step back is twice as long as the last.
         let mut end = last_end;
         let mut step = 1;
         while end > piece_start && !fits(&end) {
@@ -87,19 +88,19 @@ pub fn truncate(text: &str, limit: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// Tells whether `left` followed by `right` has exactly as many tokens as both have apart.
+/// Tells whether `left` followed by `right` has exactly as many tokens as the two texts have separately.
 ///
-/// It does where `left` ends in a line feed and `right` starts with neither white space nor `/`: the tokenizer first cuts
-/// a text into pieces, and no piece spans such a place. White space would lengthen the piece that ends with the line
-/// feed, and a piece of punctuation may include line feeds and slashes after it (`;\n//`). The answer is `false` for many
-/// pairs whose tokens happen to add up too.
+/// This is so if `left` ends in a line feed and `right` starts with neither white space nor `/`. The tokenizer first
+/// cuts a text into pieces, and no piece extends across such a place. White space would extend the piece that ends
+/// with the line feed. A slash may belong to a piece of punctuation, because such a piece may include the line feeds
+/// and slashes after it (`;\n//`). The answer is also `false` for many pairs whose counts happen to add up.
 pub fn joins_exactly(left: &str, right: &str) -> bool {
     left.is_empty()
         || right.is_empty()
         || (left.ends_with('\n') && !right.starts_with(|first: char| first.is_whitespace() || first == '/'))
 }
 
-/// Tells whether `text` has at most `limit` tokens, after work proportional to `limit`.
+/// Tells whether `text` has at most `limit` tokens. The work is proportional to `limit`.
 fn has_at_most(text: &str, limit: usize) -> bool {
     if text.len().div_ceil(LONGEST_TOKEN) > limit {
         return false;
@@ -113,7 +114,8 @@ fn has_at_most(text: &str, limit: usize) -> bool {
     counted.is_some()
 }
 
-/// Returns the pieces that the tokenizer cuts `text` into before it merges bytes; no token spans two pieces.
+/// Returns the pieces into which the tokenizer cuts `text` before it merges bytes. No token extends across two
+/// pieces.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     dictionary().splitter.split(text)
 }

@@ -1,16 +1,20 @@
-//! Counts the tokens of one piece, remembering short pieces: most pieces of a text are words seen a moment ago.
+//! Counts the tokens of a piece and remembers the counts of short pieces, because most pieces of a text are words
+//! that occurred just before.
 //!
-//! Merging the bytes of pieces takes three quarters of the time of a count; with the table below a count takes less than
-//! half the time. Each thread that counts has a table of 256 KB; a new piece overwrites the one in its slot.
+//! Without this, merging the bytes of pieces takes three quarters of the time of a count. With the table below, a
+//! count takes less than half the time. Each thread that counts has its own table of 256 KB; a new piece overwrites
+//! the piece in its slot.
 
 use std::cell::RefCell;
 
 use super::dictionary::Dictionary;
 
-/// The longest piece that is remembered, in bytes: a slot of 16 bytes also holds its length and its count.
+/// The longest piece that is remembered, in bytes: a slot has 16 bytes, and must also hold the length and the count
+/// of the piece.
 const LONGEST: usize = 15;
 
-/// log2 of the number of slots. On 10 MB of code and prose, 2^16 slots are a fifth faster, 2^12 a sixth slower.
+/// The base-2 logarithm of the number of slots. On 10 MB of code and prose, counting is a fifth faster with 2^16
+/// slots, and a sixth slower with 2^12.
 const SLOT_BITS: u32 = 14;
 
 thread_local! {
@@ -20,16 +24,17 @@ thread_local! {
 /// Counts pieces.
 pub(super) struct PieceCounter {
     dictionary: &'static Dictionary,
-    /// Pieces by hash. From the lowest byte on: the piece, zeros, then 4 bits of count and 4 bits of length; 0 is empty.
+    /// The remembered pieces, found by their hash. Each slot has, from the lowest byte on, the piece, zeros, 4 bits
+    /// of count and 4 bits of length; 0 means empty.
     slots: Box<[u128]>,
 }
 
 impl PieceCounter {
-    /// Runs `work` with this thread's counter.
+    /// Runs `work` with the counter of this thread.
     ///
     /// # Panics
     ///
-    /// If `work` calls this function.
+    /// It panics if `work` calls this function.
     pub(super) fn with<T>(work: impl FnOnce(&mut PieceCounter) -> T) -> T {
         COUNTER.with(|counter| {
             let mut counter = counter.borrow_mut();
@@ -40,7 +45,7 @@ impl PieceCounter {
         })
     }
 
-    /// Returns the number of tokens of `piece`, which must be one piece to the tokenizer.
+    /// Returns the number of tokens of `piece`, which the tokenizer must not cut.
     pub(super) fn count(&mut self, piece: &str) -> usize {
         if piece.len() > LONGEST {
             return self.dictionary.count(piece.as_bytes());
@@ -56,7 +61,7 @@ impl PieceCounter {
     }
 }
 
-/// The bits of a slot that hold the count, which is at most [`LONGEST`].
+/// The bits of a slot that hold the count. The count is at most [`LONGEST`].
 const COUNT: u128 = 15 << 120;
 
 fn slot_of(key: u128) -> usize {

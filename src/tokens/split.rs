@@ -1,22 +1,23 @@
-//! Cuts a text into pieces, as `o200k_base` does before it merges bytes; no token spans two pieces.
+//! Cuts a text into pieces, as `o200k_base` does before it merges bytes. No token extends across two pieces.
 //!
-//! The patterns are tiktoken's. Its one look-ahead, `\s+(?!\S)`, is a pattern of its own here whose last character is left
-//! to the next piece: a regular expression without look-ahead is three times as fast (as in `bpe-openai`).
+//! The patterns are tiktoken's. The one pattern with a look-ahead, `\s+(?!\S)`, is a separate pattern here, and the
+//! last character of its match is left to the next piece. A regular expression without look-ahead is three times as
+//! fast (as in `bpe-openai`).
 
 use std::cell::RefCell;
 
 use regex_automata::meta::{Cache, Regex};
 use regex_automata::{Anchored, Input};
 
-/// White space before more white space; the last character is not part of the piece.
+/// Matches white space before more white space; the last character of the match is not part of the piece.
 const BEFORE_MORE: &str = r"\s+\s";
 
-/// The number of that pattern among the three.
+/// The index of that pattern among the three.
 const LOOKS_AHEAD: usize = 1;
 
 thread_local! {
-    /// The memory that a search works in. Without it, each piece of a text would take one from a pool that all threads
-    /// share, behind a lock.
+    /// The memory in which a search works. Without this, each search would take its memory from a pool that all
+    /// threads share, which is behind a lock.
     static CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
 }
 
@@ -41,7 +42,7 @@ impl Splitter {
         Splitter { patterns: patterns.expect("the patterns are sound") }
     }
 
-    /// Returns the pieces of `text`, in order; together they are the text.
+    /// Returns the pieces of `text` in order. Joined, they are the text.
     pub(super) fn split<'a>(&'a self, text: &'a str) -> Pieces<'a> {
         let kept = CACHE.take();
         let cache = kept.unwrap_or_else(|| self.patterns.create_cache());
@@ -49,7 +50,7 @@ impl Splitter {
     }
 }
 
-/// The pieces of a text that are still to come.
+/// The remaining pieces of a text.
 pub(super) struct Pieces<'a> {
     splitter: &'a Splitter,
     rest: &'a str,
@@ -76,7 +77,7 @@ impl<'a> Iterator for Pieces<'a> {
 impl Drop for Pieces<'_> {
     fn drop(&mut self) {
         let cache = self.cache.take();
-        // This fails while the thread ends; the cache is dropped then.
+        // This fails while the thread ends; the cache is then dropped.
         let _ = CACHE.try_with(|kept| kept.replace(cache));
     }
 }

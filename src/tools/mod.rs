@@ -1,12 +1,12 @@
 //! The operations of Tiro, one file each, in folders by toolset, and the table of the tools that agents call.
 //!
-//! `tools/<toolset>/<verb>.rs` holds the arguments, the output and the function `run`, which reads top to bottom. The
-//! macro `tool!` makes a [`Tool`] from such a file; the file needs `NAME`, `TITLE`, `DESCRIPTION`, `Args`, `Output`
-//! with `fn text(&self) -> String`, and `async fn run(&Engine, &Caller, Args) -> Result<Output>`. The command line
-//! calls `run` itself.
+//! `tools/<toolset>/<verb>.rs` holds the arguments, the output and the function `run`, whose code reads from top to
+//! bottom. The macro `tool!` makes a [`Tool`] from such a file; the file needs `NAME`, `TITLE`, `DESCRIPTION`, `Args`,
+//! `Output` with `fn text(&self) -> String`, and `async fn run(&Engine, &Caller, Args) -> Result<Output>`. The command
+//! line calls `run` itself.
 //!
-//! A tool holds the engine, so its callers need neither the engine nor the types of an operation. MCP and JSON-RPC are
-//! in `server/`.
+//! A tool holds the engine, so code that calls a tool does not need the engine or the types of the operation. MCP and
+//! JSON-RPC are in `server/`.
 
 pub mod common;
 pub mod context;
@@ -78,8 +78,9 @@ macro_rules! tool {
                 let output = $file::run(&engine, &caller, args).await?;
                 caller.measured($file::NAME, began.elapsed().as_micros() as u64);
                 let answer = $crate::tools::Answer::new(output.text(), &output);
-                // A line added to the answer of a tool that only reads could exceed its budget; `run` adds the news to
-                // its notices.
+                // Only tools that change something get the news here, as an added line. The answer of a tool that only
+                // reads has a token budget, which one more line could exceed, so its `run` adds the news to the notices
+                // itself.
                 let news = if about_hints.read_only { None } else { caller.take_news(&engine) };
                 Ok(answer.with(news))
             }

@@ -10,7 +10,7 @@ use super::*;
 use crate::caller::{Toolset, Toolsets};
 use crate::error::Result;
 
-/// Arguments with one of everything that tools use.
+/// Arguments of every type that tools use.
 #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
 struct Args {
     /// What to look for,

@@ -1,112 +1,121 @@
-//! Contexts: segments, tiers, shares of the budget, importance, and the weights of conversations.
+//! The numbers of contexts: segments, tiers, shares of the budget, importance, and the weights of conversations.
 
 use crate::memory::Millis;
 
-/// Messages after which a segment ends with the turn. Arbitrary: tiers and summaries change by whole segments.
+/// How many messages a segment has before it ends with the next end of a turn. Arbitrary. Tiers and summaries change
+/// only by whole segments.
 pub const SEGMENT: usize = 20;
 
-/// Messages of a segment, at least: fewer leave a summary nothing to omit. Arbitrary.
+/// The fewest messages of a segment: with fewer, a summary could hardly leave anything out. Arbitrary.
 pub const SHORTEST_SEGMENT: usize = 8;
 
-/// Messages of a segment, at most, where no turn ends. Arbitrary.
+/// The most messages of a segment, which ends there even within a turn. Arbitrary.
 pub const LONGEST_SEGMENT: usize = 30;
 
-/// Milliseconds of silence that end a segment: half an hour. Arbitrary.
+/// How long a silence ends a segment, in milliseconds: half an hour. Arbitrary.
 pub const SILENCE: Millis = 30 * 60 * 1000;
 
-/// Characteristic words of a message that make it a new topic, if the segment before has none of them. Arbitrary.
+/// How many characteristic words a message needs to begin a new topic, if the segment before it has none of them.
+/// Arbitrary.
 pub const NEW_WORDS: usize = 6;
 
-/// Messages of the recent tier, counted from the end of the last closed segment. Shown by `evals tiers`.
+/// How many messages the recent tier reaches back from the end of the last closed segment. Shown by `evals tiers`.
 pub const RECENT_MESSAGES: usize = 10;
 
-/// The last message of the medium tier. Shown by `evals tiers`.
+/// How many messages the medium tier reaches back from the end of the last closed segment. Shown by `evals tiers`.
 pub const MEDIUM_MESSAGES: usize = 50;
 
-/// The last message of the long tier. Shown by `evals tiers`.
+/// How many messages the long tier reaches back from the end of the last closed segment. Shown by `evals tiers`.
 pub const LONG_MESSAGES: usize = 100;
 
-/// Share of the tokens that summaries of the medium tier keep. Measured by `evals tiers`: alone, the tiers keep 10% of the
-/// evidence in 9% of the tokens; with a search of 4,000 tokens, more than 90%.
+/// The share of the tokens that summaries of the medium tier keep. Measured by `evals tiers`: the tiers alone keep 10%
+/// of the evidence in 9% of the tokens. Together with a search of 4,000 tokens they keep more than 90% of it.
 pub const MEDIUM_SHARE: f64 = 0.30;
 
-/// Share of the tokens that summaries of the long tier keep. Measured with [`MEDIUM_SHARE`].
+/// The share of the tokens that summaries of the long tier keep. Measured with [`MEDIUM_SHARE`].
 pub const LONG_SHARE: f64 = 0.15;
 
-/// Share of the tokens that summaries of the ancient tier keep. Measured with [`MEDIUM_SHARE`].
+/// The share of the tokens that summaries of the ancient tier keep. Measured with [`MEDIUM_SHARE`].
 pub const ANCIENT_SHARE: f64 = 0.05;
 
-/// Tokens of a budget above which the shares below apply in full; under it they shrink with the square root of the budget.
-/// Shown by `evals budget`.
+/// The smallest budget, in tokens, that is divided by the full shares below. For a smaller budget they shrink with the
+/// square root of the budget. Shown by `evals budget`.
 pub const AMPLE: f64 = 8000.0;
 
-/// Share of the budget for everything that doesn't depend on the question. Shown by `evals budget`.
+/// The share of the budget for everything that doesn't depend on the question. Shown by `evals budget`.
 pub const STABLE_SHARE: f64 = 0.5;
 
-/// Share of the stable part for key facts. Arbitrary.
+/// The share for key facts in the part that doesn't depend on the question. Arbitrary.
 pub const FACTS_SHARE: f64 = 0.15;
 
-/// Share of the budget for summaries (`context.summary_ratio`). Shown by `evals budget` and `evals tiers`.
+/// The share of the budget for summaries (`context.summary_ratio`). Shown by `evals budget` and `evals tiers`.
 pub const SUMMARIES_SHARE: f64 = 0.3;
 
-/// Share of the remaining budget for the messages after the last closed segment. Arbitrary.
+/// The share of the remaining budget for the messages after the last closed segment. Arbitrary.
 pub const OPEN_SHARE: f64 = 0.25;
 
-/// The share of the budget up to which the closed segments are shown message by message instead of by summaries, as a
-/// fraction. Measured on a conversation of 5,500 tokens in 8,000: with 3/4 it got summaries and most of its messages.
+/// The closed segments are shown message by message, without summaries, if they take at most this share of the budget,
+/// a fraction. Measured on a conversation of 5,500 tokens with a budget of 8,000: with 3/4, the context had summaries
+/// although it also had most of the messages.
 pub const WHOLE: (usize, usize) = (7, 8);
 
-/// Earlier messages that a search may bring into a context, at most (`context.vector_search_limit`). Shown by `evals tiers`.
+/// The most earlier messages that a search may add to a context (`context.vector_search_limit`). Shown by `evals
+/// tiers`.
 pub const SEARCHED_MESSAGES: usize = 200;
 
-/// Weight of recency in a message's importance (`context.weight_recency`): low, since recent messages have a share of the
-/// budget. Shown by `evals tiers`.
+/// The weight of recency in a message's importance (`context.weight_recency`). It is low, since recent messages have
+/// their own share of the budget. Shown by `evals tiers`.
 pub const WEIGHT_RECENCY: f64 = 0.05;
 
-/// Weight of the answer to the question (`context.weight_semantic`). Shown by `evals tiers`.
+/// The weight of how well a message answers the question (`context.weight_semantic`). Shown by `evals tiers`.
 pub const WEIGHT_SEMANTIC: f64 = 1.0;
 
-/// Weight of the entities that a message has in common with the conversation (`context.weight_entity`). Shown by `evals
-/// tiers`.
+/// The weight of the entities that a message has in common with the conversation (`context.weight_entity`). Shown by
+/// `evals tiers`.
 pub const WEIGHT_ENTITY: f64 = 0.05;
 
-/// Weight of the user's mark and of the author's importance (`context.weight_user`). Arbitrary.
+/// The weight of the user's mark, and of the importance that the author of a message gave it (`context.weight_user`).
+/// Arbitrary.
 pub const WEIGHT_USER: f64 = 0.2;
 
-/// Importance from which a message of any age enters a context (`context.importance_threshold`). Arbitrary.
+/// A message enters a context at any age if its importance is at least this (`context.importance_threshold`).
+/// Arbitrary.
 pub const IMPORTANCE_THRESHOLD: f64 = 0.5;
 
-/// Messages over which recency halves within a conversation. Arbitrary.
+/// After how many messages recency halves within a conversation. Arbitrary.
 pub const HALF_LIFE_MESSAGES: i64 = 200;
 
-/// Messages whose neighbours fill the rest of a budget, best first. Shown by `evals budget`.
+/// How many of the best messages have their neighbours added, to fill the rest of a budget. Shown by `evals budget`.
 pub const WITH_NEIGHBOURS: usize = 60;
 
-/// Snippets that are shown with their neighbours, best first. Arbitrary.
+/// How many of the best snippets are shown with their neighbours. Arbitrary.
 pub const SNIPPETS_WITH_NEIGHBOURS: usize = 5;
 
-/// Factor on the weight of a conversation, which is added to the scores of its messages. Measured by `evals budget`:
-/// flat from 0.1 to 0.4.
+/// The factor by which the weight of a conversation is multiplied before it is added to the scores of the
+/// conversation's messages. Measured by `evals budget`: all values from 0.1 to 0.4 give about the same.
 pub const SESSION_WEIGHT: f64 = 0.2;
 
-/// Messages whose scores make up the weight of their conversation, best first. Arbitrary.
+/// How many of a conversation's best messages determine its weight by their scores. Arbitrary.
 pub const WEIGHING_MESSAGES: usize = 3;
 
-/// Share of a conversation's weight that falls with its age. Arbitrary.
+/// The share of a conversation's weight that falls with its age; the rest does not. Arbitrary.
 pub const AGEING: f64 = 0.3;
 
-/// Milliseconds over which that share halves: 90 days. Arbitrary.
+/// How long it takes until the share [`AGEING`] of a conversation's weight halves, in milliseconds: 90 days. Arbitrary.
 pub const HALF_LIFE: Millis = 90 * 24 * 3600 * 1000;
 
-/// Share of [`SUMMARIES_SHARE`] for summaries in a context across conversations, where messages of other conversations
-/// compete with them. Shown by `evals budget`.
+/// The part of [`SUMMARIES_SHARE`] that summaries get in a context across conversations, where they compete with
+/// messages of other conversations. Shown by `evals budget`.
 pub const SUMMARIES_ACROSS: f64 = 1.0 / 3.0;
 
-/// Share of the budget that commits get before messages in a context across conversations. Arbitrary.
+/// The share of the budget that commits may fill as if they were messages, in a context across conversations. Further
+/// commits come after all messages. Arbitrary.
 pub const COMMIT_SHARE: f64 = 0.25;
 
-/// Share of a message's tokens that is shown of the oldest conversations; of the newest, all are. Arbitrary.
+/// The share of the usual room that a message of the oldest conversations gets; a message of the newest gets all of it.
+/// Arbitrary.
 pub const OLDEST_DETAIL: f64 = 0.5;
 
-/// Tokens of a message that are shown, at least, however old its conversation is: as many as a hit of a search. Arbitrary.
+/// The least room, in tokens, that a message gets however old its conversation is: as much as a hit of a search.
+/// Arbitrary.
 pub const LEAST_DETAIL: usize = 150;

@@ -1,18 +1,18 @@
 //! The numbers that were tuned: weights, shares, half-lives and thresholds, by subject.
 //!
-//! A number is here if another value would change which memories are found, shown or kept, or how long others wait for
-//! that. Each says its unit and how well it is founded:
+//! A number is here if another value would change which memories are found, shown or kept, or how long users and
+//! processes wait for that. Each doc comment gives the number's unit and says what the number is based on:
 //!
 //! - *measured*: values were compared, and the figures are given;
-//! - *shown by* a command: that command shows the effect of another value, but no comparison is on record;
+//! - *shown by* a command: that command shows what another value would change, but no comparison is on record;
 //! - *arbitrary*: nothing measures it.
 //!
-//! Change one only with the figures of its command before and after. A number that follows from others is computed from
-//! them.
+//! To change a number, run its command before and after, and give both figures. A number that follows from others is
+//! computed from them.
 //!
-//! It is not: limits that protect against large or hostile input, deadlines and batch sizes. They stay with the code that
-//! enforces them. Defaults that users can change are options (`config/options.rs`), which take their values from here
-//! where they were tuned.
+//! Limits that protect against large or hostile input, deadlines, and batch sizes are not here, but next to the code
+//! that enforces them. Defaults that users can change are options (`config/options.rs`); an option whose default was
+//! tuned takes it from here.
 //!
 //! The commands:
 //!

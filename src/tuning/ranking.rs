@@ -1,31 +1,33 @@
-//! Ranking: the weights of the parts of a score, the weights of words by their place, and the numbers of candidates.
+//! The numbers of ranking: the weights of the parts of a score, the weights of words by their place, and how many
+//! candidates there are.
 //!
-//! The optimum of the weights is flat: no weight matters within a factor of two (`evals retrieval`, `evals commits`).
+//! The weights need not be exact: doubling or halving any one of them makes no difference that matters (`evals
+//! retrieval`, `evals commits`).
 
 use std::time::Duration;
 
-/// Weight of BM25, as a share of the query's best. Measured by `evals retrieval`: adding scores finds 12 points more of the
-/// evidence among the first 10 than adding ranks.
+/// The weight of BM25, which counts as a share of the query's best BM25. Measured by `evals retrieval`: with added
+/// scores, the first 10 hits contain 12 percentage points more of the evidence than with added ranks.
 pub const LEXICAL: f64 = 1.0;
 
-/// Weight of the cosine with the query. Measured with [`LEXICAL`].
+/// The weight of the cosine with the query. Measured with [`LEXICAL`].
 pub const SEMANTIC: f64 = 1.0;
 
-/// Weight of a speaker whom the query names. Shown by `evals retrieval`.
+/// The weight of a speaker whom the query names. Shown by `evals retrieval`.
 pub const SPEAKER: f64 = 0.1;
 
-/// Weight of the user's mark, or of the author's importance from 0 to 1. Arbitrary.
+/// The weight of the user's mark, or of the importance from 0 to 1 that the author of a memory gave it. Arbitrary.
 pub const IMPORTANCE: f64 = 0.1;
 
-/// The highest score that a memory can have: every part at its full weight.
+/// The highest score that a memory can have: the sum of the full weights of all parts.
 pub const BEST_SCORE: f64 = LEXICAL + SEMANTIC + SPEAKER + IMPORTANCE;
 
-/// Factor on BM25 and cosine of the memory that represents a whole session: it has words of everything that was said, and
-/// would rank before the messages that answer. Shown by `evals retrieval`.
+/// The factor on BM25 and cosine of a memory that represents a whole session. Such a memory has words of everything
+/// that was said, and would otherwise rank before the messages that answer. Shown by `evals retrieval`.
 pub const CONVERSATION: f64 = 0.6;
 
-/// Taken off the score, for the order only, for each better hit of the same session. Measured by `evals retrieval`: 0.6
-/// sessions more among the first 10, for 0.1 points of recall.
+/// How much a hit's score is lowered, only to order the hits, for each better hit of the same session. Measured by
+/// `evals retrieval`: the first 10 hits come from 0.6 more sessions, at the cost of 0.1 percentage points of recall.
 pub const REPETITION: f64 = 0.02;
 
 /// A hit may answer if it has at least this share of the query's words, weighed by rarity. Arbitrary.
@@ -34,98 +36,108 @@ pub const ANSWERING_SHARE: f64 = 0.4;
 /// A hit may answer if its cosine is at least this. Arbitrary.
 pub const ANSWERING_COSINE: f64 = 0.35;
 
-/// Candidates of one group of kinds from one search, at most. Measured by `evals retrieval`: 40, 100 and 200 give the same
-/// first ten.
+/// The most candidates of one group of kinds that one search returns. Measured by `evals retrieval`: with 40, 100 and
+/// 200, the first ten hits are the same.
 pub const CANDIDATES: usize = 100;
 
-/// The part of a search's budget for notices and the names of the sessions searched: the budget divided by this. Arbitrary.
+/// A search's budget is divided by this to give the part for notices and for the names of the sessions that were
+/// searched. Arbitrary.
 pub const NOTICES: usize = 4;
 
-/// The part of a search's budget for messages that are shown with their commits: the budget divided by this. Arbitrary.
+/// A search's budget is divided by this to give the part for messages that are shown with their commits. Arbitrary.
 pub const BESIDE_COMMITS: usize = 4;
 
-/// Weight of recency in the score of a snippet, where the strategy counts relevance and recency. Arbitrary.
+/// The weight of recency in the score of a snippet, if the strategy counts both relevance and recency. Arbitrary.
 pub const SNIPPET_RECENCY: f64 = 0.2;
 
-/// Milliseconds over which the recency of a snippet halves: 30 days. Arbitrary.
+/// How long it takes until the recency of a snippet halves, in milliseconds: 30 days. Arbitrary.
 pub const SNIPPET_HALF_LIFE: i64 = 30 * 24 * 3600 * 1000;
 
-/// Words of a query that are looked for, at most. Arbitrary: the longest question names few things, and a pasted log none.
+/// The most words of a query that are looked for. Arbitrary: even a long question names few things, and most words of a
+/// pasted log name nothing.
 pub const MOST_TERMS: usize = 48;
 
-/// Commits that a query may name by their ids, at most. Arbitrary.
+/// The most commits that a query may name by their ids. Arbitrary.
 pub const MOST_COMMIT_IDS: usize = 8;
 
-/// Identifiers of a query that are looked for as phrases, at most. Arbitrary.
+/// The most identifiers of a query that are looked for as phrases. Arbitrary.
 pub const MOST_PHRASES: usize = 8;
 
-/// Words of a phrase, at most: longer ones are paths or noise, whose words are looked for anyway. Arbitrary.
+/// The most words of a phrase. Longer phrases are paths or noise, and their words are looked for anyway. Arbitrary.
 pub const LONGEST_PHRASE: usize = 8;
 
-/// How long one answer reads git to find out which commits are reachable, where that is not known yet: about 40,000
-/// commits. The next answer continues. Measured by the ignored test `a_page_of_hits_takes_milliseconds`.
+/// How long one answer reads git to find out which commits are reachable, if that is not known yet: long enough for
+/// about 40,000 commits. The next answer continues. Measured by the ignored test `a_page_of_hits_takes_milliseconds`.
 pub const FRESHNESS_PATIENCE: Duration = Duration::from_millis(400);
 
-/// Weights of a word in the columns of the text index: facets, speaker, header, text, context. Measured by `evals
-/// retrieval`: header and speaker raise recall from 53 to 64, the context of two turns on each side to 78.
+/// The weights of a word in the columns of the text index: facets, speaker, header, text, context. Measured by `evals
+/// retrieval`: header and speaker raise recall from 53% to 64%, and the context of two turns on each side raises it
+/// further, to 78%.
 pub const COLUMNS: [f64; 5] = [0.0, 0.1, 1.0, 1.0, 0.5];
 
-/// BM25's saturation of a word's frequency, as in FTS5.
+/// The parameter k1 of BM25, which limits how much a word counts that occurs often. The value of FTS5.
 pub const BM25_K1: f64 = 1.2;
 
-/// BM25's normalisation by length, as in FTS5.
+/// The parameter b of BM25, which decides how much a text's length counts. The value of FTS5.
 pub const BM25_B: f64 = 0.75;
 
-/// The least weight of a word, as in FTS5.
+/// The lowest weight of a word, as in FTS5.
 pub const LEAST_WEIGHT: f64 = 1e-6;
 
-/// Tokens of a chunk, at most (o200k): a hit shows one chunk, and with its header a chunk fits the embedder's 256 tokens in
-/// most scripts. Shown by `evals retrieval`.
+/// The most tokens (o200k) of a chunk. A hit shows one chunk, and in most scripts a chunk with its header fits into the
+/// embedder's 256 tokens. Shown by `evals retrieval`.
 pub const CHUNK_TOKENS: usize = 150;
 
-/// Tokens that neighbouring chunks share, so that a sentence at the border is whole in one of them. Arbitrary.
+/// How many tokens neighbouring chunks share, so that one of them has the whole of a sentence at their border.
+/// Arbitrary.
 pub const CHUNK_OVERLAP: usize = 16;
 
-/// Turns on each side whose words are the context of a turn in the text index. Measured with [`COLUMNS`].
+/// How many turns on each side of a turn give the words of its context in the text index. Measured with [`COLUMNS`].
 pub const NEIGHBOURS: i64 = 2;
 
-/// Words of a neighbouring turn that are context. Arbitrary: most of a turn, little of a long answer.
+/// The most words of a neighbouring turn that count as context. Arbitrary: nearly all words of most turns, and few of a
+/// long answer.
 pub const NEIGHBOUR_WORDS: usize = 80;
 
-/// Documents from which a store counts as large: below, every word of a query is looked for, words weigh as in a larger
-/// store that is searched with it, and the text index isn't merged. Measured by `evals retrieval`: with 5,000 instead of
-/// 25,000, 76.1 instead of 76.2% of the evidence.
+/// The fewest documents of a large store. In a smaller store, every word of a query is looked for, words have the
+/// weights of a larger store that is searched at the same time, and the text index isn't merged. Measured by `evals
+/// retrieval`: 5,000 finds 76.1% of the evidence, and 25,000 finds 76.2%.
 pub const LARGE_STORE: i64 = 5_000;
 
-/// Factor by which the text index grows before it is merged again: all merges together write at most four times the
-/// size of the index. Shown by `evals latency`: in one segment, searches take three quarters of the time.
+/// By which factor the text index grows before it is merged again. With this factor, all merges together write at most
+/// four times the size of the index. Shown by `evals latency`: if the index is a single segment, searches take three
+/// quarters of the time.
 pub const INDEX_GROWTH: f64 = 1.25;
 
-/// The conditions that a document of a large store has to meet, strictest first: it holds this many of the rarest words,
-/// which together occur in at most this share of the documents, and of which there are at most this many.
+/// The conditions that a document of a large store has to meet, the strictest first. Each has three numbers: how many
+/// of the query's rarest words the document must contain, in which share of all documents these rarest words may occur
+/// together, and how many of them there may be.
 ///
-/// Measured by `evals latency` with 100,000 messages: 3.2 ms of processor time instead of 10.8; by `evals retrieval` at the
-/// same shares: recall at 10 by words 72.2 instead of 72.8 with every word.
+/// Measured by `evals latency` with 100,000 messages: a search takes 3.2 ms of processor time, instead of 10.8 ms if
+/// every word is looked for. Measured by `evals retrieval` with the same shares: recall at 10 of the search by words is
+/// 72.2%, instead of 72.8%.
 pub const TIERS: [(usize, f64, usize); 3] = [(2, 0.15, 3), (2, 0.4, 5), (1, 0.12, MOST_WORDS)];
 
-/// Documents that the words of a tier may occur in together, at least. Arbitrary.
+/// In how many documents the words of a tier may occur together in any case, even if its share allows fewer. Arbitrary.
 pub const LEAST_DOCUMENTS: i64 = 4_000;
 
-/// Words that are looked for in a large store, at most. Arbitrary: the rarest of more decide.
+/// The most words that are looked for in a large store. Arbitrary: of more words, the rarest decide which documents are
+/// found.
 pub const MOST_WORDS: usize = 16;
 
-/// Words that occur nowhere yet and are looked for in a large store, at most. Arbitrary.
+/// The most words that are looked for in a large store although no document contains them yet. Arbitrary.
 pub const MOST_UNMET: usize = 4;
 
-/// A document of a small group has to hold one of the rarest words, which together occur in at most this share of the
-/// documents. Measured with [`TIERS`].
+/// A document of a small group must contain one of the query's rarest words, which together occur in at most this share
+/// of all documents. Measured with [`TIERS`].
 pub const RARE_SHARE: f64 = 0.06;
 
-/// With this many candidates a large group is asked for no looser tier. Measured with [`TIERS`].
+/// No looser tier is tried once each large group has at least this many candidates. Measured with [`TIERS`].
 pub const ENOUGH: usize = 20;
 
-/// A group is large from this share of the documents. Arbitrary: smaller ones are asked for by their facet.
+/// A group is large if it has at least this share of the documents. Arbitrary: smaller groups are searched by their
+/// facet.
 pub const LARGE_GROUP: f64 = 0.2;
 
-/// A group with fewer candidates than this is asked for again, by its facet. Arbitrary.
+/// A group with fewer candidates than this is searched again, by its facet. Arbitrary.
 pub const LITTLE: usize = 40;

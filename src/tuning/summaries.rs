@@ -1,156 +1,166 @@
-//! Summaries: their length, the worth of sentences and words, and the quality that a model's answer needs.
+//! The numbers of summaries: their length, the worth of sentences and words, and the quality that a model's answer
+//! needs.
 //!
-//! A word is worth more the rarer it is among the sentences. A factor multiplies the worth of a word, or of the words of a
-//! sentence. `evals summaries` shows the effect of the numbers from [`LENGTH_SHARE`] to [`LEAST_OF_TOPIC`].
+//! The rarer a word is among the sentences, the more it is worth. A "factor" below multiplies the worth of one word, or
+//! of all words of a sentence. `evals summaries` shows the effect of the numbers from [`LENGTH_SHARE`] to
+//! [`LEAST_OF_TOPIC`].
 
 use crate::memory::Millis;
 
-/// Share of the sources' tokens that a summary has, at most. Measured by `evals summaries`: it keeps six of ten words that
-/// answers need.
+/// How many tokens a summary may have, as a share of its sources' tokens and within the limits of its level. Measured
+/// by `evals summaries`: a summary of this length keeps six of ten words that answers need.
 pub const LENGTH_SHARE: f64 = 0.22;
 
-/// Tokens of a brief summary: two sentences. Arbitrary.
+/// The tokens of a brief summary: enough for two sentences. Arbitrary.
 pub const BRIEF_TOKENS: usize = 50;
 
-/// Tokens of a standard summary, at least and at most: a paragraph. Arbitrary.
+/// The fewest and the most tokens of a standard summary, a paragraph. Arbitrary.
 pub const STANDARD_TOKENS: (usize, usize) = (80, 300);
 
-/// Tokens of a detailed summary, at least and at most: a page and a half. Arbitrary.
+/// The fewest and the most tokens of a detailed summary, up to a page and a half. Arbitrary.
 pub const DETAILED_TOKENS: (usize, usize) = (160, 1500);
 
-/// Sentences of a brief summary, at most. Arbitrary.
+/// The most sentences of a brief summary. Arbitrary.
 pub const BRIEF_SENTENCES: usize = 2;
 
-/// Tokens added to those of a sentence before its gain is divided by them; without them short sentences always win.
-/// Shown by `evals summaries`.
+/// How many tokens are added to those of a sentence before its gain is divided by the sum. Without them, short
+/// sentences would always win. Shown by `evals summaries`.
 pub const SENTENCE_COST: f64 = 4.0;
 
-/// Factor on a name or a number. Shown by `evals summaries`.
+/// The factor on a name or a number. Shown by `evals summaries`.
 pub const NAME: f64 = 2.0;
 
-/// Factor on a word that occurs more than once. Shown by `evals summaries`.
+/// The factor on a word that occurs more than once. Shown by `evals summaries`.
 pub const REPEATED: f64 = 1.5;
 
-/// Factor on a sentence that states a decision, a result or an open task. Arbitrary.
+/// The factor on a sentence that states a decision, a result or an open task. Arbitrary.
 pub const DECISION: f64 = 1.3;
 
-/// Factor on a question of the last message, which has no answer yet. Arbitrary.
+/// The factor on a question in the last message, which has no answer yet. Arbitrary.
 pub const OPEN_QUESTION: f64 = 1.2;
 
-/// Factor on any other question. Arbitrary.
+/// The factor on any other question. Arbitrary.
 pub const QUESTION: f64 = 0.5;
 
-/// Factor on text in brackets. Arbitrary.
+/// The factor on text in square brackets. Arbitrary.
 pub const ASIDE: f64 = 0.5;
 
-/// Factor on a line of code, of a table or of a log. Arbitrary.
+/// The factor on a line of code, of a table or of a log. Arbitrary.
 pub const CODE: f64 = 0.3;
 
-/// Factor on the output of a tool. Arbitrary.
+/// The factor on the output of a tool. Arbitrary.
 pub const TOOL: f64 = 0.4;
 
-/// Factor on instructions of the client. Arbitrary.
+/// The factor on instructions of the client. Arbitrary.
 pub const SYSTEM: f64 = 0.3;
 
-/// Factor on a sentence of one word. Arbitrary.
+/// The factor on a sentence of one word. Arbitrary.
 pub const FRAGMENT: f64 = 0.3;
 
-/// Factor on a short greeting, thanks or praise. Arbitrary.
+/// The factor on a short sentence that greets, thanks or praises. Arbitrary.
 pub const GREETING: f64 = 0.4;
 
-/// Factor on a sentence that begins with a reference to the sentence before. Arbitrary.
+/// The factor on a sentence that begins with a word such as "this", which refers to the sentence before. Arbitrary.
 pub const REFERENCE: f64 = 0.7;
 
-/// Factor on a sentence of a source that has no word of the focus. Arbitrary.
+/// The factor on a sentence if its whole source has no word of the focus. Arbitrary.
 pub const OFF_FOCUS: f64 = 0.2;
 
-/// Factor on a sentence without a word of the focus, in a source that has one. Arbitrary.
+/// The factor on a sentence that has no word of the focus while another sentence of its source has one. Arbitrary.
 pub const NEAR_FOCUS: f64 = 0.7;
 
-/// Factor on a sentence with words of the focus, before one is added for each of them. Arbitrary.
+/// The factor on a sentence with words of the focus is this plus the number of these words. Arbitrary.
 pub const ON_FOCUS: f64 = 2.0;
 
-/// Factor on a number in a brief: the same number means something else each time. Arbitrary.
+/// The factor on a number in a brief summary. It is low because the same number means something else in each place.
+/// Arbitrary.
 pub const NUMBER_IN_BRIEF: f64 = 0.5;
 
-/// Added to the factor on the last sentence of a brief, and in proportion to earlier ones: outcomes are stated late.
-/// Arbitrary.
+/// In a brief summary, the rate of a sentence in the last source is raised by this share, and that of earlier ones in
+/// proportion to their place, since outcomes tend to be stated late. Arbitrary.
 pub const LATE_IN_BRIEF: f64 = 0.3;
 
-/// Sources from which a detailed summary is divided by topic: two segments. Arbitrary.
+/// The fewest sources that a detailed summary divided by topic has: about two segments of messages. Arbitrary.
 pub const SOURCES_FOR_TOPICS: usize = 40;
 
-/// Tokens from which a detailed summary is divided by topic. Measured by `evals summaries`: of 600 tokens the headings cost
-/// half a percent of answers' words, of 1,300 nothing measurable.
+/// The fewest tokens of a detailed summary that is divided by topic. Measured by `evals summaries`: in a summary of 600
+/// tokens the headings displace half a percent of the words that answers need, and in one of 1,300 tokens no measurable
+/// share.
 pub const TOKENS_FOR_TOPICS: usize = 1000;
 
-/// Topics of such a summary, at most. Measured with [`TOKENS_FOR_TOPICS`].
+/// The most topics of a summary that is divided by topic. Measured with [`TOKENS_FOR_TOPICS`].
 pub const TOPICS: usize = 4;
 
-/// Sentences of each topic, at least. Measured with [`TOKENS_FOR_TOPICS`].
+/// The fewest sentences of each topic. Measured with [`TOKENS_FOR_TOPICS`].
 pub const LEAST_OF_TOPIC: usize = 4;
 
-/// Quality, from 0 to 1, that a model's summary needs. Arbitrary.
+/// The lowest quality, from 0 to 1, with which a model's summary is accepted. Arbitrary.
 pub const LEAST_QUALITY: f64 = 0.8;
 
-/// Quality that the chosen sentences are taken to have, at least, when a brief is compared with them. Arbitrary: it rejects
-/// a brief that says next to nothing.
+/// When a model's brief summary is compared with chosen sentences, their quality counts as at least this. Arbitrary: so
+/// a brief summary that says next to nothing is rejected even if the chosen sentences say little.
 pub const LEAST_CHOSEN: f64 = 0.5;
 
-/// Share of a summary's words that occur in its sources, below which it is off topic. A model that rephrases keeps well
-/// above half of them; otherwise arbitrary.
+/// A summary is off topic if less than this share of its words occurs in its sources. A model that rephrases stays well
+/// above half; otherwise arbitrary.
 pub const ON_TOPIC: f64 = 0.5;
 
-/// Least weight, for quality, of a word in a sentence that states a decision. Arbitrary.
+/// The lowest weight, for the quality, of a word in a sentence that states a decision. Arbitrary.
 pub const DECISION_WORD: f64 = 0.3;
 
-/// Share of the tokens in which the best attainable is computed: prose needs the rest to join names and to name speakers.
-/// Arbitrary.
+/// The best attainable quality is computed for this share of the summary's tokens: prose needs the rest to join names
+/// and to name speakers. Arbitrary.
 pub const DENSE: f64 = 0.8;
 
-/// Total weight of names, numbers and decisions, for quality, below which every word counts. Arbitrary.
+/// If the total weight of names, numbers and words of decisions is below this, every word counts for the quality.
+/// Arbitrary.
 pub const FEW_NAMES: f64 = 3.0;
 
-/// Sources that have more than this share of the words that the best source has in common with a sentence are cited.
-/// Arbitrary.
+/// A source is cited for a sentence if the words that they have in common weigh more than this share of those that the
+/// best source has in common with the sentence. Arbitrary.
 pub const CITED_SHARE: f64 = 0.7;
 
-/// Words that a model writes for ten tokens. Arbitrary; it decides how often an answer is too long.
+/// How many words a model is assumed to write in ten tokens. Requests state the length in words, so this decides how
+/// often an answer is too long. Arbitrary.
 pub const WORDS_OF_TEN_TOKENS: usize = 6;
 
-/// Messages from which a context across conversations summarises one (`summary.threshold`). Arbitrary.
+/// The fewest messages of a conversation that a context across conversations summarises (`summary.threshold`).
+/// Arbitrary.
 pub const THRESHOLD: usize = 8;
 
-/// Tokens of a conversation's summary in a context across conversations, at most; with fewer left none is begun. Arbitrary.
+/// The most tokens of a conversation's summary in a context across conversations. If fewer are left, no further summary
+/// is made. Arbitrary.
 pub const ACROSS_TOKENS: usize = 60;
 
-/// Conversations that one context across conversations summarises, at most. Shown by `evals budget`.
+/// The most conversations that one context across conversations summarises. Shown by `evals budget`.
 pub const ACROSS_SESSIONS: usize = 6;
 
-/// Weight of a conversation, as a share of the best, from which `get_context_summary` summarises it. Arbitrary.
+/// `get_context_summary` summarises a conversation if its weight is at least this share of the highest weight.
+/// Arbitrary.
 pub const RELATED_WEIGHT: f64 = 0.5;
 
-/// Score of a conversation's best message, as a share of the best of all, from which `get_context_summary` summarises it.
-/// Arbitrary.
+/// `get_context_summary` also summarises a conversation if the score of its best hit is at least this share of the
+/// highest score. Arbitrary.
 pub const RELATED_SCORE: f64 = 0.75;
 
-/// Tokens of a summary in `get_context_summary` with fewer of which left none is begun. Arbitrary.
+/// The fewest tokens that a summary in `get_context_summary` may use. If fewer are left, no further summary is made.
+/// Arbitrary.
 pub const RELATED_TOKENS: usize = 40;
 
-/// Conversations that `get_context_summary` summarises, at most. Arbitrary.
+/// The most conversations that `get_context_summary` summarises. Arbitrary.
 pub const RELATED_SESSIONS: usize = 8;
 
-/// Tokens of a segment's summary, at least: a short sentence. Arbitrary.
+/// The smallest limit of tokens for a segment's summary: enough for a short sentence. Arbitrary.
 pub const SEGMENT_TOKENS: usize = 24;
 
-/// Key facts of a segment, at most. Arbitrary.
+/// The most key facts of a segment. Arbitrary.
 pub const FACTS_OF_SEGMENT: usize = 3;
 
-/// Milliseconds of silence after which a session counts as ended: half an hour. Arbitrary.
+/// After how long a silence a session counts as ended, in milliseconds: half an hour. Arbitrary.
 pub const SESSION_ENDED: Millis = 30 * 60 * 1000;
 
-/// Conversations of a quarter from which it is summarised. Arbitrary: one conversation has a summary already.
+/// The fewest conversations of a quarter that is summarised. Arbitrary: a single conversation already has a summary.
 pub const QUARTER_SESSIONS: usize = 2;
 
-/// Tokens of a quarter's summary, at most: a page. Arbitrary.
+/// The most tokens of a quarter's summary: a page. Arbitrary.
 pub const QUARTER_TOKENS: usize = 600;

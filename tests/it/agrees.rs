@@ -56,6 +56,7 @@ fn listed(text: &str) -> Vec<String> {
 }
 
 /// Descriptions used to name a tool that did not exist, a type that was refused, and a tag that no filter accepted.
+/// This checks every name in them.
 #[test]
 fn every_name_in_a_tool_description_exists_and_is_accepted() {
     let home = Home::new();
@@ -94,8 +95,8 @@ fn every_name_in_a_tool_description_exists_and_is_accepted() {
         }
     }
 
-    // Each type is accepted, and so are those of the instructions; each memory is found by the type it was stored
-    // with.
+    // Each type in the descriptions and in the instructions is accepted, and each memory is found by the type with
+    // which it was stored.
     let asked = ["decisions", "preferences", "findings"];
     assert!(asked.iter().all(|word| instructions.contains(word)), "{instructions}");
     let asked = asked.map(|word| word.trim_end_matches('s').to_owned());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Server};
 
-/// Replaces the parts that differ between runs: ids of memories and operations, marks, times of this year and later.
+/// Replaces the parts that differ between runs: ids of memories and operations, marks, and times from this year on.
 #[derive(Default)]
 struct Mask {
     seen: HashMap<String, usize>,
@@ -50,7 +50,7 @@ impl Mask {
     }
 }
 
-/// A conversation of two and a decision about it, at fixed times.
+/// Saves a conversation of two speakers and a decision about it, at fixed times.
 fn saved_conversation() -> (Home, Server) {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
@@ -62,7 +62,8 @@ fn saved_conversation() -> (Home, Server) {
     (home, server)
 }
 
-/// Returns the text of a tool, masked; the notice about the missing model contains a path and is shortened.
+/// Returns the masked text of a tool's answer. The notice about the missing model is shortened, because it contains a
+/// path.
 fn masked_text(mask: &mut Mask, server: &mut Server, tool: &str, arguments: Value) -> String {
     let result = server.call(tool, arguments);
     let text = result["content"][0]["text"].as_str().unwrap();
@@ -144,7 +145,7 @@ fn a_search_quotes_its_hits_in_an_envelope() {
 fn a_hit_has_everything_needed_to_cite_it() {
     let (_home, mut server) = saved_conversation();
     let mut data = server.data("search_project_memory", json!({"query": "local time timer", "k": 1}));
-    // The notice names a path, whose length counts.
+    // The notice names a path, so the number of tokens depends on the length of that path.
     data["notices"] = json!(["…"]);
     data["tokens_used"] = json!("…");
     for number in ["score", "score_parts"] {
@@ -307,7 +308,7 @@ fn the_command_line_gives_the_same_answers() {
     assert!(ran.stderr.starts_with("error: unrecognized subcommand 'expand'"), "{ran:?}");
     let ran = home.run(&project, &["serch"]);
     assert!(ran.stderr.contains("'search'"), "{ran:?}");
-    // A hidden command is not for users, but it was suggested to them.
+    // A hidden command is not for users, but an earlier version suggested it to them.
     let ran = home.run(&project, &["benc"]);
     assert!(ran.stderr.contains("'benc'") && !ran.stderr.contains("bench"), "{ran:?}");
     let ran = home.run(&project, &["forget", "0123456789abcdef0123456789abcdef01234567"]);
@@ -331,7 +332,8 @@ fn a_context_reports_the_tokens_of_each_part() {
     let mask = &mut Mask::default();
     let mut ask = |arguments: Value| {
         let answer = masked_text(mask, &mut server, "retrieve_context", arguments);
-        // The notice about the missing model counts, and it contains a path; marks count in full.
+        // The numbers of tokens are masked: they include the notice about the missing model, which contains a path, and
+        // the unmasked marks.
         let hide_frame = |part: &str| match part.split_once("frame ") {
             Some((before, number)) => {
                 format!("{before}frame …{}", number.trim_start_matches(|c: char| c.is_ascii_digit()))

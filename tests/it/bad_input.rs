@@ -1,4 +1,4 @@
-//! For any input, the answer says what is wrong with which value, and what to try; nothing breaks and nothing is
+//! Whatever the input is, the answer says which value is wrong, why, and what to try. Nothing breaks and nothing is
 //! lost.
 
 #[cfg(unix)]
@@ -242,7 +242,7 @@ fn strings_in(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Calls a read and a write that must fail, and returns their errors.
+/// Makes a call that reads and one that writes, both of which must fail, and returns their errors.
 fn refused(home: &Home, place: &Path) -> String {
     let mut server: Server = home.serve(place);
     let read = server.error("search_project_memory", json!({"query": "x"}));
@@ -342,7 +342,7 @@ fn a_locked_store_is_busy_and_works_again_once_it_is_free() {
 fn a_read_only_data_directory_is_reported() {
     let home = Home::new();
     let project = home.dir("project");
-    // A file in place of the directory stops even root.
+    // A file where the directory should be stops even root.
     let blocked = home.path().join("blocked");
     std::fs::write(&blocked, "").unwrap();
     let mut command = home.tiro(&project, &["serve"]);
@@ -379,7 +379,7 @@ fn only_the_owner_can_read_memories() {
     }
 }
 
-/// Each of these files used to be accepted as an empty backup.
+/// An earlier version accepted each of these files as an empty backup.
 #[test]
 fn a_file_that_is_not_a_backup_is_refused_and_named() {
     let home = Home::new();
@@ -417,7 +417,7 @@ fn a_file_that_is_not_a_backup_is_refused_and_named() {
     assert_eq!(restored["added"], 1);
 }
 
-/// The check used to write an empty file, which succeeds on a full disk.
+/// The check of an earlier version wrote an empty file, which succeeds even on a full disk.
 #[test]
 fn doctor_reports_a_full_disk() {
     let home = Home::new();
@@ -460,7 +460,8 @@ fn without_a_home_the_data_directory_must_be_set() {
     let project = home.dir("project");
     let named = home.tiro(&project, &["stats"]).env_remove("HOME").output().unwrap();
     assert!(named.status.success(), "{named:?}");
-    // The system may still know a home directory, whose content the test must not touch: the command opens no store.
+    // The system may still know a home directory, whose content the test must not touch, so this command opens no
+    // store.
     let unnamed =
         home.tiro(&project, &["model", "list"]).env("HOME", "").env_remove("TIRO_DATA_DIR").output().unwrap();
     let told = String::from_utf8_lossy(&unnamed.stderr).into_owned();

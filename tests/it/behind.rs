@@ -1,4 +1,4 @@
-//! From a commit to its conversation and back, in the text of the answers.
+//! The text of answers leads from a commit to its conversation and back.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn commits_and_conversations_link_to_each_other() {
     let sha = repo.commit("b.txt", "b\n", "Cool the grommet\n\nA fan blows on it.");
     home.json(&repo.path, &["import", "git"]);
 
-    // Only the commit matches: its conversation is named, with its best message.
+    // Only the commit matches. The answer names its conversation and shows the conversation's best message.
     let question = json!({"query": "cool the grommet", "kinds": ["commit"]});
     let (text, data) = server.both("search_project_memory", question);
     let hit = &data["hits"][0];
@@ -49,7 +49,8 @@ fn commits_and_conversations_link_to_each_other() {
         assert!(shown.is_ok && shown.stdout.contains(&format!("{heading}\n {named}")), "{shown:?}");
     }
 
-    // A person sees the same: the conversation, the confidence, the id that opens it, and its best message.
+    // A person sees the same: the conversation, the confidence of the link, the id that opens the conversation, and its
+    // best message.
     let found = home.run(&repo.path, &["search", "cool the grommet", "--kinds", "commit"]).stdout;
     let sure = hit["confidences"][0].as_f64().unwrap();
     assert!(sure < 0.99, "{hit}");
@@ -61,17 +62,17 @@ fn commits_and_conversations_link_to_each_other() {
         assert!(shown.contains(&sure), "{shown}");
     }
 
-    // If its message is a hit too, it is not repeated.
+    // If that message is a hit too, it is not shown twice.
     let (text, data) = server.both("search_project_memory", json!({"query": "cool the grommet"}));
     assert_eq!(strings(data["hits"].as_array().unwrap(), "kind").last().unwrap(), "commit");
     assert_eq!(text.matches("the grommet overheats").count(), 1, "{text}");
 
-    // Without room, the message is left out and the name remains.
+    // If there is no room, the message is left out, but the conversation is still named.
     let question = json!({"query": "cool the grommet", "kinds": ["commit"], "max_tokens": 300});
     let text = server.text("search_project_memory", question);
     assert!(text.contains("Cool the grommet") && !text.contains("overheats"), "{text}");
 
-    // Forgotten sessions are named nowhere.
+    // No answer names a forgotten session.
     server.data("forget_context", json!({"session_id": "flux capacitor"}));
     let (text, _) = server.both("search_project_memory", json!({"query": "cool the grommet"}));
     assert!(text.contains(short) && !text.contains("flux"), "{text}");
@@ -79,7 +80,7 @@ fn commits_and_conversations_link_to_each_other() {
     assert!(!opened.contains("flux"), "{opened}");
 }
 
-/// Only the JSON used to say that a hit is part of a longer text.
+/// In an earlier version, only the JSON said that a hit is part of a longer text.
 #[test]
 fn a_partial_hit_reports_the_size_of_the_whole() {
     let home = Home::new();
@@ -99,7 +100,7 @@ fn a_partial_hit_reports_the_size_of_the_whole() {
     assert!(text.contains(&format!(", part of {} tokens]", whole["tokens"])), "{text}");
 }
 
-/// Every call used to repeat this; once per server process is enough, and the JSON keeps a number.
+/// Every call used to repeat this notice. Once per server process is enough; after that, only the JSON has a number.
 #[test]
 fn missing_embeddings_are_mentioned_once() {
     let home = Home::new();

@@ -1,5 +1,5 @@
-//! Memory and descriptors stay bounded with many parallel calls, with clients that do not read, and with texts of any
-//! length.
+//! The memory and the file descriptors of the program stay bounded with many parallel calls, with clients that do not
+//! read, and with texts of any length.
 //!
 //! `evals limits` measures the usual amounts.
 
@@ -148,7 +148,7 @@ fn a_client_that_never_reads_and_exits_leaves_no_server_running() {
     drop(command);
     server.settle();
     assert!(client.try_wait().unwrap().is_none(), "the server reads on and on");
-    // The pipe is full of requests; the end of the input comes after them.
+    // The pipe is full of requests, and the input ends after them.
     client.kill().unwrap();
     client.wait().unwrap();
     let began = Instant::now();
@@ -174,7 +174,8 @@ fn a_client_that_reads_late_gets_every_answer() {
     let mut stdin = server.child.stdin.take().unwrap();
     std::thread::spawn(move || {
         lines.iter().try_for_each(|line| stdin.write_all(format!("{line}\n").as_bytes())).unwrap();
-        // The input stays open until all answers are read: at its end the last requests would get only a second.
+        // The input stays open until all answers are read. If it ended earlier, the last requests would have only a
+        // second.
         std::thread::sleep(Duration::from_secs(120));
     });
     server.settle();
@@ -222,7 +223,7 @@ fn when_the_model_is_truncated_under_a_server_search_is_lexical_and_says_so() {
     assert_eq!(server.search("mangosteens")[0]["source_id"], "2");
 }
 
-/// Each piece of a batch used to carry a copy of its whole text.
+/// Each piece of a batch used to contain a copy of its whole text.
 #[test]
 fn a_large_text_is_embedded_without_loading_all_of_it() {
     const SIZE: usize = 64 << 20;
@@ -231,7 +232,7 @@ fn a_large_text_is_embedded_without_loading_all_of_it() {
     let home = Home::new();
     let project = home.dir("project");
     home.serve(&project).data("store_memory", json!({"text": "the harbour is closed on Sundays"}));
-    // Stored as an older version did, which had no limit of length.
+    // The text is stored as an older version did, which had no limit of length.
     let line = "the harbour is closed on Sundays. ";
     let text = line.repeat(SIZE / line.len());
     let store = rusqlite::Connection::open(home.store()).unwrap();

@@ -1,5 +1,5 @@
-//! The configured model summarises a commit once, from the message and the changes without secrets. Search finds the
-//! summary, and it is forgotten with the commit.
+//! The configured model summarises a commit only once, from the message and the changes, without secrets. A search
+//! finds the summary, and forgetting the commit forgets the summary too.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ const GOOD: &str = "Answers are kept in a cache for 30 minutes through the new P
     for each of them.";
 const SECRET: &str = "AKIAQZ7RX2LM5TNVB3KD";
 
-/// A home with a repository of one commit; `mock`, if given, is the provider for summaries.
+/// Returns a home with a repository of one commit. `mock`, if given, is the provider for summaries.
 fn begin(mock: Option<&Mock>) -> (Home, Repo) {
     let home = Home::new();
     let repo = home.repo("project");
@@ -120,7 +120,7 @@ fn an_unusable_answer_is_requested_again_and_leaves_the_commit_unchanged() {
         assert!(shown.contains("30 minutes") && !shown.contains("football"), "{level}: {shown}");
     }
     server.end();
-    // A model that fails is not asked for every commit.
+    // A model that fails is not asked again for every commit.
     for number in 0..6 {
         repo.commit("a.txt", &format!("{number}\n"), &format!("Correct parser {number}"));
     }
@@ -128,7 +128,7 @@ fn an_unusable_answer_is_requested_again_and_leaves_the_commit_unchanged() {
     let before = mock.requests();
     let told = home.json(&repo.path, &["import", "git", "--summarize"]);
     assert_eq!((&told["imported"], mock.requests() - before), (&json!(6), 3), "{told}");
-    // The newest first, as many as requested.
+    // The newest commits are summarised first, as many as requested.
     mock.behaves(&Manner::Says("Corrects parser 5.".into()));
     let told = home.json(&repo.path, &["summarize", "--commits", "--limit", "1"]);
     assert_eq!((&told["summarised"], summaries(&home)), (&json!(1), 1), "{told}");

@@ -43,7 +43,7 @@ fn the_part_independent_of_the_question_keeps_its_bytes_until_a_segment_closes()
     assert_ne!(one, two);
     assert!(first_envelope(&one).len() > 500, "{one}");
     assert_eq!(first_envelope(&one), first_envelope(&two));
-    // New messages are shown and change nothing of that part.
+    // New messages are shown, but they don't change that part.
     talk(&mut server, "s", 150, 152);
     let three = context(&mut server, "s", "what do olive trees cost?");
     assert!(three.contains("Remark 151"), "{three}");
@@ -148,7 +148,7 @@ fn across_conversations_relevant_ones_are_shown_with_their_names() {
     assert!(text.contains("Remark 1 ") && !text.contains("garden"), "{text}");
 }
 
-/// "Nothing is remembered" used to appear beside a whole history.
+/// "Nothing is remembered" used to appear although a whole history was imported.
 #[test]
 fn commits_and_notes_are_shown_if_no_conversation_is_relevant() {
     let home = Home::new();
@@ -171,7 +171,7 @@ fn commits_and_notes_are_shown_if_no_conversation_is_relevant() {
     let told = server.text("retrieve_context", json!({"query": "albatross"}));
     assert!(told.starts_with("Nothing was found that answers this."), "{told}");
 
-    // Commits reserve no room that messages need, and notes are shown beside both.
+    // Commits take no room that messages need, and notes are shown in addition to both.
     server.save("s", "1", "the grommet rattles, so grease it before polishing");
     server.data("store_memory", json!({"text": "Grommets are greased on Mondays.", "type": "research"}));
     let ask = json!({"query": "grommet grease polish", "max_tokens": 500});

@@ -1,4 +1,4 @@
-//! Decisions and facts extracted from messages are found by their own words, once.
+//! A search by its own words finds each decision or fact that was extracted from messages, and shows it once.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,8 @@ fn a_decision_is_found_by_its_kind_and_shown_once_beside_its_message() {
     assert!(opened.contains("[references m"), "{opened}");
     assert_eq!(decisions(&mut server, "Parquet exports").len(), 1);
 
-    // The message has the same text and its speaker: it is shown, and the sentence is not repeated.
+    // The message has the same text and also a speaker. So the message is shown, and the extracted sentence is not
+    // shown too.
     let all = server.search("vellichorometer north shed");
     let told = all.iter().filter(|hit| hit["text"].as_str().unwrap().contains("vellichorometer"));
     assert_eq!(told.map(|hit| hit["kind"].clone()).collect::<Vec<_>>(), [json!("message")]);
@@ -59,7 +60,7 @@ fn a_decision_is_found_by_its_kind_and_shown_once_beside_its_message() {
     assert_eq!(home.files_with("vellichorometer"), Vec::<std::path::PathBuf>::new());
 }
 
-/// Sessions with three facts each: more in total than one step updates.
+/// How many sessions are made, with three facts each. Together they have more facts than one step updates.
 const SESSIONS: usize = 75;
 
 #[test]
@@ -81,7 +82,7 @@ fn a_store_of_an_earlier_version_is_updated_in_steps() {
     }
     server.hang_up();
     server.wait();
-    // As earlier versions left it: the memory without index entries.
+    // This is what earlier versions left: memories without index entries.
     let store = rusqlite::Connection::open(home.store()).unwrap();
     let derived = "SELECT seq FROM memories WHERE kind IN ('fact', 'decision') AND provenance = 'derived'";
     let count = |sql: &str| -> i64 { store.query_row(sql, [], |row| row.get(0)).unwrap() };
@@ -106,7 +107,7 @@ fn a_store_of_an_earlier_version_is_updated_in_steps() {
     assert_eq!(found(&mut server), [false, false]);
     server.hang_up();
     server.wait();
-    // It updates everything that needs no model, and then reports the missing model.
+    // The command updates everything that needs no model, and then reports that the model is missing.
     let ran = home.run(&project, &["index"]);
     assert!(!ran.is_ok && ran.stderr.contains("model"), "{ran:?}");
     assert_eq!(count(&format!("SELECT count(DISTINCT memory) FROM chunks WHERE memory IN ({derived})")), all);

@@ -1,4 +1,4 @@
-//! The documents agree with the program and with one another: links lead somewhere, and commands exist.
+//! The documents agree with the program and with one another: the targets of links and the named commands exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the targets of the links in `text`, without those of other sites.
+/// Returns the targets of the links in `text`, except links to other sites.
 fn targets(text: &str) -> Vec<&str> {
     let links = prose(text).flat_map(|line| line.split("](").skip(1));
     let targets = links.filter_map(|rest| Some(rest.split_once(')')?.0));
@@ -99,7 +99,7 @@ fn named_files(text: &str) -> Vec<&str> {
     spans.filter(is_path).collect()
 }
 
-/// Files move, and a map that names where they were leads nowhere.
+/// Files move, so this checks that every file that a document names still exists.
 #[test]
 fn every_file_that_the_architecture_names_exists() {
     let text = read("ARCHITECTURE.md");
@@ -119,7 +119,7 @@ fn named_items(text: &str) -> Vec<(&str, &str)> {
     pairs.map(|pair| (pair[0], pair[2].rsplit("::").next().unwrap_or_default())).collect()
 }
 
-/// Functions move too.
+/// Functions move too, so this checks that every named item is still in the file that the document names.
 #[test]
 fn every_item_that_the_architecture_names_stands_in_the_file_beside_it() {
     let text = read("ARCHITECTURE.md");
@@ -145,7 +145,7 @@ fn the_readme_links_every_page() {
     }
 }
 
-/// A visitor decides on the first screen.
+/// A visitor decides by the first screen whether to read on.
 #[test]
 fn the_first_screen_of_the_readme_shows_an_answer_and_how_to_begin() {
     let readme = read("README.md");

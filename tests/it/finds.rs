@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::harness::{Home, strings};
 
-/// Memories for all projects used to have a tiny lexical score beside a project's, and ranked below all of its
-/// commits.
+/// Memories for all projects used to have a tiny lexical score compared with those of a project, so they ranked below
+/// all of the project's commits.
 #[test]
 fn a_memory_for_all_projects_is_found_beside_a_long_history() {
     let home = Home::new();
@@ -28,12 +28,12 @@ fn a_memory_for_all_projects_is_found_beside_a_long_history() {
             "{query}: {hits:?}"
         );
     }
-    // A word is no rarer because its store is small.
+    // A word doesn't count as rarer because its store is small.
     let hits = server.search("change 7 of the error handling");
     assert!(hits[0]["text"].as_str().unwrap().starts_with("Change 7 "), "{hits:?}");
 }
 
-/// `NO_COLOR` used to be searched as `color`, and an issue number only by its words.
+/// A search for `NO_COLOR` used to look only for `color`, and a search for an issue number only for the separate words.
 #[test]
 fn an_identifier_is_searched_as_a_whole() {
     let home = Home::new();
@@ -61,7 +61,7 @@ fn an_identifier_is_searched_as_a_whole() {
     }
 }
 
-/// The best hit used to have the full score for any question.
+/// The best hit used to have the full score, whatever the question was.
 #[test]
 fn scores_measure_the_match_and_a_weak_answer_says_so() {
     let home = Home::new();

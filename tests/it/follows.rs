@@ -10,7 +10,7 @@ use crate::talk::{BEGAN, Talk};
 const SESSION: &str = "41799f8d-5af3-46fb-8473-94dff3a77ff6";
 const OTHER: &str = "5d0c1a77-90d2-4f2b-8a55-0a3c6f1e2b44";
 
-/// A home with a repository of one imported commit, and a server that has answered a call.
+/// Returns a home with a repository whose only commit is imported, and a server that has answered a call.
 fn followed() -> (Home, Repo, Server) {
     let home = Home::new();
     let repo = home.repo("repo");
@@ -53,7 +53,7 @@ fn a_session_is_found_while_it_grows_and_after_a_restart() {
     assert_eq!((&hit["kind"], &hit["speaker"]), (&json!("message"), &json!("user")), "{hit}");
     assert_eq!(home.waiting(), 0, "what was followed is not followed again");
 
-    // Half a line is not read before the rest is written.
+    // An unfinished line is read only once the rest of it is written.
     let line = talk.line("assistant", (BEGAN + 5) * 1000, json!("because the sprocket is loose")).to_string();
     let (one, other) = line.split_at(line.len() - 20);
     talk.append(one);
@@ -102,8 +102,8 @@ fn a_rewound_or_replaced_transcript_loses_and_repeats_nothing() {
     talk.hook(&home, "Stop");
     assert_eq!(server.search("plum").len(), 4);
 
-    // Another session in the same file, longer than the first: neither its length nor its name differs enough to
-    // detect it.
+    // Another session replaces the first in the same file and is longer. Neither the length of the file nor its name
+    // shows that it was replaced.
     std::fs::remove_file(&talk.path).unwrap();
     let mut other = Talk::new(&home, SESSION, &repo.path, "main");
     other.session = OTHER.into();
@@ -141,7 +141,7 @@ fn a_fork_repeats_nothing() {
     server.search("bearing");
     server.end();
     let mut server = home.serve(&repo.path);
-    // Counted in the store, since a search shows only one of several equal texts.
+    // The messages are counted in the store, since a search shows only one of several equal texts.
     assert_eq!(counts(&home, &repo).0, 5);
     assert_eq!(server.search("bearing").len(), 5);
     assert_eq!(strings(&server.search("if the bearing were steel")[..1], "session_id"), [OTHER]);
@@ -165,7 +165,7 @@ fn secrets_private_text_and_ignored_sessions_reach_no_file() {
     let texts = strings(&hits, "text").concat();
     assert!(!texts.contains(&secret) && !texts.contains("zanzibar"), "{texts}");
 
-    // Paused by time: messages from now on are left out, whenever they are read.
+    // A pause goes by time: messages written from now on are left out, whenever they are read.
     let paused = Talk::new(&home, OTHER, &repo.path, "main");
     let says_now = |text: &str| {
         let now = jiff::Timestamp::now().as_millisecond();
@@ -182,14 +182,14 @@ fn secrets_private_text_and_ignored_sessions_reach_no_file() {
     assert_eq!(server.search("medlar pause").len(), 2);
     server.end();
 
-    // In every project, and also by an explicit import.
+    // The pause also applies in every other project and to an explicit import.
     home.json(&repo.path, &["pause", "--all"]);
     says_now("within the second pause a medlarsecret");
     let imported = home.json(&repo.path, &["import", "claude-code"]);
     assert_eq!((&imported["imported"], &imported["left_out"]), (&json!(0), &json!(1)), "{imported}");
     home.json(&repo.path, &["resume", "--all"]);
 
-    // By patterns in the environment of the server.
+    // Sessions are also ignored by patterns in the environment of the server.
     let ignored = Talk::new(&home, "scratch-17", &repo.path, "main");
     ignored.says("user", 30, "an ignored medlarsecret");
     talk.calls(31, "Read", json!({"file_path": repo.path.join("vault/key.txt")}), "a vaulted medlarsecret");
@@ -222,7 +222,7 @@ fn a_commit_is_linked_to_its_session_without_a_hook() {
     repo.git(&["add", "-A"]);
     repo.git_at(&["commit", "-q", "-m", "Tighten the valve"], (BEGAN + 90) as u64);
     assert_eq!(behind(&mut server, "Tighten the valve"), [SESSION]);
-    // The session continues and is read again: the link stays.
+    // The session continues and is read again. The link is kept.
     talk.says("assistant", 120, "the valve is tight");
     talk.hook(&home, "Stop");
     assert_eq!(behind(&mut server, "Tighten the valve"), [SESSION]);
@@ -282,7 +282,7 @@ fn an_amended_rebased_or_picked_commit_keeps_its_session_and_is_stored_once() {
 
     repo.git(&["checkout", "-q", "main"]);
     repo.commit("trunk.txt", "trunk\n", "Go on with the trunk");
-    // The author's time stays; the committer's is days later.
+    // The author's time stays the same, but the committer's time is days later.
     repo.git_at(&["rebase", "-q", "main", "topic"], (BEGAN + 300_000) as u64);
     let rebased = repo.head();
     let hits = server.hits(json!({"query": "Pour the crucible", "kinds": ["commit"]}));
@@ -317,7 +317,7 @@ fn pulled_commits_are_found_by_the_next_call() {
     repo.git(&["merge", "-q", "--ff-only", "there/main"]);
     assert!(behind(&mut server, "Oil the ratchet elsewhere").is_empty());
 
-    // Both sides have new commits: a merge of two.
+    // Both branches have new commits, and a merge joins them.
     clone.commit("theirs.txt", "2\n", "Grease the pawl elsewhere");
     repo.commit("ours.txt", "1\n", "Polish the dial here");
     repo.git(&["fetch", "-q", "there"]);
@@ -334,7 +334,7 @@ fn pulled_commits_are_found_by_the_next_call() {
     assert_eq!(again["imported"], 0);
 }
 
-/// With reflogs turned off, `HEAD` names the same branch before and after the commit.
+/// If reflogs are turned off, a commit can't be noticed by `HEAD`, which names the same branch before and after it.
 #[test]
 fn a_commit_is_found_without_a_reflog() {
     let home = Home::new();
@@ -392,7 +392,7 @@ fn an_idle_server_imports_what_a_call_left_out() {
     server.end();
 }
 
-/// A writer that locks the store longer than a call waits costs no commit and no session.
+/// No commit and no session is lost if a writer locks the store longer than a call waits.
 #[test]
 fn what_could_not_be_stored_is_imported_again() {
     let (home, repo, mut server) = followed();
@@ -442,7 +442,7 @@ fn a_cancelled_call_delays_nothing() {
     talk.hook(&home, "Stop");
     assert_eq!(strings(&server.search("zeppelin")[..1], "text"), ["what of the zeppelin?"]);
     server.end();
-    // Reading continues after the cancelled part, not before it.
+    // Reading continues after the last stored part, and stores nothing twice.
     let again = home.json(&repo.path, &["import", "claude-code"]);
     assert_eq!((&again["imported"], &again["bytes"]), (&json!(0), &json!(0)), "{again}");
 }

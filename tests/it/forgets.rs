@@ -12,7 +12,8 @@ use crate::harness::{Home, Server, strings};
 /// The number of messages in a conversation whose purge takes several transactions.
 const MANY: usize = 2500;
 
-/// How long a purge may take to reach the state that a test waits for. Arbitrary: far longer than on a busy machine.
+/// How long a purge may take to reach the state for which a test waits. Arbitrary: far longer than it takes even on a
+/// busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn talk(server: &mut Server) {
@@ -43,7 +44,7 @@ fn left(store: &rusqlite::Connection) -> usize {
     store.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap() as usize
 }
 
-/// A dry run of undo used to perform it.
+/// A dry run of undo used to perform the undo.
 #[test]
 fn a_dry_run_of_undo_changes_nothing() {
     let home = Home::new();
@@ -70,7 +71,8 @@ fn a_dry_run_of_undo_changes_nothing() {
     );
 }
 
-/// A purge of a long conversation used to lock the store for half a minute, and writes of others were lost.
+/// A purge of a long conversation used to lock the store for half a minute, so that writes of other processes were
+/// lost.
 #[test]
 fn other_writers_proceed_while_a_long_conversation_is_purged() {
     let home = Home::new();
@@ -127,7 +129,8 @@ fn a_killed_purge_leaves_nothing_visible_and_can_be_resumed() {
     }
 }
 
-/// Contexts show messages as SESSION#NUMBER, a name that could be opened but neither marked nor forgotten.
+/// Contexts show messages as SESSION#NUMBER. A message could be opened by this name, but it could not be marked or
+/// forgotten by it.
 #[test]
 fn messages_are_accepted_by_the_names_that_contexts_show() {
     let home = Home::new();
@@ -177,7 +180,7 @@ fn a_dry_run_shows_what_a_query_would_forget() {
     assert_eq!(server.search("Fridays").len(), 2);
 }
 
-/// Segments of forgotten messages used to count as savings, and their session as a session.
+/// The numbers of sessions and saved tokens used to include sessions and segments whose messages were all forgotten.
 #[test]
 fn forgotten_memories_are_not_counted() {
     let home = Home::new();
@@ -195,7 +198,7 @@ fn forgotten_memories_are_not_counted() {
     assert_eq!((&after["sessions"], &after["tiers"]), (&json!(0), &json!([])));
 }
 
-/// No purge used to find forgotten memories, which stayed in the file and its backups.
+/// A purge used not to find forgotten memories, so they stayed in the file and its backups.
 #[test]
 fn a_purge_also_deletes_forgotten_memories() {
     for (n, by) in ["ids", "place", "session_id", "source", "query", "owner"].into_iter().enumerate() {
@@ -209,13 +212,13 @@ fn a_purge_also_deletes_forgotten_memories() {
                 let id = server.save("s", "m1", &format!("we decided to keep the {secret} in the cellar"));
                 server.save("s", "m2", "and what else is there?");
                 server.save("s", "m3", "nothing else");
-                // Data derived from it: facts, segments, summaries, answers.
+                // Data derived from the memory: facts, segments, summaries, answers.
                 server.data("retrieve_context", json!({"query": "cellar", "session_id": "s"}));
                 server.data("summarize_conversation", json!({"session_id": "s", "use_provider": false}));
                 id
             }
             true => {
-                // The project has a store too.
+                // The project has a store in addition to the owner's.
                 server.save("s", "m1", "what else is there?");
                 let fact = json!({"text": format!("the {secret} is mine"), "scope": "owner"});
                 server.data("store_memory", fact)["id"].as_str().unwrap().to_owned()
@@ -254,7 +257,7 @@ fn a_purge_also_deletes_forgotten_memories() {
             assert!(!backups.join("schema-0001-0001.db").exists());
         }
         assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new(), "{by}");
-        // Saving it again, by a call or from a backup, does not bring it back.
+        // Saving the purged memory again, by a call or from a backup, does not bring it back.
         if by == "ids" {
             server.data(
                 "save_messages",
@@ -265,8 +268,8 @@ fn a_purge_also_deletes_forgotten_memories() {
     }
 }
 
-/// Search does not find forgotten memories, so a purge by query used to miss them. Now it includes them and reports
-/// what it left.
+/// A search does not find forgotten memories, so a purge by query used to miss them. Now the purge includes them and
+/// reports what it left.
 #[test]
 fn a_purge_by_query_deletes_twenty_forgotten_memories_and_says_so() {
     let home = Home::new();

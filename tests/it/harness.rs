@@ -1,7 +1,7 @@
-//! A home of its own for each test, the program run in it, and git repositories to run it on.
+//! Gives each test a separate home, runs the program in it, and makes git repositories for it.
 //!
-//! The protocol is written by hand, one line of JSON per message: a mistake that the server's library shares would
-//! not show. Every wait for an answer has a deadline, and nothing sleeps.
+//! The protocol is implemented by hand, one line of JSON per message: with the library of the server, a mistake in that
+//! library would not show. Every wait for an answer has a deadline, and nothing sleeps.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long an answer may take before the test fails. Arbitrary: far more than any does on a busy machine.
+/// How long an answer may take before the test fails. Arbitrary: far longer than any answer takes on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A temporary home with an empty data directory and no model.
@@ -50,7 +50,7 @@ impl Home {
         home
     }
 
-    /// Returns the directory `name` in the root; creates it if it does not exist.
+    /// Returns the directory `name` in the root. Creates it if it does not exist.
     pub fn dir(&self, name: &str) -> PathBuf {
         let path = self.path().join(name);
         std::fs::create_dir_all(&path).unwrap();
@@ -148,7 +148,7 @@ impl Home {
     }
 }
 
-/// Runs a command with `input` to its end; it need not read all of it.
+/// Runs a command with `input` to its end. The command need not read all of the input.
 pub fn feed(mut command: Command, input: &[u8]) -> Ran {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -171,7 +171,7 @@ fn holds(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
 }
 
-/// A running server and both ends of the conversation with it; dropped, it is killed.
+/// A running server, with its input and output. Dropping it kills the server.
 pub struct Server {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -258,7 +258,7 @@ impl Server {
         self.try_receive()
     }
 
-    /// Returns the result of a call, an error or not.
+    /// Returns the result of a call, even if it is an error.
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let mut answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         assert!(answer["result"].is_object(), "{tool}: {answer}");
@@ -283,7 +283,7 @@ impl Server {
         self.both(tool, arguments).0
     }
 
-    /// Returns the error text of a call that must fail, after checking that it is reported as errors are.
+    /// Returns the error text of a call that must fail. Checks that the error has the form that all errors have.
     pub fn error(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{tool} should fail: {result}");

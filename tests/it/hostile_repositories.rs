@@ -19,7 +19,7 @@ const MEMORY: &str = "the walrus sleeps behind the third pier";
 /// Arbitrary: far longer than any call takes.
 const SOON: Duration = Duration::from_secs(30);
 
-/// A home with a victim's project, a private file, and a hostile repository.
+/// A home that has a victim's project, a private file, and a hostile repository.
 struct Attack {
     home: Home,
     victim: Repo,
@@ -191,14 +191,14 @@ fn the_hint_for_a_refused_repository_works() {
     let attack = Attack::new();
     attack.git_file(&format!("gitdir: {}/.git\n", attack.victim.path.display()));
     let ran = attack.home.run(&attack.hostile, &["search", "walrus"]);
-    assert!(!ran.is_ok && ran.stderr.contains("does not name it back"), "{ran:?}");
+    assert!(!ran.is_ok && ran.stderr.contains("does not point back"), "{ran:?}");
     assert!(ran.stderr.contains("`git.trusted`"), "{ran:?}");
     let trusted = format!("git.trusted={}", attack.hostile.display());
     let ran = attack.home.run(&attack.hostile, &["search", "walrus pier", "--set", &trusted]);
     assert!(ran.is_ok && ran.stdout.contains("walrus sleeps"), "{ran:?}");
 }
 
-/// The directory in which a client starts the server is not a choice of the user.
+/// The user does not choose the directory in which a client starts the server.
 #[test]
 fn a_bare_repository_is_a_project_if_the_user_names_it() {
     let home = Home::new();
@@ -233,7 +233,7 @@ fn ten_times(repo: &Repo, kind: &str, id: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Commits ten billion files in ten trees, and reverts that.
+/// Commits ten trees that list ten billion files in all, and reverts that commit.
 fn bomb(repo: &Repo) {
     let blob = repo.git(&["rev-parse", "HEAD:a.txt"]);
     let before = repo.git(&["rev-parse", "HEAD^{tree}"]);
@@ -270,7 +270,7 @@ fn a_tree_of_ten_billion_files_delays_nothing() {
     assert!(imported["flags"].to_string().contains("files_cut"), "{imported}");
 }
 
-/// A call that walks a whole history waits only for a moment.
+/// A call that would have to read a whole history takes only a moment.
 #[test]
 fn a_slow_history_is_reported_and_not_waited_for() {
     let home = Home::new();
@@ -304,7 +304,7 @@ fn a_slow_history_is_reported_and_not_waited_for() {
 #[test]
 fn a_copy_gets_a_new_id_while_any_place_of_the_original_exists() {
     let attack = Attack::new();
-    // The project was in another place before, which is gone.
+    // The project was in another directory before, which no longer exists.
     let moved = attack.home.path().join("moved");
     fs::rename(&attack.victim.path, &moved).unwrap();
     assert!(attack.home.run(&moved, &["search", "walrus pier"]).stdout.contains("walrus sleeps"));

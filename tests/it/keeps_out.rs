@@ -35,7 +35,7 @@ fn says_without_time(talk: &Talk, text: &str) {
     talk.put(&line);
 }
 
-/// A pause used to be stored by path, so that it ended when the path changed.
+/// A pause used to be stored under the path of the project, so it ended when the path changed.
 #[test]
 fn a_pause_survives_a_move_and_applies_to_every_work_tree() {
     let (home, repo, server) = followed();
@@ -71,7 +71,8 @@ fn a_pause_survives_a_move_and_applies_to_every_work_tree() {
     assert!(home.files_with("medlarsecret").is_empty());
 }
 
-/// A message without a time used to get the time of the line before, and a summary its own time.
+/// A message without a time used to get the time of the line before it, and a summary the time at which it was written.
+/// So both could escape a pause.
 #[test]
 fn messages_of_a_pause_and_summaries_of_them_are_left_out() {
     let (home, repo, mut server) = followed();
@@ -100,7 +101,7 @@ fn messages_of_a_pause_and_summaries_of_them_are_left_out() {
     summary["isCompactSummary"] = json!(true);
     talk.put(&summary);
     says(&talk, after + 2000, "a last medlar");
-    // A session that continues that one.
+    // Another session continues that one.
     let next = Talk::new(&home, "next", &repo.path, "main");
     let mut summary = next.line("user", after + 3000, json!("They had spoken of a medlarsecret."));
     summary["isCompactSummary"] = json!(true);
@@ -189,7 +190,7 @@ fn an_unreadable_transcript_is_read_once_it_is_readable() {
     assert!(home.run(&repo.path, &["doctor"]).stdout.contains("spool: empty"));
 }
 
-/// Each call used to read a line without an end in full again.
+/// Each call used to read an unfinished line again, from its beginning.
 #[test]
 fn a_line_without_an_end_is_read_in_steps() {
     let (home, repo, mut server) = followed();
@@ -206,7 +207,7 @@ fn a_line_without_an_end_is_read_in_steps() {
     assert!((0..9).any(|_| server.search("medlar").len() == 2));
 }
 
-/// Only the work tree's HEAD led to the commit, and it moved on.
+/// Only the `HEAD` of the work tree led to the commit, and it has moved on since.
 #[test]
 fn a_commit_that_no_branch_reaches_is_remembered() {
     let (home, repo, mut server) = followed();
@@ -225,7 +226,7 @@ fn a_commit_that_no_branch_reaches_is_remembered() {
     assert_eq!(home.waiting(), 0);
 }
 
-/// Only `HEAD` used to be checked.
+/// An earlier version checked only `HEAD`.
 #[test]
 fn commits_fetched_into_another_branch_are_found_by_the_next_call() {
     let (home, repo, mut server) = followed();
@@ -272,7 +273,7 @@ fn an_ignored_conversation_is_not_stored_by_any_path() {
     assert!(text.contains("2 were left out") && text.contains("`ignore.sessions`"), "{text}");
     let told = server.error("store_memory", json!({"text": "a medlarsecret", "session_id": "scratch-1"}));
     assert!(told.contains("nothing was stored") && told.contains("`ignore.sessions`"), "{told}");
-    // Errors in a message are reported all the same.
+    // Errors in a message of an ignored session are still reported.
     let wrong = json!([{"role": "nobody", "text": "a medlarsecret"}]);
     let told = server.error("save_messages", json!({"session_id": "scratch-1", "messages": wrong}));
     assert!(told.contains("is not a role"), "{told}");

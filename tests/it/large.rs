@@ -145,7 +145,7 @@ fn budgets_of_zero_are_refused_and_huge_ones_are_limited() {
     }
 }
 
-/// Times may lie in the future or go backwards: the order is the one in which messages were saved.
+/// Times may lie in the future or go backwards. Messages are in the order in which they were saved.
 #[test]
 fn a_clock_set_back_changes_no_order_and_loses_nothing() {
     let home = Home::new();
@@ -179,7 +179,7 @@ fn tokens_saved_by_contexts_are_counted_in_all_processes() {
     for _ in 0..3 {
         server.data("retrieve_context", ask.clone());
     }
-    // Across conversations, no number says what would have been sent instead.
+    // A context across conversations has no number that says how many tokens would have been sent instead.
     server.data("retrieve_context", json!({"query": "quay 42"}));
     server.end();
     let ran = home.run(&project, &["context", "quay 42", "--session", "s", "--max-tokens", "600"]);

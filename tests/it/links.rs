@@ -1,4 +1,4 @@
-//! Commits are linked to sessions by the changes, not by the time; and some commits replace others.
+//! Commits are linked to sessions by the changes, not by the time. Some commits replace others.
 
 use serde_json::{Value, json};
 
@@ -46,8 +46,8 @@ fn commits(repo: &Repo, at: i64, subject: &str) {
     repo.git_at(&["commit", "-q", "-m", subject], (BEGAN + at) as u64);
 }
 
-/// Links used to depend on the two hours before a commit: they missed a session of the morning, and named one that
-/// only read.
+/// A commit used to be linked to the sessions of the two hours before it. So a session of the morning was missed, and a
+/// session that only read files was named.
 #[test]
 fn a_session_that_wrote_hours_before_is_linked_and_one_that_read_is_not() {
     let (home, repo, mut server) = followed();
@@ -69,7 +69,7 @@ fn a_session_that_wrote_hours_before_is_linked_and_one_that_read_is_not() {
     assert_eq!(counted, (&json!(1), &json!(1), &json!(1.0)), "{stats}");
 }
 
-/// A running server of an earlier version used to link by time alone and to replace links by evidence.
+/// A server of an earlier version that still runs links only by time, and replaces links by evidence.
 #[test]
 fn links_that_an_older_server_makes_by_time_are_replaced() {
     let (home, repo, mut server) = followed();
@@ -143,7 +143,7 @@ fn a_pulled_commit_of_a_colleague_is_linked_to_no_session() {
     assert_eq!(behind(&mut server, "Tighten the valve here"), json!(["here"]));
 }
 
-/// No call names a file: the session is known by the id that git printed, or by the time of its call.
+/// If no call names a file, the session is known by the id that git printed, or by the time of the call that committed.
 #[test]
 fn a_commit_made_by_a_call_of_the_session_is_linked() {
     let (home, repo, mut server) = followed();
@@ -168,7 +168,7 @@ fn a_commit_made_by_a_call_of_the_session_is_linked() {
     assert_eq!(behind(&mut server, "Step 600 of the valve"), json!(["commits"]));
 }
 
-/// The old commit used to rank first, beside the new one.
+/// The old commit used to be shown in addition to the new one, and to rank before it.
 #[test]
 fn the_newest_version_replaces_an_amended_commit() {
     let (home, repo, mut server) = followed();
@@ -197,7 +197,7 @@ fn the_newest_version_replaces_an_amended_commit() {
         (&named[0]["id"], &named[0]["freshness"], &named[0]["gone"]),
         (&old["id"], &json!("commit_gone"), &json!("in_reflog"))
     );
-    // Once reverted, it replaces nothing.
+    // Once the new commit is reverted, it replaces nothing.
     repo.git(&["reset", "-q", "--hard", old["source_id"].as_str().unwrap()]);
     assert!(
         commit(&mut server, "Tighten the valve with a wrench")["text"].as_str().unwrap().contains("wrench")
@@ -248,7 +248,7 @@ fn squashed(days: i64) -> (Home, Repo, Server, Value) {
     (home, repo, server, squash)
 }
 
-/// Work from another time used to be linked without regard to the squash, so that its parts came back.
+/// When work of another time was linked later, the squash used to be ignored, so that its parts were shown again.
 #[test]
 fn a_squash_still_replaces_its_parts_after_an_earlier_commit_is_linked() {
     let (home, repo, mut server, squash) = squashed(45);
@@ -264,7 +264,7 @@ fn a_squash_still_replaces_its_parts_after_an_earlier_commit_is_linked() {
     assert_eq!(parts(&mut server), 2);
 }
 
-/// While git failed, commits used to be linked without its data, and that stayed until the server restarted.
+/// While git failed, commits used to be linked without git's data, and these links stayed until the server restarted.
 #[test]
 fn links_stay_while_git_fails_and_are_made_afterwards() {
     let (home, repo, server) = followed();

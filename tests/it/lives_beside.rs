@@ -13,7 +13,8 @@ use crate::talk::Talk;
 
 const SESSION: &str = "41799f8d-5af3-46fb-8473-94dff3a77ff6";
 
-/// How long a hook may take here. Arbitrary: a busy machine must not fail the test, a hook that waits must.
+/// How long a hook may take here. Arbitrary: long enough that the test passes on a busy machine, and short enough that
+/// it fails if the hook waits.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Returns every file and folder beneath `root` with its mode and bytes.
@@ -142,7 +143,7 @@ fn init_sets_up_a_working_server_and_remove_restores_every_file() {
     assert!((0..50).any(|_| run(in_home(&home, &repo.path, "sh", &["-c", &line])) == 1), "{line}");
     server.search("settle");
 
-    // Git runs both: the earlier hook with its exit code, and ours.
+    // Git runs both hooks: the earlier one, whose exit code counts, and Tiro's.
     repo.write("b.txt", "b\n");
     repo.git(&["add", "-A"]);
     let commit = feed(in_home(&home, &repo.path, "git", &["commit", "-m", "Grease the gearbox"]), b"");
@@ -163,7 +164,7 @@ fn init_sets_up_a_working_server_and_remove_restores_every_file() {
     assert_eq!(home.json(&repo.path, &["search", "gearbox"])["hits"].as_array().unwrap().len(), 4);
 }
 
-/// Obstacles for a hook, and its payload.
+/// What a hook has to cope with, and its payload.
 fn troubles(home: &Home, repo: &Path) -> Vec<(&'static str, Command)> {
     let hook = |directory: &Path| home.tiro(directory, &["hook", "claude-code"]);
     let with = |name: &str, value: &Path| {
@@ -274,7 +275,7 @@ fn nothing_is_captured_in_ci() {
     assert_eq!(std::fs::read_dir(home.data()).unwrap().count(), 0);
 }
 
-/// Gemini CLI joins the output of its start hook to the prompt, and forgets that prompt when it resumes.
+/// Gemini CLI adds the output of its start hook to the prompt, and no longer has that prompt when it resumes a session.
 #[test]
 fn the_hook_of_gemini_prints_nothing_at_the_start() {
     let home = Home::new();
@@ -333,7 +334,7 @@ fn reading_creates_nothing() {
     assert!(told.stdout.contains("tiro-project-id"), "{told:?}");
     assert_eq!(snapshot(&home.path()), before);
 
-    // Existing memory is read also after the repository moved, which only a call records.
+    // Existing memory is also read after the repository has moved. The move itself is recorded only by a call.
     home.json(&repo.path, &["import", "git"]);
     std::fs::rename(&repo.path, home.path().join("moved")).unwrap();
     let moved = home.repo_at(home.path().join("moved"));

@@ -66,7 +66,7 @@ fn reading_an_empty_memory_creates_no_files() {
         assert_eq!(files(&home.data()), Vec::<PathBuf>::new());
         assert!(!repo.path.join(".git/tiro-project-id").exists());
     }
-    // The next read of the same process, and of others, finds what was stored.
+    // The next read finds what was stored, in the same process and in others.
     let mut server = home.serve(&repo.path);
     assert_eq!(server.search("capstan").len(), 0);
     server.data("store_memory", json!({"text": "the capstan is of oak", "type": "fact"}));
@@ -79,7 +79,7 @@ fn reading_an_empty_memory_creates_no_files() {
     assert_eq!(std::fs::read_dir(home.data().join("projects")).unwrap().count(), 1);
 }
 
-/// A project that reading had created used to be impossible to remove.
+/// If reading had created a project, it could not be removed.
 #[test]
 fn removing_a_project_deletes_its_memory_and_announces_that() {
     let home = Home::new();
@@ -116,7 +116,7 @@ fn removing_a_project_deletes_its_memory_and_announces_that() {
     assert_ne!(home.json(&repo.path, &["search", "white"])["hits"].as_array().unwrap().len(), 0);
 }
 
-/// A mistake in `.git/config` used to make every tool fail, also those that need no git.
+/// A mistake in `.git/config` used to make every tool fail, even those that don't need git.
 #[test]
 fn a_git_failure_is_a_notice_and_memory_still_works() {
     let home = Home::new();
@@ -200,7 +200,7 @@ fn odd_names() -> impl Strategy<Value = Vec<Vec<u8>>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
-    /// Two directories with names that are not UTF-8 used to share one memory.
+    /// Two directories whose names are not UTF-8 used to share the same memory.
     #[test]
     fn directories_with_odd_names_have_separate_memories(names in odd_names()) {
         use std::os::unix::ffi::OsStrExt;

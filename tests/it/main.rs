@@ -1,5 +1,6 @@
-//! The promises of Tiro, one file each, kept by the real program: most tests talk to `tiro serve` over its stdin and
-//! stdout, in a home of their own that holds no model, so that search is by words and the same everywhere.
+//! Each file tests one promise of Tiro with the real program. Most tests talk to `tiro serve` over its stdin and
+//! stdout. Each has a separate home without a model, so that search is only by words and gives the same results
+//! everywhere.
 #![allow(
     clippy::disallowed_methods,
     reason = "tests run `git` and the program itself, and read the environment"

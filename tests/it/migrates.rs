@@ -15,7 +15,7 @@ const OLD: [&str; 3] = [
     include_str!("../../migrations/0003_context.sql"),
 ];
 
-/// The number of messages in it: enough that copying takes a moment.
+/// How many messages the older store has: enough that copying it takes a moment.
 const MESSAGES: i64 = 6000;
 
 /// A project whose store is of an older version.
@@ -94,7 +94,7 @@ fn state(file: &Path) -> (String, i64, i64) {
     )
 }
 
-/// Calls used to fail because each of six servers made a backup and removed those of the others.
+/// Calls used to fail if six servers started at once, because each made a backup and removed those of the others.
 #[test]
 fn six_servers_that_start_together_on_an_older_store_all_answer() {
     let old = Old::new();
@@ -118,7 +118,7 @@ fn six_servers_that_start_together_on_an_older_store_all_answer() {
     }
 }
 
-/// Backups used to be unusable because an unfinished backup already had its name.
+/// A backup could be unusable, because it used to get its name before it was finished.
 #[test]
 fn a_killed_migration_leaves_a_usable_store_and_complete_backups() {
     let old = Old::new();
@@ -145,7 +145,7 @@ fn a_killed_migration_leaves_a_usable_store_and_complete_backups() {
     }
 }
 
-/// A backup used to restart at every write, and had its name all the time.
+/// A backup used to start again at every write, and to have its name from the beginning.
 #[test]
 fn a_backup_made_during_writes_gets_its_name_once_it_is_complete() {
     let old = Old::new();
@@ -182,7 +182,7 @@ fn a_backup_made_during_writes_gets_its_name_once_it_is_complete() {
             assert!(ended.success());
             assert!(target.exists());
         }
-        // A killed backup has no name.
+        // A backup that was killed has not got its name.
         let target = old.home.path().join("killed.db");
         let mut backup = old.home.tiro(&old.project, &["backup", target.to_str().unwrap()]).spawn().unwrap();
         let is_begun = || {

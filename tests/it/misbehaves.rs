@@ -1,5 +1,5 @@
-//! A misbehaving model costs no answer: Tiro selects sentences instead, in time, and names the provider and the
-//! failure. A model's summary is stored, labelled, and forgotten with its messages.
+//! A misbehaving model prevents no answer: Tiro chooses sentences instead, in time, and names the provider and the
+//! failure. A model's summary is stored and labelled as such, and is forgotten with its messages.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ fn begin_external(mock: &Mock, more: &str) -> (Home, PathBuf) {
     let (home, project) = begin(mock);
     let file = home.path().join("home/.config/tiro/config.toml");
     let config = std::fs::read_to_string(&file).unwrap().replace("127.0.0.1", "0.0.0.0");
-    // Only the address makes it external, and a key is never sent unencrypted.
+    // Only its address makes the provider external. It has no key, since a key is never sent unencrypted.
     let config = config.replace("key_variable = 'LAB_API_KEY'\n", "");
     std::fs::write(file, format!("{more}{config}")).unwrap();
     (home, project)
@@ -129,7 +129,8 @@ fn a_summary_arrives_in_time_whatever_the_model_does_and_names_the_failure() {
             billed += mock.billed(10, 100) - before;
         }
     }
-    // A bad answer costs the usage of two requests; no answer costs the full reservation; a refusal costs nothing.
+    // A bad answer costs what two requests used, a missing answer costs the full reservation, and a refusal costs
+    // nothing.
     let paid = number(&home, "SELECT sum(cost_micros) FROM summary_attempts");
     let answered = "SELECT sum(cost_micros) FROM summary_attempts WHERE error LIKE '%answer keeps%' OR error LIKE '%tokens, not%'";
     assert_eq!(number(&home, answered), (billed * 1e6).round() as i64);
@@ -139,7 +140,8 @@ fn a_summary_arrives_in_time_whatever_the_model_does_and_names_the_failure() {
     let log = server.end();
     assert!(!log.contains(KEY) && !log.contains("Postgres") && !log.contains("Pele"), "{log}");
     assert_eq!(number(&home, "SELECT count(*) FROM summaries WHERE provider <> 'extractive'"), 0);
-    // It waits in the queue once, however often it was requested, and ahead of sessions that were not requested.
+    // The summary is in the queue only once, however often it was requested, and before sessions whose summaries nobody
+    // requested.
     let waiting = "SELECT count(*) FROM summary_queue WHERE by_user AND state = 'pending'";
     assert_eq!(number(&home, waiting), 1);
     assert_eq!(home.json(&project, &["stats"])["queue"]["pending"], 1);
@@ -240,7 +242,7 @@ fn the_queue_respects_retry_after() {
     mock.behaves(&Manner::Refuses(429, "retry-after: 7200\r\n"));
     assert_eq!(summarise(&mut server)["provider"], "extractive");
     assert_eq!(mock.requests(), 1);
-    // The queued summary would be due, and comes from another process.
+    // The queued summary is due, and another process queued it.
     let hurry = || {
         let connection = rusqlite::Connection::open(home.store()).unwrap();
         connection.execute("UPDATE summary_queue SET not_before = 0", []).unwrap()
@@ -359,7 +361,7 @@ fn failed_requests_are_reported_with_their_possible_cost_which_the_dry_run_cover
         "{data}"
     );
     assert_eq!((&data["cost_usd"], spent(&home, &project)), (&json!(0.0), before), "{data}");
-    // A configuration that breaks while the server runs must be reported too.
+    // If the configuration becomes invalid while the server runs, that must be reported too.
     std::fs::write(&file, "[providers\n").unwrap();
     let data = summarise(&mut server);
     assert!(
@@ -433,7 +435,7 @@ fn an_ended_session_is_summarised_only_by_the_configured_model() {
         let mut server = home.serve(&project);
         talk(&mut server);
         server.end();
-        // Without an embedding model, the idle work ends there.
+        // Without an embedding model, the idle work ends with this.
         home.run(&project, &["index"]);
         assert_eq!(number(home, "SELECT count(*) FROM conversations"), 1);
         assert_eq!(number(home, "SELECT count(*) FROM summary_queue"), waits);

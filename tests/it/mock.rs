@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The fewest tokens that it reports for each answer: input and output.
+/// The fewest input and output tokens that the server reports for each answer.
 const USED: (u64, u64) = (30, 10);
 
 /// The behaviour of the server.
@@ -67,7 +67,7 @@ impl Mock {
         self.seen.lock().unwrap().len()
     }
 
-    /// Returns the cost of its answers so far in dollars, at these prices per million input and output tokens.
+    /// Returns what its answers so far cost in dollars. `prices` are dollars per million input and output tokens.
     pub fn billed(&self, input: u64, output: u64) -> f64 {
         let used = self.used.lock().unwrap();
         used.iter().map(|(sent, received)| sent * input + received * output).sum::<u64>() as f64 / 1e6
@@ -102,7 +102,7 @@ fn answer(
     reader.read_exact(&mut body).ok()?;
     let manner = manner.lock().unwrap().clone();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    // About four bytes are a token; it never bills more output than the request allowed.
+    // A token counts as about four bytes. The server never bills more output than the request allowed.
     let bytes = |text: &Value| text.as_str().map_or(0, str::len);
     let sent: usize =
         body["messages"].as_array().into_iter().flatten().map(|each| bytes(&each["content"])).sum();
@@ -140,7 +140,7 @@ fn answer(
         }
         Manner::BreaksOff => put(200, "", "{\"id\": \"1\", ", 1000),
         Manner::Hangs => {
-            // Until the other end closes the connection.
+            // This ends when the other end closes the connection.
             reader.read_to_end(&mut Vec::new()).ok().map(drop)
         }
         Manner::Drips => {

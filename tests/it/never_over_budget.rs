@@ -132,7 +132,7 @@ fn worked() -> (Home, Server) {
     (home, server)
 }
 
-/// Only some tools used to count their JSON, which some clients give a model in place of the text.
+/// Only some tools used to count the tokens of their JSON, which some clients give a model instead of the text.
 #[test]
 fn no_tool_is_over_its_budget_as_text_or_as_json() {
     let (_home, server) = worked();
@@ -187,7 +187,8 @@ fn no_tool_is_over_its_budget_as_text_or_as_json() {
     }
 }
 
-/// A long hit used to be skipped for shorter ones after it, and the cursor pointed behind it.
+/// A long hit used to be skipped in favour of shorter ones after it, and the cursor of the next page then pointed past
+/// it.
 #[test]
 fn no_hit_is_skipped_under_a_small_budget() {
     let (_home, server) = worked();
@@ -220,7 +221,7 @@ fn no_hit_is_skipped_under_a_small_budget() {
     }
 }
 
-/// A budget above the limit of clients used to be an error of one tool and a notice of another.
+/// If a budget was above the limit of clients, one tool used to fail and another to give a notice.
 #[test]
 fn a_budget_that_is_too_large_is_reduced_and_reported() {
     let home = Home::new();

@@ -1,4 +1,5 @@
-//! Every option has a visible effect: one without a case here fails, and so does one whose two values show the same.
+//! Every option has a visible effect. The test fails if an option has no case here, or if its two values have the same
+//! effect.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -12,10 +13,10 @@ use crate::mock::{Manner, Mock};
 use crate::spends::write;
 use crate::talk::Talk;
 
-/// An option, two of its values, and the visible effect of one.
+/// An option, two of its values, and a function that returns the visible effect of a value.
 struct Case(&'static str, [&'static str; 2], fn(&Under) -> String);
 
-/// One option with a value, set by its variable.
+/// One option with a value, which its environment variable sets.
 struct Under {
     variable: String,
     value: &'static str,
@@ -171,7 +172,7 @@ fn updated_summary(under: &Under) -> String {
     let first = ["Where do we moor it?", "At gate 4.", "Since when?", "Since May.", "Who says so?", "Ines."];
     for messages in [said(&first), said(&["We decided to moor the zeppelin at gate 7 from June on."])] {
         under.save(&home, &project, messages);
-        // Without a model nothing is embedded, which is reported at the end.
+        // Without a model nothing is embedded. The command reports that at the end.
         under.run(&home, &project, &["index"]);
     }
     let found =
@@ -367,6 +368,6 @@ fn the_persistence_variables_still_work() {
     assert_eq!(ollama.provider.endpoint.as_deref(), Some("http://localhost:11435"));
     assert!(ollama.may(Use::Summarize, &options));
     assert_eq!(openai.provider.model, "gpt-3.5-turbo");
-    // A key alone allows no summaries.
+    // A provider of which only the key is set may not make summaries.
     assert!(!openai.may(Use::Summarize, &options) && openai.may(Use::Consult, &options));
 }

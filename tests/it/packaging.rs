@@ -17,7 +17,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Builds a bundle in `home` from fake programs; returns nothing without Python.
+/// Builds a bundle in `home` from fake programs. Returns `None` if there is no Python.
 fn bundle(home: &Home, args: &[&str]) -> Option<PathBuf> {
     let bundle = home.path().join("tiro.mcpb");
     let built = Command::new("python3")
@@ -94,7 +94,7 @@ fn the_bundle_starts_the_program_in_the_chosen_project() {
         .map(|arg| arg.as_str().unwrap().replace("${user_config.project}", project.to_str().unwrap()))
         .collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    // In another directory, as a desktop application would start it.
+    // The server is started in another directory, as a desktop application does.
     let mut server = crate::harness::Server::start(home.tiro(Path::new("/"), &args));
     server.save("s", "1", "the harbour wall was painted grey");
     assert_eq!(home.serve(&project).search("harbour wall").len(), 1);
@@ -152,7 +152,7 @@ fn a_bundle_contains_and_names_only_the_given_programs() {
     assert!(std::fs::read(&path).unwrap() == bytes, "the same programs made another bundle");
 }
 
-/// Returns the command that `init` wrote for each client, by client.
+/// Returns, for each client, the command that `init` wrote for it.
 fn commands(home: &Home) -> Vec<(&'static str, Vec<String>)> {
     let scratch = home.dir("home");
     let words = |server: &Value| {
@@ -176,7 +176,7 @@ fn commands(home: &Home) -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// Clients used to get three of four toolsets, and so never saw five of the twelve tools.
+/// Clients used to get only three of the four toolsets, so they never saw five of the twelve tools.
 #[test]
 fn clients_get_every_tool_that_the_readme_and_the_bundle_name() {
     let readme = std::fs::read_to_string(root("README.md")).unwrap();

@@ -1,5 +1,5 @@
-//! The command line for people: results without the notes for models; an opened item with its links; colours, line
-//! width and relative dates on a terminal.
+//! The command line is made for people: results lack the notes for models, an opened item shows its links, and a
+//! terminal shows colours, lines of its width and relative dates.
 
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ fn show_opens_everything_with_a_name() {
     let decision = json!({"text": "The lantern keeps the time of the harbour.", "type": "decision", "references": [first]});
     let decision = server.data("store_memory", decision)["id"].as_str().unwrap().to_owned();
 
-    // Both directions: links from it and to it.
+    // Links are shown in both directions, from the item and to it.
     let shown = show(&[&decision]);
     assert_eq!(
         (&shown["kind"], &shown["refers_to"][0]["id"]),
@@ -98,7 +98,8 @@ fn show_opens_everything_with_a_name() {
     assert!(ran.stdout.starts_with(&format!("commit {sha}\n")), "{}", ran.stdout);
     assert!(ran.stdout.contains("   Summer time moved it."), "{}", ran.stdout);
 
-    // A conversation by its name, the beginning of its name, and its title: its summary, and all of its messages.
+    // A conversation is opened by its name, by the beginning of its name, and by its title, with its summary and with
+    // all of its messages.
     for name in ["lantern-talk", "lantern-t"] {
         let talk = show(&[name]);
         assert_eq!((&talk["session_id"], &talk["messages"]), (&json!("lantern-talk"), &json!(2)), "{talk}");
@@ -237,7 +238,7 @@ fn colours_follow_the_flag_and_the_environment() {
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
     let coloured = search(&[], &["--color", "always"]);
     assert!(coloured.contains("\u{1b}[1m\u{1b}[32mlantern\u{1b}[0m"), "{coloured:?}");
-    // Colours change nothing else: a pipe has no width.
+    // With colours, nothing else changes, since a pipe has no width.
     let mut bare = coloured.clone();
     for code in
         ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[36m"]
@@ -290,7 +291,7 @@ fn a_terminal_gets_colours_its_width_and_relative_dates() {
     assert!(plain.contains("\\u{1b}[2J"), "{plain:?}");
     assert!(plain.lines().all(|line| line.chars().count() <= 50), "{plain}");
     assert!(plain.lines().count() > 10, "it is broken at the width: {plain}");
-    // Lines at the margin are the program's own: hits in order, and notes.
+    // Lines that are not indented are the program's own: hits in order, and notes.
     let headings: Vec<&str> =
         plain.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).collect();
     for (place, heading) in headings.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Stored files are readable by their user only, with any umask, after any older version, and with parallel first
-//! starts.
+//! Only their user can read the stored files. That holds with any umask, after any older version, and if several
+//! processes start for the first time at once.
 #![cfg(unix)]
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -51,7 +51,7 @@ fn set(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Databases and backups used to have the mode of the umask, so that another user could read the installation's
+/// Databases and backups used to get the mode that the umask allowed, so another user could read the installation's
 /// secret.
 #[test]
 fn every_file_is_private_after_every_command_with_any_umask() {
@@ -169,7 +169,8 @@ fn a_readable_folder_with_other_files_is_refused_as_data_directory() {
     server.save("s", "1", "a quince");
 }
 
-/// Each of them may be the first: none sees a file before it is private, and none fails because another is faster.
+/// Any of the processes may be the first. None sees a file before it is private, and none fails because another is
+/// faster.
 #[test]
 fn many_processes_create_a_private_data_directory_in_parallel() {
     let home = Home::new();

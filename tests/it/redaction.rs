@@ -1,4 +1,4 @@
-//! No secret reaches a disk, an answer or a log, from any place in a call.
+//! Wherever a call contains a secret, the secret reaches no disk, no answer and no log.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn noise(alphabet: &str, length: usize, mut state: u64) -> String {
 
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// Secrets of several kinds with text around them: the whole text, and the part that must not appear again.
+/// Secrets of several kinds. Each is a whole text and the part of it that must not appear again.
 ///
 /// They are assembled here, so that secret scanners do not report this file.
 fn secrets() -> Vec<(String, String)> {
@@ -63,7 +63,7 @@ fn a_secret_is_only_in_the_call() {
     let mut said = vec![home.run(&repo.path, &["import", "git", "--json"]).stdout];
     let mut server = home.serve(&repo.path);
     for (n, (text, _)) in secrets().iter().enumerate() {
-        // A name may have 500 bytes; a whole key has more.
+        // A name may have 500 bytes, and a whole key has more.
         let short = if text.len() < 400 { text.as_str() } else { "Eve" };
         let message = json!({
             "id": format!("id {n}"), "role": "user", "speaker": short,
@@ -100,7 +100,7 @@ fn a_secret_is_only_in_the_call() {
     }
 }
 
-/// An agent can name a conversation after any text; the name is stored, listed and indexed.
+/// An agent can use any text as the name of a conversation, and the name is stored, listed and indexed.
 #[test]
 fn a_secret_in_the_name_of_a_conversation_is_replaced_there_too() {
     let home = Home::new();
@@ -133,8 +133,8 @@ fn digits(text: &str) -> String {
     rest.split_once(']').unwrap().0.split_once(':').unwrap().1.to_owned()
 }
 
-/// Marks used to be one hash for the whole installation: an attacker could save 2,560 guesses in another project, and
-/// the right guess had the mark of the secret.
+/// Marks used to be the same hash in the whole installation. So an attacker could save 2,560 guesses in another
+/// project, and the right guess got the mark of the secret.
 #[test]
 fn a_mark_confirms_no_guess_from_another_conversation() {
     const GUESSES: usize = 2560;
@@ -171,7 +171,7 @@ fn a_mark_confirms_no_guess_from_another_conversation() {
         let are_right = RIGHT.iter().zip(&secrets).all(|(n, secret)| tried[*n] == *secret);
         let agree =
             secrets.iter().map(|secret| tried.iter().filter(|each| *each == secret).count()).sum::<usize>();
-        // One in 4,096 matches by chance, the right guess no more often than any other.
+        // One guess in 4,096 matches by chance, and the right guess no more often than any other.
         assert!(!are_right && agree < 40, "{session}: {agree}");
     }
     // Within a conversation, the same secret still has the same mark.
@@ -182,7 +182,7 @@ fn a_mark_confirms_no_guess_from_another_conversation() {
     assert_eq!(digits(opened["text"].as_str().unwrap()), secrets[1]);
 }
 
-/// A message stored with marks of another version or machine used to conflict with its own import.
+/// If a message had been stored with marks of another version or machine, importing it again used to be a conflict.
 #[test]
 fn texts_that_differ_only_in_their_marks_are_the_same() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Messages and commits are found and cited, once, by everyone who may read them, until they are forgotten.
+//! Everyone who may read a message or commit finds it, once and with its source, until it is forgotten.
 
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ fn an_import_adds_what_is_new_and_a_rebased_commit_stays_one_memory() {
     assert_eq!(home.json(&repo.path, &["import", "git"])["imported"], 3);
     assert_eq!(home.json(&repo.path, &["import", "git"])["imported"], 0);
 
-    // The author's time stays; the committer's time and the id change.
+    // The author's time stays the same, but the committer's time and the id change.
     repo.git_at(&["rebase", "-q", "main", "topic"], 1_700_009_000);
     let rebased = repo.head();
     repo.git(&["checkout", "-q", "-b", "release", "main~1"]);
@@ -267,7 +267,7 @@ fn an_amended_message_is_a_new_memory_and_the_existing_commit_is_cited() {
     assert_eq!(forgotten["count"], 1);
 }
 
-/// The text was purged, but the name of the conversation stayed, which can reveal as much.
+/// A purge used to remove the text but not the name of the conversation, which can reveal as much.
 #[test]
 fn a_purged_conversation_leaves_no_name() {
     let home = Home::new();
@@ -294,7 +294,7 @@ fn undo_restores_the_latest_forgetting_of_either_store() {
     assert_eq!(scopes, [json!("owner")]);
 }
 
-/// The end of a shallow history used to count as its beginning for good.
+/// If a history was shallow, the place where it was cut used to count as its beginning forever.
 #[test]
 fn a_clone_that_was_shallow_is_imported_again() {
     let home = Home::new();
@@ -364,7 +364,8 @@ fn forgotten_memories_are_hidden_until_undo() {
     server.error("forget_context", json!({"undo": "f00"}));
 }
 
-/// A restored message with all its neighbours is not indexed again, and must be found by the same words as before.
+/// A message that is restored together with all its neighbours is not indexed again, but must be found by the same
+/// words as before.
 #[test]
 fn a_restored_conversation_is_found_as_before() {
     let home = Home::new();
@@ -381,7 +382,7 @@ fn a_restored_conversation_is_found_as_before() {
     server.data("forget_context", json!({"session_id": "s"}));
     server.data("forget_context", json!({"undo": "last"}));
     assert_eq!(found(&mut server), before);
-    // The messages in between are context now, and were not when the others were forgotten.
+    // The messages in between are now context of the restored ones, which they were not when those were forgotten.
     server.data("forget_context", json!({"session_id": "s"}));
     server.save("s", "12", "turn12 of many");
     server.data("forget_context", json!({"undo": "last"}));
@@ -415,7 +416,7 @@ fn purged_text_is_nowhere_on_disk_and_does_not_come_back() {
     server.save("s", "2", &format!("a word that must go: {said}"));
     server.save("s", "3", "after");
     server.data("store_memory", json!({"text": format!("so must {stored}"), "scope": "owner"}));
-    // Before the purge, the words are in the index and in the context of neighbours.
+    // Before the purge, the index has the words, also as the context of neighbours.
     for word in [&committed, &said, &stored] {
         let id = server.search(word)[0]["id"].clone();
         server.text("expand_detail", json!({"id": id}));
@@ -447,7 +448,7 @@ fn a_conversation_has_a_memory_of_the_whole_until_part_of_it_is_forgotten() {
     server.save("harbour", "1", "We decided that the ferry leaves Bergen at seven.");
     let id = server.save("harbour", "2", &format!("The mooring of the ferry costs {secret} crowns."));
     server.save("harbour", "3", "```\nfn pasted() {}\n```\nThe pilot boards at the lighthouse.");
-    // Without a model nothing is embedded, which is reported; everything else is made.
+    // Without a model nothing is embedded, which the command reports. Everything else is made.
     home.run(&project, &["index"]);
     let wholes = |server: &mut Server| {
         server.hits(json!({"query": "ferry mooring lighthouse", "kinds": ["conversation"]}))
@@ -457,7 +458,7 @@ fn a_conversation_has_a_memory_of_the_whole_until_part_of_it_is_forgotten() {
     assert_eq!(found[0]["provenance"], "derived");
     let text = found[0]["text"].as_str().unwrap();
     assert!(text.contains("seven") && text.contains(&secret) && !text.contains("pasted"), "{text}");
-    // It ranks below the messages that answer.
+    // The memory of the conversation ranks below the messages that answer.
     let hits = server.search("what does the mooring of the ferry cost");
     assert_eq!(hits[0]["kind"], "message");
     assert!(strings(&hits, "kind").contains(&"conversation".to_owned()));
@@ -536,7 +537,7 @@ fn a_quarter_is_summarised_on_request_and_its_summary_goes_with_its_sources() {
         "{shown:?}"
     );
     assert_eq!(home.json(&project, &["gc", "--quarters"])["quarters"], json!([]), "it is summed up");
-    // A later text with the same identity replaces it; its sources are still found.
+    // A later text with the same identity replaces the memory. Its sources are still found.
     let more = json!([{"id": "1", "role": "user", "text": "The lynx was seen.", "time": "2024-03-01T10:00:00Z"},
         {"id": "2", "role": "user", "text": "A lynx with 3 kittens, says Mira.", "time": "2024-03-01T10:01:00Z"}]);
     server.data("save_messages", json!({"session_id": "lynx", "messages": more}));
@@ -565,7 +566,8 @@ fn a_session_and_a_memory_are_read_as_resources() {
     }
 }
 
-/// With a model, a question finds a text that shares no word with it; without one, the test says so and passes.
+/// With a model, a question finds a text that has no word in common with it. If there is no model, the test says so and
+/// passes.
 #[test]
 fn a_model_finds_by_meaning() {
     let Some(models) = std::env::var_os("TIRO_MODEL_DIR") else {

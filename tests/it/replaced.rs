@@ -1,4 +1,5 @@
-//! A store can be removed, moved or replaced under a server: later acknowledged writes are in the new store.
+//! A store may be removed, moved or replaced while a server uses it. Writes that are acknowledged after that are in the
+//! new store.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Repo, Server, strings};
 
-/// A change of the store under a running server.
+/// A change of the store while a server runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Move {
     RemoveData,
@@ -114,7 +115,7 @@ impl Scene {
 /// An acknowledged write, and the time of its request.
 type Acknowledged = (Instant, String);
 
-/// Writes until `stop` and once more afterwards; returns the acknowledged writes.
+/// Writes until `stop` is set, and once more after that. Returns the acknowledged writes.
 fn write_on(server: &mut Server, name: &str, stop: &AtomicBool) -> Vec<Acknowledged> {
     let mut acknowledged = Vec::new();
     let mut number = 0;
@@ -129,7 +130,7 @@ fn write_on(server: &mut Server, name: &str, stop: &AtomicBool) -> Vec<Acknowled
             acknowledged.push((asked, text));
             refused = 0;
         } else {
-            // A refusal has a hint, and following it works.
+            // A refusal has a hint, and the write succeeds if the hint is followed.
             assert!(result["structuredContent"]["error"]["hint"].is_string(), "{result}");
             refused += 1;
         }
@@ -139,8 +140,8 @@ fn write_on(server: &mut Server, name: &str, stop: &AtomicBool) -> Vec<Acknowled
     }
 }
 
-/// Five random changes while two servers write: a new process finds every write acknowledged after a change, and the
-/// servers read the same store.
+/// Makes five random changes while two servers write. A new process finds every write that was acknowledged after a
+/// change, and the servers read the same store as it does.
 #[test]
 fn writes_acknowledged_after_a_replacement_are_in_the_new_store() {
     let mut scene = Scene::new();
@@ -205,7 +206,7 @@ fn writes_acknowledged_after_a_replacement_are_in_the_new_store() {
     }
 }
 
-/// A server used to answer silently from a deleted file.
+/// A server used to answer from a deleted file without saying so.
 #[test]
 fn the_next_answer_reports_the_new_store() {
     let home = Home::new();
@@ -218,7 +219,7 @@ fn the_next_answer_reports_the_new_store() {
     assert!(server.search("quince").is_empty(), "what is gone isn't found");
     let text = server.text("store_memory", json!({"text": "a fig"}));
     assert!(!text.contains("was replaced"), "it is said once: {text}");
-    // A read reports it too, within the budget and once.
+    // A read reports the change too, within its budget and only once.
     for (tool, arguments) in [
         ("search_project_memory", json!({"query": "pomelo", "max_tokens": 400})),
         ("retrieve_context", json!({"query": "pomelo", "max_tokens": 400})),
@@ -235,7 +236,8 @@ fn the_next_answer_reports_the_new_store() {
     assert_eq!(home.serve(&project).search("pomelo").len(), 1);
 }
 
-/// An older program used to continue writing to a migrated file, since it checked only at its start.
+/// An older program used to go on writing to a file that a newer one had migrated, since it checked the version only at
+/// its start.
 #[test]
 fn a_running_server_no_longer_writes_once_a_newer_one_changed_the_store() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! A backup can come from anywhere: it must follow the rules of every write.
+//! A backup can come from anywhere, so it must meet the same rules as every write.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ fn restored(home: &Home, file: &Path) -> Value {
     home.json(&home.dir("other"), &["restore", file.to_str().unwrap()])
 }
 
-/// A text of 400 MB used to be restored.
+/// An earlier version restored a text of 400 MB.
 #[test]
 fn overlong_and_invalid_memories_are_left_out_and_reported() {
     let home = Home::new();
@@ -148,7 +148,7 @@ fn purged_memories_are_not_restored() {
     assert_eq!(home.files_with("quince"), Vec::<PathBuf>::new());
 }
 
-/// Tables that restoring leaves out, each with the reason; `tiro restore` names those with data of the user.
+/// The tables that restoring leaves out, each with the reason. `tiro restore` names those that have data of the user.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("meta", "of the file"),
     ("vectors", "made anew"),
@@ -165,7 +165,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("summary_attempts", "of the place: what was spent there"),
 ];
 
-/// Columns that differ, each with the reason.
+/// The columns that differ after restoring, each with the reason.
 const OTHER: &[(&str, &str, &str)] = &[
     ("memories", "seq", "of the file"),
     ("memories", "stored_at", "when it was stored here"),
@@ -177,7 +177,7 @@ const OTHER: &[(&str, &str, &str)] = &[
     ("conversations", "due", "of the place"),
 ];
 
-/// Returns the rows of every compared table without the columns that differ; references are replaced by names.
+/// Returns the rows of every compared table, without the columns that differ. References to rows are replaced by names.
 fn rows(store: &Path) -> Vec<(String, Vec<String>)> {
     let store = Connection::open(store).unwrap();
     let names = |sql: &str| -> Vec<String> {
@@ -241,7 +241,7 @@ fn a_restored_store_equals_the_backed_up_one_table_by_table() {
     let decision = server.search("We use tabs")[0]["id"].take();
     server.data("forget_context", json!({"ids": [decision]}));
     drop(server);
-    // The memories of whole sessions; without a model nothing is embedded.
+    // This makes the memories of whole sessions. Without a model nothing is embedded.
     home.run(&repo.path, &["index"]);
     let store = home.store();
     changed(
@@ -341,7 +341,7 @@ fn the_other_tables_of_a_backup_follow_the_rules() {
     assert_eq!(server.search("pomelo")[0]["text"], "a pomelo in the attic");
 }
 
-/// A page used to be limited only by its texts, and a megabyte of each change was read.
+/// The size of a page used to be limited only by the texts in it, and a megabyte of each change was read.
 #[test]
 fn the_other_tables_of_a_backup_are_read_in_pages() {
     use tiro::testing::{Draft, Kind, Provenance};

@@ -1,4 +1,4 @@
-//! What `tiro gc` forgets by age, and which summaries remain.
+//! Tests which memories `tiro gc` forgets because of their age, and which summaries remain.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ fn retire(home: &Home, project: &Path) -> Vec<String> {
     operations.map(|left| left["operation"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The summary of a quarter used to be forgotten with the sessions that it was made to replace.
+/// The summary of a quarter used to be forgotten together with the sessions that it was made to replace.
 #[test]
 fn the_summary_of_a_quarter_outlives_sessions_retired_by_age() {
     let home = Home::new();
@@ -53,7 +53,7 @@ fn the_summary_of_a_quarter_outlives_sessions_retired_by_age() {
         "the messages are forgotten"
     );
 
-    // It is not remade without them, and a later summary of the quarter does not replace it.
+    // The summary is not made again without these sessions, and no later summary of the quarter replaces it.
     let late = |id: &str| json!({"id": id, "role": "user", "text": "The lynx had 3 kittens.", "time": "2024-03-01T10:00:00Z"});
     for session in ["lynx", "lynx again"] {
         let messages = [late("1"), late("2")];
@@ -80,7 +80,7 @@ fn the_summary_of_a_quarter_goes_with_a_retired_session_that_the_user_forgets() 
     }
 }
 
-/// A restored session is an ordinary one: forgetting part of it removes the summary of its quarter.
+/// A restored session is like any other: forgetting a part of it removes the summary of its quarter.
 #[test]
 fn a_restored_session_removes_its_quarter_when_it_is_forgotten() {
     for is_made_anew in [false, true] {

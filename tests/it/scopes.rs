@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Repo, Server, strings};
 
-/// Saves one message that names its place.
+/// Saves one message that contains the name of its place.
 fn plant(home: &Home, place: &std::path::Path, text: &str) -> String {
     home.serve(place).save("s", "1", text)
 }
@@ -19,7 +19,7 @@ fn texts_at(home: &Home, place: &std::path::Path) -> Vec<String> {
     texts(&mut home.serve(place))
 }
 
-/// No call in one project, with ids and words of another, returns a text of the other.
+/// If a call in one project uses ids and words of another project, it still returns no text of that other project.
 #[test]
 fn nothing_is_seen_from_another_project_or_installation() {
     let (home, other_home) = (Home::new(), Home::new());
@@ -37,7 +37,7 @@ fn nothing_is_seen_from_another_project_or_installation() {
     let page = foreign.data("search_project_memory", json!({"query": secret, "k": 2}));
     let cursor = page["next_cursor"].clone();
     assert!(cursor.is_string());
-    // The same owner in another installation.
+    // This is the same owner in another installation.
     foreign_ids.push(plant(&other_home, &other_home.dir("far"), &format!("{secret} far")));
 
     let mut server = home.serve(&here);
@@ -73,7 +73,7 @@ fn nothing_is_seen_from_another_project_or_installation() {
     }
     let listed = server.request("resources/list", json!({})).to_string();
     assert!(!listed.contains(secret));
-    // Nothing of the others was marked or forgotten either.
+    // No memory of the others was marked or forgotten either.
     let theirs = foreign.hits(json!({"query": secret, "k": 50, "max_tokens": 20_000}));
     assert_eq!(theirs.len(), 32);
     assert!(theirs.iter().all(|hit| hit["score_parts"]["importance"] == 0.0));
@@ -99,7 +99,7 @@ fn a_copied_repository_gets_a_new_memory_and_a_moved_one_keeps_its_own() {
     assert_eq!(home.json(&moved, &["projects", "list"])["projects"].as_array().unwrap().len(), 2);
 }
 
-/// The empty memory of a copy used to look like a loss.
+/// When a project was copied, the copy's empty memory used to look as if memories were lost.
 #[test]
 fn a_copied_repository_names_its_original() {
     let home = Home::new();
@@ -124,7 +124,7 @@ fn a_copied_repository_names_its_original() {
     assert!(!told.stdout.contains("a copy of"), "{told:?}");
 }
 
-/// Once the registry was lost, nothing led back to the memories of a directory.
+/// Once the registry was lost, nothing led from a directory back to its memories.
 #[test]
 fn stores_of_a_lost_registry_are_reported_and_can_be_linked() {
     let home = Home::new();
@@ -135,7 +135,7 @@ fn stores_of_a_lost_registry_are_reported_and_can_be_linked() {
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(home.data().join(format!("owner.db{end}")));
     }
-    // A repository carries its id, even under another name.
+    // A repository contains its project id, and keeps it even under another name.
     let renamed = home.path().join("renamed");
     std::fs::rename(&repo.path, &renamed).unwrap();
     assert_eq!(texts_at(&home, &renamed), ["a pomelo in a repository"]);
@@ -166,7 +166,7 @@ fn worktrees_and_folders_of_a_repository_share_its_memory() {
     }
 }
 
-/// Each process used to register the directory under its own id, and all except the last wrote to a store that was
+/// Each process used to register the directory under a different id, and all except the last wrote to a store that was
 /// never found again.
 #[test]
 fn parallel_processes_in_a_new_directory_share_one_memory() {
@@ -219,14 +219,14 @@ fn the_root_and_the_home_are_refused_with_a_hint() {
         }
         let ran = home.run(place, &["search", "x"]);
         assert!(!ran.is_ok && ran.stderr.contains("hint: ") && ran.stdout.is_empty(), "{ran:?}");
-        // The hint works.
+        // Following the hint works.
         let project = home.dir("work");
         let ran = home.run(place, &["--project", project.to_str().unwrap(), "search", "x"]);
         assert!(ran.is_ok, "{ran:?}");
     }
 }
 
-/// Imports and searches work, or give the reason, in any state of a repository.
+/// Whatever state a repository is in, imports and searches either work or say why they don't.
 #[test]
 fn a_repository_in_any_state_works_or_gives_the_reason() {
     let home = Home::new();
@@ -244,7 +244,7 @@ fn a_repository_in_any_state_works_or_gives_the_reason() {
     parent.git(&["commit", "-q", "-m", "Add the module"]);
     home.repo("empty");
 
-    // A bare repository is a project if it is named.
+    // A bare repository is a project if the user names it.
     let named = |place: &str| home.path().join(place).to_str().unwrap().to_owned();
     let import =
         |place: &str| home.json(&home.path().join(place), &["import", "git", "--project", &named(place)]);

@@ -1,4 +1,4 @@
-//! Setting up again, in another project or after a failure: what is captured then, and what is not.
+//! Tests what is captured after setting up again, in another project or after a failure, and what is not.
 
 use std::process::Command;
 
@@ -35,7 +35,7 @@ fn commits_of_a_project_that_is_no_longer_captured_are_not_imported() {
         init(&home, &repo, &["--scope", "project"]);
         other.commit("c.txt", "c\n", "Splice the halyard");
         assert_eq!(commits(&mut server, "halyard"), 0, "imported: {imports}");
-        // Commits from the time in between stay out when the project is chosen again, unless its history is
+        // When the project is chosen again, the commits of the time in between stay out, unless its history is
         // imported.
         init(&home, &other, &[]);
         other.commit("d.txt", "d\n", "Trim the spinnaker");
@@ -49,7 +49,7 @@ fn commits_of_a_project_that_is_no_longer_captured_are_not_imported() {
     }
 }
 
-/// A project chosen earlier used to keep all clients set up when Tiro was removed.
+/// When the user removed Tiro, all clients used to stay set up because of a project that the user had chosen earlier.
 #[test]
 fn remove_works_if_one_project_was_captured_before_all_were() {
     let home = Home::new();
@@ -64,7 +64,7 @@ fn remove_works_if_one_project_was_captured_before_all_were() {
     assert!(!home.data().join("spool/scope").exists());
 }
 
-/// If the question whether to import could not be asked or got no answer, commits were not followed either.
+/// If the question whether to import could not be asked or got no answer, new commits used not to be followed either.
 #[test]
 fn commits_are_followed_before_it_is_asked_whether_to_import() {
     let home = Home::new();
@@ -124,7 +124,8 @@ fn a_history_declined_with_an_earlier_version_stays_out_when_following_takes_sev
     init(&home, &repo, &[]);
     assert_eq!(home.json(&repo.path, &["import", "git", "--limit", "1"])["imported"], 1);
     let connection = rusqlite::Connection::open(home.store()).unwrap();
-    // As 0.1 left it: the newest commits imported, the whole recorded as complete.
+    // This is the state that version 0.1 left: only the newest commits are imported, but the whole history is recorded
+    // as complete.
     let formerly = "DELETE FROM imports WHERE source LIKE 'git%'; \
         INSERT INTO imports (owner, source, cursor, at) SELECT DISTINCT owner, 'git', 'complete', 0 FROM memories";
     connection.execute_batch(formerly).unwrap();

@@ -1,4 +1,4 @@
-//! Setting up as a new user does: the announcement, what is captured then, and what `--remove` restores.
+//! Sets Tiro up as a new user does. Tests what it announces, what is captured after that, and what `--remove` restores.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +26,8 @@ fn a_server_configured_by_hand_is_noticed_by_init_and_doctor() {
             && text.contains("claude mcp remove memory")
             && text.contains("`notes` starts Tiro too")
     };
-    // Without ours they are the only servers; users who had set Tiro up by hand were advised to remove it.
+    // Without Tiro's entries these are the only servers. An earlier version advised users who had set Tiro up by hand
+    // to remove it.
     let told = home.run(&repo.path, &["doctor"]);
     assert!(!told.stdout.contains("starts Tiro too"), "{told:?}");
     let looked = home.run(&repo.path, &["init", "--dry-run"]);
@@ -45,7 +46,7 @@ fn a_server_configured_by_hand_is_noticed_by_init_and_doctor() {
     assert!(!home.run(&repo.path, &["doctor"]).stdout.contains("starts Tiro too"));
 }
 
-/// Runs a command of the program on a terminal with `keys` as input; returns nothing without a terminal.
+/// Runs a command of the program on a terminal with `keys` as input. Returns `None` if there is no terminal.
 fn on_a_terminal(home: &Home, directory: &Path, args: &[&str], keys: &str) -> Option<Ran> {
     let ours = home.tiro(directory, args);
     let line: Vec<String> = [ours.get_program()]
@@ -83,7 +84,7 @@ fn a_declined_history_can_be_imported_and_doctor_counts_stored_commits() {
     assert!(ran.is_ok && ran.stderr.contains("Not imported; `tiro import git`"), "{ran:?}");
     repo.git(&["checkout", "-q", "-b", "fix", "HEAD~3"]);
     repo.commit("b.txt", "b\n", "Splice the halyard");
-    // New commits are followed, whatever their parent; the history is not.
+    // New commits are followed, whatever their parents are, but the history is not imported.
     let mut server = home.serve(&repo.path);
     assert_eq!(server.search("halyard").len(), 1);
     assert_eq!(server.search("capstan").len(), 0);
@@ -111,7 +112,7 @@ fn a_declined_history_can_be_imported_and_doctor_counts_stored_commits() {
     assert_eq!((&told["ok"], &told["found"]), (&json!(true), &json!("all 8 commits are imported")), "{told}");
 }
 
-/// An earlier version's record of a history that it had not imported.
+/// An earlier version recorded a history as imported that it had not imported.
 #[test]
 fn a_history_wrongly_recorded_as_stored_is_found_and_imported() {
     let home = Home::new();
@@ -132,7 +133,7 @@ fn a_history_wrongly_recorded_as_stored_is_found_and_imported() {
     assert!(home.run(&repo.path, &["doctor"]).is_ok);
 }
 
-/// The answer to an empty line used to be no, so that users who pressed Enter twice lost their history.
+/// An empty line used to mean no, so the history of users who pressed Enter twice was not imported.
 #[test]
 fn enter_imports_the_history_and_no_declines_it() {
     for (keys, expected) in [("y\n\n", 3), ("y\nn\n", 0), ("y\ny\n", 3), ("y\n\u{4}", 0)] {
@@ -148,7 +149,7 @@ fn enter_imports_the_history_and_no_declines_it() {
     }
 }
 
-/// Leaves a hook's reference for a session; returns whether there is one.
+/// Runs a hook for a session. Returns whether it left a reference.
 fn hook(home: &Home, talk: &Talk, directory: &Path) -> bool {
     let before = home.waiting();
     (0..50).any(|_| {
@@ -157,7 +158,8 @@ fn hook(home: &Home, talk: &Talk, directory: &Path) -> bool {
     })
 }
 
-/// `init` in one repository used to capture the sessions of every other without saying so, and no commits there.
+/// `init` in one repository used to capture the sessions of all other repositories without saying so, but not their
+/// commits.
 #[test]
 fn init_says_what_is_captured_and_other_projects_get_sessions_and_commits() {
     let home = Home::new();
@@ -217,7 +219,7 @@ fn with_one_project_only_its_sessions_and_commits_are_captured() {
     assert_eq!(server.search("yardarm").len(), 0);
     assert_eq!(server.search("keel").len(), 1, "what the agent stores is stored");
     server.end();
-    // Another run keeps the choice until the user makes another one.
+    // Running `init` again keeps the choice until the user makes another one.
     let again = home.run(&repo.path, &["init", "--yes"]);
     assert!(again.is_ok && again.stdout.contains("nothing was changed"), "{again:?}");
     let talk = Talk::new(&home, "later", &other.path, "main");
@@ -254,7 +256,7 @@ fn other_repositories_keep_their_hooks_until_all_is_given() {
     assert!(removed.stderr.contains(hook(&other).to_str().unwrap()), "{removed:?}");
     assert!(!hook(&repo).exists() && hook(&other).exists());
     assert!(!home.path().join("home/.claude/skills").exists());
-    // The hook stays without harm; `--all` removes it.
+    // The hook stays but does no harm, and `--all` removes it.
     assert!(home.run(&repo.path, &["doctor"]).is_ok);
     let removed = home.run(&repo.path, &["init", "--remove", "--all"]);
     assert!(removed.is_ok && !hook(&other).exists() && !home.data().join("init").exists(), "{removed:?}");
@@ -265,7 +267,7 @@ fn other_repositories_keep_their_hooks_until_all_is_given() {
         assert!(ran.is_ok && ran.stdout.contains("Remove Tiro from these, too? [y/N]"), "{ran:?}");
         assert_eq!((hook(&repo).exists(), hook(&other).exists()), (false, expected), "{ran:?}");
     }
-    // `--yes` asks nothing, and agrees to nothing that affects other repositories.
+    // With `--yes` nothing is asked, but nothing that affects other repositories is agreed to.
     set_up();
     let Some(ran) = on_a_terminal(&home, &repo.path, &["init", "--remove", "--yes"], "y\n") else { return };
     assert!(ran.is_ok && !ran.stdout.contains("too? [y/N]"), "{ran:?}");
@@ -273,7 +275,7 @@ fn other_repositories_keep_their_hooks_until_all_is_given() {
     assert!(!home.run(&repo.path, &["init", "--all"]).is_ok);
 }
 
-/// Enter, `y` and `p` at the first question.
+/// Tests Enter, `y` and `p` as answers to the first question.
 #[test]
 fn init_offers_to_capture_only_this_project() {
     for (keys, expected) in [("\n", None), ("y\nn\n", Some("machine")), ("p\nn\n", Some("project"))] {

@@ -1,5 +1,5 @@
-//! A session belongs to its own project and to each repository that it worked in, which gets the work done there and
-//! nothing of another.
+//! A session belongs to its own project and to each repository in which it worked. Each of these repositories gets only
+//! the work that was done there.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::{Home, feed};
 use crate::talk::{BEGAN, Talk};
 
-/// A folder of two repositories, of which the first has another work tree, and a session held in the folder.
+/// A folder of two repositories, the first of which has a second work tree, and a session that runs in the folder.
 struct Folder {
     home: Home,
     talk: Talk,
@@ -28,8 +28,8 @@ impl Folder {
         Folder { home, talk, work }
     }
 
-    /// The turns: one about no repository, one in each repository by its files, one after the agent changed into the
-    /// first, and one in the first's other work tree.
+    /// Writes the turns: one about no repository, one in each repository, which is known by the files, one after the
+    /// agent changed its directory to the first repository, and one in the first repository's other work tree.
     fn speak(&self) {
         let talk = &self.talk;
         talk.says("user", 0, "what is the weather at the quay?");
@@ -66,7 +66,7 @@ impl Folder {
         assert!(left, "no reference was left");
     }
 
-    /// Checks what each of the projects found, the first by both of its work trees.
+    /// Checks what is found in each of the projects, and in the first through both of its work trees.
     fn check(&self) {
         let all = ["quay", "gearbox", "barnacles", "vermilion", "yardarm", "windlass"];
         for (directory, expected) in [
@@ -88,7 +88,7 @@ impl Folder {
     }
 }
 
-/// A session held in a folder of repositories used to be stored in the folder alone.
+/// A session that ran in a folder of repositories used to be stored only in the folder's project.
 #[test]
 fn a_session_above_repositories_belongs_to_each_it_worked_in() {
     let folder = Folder::new();
@@ -100,7 +100,7 @@ fn a_session_above_repositories_belongs_to_each_it_worked_in() {
     assert_eq!(folder.home.waiting(), 0, "nobody tells anybody twice");
 }
 
-/// Work in a repository that the agent had changed into used to go to the folder.
+/// When the agent had changed its directory to a repository, its work there used to be stored in the folder's project.
 #[test]
 fn an_agent_that_changed_into_a_repository_is_remembered_there() {
     let folder = Folder::new();
@@ -142,8 +142,8 @@ fn an_import_finds_sessions_held_above_the_repository() {
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2, "{sessions}");
 }
 
-/// A session held in a work tree of `one` that changed a file in the repository `two`; a hook reported it, and the
-/// work tree was removed since.
+/// A session that ran in a work tree of `one` and changed a file in the repository `two`. A hook reported the session,
+/// and the work tree was removed after that.
 fn in_a_tree_that_is_gone(folder: &Folder, tree: &Path) {
     let one = folder.home.repo_at(folder.work.join("one"));
     let talk = Talk::new(&folder.home, "9d1f2a44-5af3-46fb-8473-94dff3a77ff6", tree, "one-tree");
@@ -165,7 +165,8 @@ fn finds(folder: &Folder, name: &str, word: &str) -> bool {
     hits.iter().any(|hit| hit["text"].as_str().unwrap_or_default().contains(word))
 }
 
-/// If the directory of a session was gone, each repository that it had worked in used to get all of it.
+/// If the directory of a session no longer existed, each repository in which it had worked used to get the whole
+/// session.
 #[test]
 fn a_repository_gets_its_part_of_a_session_whose_directory_is_gone() {
     let folder = Folder::new();
@@ -176,7 +177,7 @@ fn a_repository_gets_its_part_of_a_session_whose_directory_is_gone() {
     assert!(finds(&folder, "one", "bilge"));
 }
 
-/// The same with the directory inside the other repository.
+/// Tests the same with a directory inside the other repository.
 #[test]
 fn a_work_tree_inside_another_repository_does_not_belong_to_it() {
     let folder = Folder::new();
@@ -218,14 +219,15 @@ fn a_repository_gets_its_part_of_a_session_in_a_directory_with_an_odd_name() {
     assert!(!finds(&folder, "two", "bilge"), "what was said in another project");
 }
 
-/// A turn used to be read from its beginning each time it grew, and counted each time towards the limit of a session.
+/// Each time a turn grew, it used to be read again from its beginning, and each reading counted towards the limit of a
+/// session.
 #[test]
 fn a_turn_read_again_counts_once() {
     let folder = Folder::new();
     let (one, talk) = (folder.work.join("one"), &folder.talk);
     talk.says("user", 0, "grease the capstan");
     folder.says_in("one", "assistant", 1, &"the capstan wants much grease. ".repeat(20_000));
-    // The limit of a session is 16 MB: with repeated reads it would be reached after about thirty.
+    // The limit of a session is 16 MB. If turns were read again, it would be reached after about thirty readings.
     for step in 0..32 {
         folder.says_in("one", "assistant", 10 + step, &format!("pawl {step} is greased"));
         let imported = folder.home.json(&one, &["import", "claude-code"]);
@@ -238,7 +240,7 @@ fn a_turn_read_again_counts_once() {
     }
 }
 
-/// Each step used to restart a turn longer than one step.
+/// If a turn was longer than one step, each step used to start again at its beginning.
 #[test]
 fn a_long_turn_is_not_restarted_each_time() {
     let folder = Folder::new();
@@ -260,7 +262,7 @@ fn a_long_turn_is_not_restarted_each_time() {
     );
 }
 
-/// What exceeded the limit of a session used to be left out of later imports for good, without a notice.
+/// What exceeded the limit of a session used to be left out of all later imports too, without a notice.
 #[test]
 fn a_session_beyond_the_limit_is_reported() {
     let folder = Folder::new();

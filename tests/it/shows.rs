@@ -1,4 +1,5 @@
-//! Opening by name: which name is meant, flags that have an effect, and a notice for everything left out.
+//! Opening an item by its name: the right item is opened, flags have an effect, and a notice names everything that is
+//! left out.
 
 use serde_json::json;
 
@@ -35,7 +36,7 @@ fn a_flag_without_effect_is_an_error_that_explains_it() {
     assert!(home.run(&directory, &["show", "lantern-talk", "--focus", "timer"]).is_ok);
 }
 
-/// A title with a number sign used to be read as a message of an unknown session.
+/// A title with a number sign used to be taken for the name of a message in an unknown session.
 #[test]
 fn a_title_that_looks_like_a_message_name_opens_its_conversation() {
     let home = Home::new();
@@ -54,7 +55,7 @@ fn a_title_that_looks_like_a_message_name_opens_its_conversation() {
     assert!(listed.contains("\"Fix the crash of #2819\": "), "{listed}");
 }
 
-/// Lists used to end at twenty silently.
+/// Lists used to end after twenty items without saying so.
 #[test]
 fn items_left_out_of_a_list_are_counted() {
     let home = Home::new();

@@ -1,12 +1,12 @@
-//! Which models may be asked, and the cost: nothing is sent to a provider that the user did not configure, no limit
-//! is exceeded, and no key is in any file, answer or log.
+//! Tests which models may be asked and what they may cost. Nothing is sent to a provider that the user did not
+//! configure, no limit is exceeded, and no file, answer or log contains a key.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Ran};
 use crate::mock::Mock;
 
-/// A home with a project and a configuration file of its own.
+/// A home with a project and a separate configuration file.
 fn begin(config: &str) -> (Home, std::path::PathBuf) {
     let home = Home::new();
     let project = home.repo("project").path;
@@ -52,7 +52,7 @@ fn a_broken_configuration_is_reported_with_its_line_and_stops_no_hook() {
     let hook = home.feed(&project, &["hook", "claude-code"], payload.to_string().as_bytes());
     assert!(hook.is_ok && hook.stdout.contains("Tiro keeps") && hook.stderr.is_empty(), "{hook:?}");
     assert_eq!(home.waiting(), 1);
-    // A flag overrides the file, but not a mistake in it.
+    // A flag overrides a value of the file, but a mistake in the file is still an error.
     write(&home, "[context]\nmax_tokens = 300\n");
     assert!(home.run(&project, &["stats", "--set", "context.max_tokens=400"]).is_ok);
     let ran = home.run(&project, &["stats", "--set", "context.max_token=400"]);
@@ -112,7 +112,7 @@ fn calls_are_charged_to_the_ledger_up_to_the_limit() {
     let (home, project) = begin(&format!("{}\n[limits]\ntotal = 2\n", mocked(&mock, "max_output = 100\n")));
     let tried = home.json(&project, &["provider", "test", "mock"]);
     assert_eq!(tried["answer"], "ready", "{tried}");
-    // 30 tokens at 100 dollars a million and 10 at 1000.
+    // 30 tokens cost 100 dollars per million, and 10 tokens cost 1000 dollars per million.
     let cost = 0.013;
     assert!((tried["cost"].as_f64().unwrap() - cost).abs() < 1e-9, "{tried}");
     let day = home.json(&project, &["stats"])["spending"][0].clone();
@@ -276,8 +276,8 @@ fn the_tool_sends_a_key_only_to_its_service() {
         assert!(told.contains(words) && told.contains("tiro provider add"), "{arguments}: {told}");
     };
     let here = json!({"endpoint": mock.endpoint()});
-    // Keys of the user in a variable or a file, one that is only in the environment, and one that the agent names
-    // first.
+    // None of these keys may be used: the user's keys in a variable or a file, one that is only in the environment, and
+    // one that the agent names before the user does.
     for provider in ["openai", "anthropic", "gemini"] {
         refused(configured(provider, here.clone()), "would send the key of");
     }
@@ -296,7 +296,7 @@ fn the_tool_sends_a_key_only_to_its_service() {
     let written = std::fs::read_to_string(file(&home)).unwrap();
     assert!(!written.contains("endpoint") && !written.contains("STRIPE"), "{written}");
 
-    // Only the user can move a provider without a key to this machine, and it gets no key there.
+    // Only the user can move a provider without a key to this machine, and the provider gets no key there.
     write(&home, "");
     let mut server = home.serve(&project);
     let refused = server.error("configure_llm_provider", configured("openai", here.clone()));
@@ -342,7 +342,7 @@ fn a_request_is_repeated_only_while_the_limits_have_room_for_all_of_them() {
     let mock = Mock::start();
     let (home, project) = begin(&format!("max_retries = 10\n{}", mocked(&mock, "max_output = 60\n")));
     mock.behaves(&crate::mock::Manner::BreaksOff);
-    // Some 0.07 dollars each.
+    // Each call costs about 0.07 dollars.
     let ran = home.run(&project, &["provider", "test", "mock", "--set", "limits.total=0.25"]);
     assert!(!ran.is_ok && ran.stderr.contains("was not asked again: asking `mock` may cost"), "{ran:?}");
     let spent = home.json(&project, &["stats"])["spending"][0]["cost"].as_f64().unwrap();
@@ -373,7 +373,7 @@ fn a_model_on_this_machine_may_summarise_as_soon_as_it_is_named() {
         let providers = data["providers"].as_array().unwrap().clone();
         providers.into_iter().find(|each| each["name"] == name).unwrap_or_else(|| panic!("no {name}: {data}"))
     };
-    // By the tool and by a common alias; the answer says which provider it became.
+    // The tool configures providers by their names and by common aliases. The answer says which provider each became.
     let data = server.data("configure_llm_provider", json!({"provider": "llama.cpp"}));
     assert_eq!(named(&data, "llamacpp")["uses"], json!(["summarize", "consult"]), "{data}");
     assert_eq!(
@@ -391,7 +391,7 @@ fn a_model_on_this_machine_may_summarise_as_soon_as_it_is_named() {
         assert_eq!(named(&data, called)["uses"], json!(["consult"]), "{data}");
         assert!(data["notices"].to_string().contains(&format!("configured as `{called}`")), "{data}");
     }
-    // The port of another server is accepted under no name.
+    // The port of another server is not accepted under any name.
     for (name, endpoint) in [
         ("llama.cpp", "http://localhost:1234/v1"),
         ("lmstudio", "http://localhost:8080/v1"),
@@ -407,7 +407,7 @@ fn a_model_on_this_machine_may_summarise_as_soon_as_it_is_named() {
     let shown = home.run(&project, &["provider", "show"]);
     assert!(shown.stdout.contains("summaries are made by llamacpp"), "{shown:?}");
 
-    // On the command line, and by hand in the file without a default.
+    // The same provider is added on the command line and then written by hand into a file that names no default.
     let mock = Mock::start();
     write(&home, "");
     let endpoint = mock.endpoint();
@@ -442,19 +442,20 @@ fn a_key_leaves_the_machine_only_encrypted() {
     assert!(!refused.is_ok && refused.stderr.contains("to lab.invalid:8080 unencrypted"), "{refused:?}");
     assert!(refused.stderr.contains("https://") && refused.stderr.contains("ssh -L"), "{refused:?}");
     assert!(!file(&home).exists() || !std::fs::read_to_string(file(&home)).unwrap().contains("lab"));
-    // Without a key, or encrypted, the user may configure it.
+    // The user may configure it if it has no key or the connection is encrypted.
     assert!(home.run(&project, &[&lab[..], &plain].concat()).is_ok);
     let later = home.run(&project, &[&["provider", "add", "lab"][..], &keyed].concat());
     assert!(!later.is_ok && later.stderr.contains("unencrypted"), "{later:?}");
     let moved = ["provider", "add", "lab", "--endpoint", "https://lab.invalid/v1"];
     assert!(home.run(&project, &[&moved[..], &keyed].concat()).is_ok);
-    // Written by hand, the file is refused with the line.
+    // If the file was written by hand, it is refused and the error names the line.
     let by_hand = std::fs::read_to_string(file(&home)).unwrap().replace("https://", "http://");
     write(&home, &by_hand);
     let tried = with(&home, &project, &[("LAB_API_KEY", "plain-words")], &["provider", "test", "lab"]);
     assert!(!tried.is_ok && tried.stderr.contains("config.toml`, line"), "{tried:?}");
     assert!(tried.stderr.contains("unencrypted"), "{tried:?}");
-    // It used to stop every command and the server; now everything else works, and `doctor` reports it.
+    // Such a file used to stop every command and the server. Now everything else works, and `doctor` reports the
+    // mistake.
     let key = [("LAB_API_KEY", "plain-words")];
     for args in [&["search", "lantern"][..], &["provider", "show"], &["sessions"]] {
         let ran = with(&home, &project, &key, args);
@@ -462,7 +463,7 @@ fn a_key_leaves_the_machine_only_encrypted() {
     }
     let told = with(&home, &project, &key, &["doctor"]);
     assert!(!told.is_ok && told.stdout.contains("FAIL providers: `providers.lab` in "), "{told:?}");
-    // Another provider can be changed beside it.
+    // Another provider in the file can still be changed.
     assert!(home.run(&project, &["provider", "add", "openai", "--model", "gpt-5"]).is_ok);
     let moved = ["provider", "add", "lab", "--endpoint", "https://lab.invalid/v1"];
     assert!(home.run(&project, &moved).is_ok);
@@ -482,7 +483,7 @@ fn a_refused_request_costs_nothing() {
     for (place, status) in [400, 401, 403, 404, 429].into_iter().enumerate() {
         assert_eq!(refused(status, ""), (0.0, place as i64 + 1), "{status}");
     }
-    // The service may have worked on the failed request: both requests count.
+    // The service may have worked on the failed request, so both requests count.
     let (cost, _) = refused(500, "");
     assert!(cost > 0.1, "{cost}");
     assert_eq!(refused(401, "").0, cost);
@@ -528,7 +529,7 @@ fn a_provider_with_an_unknown_price_is_not_asked() {
 #[test]
 fn eight_processes_in_eight_projects_overspend_nothing() {
     let mock = Mock::start();
-    // 0.013 dollars a call, of which about 0.1 is reserved: a few calls reach the limit.
+    // A call costs 0.013 dollars, but about 0.1 dollars are reserved for it, so a few calls reach the limit.
     let home = Home::new();
     write(&home, &format!("{}\n[limits]\ntotal = 0.5\n", mocked(&mock, "max_output = 60\n")));
     let projects: Vec<_> = (0..8).map(|number| home.repo(&format!("project{number}")).path).collect();

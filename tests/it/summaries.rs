@@ -1,4 +1,4 @@
-//! Summaries have three levels, open down to their messages, and contain no forgotten message.
+//! Summaries have three levels, can be opened down to their messages, and contain no forgotten message.
 
 use serde_json::{Value, json};
 use tiro::testing::count;
@@ -37,7 +37,7 @@ fn a_summary_opens_down_to_its_messages_and_collapses_again() {
     assert!(standard["cited"].as_array().unwrap().contains(&json!(7)), "{standard}");
     assert!(count(brief["summary"].as_str().unwrap()) <= 80);
     server.end();
-    // The ids are the same after a restart, and an existing summary is not made again.
+    // After a restart the ids are the same, and an existing summary is not made again.
     let mut server = home.serve(&project);
     assert_eq!(summarise(&mut server, "standard")["cached"], json!(true));
     let mut open = |id: &Value, more: Value| {
@@ -89,7 +89,8 @@ fn a_context_summary_keeps_its_budget() {
     }
 }
 
-/// `open` used to name a single message, and conversations that share a word with the question used up the budget.
+/// `open` used to name only a single message, and conversations that had only a word in common with the question used
+/// up the budget.
 #[test]
 fn a_context_summary_opens_to_the_next_level() {
     let home = Home::new();
@@ -118,7 +119,8 @@ fn a_context_summary_opens_to_the_next_level() {
     assert!(text.contains("no session is called `nobody`"), "{text}");
 }
 
-/// A conversation in a language without spaces is found by its meaning; until it is embedded, the answer says so.
+/// A conversation in a language without spaces is found by its meaning. Until it is embedded, the answer says that it
+/// is not.
 #[test]
 fn a_context_summary_counts_missing_embeddings() {
     let home = Home::new();
@@ -187,7 +189,7 @@ fn every_outdated_summary_is_updated_and_a_failure_stops_no_other() {
     let again = all(&[]);
     assert_eq!((&again["up_to_date"], &again["summarised"]), (&json!(3), &json!(0)), "{again}");
     assert_eq!(all(&["--level", "brief"])["summarised"], 3, "another level is another summary");
-    // One has new messages, and one cannot be read any more.
+    // One session has new messages, and another can no longer be read.
     let mut server = home.serve(&project);
     server.save("two", "2", "It was the path separator.");
     server.save("three", "2", "It was the colon.");

@@ -1,4 +1,4 @@
-//! Killed processes, closed inputs and malformed input lose no acknowledged write.
+//! No acknowledged write is lost if processes are killed, inputs are closed or input is malformed.
 
 use std::collections::HashSet;
 use std::sync::mpsc::channel;
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Server, strings};
 
-/// How soon a server ends when it is asked to: a promise of the design.
+/// How soon a server must end when it is asked to, as the design promises.
 const GONE: Duration = Duration::from_secs(2);
 
-/// Three processes write to one store and are killed at arbitrary moments, eight times each. Every acknowledged write
-/// is stored once, and the store and its index are intact.
+/// Three processes write to the same store, and each is killed eight times at arbitrary moments. Every acknowledged
+/// write is stored once, and the store and its index are intact.
 #[test]
 fn acknowledged_writes_survive_kill_9() {
     const WRITERS: usize = 3;
@@ -31,7 +31,7 @@ fn acknowledged_writes_survive_kill_9() {
                     let pid = Pid::from_raw(server.pid()).unwrap();
                     let (written, is_written) = channel();
                     std::thread::scope(|scope| {
-                        // The kill comes as soon as enough writes were acknowledged, during the next one.
+                        // The process is killed during the next write, as soon as enough writes are acknowledged.
                         scope.spawn(move || {
                             is_written.iter().take(1 + (life * 5 + writer * 3) % 11).for_each(|()| {});
                             kill_process(pid, Signal::KILL).unwrap();
@@ -47,7 +47,7 @@ fn acknowledged_writes_survive_kill_9() {
                             assert_eq!(saved["saved"].as_u64().unwrap() + known, 1, "{answer}");
                             acknowledged.push(id);
                             number += 1;
-                            // The receiver is gone after the kill.
+                            // After the kill, the receiver no longer exists.
                             let _ = written.send(());
                         }
                         drop(written);
@@ -170,7 +170,7 @@ fn two_servers_see_each_others_writes() {
     assert_eq!(strings(&one.search("nectarine"), "text"), ["a nectarine from two"]);
 }
 
-/// It used to count as a new store, and the server answered that nothing was remembered.
+/// An emptied store used to count as a new one, and the server answered that nothing was remembered.
 #[test]
 fn an_emptied_store_is_not_mistaken_for_a_new_one() {
     let home = Home::new();
@@ -195,7 +195,7 @@ fn an_emptied_store_is_not_mistaken_for_a_new_one() {
         assert_eq!(path.metadata().unwrap().len(), 0, "it is left as it is");
         std::fs::write(&path, kept).unwrap();
     }
-    // The advice of the error works.
+    // Following the advice of the error works.
     std::fs::write(home.store(), "").unwrap();
     std::fs::rename(home.store(), home.path().join("emptied.db")).unwrap();
     let restored = home.run(&project, &["restore", backup.to_str().unwrap()]);
@@ -232,7 +232,7 @@ fn many_servers_recreate_a_removed_store_in_parallel() {
     }
 }
 
-/// Copies of a store file used to lack what was in the log beside it.
+/// A copy of a store file used to lack what was still in the log next to it.
 #[test]
 fn after_the_last_process_ended_the_file_alone_is_complete() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Synthetic sessions in the format of Claude Code, line by line.
+//! Writes synthetic sessions in the format of Claude Code, line by line.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Ran};
 
-/// When sessions begin here, in seconds since 1970: the time at which the harness commits.
+/// When these sessions begin, in seconds since 1970. It is also the time at which the harness commits.
 pub const BEGAN: i64 = 1_700_000_000;
 
 /// A session and its growing transcript.
@@ -21,7 +21,7 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// Returns a session held in `directory`; its transcript begins with the first line.
+    /// Returns a session that runs in `directory`. Its transcript is created with its first line.
     pub fn new(home: &Home, session: &str, directory: &Path, branch: &str) -> Talk {
         let dashed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let folder: String = directory.to_str().unwrap().chars().map(dashed).collect();
@@ -36,7 +36,7 @@ impl Talk {
         }
     }
 
-    /// Adds a message of a speaker, `at` seconds after the beginning.
+    /// Adds a message of a speaker, `at` seconds after the sessions begin.
     pub fn says(&self, role: &str, at: i64, text: &str) {
         self.put(&self.line(role, BEGAN * 1000 + at * 1000, json!(text)));
     }
@@ -107,7 +107,8 @@ impl Talk {
         stdout
     }
 
-    /// Runs the hook until it has left a reference: on a busy machine it gives up rather than wait.
+    /// Runs the hook until it has left a reference. It may take several runs, since on a busy machine the hook gives up
+    /// instead of waiting.
     pub fn hook(&self, home: &Home, event: &str) {
         let left = (0..TRIES).any(|_| {
             assert_eq!(self.nudge(home, event), "", "only the beginning of a session is told something");

@@ -19,7 +19,7 @@ fn serve(home: &Home, project: &Path) -> Server {
     Server::start(command)
 }
 
-/// From now on no file of the server can grow.
+/// Makes all further writes of the server fail, since none of its files can grow.
 fn fill_the_disk(server: &Server) {
     let none = Rlimit { current: Some(0), maximum: None };
     prlimit(Pid::from_raw(server.pid()), Resource::Fsize, none).unwrap();
@@ -35,7 +35,7 @@ fn converse(server: &mut Server) {
     server.data("save_messages", json!({"session_id": "s", "messages": messages}));
 }
 
-/// Makes every read; each must answer within some seconds. Returns the notices.
+/// Makes every call that reads. Each must answer within some seconds. Returns the notices.
 fn ask_everything(server: &mut Server) -> String {
     let id = server.search("quince 7 cellar")[0]["id"].clone();
     let mut said = String::new();
@@ -71,7 +71,7 @@ fn reads_work_on_a_full_disk() {
     server.error("store_memory", json!({"text": "a pomelo"}));
     assert!(server.search("pomelo").is_empty());
 
-    // And a server started then, with the log of another server and without.
+    // A server that is started now behaves the same, with the log of another server and without it.
     let mut another = serve(&home, &project);
     fill_the_disk(&another);
     ask_everything(&mut another);
@@ -83,7 +83,7 @@ fn reads_work_on_a_full_disk() {
     fill_the_disk(&another);
     ask_everything(&mut another);
     another.error("store_memory", json!({"text": "a pomelo"}));
-    // With free space it writes again.
+    // Once there is free space, the server writes again.
     let all = Rlimit { current: None, maximum: None };
     prlimit(Pid::from_raw(another.pid()), Resource::Fsize, all).unwrap();
     another.data("store_memory", json!({"text": "a pomelo"}));
@@ -111,7 +111,7 @@ fn reads_work_beside_a_locked_writer() {
     assert!(!ask_everything(&mut server).contains("not stored"));
 }
 
-/// Root can write everywhere, so the server runs as another user, who owns the files.
+/// Root can write everywhere, so the server runs as another user, who also owns the files.
 #[test]
 fn reads_work_in_a_read_only_folder() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -142,7 +142,7 @@ fn reads_work_in_a_read_only_folder() {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         }
     };
-    // The log beside a store stays writable; the last process that ends normally removes it.
+    // The log next to a store stays writable. The last process that ends normally removes it.
     let has_log = || home.store().with_extension("db-wal").exists();
     assert!((0..20).any(|_| !has_log() || (tiro("stats").output().unwrap().status.success() && !has_log())));
     set(0o500);
@@ -153,7 +153,7 @@ fn reads_work_in_a_read_only_folder() {
     server.data("store_memory", json!({"text": "a pomelo"}));
 }
 
-/// The user and group without rights of their own.
+/// The number of a user and a group that have no rights.
 const NOBODY: u32 = 65534;
 
 /// Gives the folder and everything in it to that user.

@@ -1,8 +1,8 @@
 //! Random arguments for a tool, made from its schema.
 //!
-//! The name of an argument decides its value. Ids, sessions, cursors and URIs come from the answers of servers, of
-//! the same scope or of another. Texts to store carry the words of the scope; questions use the words of any
-//! scope. Every other argument gets any value that the schema allows.
+//! The name of an argument decides which value it gets. Ids, sessions, cursors and URIs come from answers that servers
+//! of the same scope or of another one gave. Texts to store contain the words of the scope; questions contain words of
+//! any scope. Every other argument gets any value that the schema allows.
 
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ pub struct Scope {
     pub project: &'static str,
     /// A word of every text of the scope; questions of other scopes may contain it.
     pub word: &'static str,
-    /// Another word of every text; only calls of the scope itself contain it.
+    /// Another word of every text of the scope; only calls of the scope itself contain it.
     pub secret: &'static str,
 }
 
@@ -38,10 +38,10 @@ pub struct Pool {
     uris: Vec<(usize, String)>,
 }
 
-/// The most handles in the pool; new ones then replace old ones.
+/// The most handles in the pool. Once it is full, new handles replace old ones.
 const POOL: usize = 4000;
 
-/// A few handles to make arguments from, and a count of the foreign ones used.
+/// A few handles to make arguments from, and a count of the handles of other scopes that were used.
 pub struct Source<'a> {
     scopes: &'a [Scope],
     scope: usize,
@@ -67,7 +67,7 @@ impl Pool {
         }
     }
 
-    /// Returns some of the pool, half of it from scopes other than `scope`.
+    /// Returns a sample of the pool. Half of it comes from other scopes than `scope`.
     pub fn sample(&self, scope: usize, random: &mut Random) -> Pool {
         let mut draw = |from: &[(usize, String)]| {
             let mut drawn = Vec::new();
@@ -108,7 +108,7 @@ fn is_handle(name: &str) -> bool {
         || ["_id", "_ids", "_cursor", "_key"].iter().any(|end| name.ends_with(end))
 }
 
-/// Returns a text to be stored in `scope`: its two words among words that all scopes use.
+/// Returns a text to store in `scope`: the scope's two words among words that all scopes use.
 pub fn text_of(scope: &Scope, random: &mut Random) -> String {
     format!("The {} keeps {} near the {}.", scope.word, scope.secret, shared_words(random))
 }
@@ -133,7 +133,7 @@ impl<'a> Source<'a> {
         self.foreign
     }
 
-    /// Returns a resource URI: one from an answer, or one with the id of another resource.
+    /// Returns a resource URI: either one from an answer, or one in which the id of another resource is used.
     pub fn uri(&mut self, random: &mut Random) -> String {
         let uri = match self.sample.uris.is_empty() {
             true => "tiro://memory/1".to_string(),
@@ -148,8 +148,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns arguments that fit `schema`: all required ones and either exactly one optional one, for tools that take
-    /// one of several, or a random share of them.
+    /// Returns arguments that fit `schema`: all required ones, and a random share of the optional ones. Sometimes there
+    /// is exactly one optional argument, for tools that take only one of several.
     pub fn object(&mut self, schema: &Value, random: &mut Random) -> Value {
         let mut arguments = Map::new();
         let required = schema["required"].as_array().cloned().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! How long an agent waits for the context of one long session: assembled, and from the cache.
+//! Measures how long an agent waits for the context of one long session, once if it is assembled and once if it comes
+//! from the cache.
 //!
-//! A part of `evals latency`. The session is embedded and its segments are summarised first. Every question is
-//! new, so that no cache helps. Then it is asked again, so that the cache answers.
+//! This is a part of `evals latency`. First the session is embedded and its segments are summarised. Each question is
+//! asked twice: the first time it is new, so that no cache helps, and the second time the cache answers.
 
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,10 @@
 //! `evals backup`: how long a backup takes while a server writes, compared with an idle store.
 //!
-//! The store is filled with synthetic conversations and backed up several times while nothing writes. Then a
-//! server stores messages at a fixed rate during as many backups. Meanwhile the length of the store's log is
-//! watched, since a reader prevents it from shrinking, and so is the target folder: the file may get its name only
-//! once it is complete. Each backup is checked by SQLite and compared with the writes that were acknowledged
-//! before it began.
+//! The store is filled with synthetic conversations and backed up several times while nothing writes. Then it is backed
+//! up as many times again while a server stores messages at a fixed rate. During each backup, the length of the store's
+//! log is watched, since a reader prevents it from shrinking. The target folder is watched too, since the file may get
+//! its name only once it is complete. SQLite checks each backup, and the backup is compared with the writes that were
+//! acknowledged before it began.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -37,17 +37,18 @@ pub struct Args {
     seed: u64,
 }
 
-/// Messages stored by one call while the store is filled.
+/// How many messages one call stores while the store is filled.
 const BATCH: usize = 500;
 
-/// The largest log of the store that passes, in MiB: half a minute of such writes.
+/// The largest log of the store with which the measurement passes, in MiB: as much as such writes produce in half a
+/// minute.
 const LONGEST_LOG: f64 = 64.0;
 
 /// One backup.
 struct Made {
     seconds: f64,
     longest_log: u64,
-    /// Whether the file had its name before it was whole.
+    /// Whether the file got its name before it was complete.
     was_early: bool,
     memories: usize,
 }
@@ -110,14 +111,14 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns the store of the one project.
+/// Returns the path of the store of the only project.
 fn store(place: &Place) -> Result<PathBuf> {
     let mut folders = std::fs::read_dir(place.data_dir.join("projects"))?;
     let folder = folders.next().context("nothing was stored")??;
     Ok(folder.path().join("tiro.db"))
 }
 
-/// Makes a backup, watches the log and the folder meanwhile, and checks the file.
+/// Makes a backup, watches the log and the folder while it runs, and checks the file.
 fn back_up(tiro: &Tiro, place: &Place, store: &Path, root: &Path, number: usize) -> Result<Made> {
     let target = root.join(format!("backup-{number}.db"));
     let mut log = store.as_os_str().to_owned();
@@ -146,7 +147,7 @@ fn back_up(tiro: &Tiro, place: &Place, store: &Path, root: &Path, number: usize)
     Ok(Made { seconds, longest_log, was_early, memories })
 }
 
-/// Returns the number of memories in a backup; an error if SQLite finds it damaged.
+/// Returns the number of memories in a backup. Errors if SQLite finds the backup damaged.
 fn count(backup: &Path) -> Result<usize> {
     let database = Connection::open_with_flags(backup, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let state: String = database.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
@@ -157,7 +158,7 @@ fn count(backup: &Path) -> Result<usize> {
     Ok(count as usize)
 }
 
-/// The acknowledged writes.
+/// The writes that the server acknowledged.
 struct Writes {
     rate: f64,
     milliseconds: Vec<f64>,

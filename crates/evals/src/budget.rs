@@ -1,9 +1,10 @@
-//! `evals budget`: how much of the evidence for a question a context across all conversations contains, by budget.
+//! `evals budget`: for each budget, how much of the evidence for a question a context across all conversations
+//! contains.
 //!
-//! Every conversation of the suite gets its own memory, with its sessions. A piece of evidence counts if the
-//! answer contains its full text. Tokens are those of o200k, counted by `tiro bench tokens`, which `evals tokens`
-//! compares with tiktoken. They are counted for the text and for the JSON, since a client gives a model one of the
-//! two: neither may exceed the budget.
+//! Every conversation of the suite gets its own memory, which has the sessions of the conversation. A piece of evidence
+//! counts if the answer contains its full text. Tokens are those of o200k. They are counted by `tiro bench tokens`,
+//! which `evals tokens` compares with tiktoken, both for the text and for the JSON. Neither may exceed the budget,
+//! since a client gives a model one of the two.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -50,13 +51,13 @@ pub struct Asked {
     pub budget: usize,
     /// The kind of question.
     pub category: String,
-    /// The share of its evidence that is in the answer.
+    /// The share of the question's evidence that the answer contains.
     pub kept: f64,
-    /// Tokens of the text and of the JSON.
+    /// How many tokens the text has, and how many the JSON has.
     pub tokens: [usize; 2],
-    /// Tokens that the answer says it used.
+    /// How many tokens the answer says that it used.
     pub said: usize,
-    /// Tokens of each part, as the answer says.
+    /// How many tokens each part has, as the answer says.
     pub parts: BTreeMap<String, f64>,
     /// The time to the answer in milliseconds.
     pub ms: f64,
@@ -107,9 +108,9 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// The messages and questions of each conversation.
+/// The conversations of a suite.
 pub struct Suite {
-    /// By name.
+    /// The messages and questions of each conversation, by its name.
     pub conversations: BTreeMap<String, (Vec<Message>, Vec<Query>)>,
 }
 
@@ -222,7 +223,8 @@ pub fn header() -> Vec<String> {
         .to_vec()
 }
 
-/// Adds a row for each category and one for all except the adversarial; returns evidence and tokens of that last row.
+/// Adds a row for each category and one for all questions except the adversarial ones. Returns the evidence and the
+/// tokens of that last row.
 pub fn add_rows(rows: &mut Vec<Vec<String>>, name: &str, asked: &[&Asked]) -> (f64, f64) {
     let mut groups: BTreeMap<&str, Vec<&Asked>> = BTreeMap::new();
     for each in asked {

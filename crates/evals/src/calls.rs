@@ -1,4 +1,4 @@
-//! The calls that several measurements make: saving conversations, waiting for the embeddings, searching.
+//! The calls that several measurements make: they save conversations, wait for the embeddings, and search.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::suite::{Message, Ranking};
 /// The most messages sent in one call.
 const MESSAGES_PER_CALL: usize = 500;
 
-/// The longest run of a command that embeds or imports.
+/// How long a command that embeds or imports may run.
 pub const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Saves `messages` in their order, in calls of one session each, and returns the number of calls.
@@ -46,8 +46,8 @@ fn message_argument(message: &Message) -> Value {
     fields
 }
 
-/// Waits until nothing is pending. The idle server embeds; if it makes no progress, `tiro index` does.
-/// Returns at once without a model.
+/// Waits until no embedding is pending. The idle server embeds; if it makes no progress, `tiro index` embeds instead.
+/// If there is no model, returns at once.
 pub fn settle(tiro: &Tiro, place: &Place, server: &mut Server) -> Result<()> {
     if tiro.model_dir.is_none() {
         return Ok(());
@@ -79,12 +79,12 @@ fn pending(server: &mut Server) -> Result<Option<u64>> {
     Ok(answer.pending())
 }
 
-/// Searches for the `k` best hits with a budget that fits all of them.
+/// Searches for the `k` best hits, with a budget into which all of them fit.
 pub fn search(server: &mut Server, query: &str, k: usize) -> Result<Answer> {
     server.tool("search_project_memory", json!({"query": query, "k": k, "max_tokens": 20000}))
 }
 
-/// Returns the ids of the hits as their author gave them, best first.
+/// Returns the source ids of the hits, best first and without repetitions.
 pub fn ranking(qid: &str, answer: &Answer) -> Ranking {
     let mut ranked: Vec<String> = Vec::new();
     for id in answer.hits().iter().filter_map(|hit| hit["source_id"].as_str()) {
@@ -96,8 +96,8 @@ pub fn ranking(qid: &str, answer: &Answer) -> Ranking {
     Ranking { qid: qid.to_string(), ranked, ms: answer.ms(), tokens }
 }
 
-/// Clones `repository`, which may be bare, so that nothing is written into it; the clone is `destination`. Its reflog
-/// names `committer`, or else the user.
+/// Clones `repository`, which may be bare, into `destination`, so that nothing is written into `repository` itself. The
+/// clone's reflog names `committer`, or the user if that is `None`.
 pub fn clone_repository(repository: &Path, destination: &Path, committer: Option<&str>) -> Result<()> {
     let mut command = Command::new("git");
     command.args([

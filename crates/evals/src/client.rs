@@ -1,9 +1,9 @@
-//! Runs the real binary: as a command, or as an MCP server on stdio.
+//! Runs the real binary, as a command or as an MCP server on stdio.
 //!
-//! The protocol is written by hand here, one line of JSON per message, and does not use the library of the server:
-//! a mistake that both ends share would not show. Every wait has a deadline, and standard error is always drained.
-//! The measured processes get none of the caller's settings. This is not a general client: only one request is in
-//! flight at a time, and notifications of the server are dropped.
+//! The protocol is implemented by hand here, one line of JSON per message, without the library that the server uses: a
+//! mistake that both ends shared would not show. Every wait has a deadline, and standard error is always drained. The
+//! measured processes get none of the caller's settings. This is not a general client: it sends only one request at a
+//! time, and ignores notifications of the server.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
-/// Lines of a server's standard error that are kept.
+/// How many lines of a server's standard error are kept.
 const LOG_LINES: usize = 1000;
 
 /// The program under measurement, and the settings of every run.
@@ -25,11 +25,11 @@ const LOG_LINES: usize = 1000;
 pub struct Tiro {
     /// The binary to run.
     pub program: PathBuf,
-    /// Where the embedding model is installed; without one the program answers lexically.
+    /// Where the embedding model is installed. Without a model, the program has only lexical search.
     pub model_dir: Option<PathBuf>,
     /// The longest wait for one answer.
     pub answer_timeout: Duration,
-    /// Environment variables of every run.
+    /// The environment variables that every run gets.
     pub environment: Vec<(String, String)>,
 }
 
@@ -45,9 +45,9 @@ pub struct Place {
 /// The way a client opens the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
-    /// `initialize`, then requests: protocol 2025-06-18.
+    /// `initialize`, then requests, as in protocol 2025-06-18.
     Session,
-    /// No handshake, each request carries its context: protocol 2026-07-28.
+    /// No handshake; each request carries its context, as in protocol 2026-07-28.
     Stateless,
 }
 
@@ -67,7 +67,7 @@ pub struct Server {
 pub struct Answer {
     /// The whole result, as received.
     pub result: Value,
-    /// The time from sending the request to having read the answer.
+    /// The time from sending the request until the answer was read.
     pub elapsed: Duration,
 }
 
@@ -122,7 +122,7 @@ impl Tiro {
     ///
     /// # Errors
     ///
-    /// If it fails, with the end of its standard error, or if it runs longer than `timeout`.
+    /// Fails if the command fails, with the end of its standard error, or if it runs longer than `timeout`.
     pub fn run(&self, place: &Place, arguments: &[&str], timeout: Duration) -> Result<String> {
         let (status, stdout, stderr) = self.run_to_end(place, arguments, timeout)?;
         if !status.success() {
@@ -193,7 +193,7 @@ impl Tiro {
 }
 
 impl Server {
-    /// Does the handshake if the era has one.
+    /// Performs the handshake if the era has one.
     pub fn open(&mut self) -> Result<()> {
         if self.era == Era::Session {
             let client = json!({"name": "evals", "version": env!("CARGO_PKG_VERSION")});
@@ -208,7 +208,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Also if the tool itself reports an error; [`Server::try_tool`] returns that as an answer.
+    /// Fails also if the tool itself reports an error. [`Server::try_tool`] returns such an error as an answer.
     pub fn tool(&mut self, name: &str, arguments: Value) -> Result<Answer> {
         let answer = self.try_tool(name, arguments)?;
         if answer.is_error() {
@@ -272,8 +272,8 @@ impl Server {
         Ok(self.next_id)
     }
 
-    /// Kills the server as `kill -9` does and returns the replies left in the pipe, oldest first: the server
-    /// has answered these.
+    /// Kills the server as `kill -9` does. Returns the replies that the server had sent but that were not read yet,
+    /// oldest first.
     pub fn kill(mut self) -> Vec<Value> {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -288,7 +288,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If it still runs after ten seconds.
+    /// Fails if the server still runs after ten seconds.
     pub fn close(mut self) -> Result<Duration> {
         let started = Instant::now();
         drop(self.stdin.take());

@@ -1,4 +1,4 @@
-//! `evals clients`: real clients with Tiro and a mock model; no key needed.
+//! `evals clients`: whether real clients work with Tiro. They use a mock model, so no key is needed.
 
 use std::path::PathBuf;
 

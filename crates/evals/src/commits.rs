@@ -1,5 +1,5 @@
-//! `evals commits` and `evals import`: how often a line of a changelog finds its commit, and how long an import
-//! takes until search finds a commit.
+//! `evals commits` measures how often a line of a changelog finds its commit. `evals import` measures how long an
+//! import takes until a search finds a commit.
 //!
 //! Both work on a clone in a temporary directory and write nothing into the repository itself.
 
@@ -127,7 +127,8 @@ fn import(tiro: &Tiro, place: &Place) -> Result<()> {
     tiro.run(place, &["import", "git", "--project", calls::path_text(&place.project)?], LONG).map(drop)
 }
 
-/// Returns the id and subject of the oldest commit that is no merge and has a unique subject of at least five words.
+/// Returns the id and the subject of the oldest commit that is no merge and whose subject is unique and has at least
+/// five words.
 fn oldest_telling_commit(place: &Place) -> Result<(String, String)> {
     let log = calls::git(&place.project, &["log", "--no-merges", "--reverse", "--format=%H %s"])?;
     let lines: Vec<(&str, &str)> = log.lines().filter_map(|line| line.split_once(' ')).collect();

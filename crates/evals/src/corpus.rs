@@ -1,16 +1,17 @@
 //! Synthetic conversations of any length. The same seed gives the same messages.
 //!
-//! Words follow Zipf's law over a vocabulary of plain words and identifiers built from them. Sessions of fifty
-//! messages have a topic. Most messages are short, a few have several hundred words. So indexes and the encoder do
-//! the same work as for real conversations. The corpus says nothing about the quality of answers.
+//! The frequencies of words follow Zipf's law; the vocabulary has plain words and identifiers built from them. Each
+//! session has fifty messages and a topic. Most messages are short, but a few have several hundred words. So indexes
+//! and the encoder do the same work as for real conversations. The corpus can't show how good answers are.
 
 use crate::random::Random;
 use crate::suite::Message;
 
-/// Messages in a session.
+/// How many messages a session has.
 pub const SESSION: usize = 50;
 
-/// Must change if the same seed gives other texts, so that `--keep` does not reuse an outdated store.
+/// The version of the texts. It must change whenever the same seed gives other texts, so that `--keep` does not reuse
+/// an outdated store.
 pub const VERSION: u32 = 1;
 
 const TOPICS: usize = 400;
@@ -92,7 +93,7 @@ impl Corpus {
         }
     }
 
-    /// Returns question `index` about one of the first `messages` messages; no two are the same.
+    /// Returns question `index`, which is about one of the first `messages` messages. No two questions are the same.
     pub fn query(&self, index: usize, messages: usize) -> String {
         let mut random = self.random(2, index);
         let message = self.message(random.below(messages.max(1)));
@@ -178,7 +179,8 @@ impl Corpus {
     }
 }
 
-/// Returns seconds since 1970 as RFC 3339 in UTC (the calendar by Howard Hinnant's `civil_from_days`).
+/// Returns the time `seconds` after 1970 in RFC 3339 and UTC. The calendar is computed by Howard Hinnant's
+/// `civil_from_days`.
 pub fn rfc3339(seconds: i64) -> String {
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let shifted = days + 719_468;

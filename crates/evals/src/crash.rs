@@ -1,12 +1,12 @@
 //! `evals crash`: whether an acknowledged write is lost, or a write stored twice, when servers are killed.
 //!
-//! Several servers write to one project in parallel. At random a write is sent and its server is killed before,
-//! while or after it executes the write. Then the server is restarted, and the write is repeated with the same
-//! keys, as by a client that got no answer, or is given up. Some acknowledged writes are repeated too. Every text
-//! carries a unique mark, and the final export is searched for the marks: an acknowledged one must be there
-//! exactly once, one that was given up at most once, and no call may be stored in part. SQLite and `tiro doctor`
-//! then check the files, and some marks are searched for. `kill -9` tests the program, not the disk: the power
-//! stays on.
+//! Several servers write to one project in parallel. At random times a server is killed shortly before, while or after
+//! it executes a write that was sent to it. Then the server is restarted, and the write is either given up or repeated
+//! with the same keys, as a client does that got no answer. Some acknowledged writes are repeated too. Every text
+//! contains a unique mark, and the final export is searched for the marks. The mark of an acknowledged write must be
+//! there exactly once, that of a write that was given up at most once, and no call may be stored in part. Then SQLite
+//! and `tiro doctor` check the files, and some marks are searched for through a server. `kill -9` tests the program and
+//! not the disk, since the power stays on.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -45,10 +45,10 @@ pub struct Args {
 /// The beginning of every mark; a text index reads a mark as one word.
 const MARK: &str = "mark";
 
-/// Words of a text after its mark: few, so that a hit shows the mark.
+/// How many words a text has after its mark: few, so that a hit shows the mark.
 const WORDS: usize = 40;
 
-/// Acknowledged texts that are searched for at the end.
+/// How many acknowledged texts are searched for at the end.
 const SEARCHED: usize = 300;
 
 /// One call that writes.
@@ -117,7 +117,7 @@ impl Worker<'_> {
         let mut random = Random::new(self.args.seed ^ ((self.number as u64 + 1) << 32));
         let corpus = Corpus::new(self.args.seed);
         let mut server = self.tiro.serve(self.place, Era::Session)?;
-        // The usual time of a write, as a geometric mean: a few slow ones must not make every kill late.
+        // The usual time of a write. It is a geometric mean, so that a few slow writes don't make every kill late.
         let mut usual = 0.005f64;
         loop {
             let ticket = self.ticket.fetch_add(1, Ordering::Relaxed);
@@ -155,7 +155,7 @@ impl Worker<'_> {
             seen.milliseconds.push(answer.ms());
             seen.repeated += usize::from(repeats);
         }
-        // Half of the servers end because their client does; the others are killed, perhaps while embedding.
+        // Half of the servers end because their client ends; the others are killed, perhaps while they embed.
         if self.number.is_multiple_of(2) {
             server.close()?;
         } else {
@@ -164,7 +164,8 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Makes a random write: one to four messages, in a session of its own or one that all share, or a fact.
+    /// Makes a random write: either a fact, or one to four messages in a new session or in a session that all writers
+    /// share.
     fn write(&self, ticket: usize, corpus: &Corpus, random: &mut Random) -> Write {
         let mark = |part: usize| format!("{MARK}{}x{ticket}x{part}", self.number);
         let text = |part: usize| format!("{} {}", mark(part), corpus.text(ticket * 4 + part, ticket, WORDS));
@@ -247,13 +248,13 @@ fn unfound(server: &mut Server, marks: &[String], random: &mut Random) -> Result
     Ok(unfound)
 }
 
-/// Whether a word is a mark: [`MARK`], then numbers with `x` between them.
+/// Returns whether a word is a mark: [`MARK`] and numbers with `x` between them.
 fn is_mark(word: &str) -> bool {
     let numbers = word.strip_prefix(MARK).map(|rest| rest.split('x'));
     numbers.is_some_and(|mut parts| parts.all(|part| part.parse::<usize>().is_ok()))
 }
 
-/// Returns the words of a text as a text index sees them.
+/// Returns the words of a text as a text index divides it.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty())
 }
@@ -301,7 +302,8 @@ fn collect_failed(report: &Value, failed: &mut Vec<String>) {
     }
 }
 
-/// Returns what SQLite's checks of pages, references and text indexes report about the databases in `directory`.
+/// Runs SQLite's checks of pages, references and text indexes on the databases in `directory`, and returns what they
+/// report.
 fn damage(directory: &Path) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for entry in std::fs::read_dir(directory)? {

@@ -1,4 +1,5 @@
-//! `evals embed`: embedding of texts of mixed lengths, compared with sentence-transformers, on one core each.
+//! `evals embed`: how fast texts of mixed lengths are embedded, compared with sentence-transformers. Each side uses one
+//! core.
 
 use std::path::PathBuf;
 
@@ -28,7 +29,7 @@ pub struct Args {
 /// The length of an embedding.
 const DIMENSIONS: usize = 384;
 
-/// Rounds per process: the first warms it up, the last counts.
+/// How many rounds each process runs: the first warms it up, and the last counts.
 const ROUNDS: &str = "2";
 
 /// Measures and returns the report.
@@ -40,7 +41,8 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         None => {
             let path = root.path().join("texts.jsonl");
             let corpus = Corpus::new(7);
-            // The lengths are spread evenly on a logarithmic scale: from three words to more than the model reads.
+            // The lengths are spread evenly on a logarithmic scale: from three words to more words than the model
+            // reads.
             let words = |index: usize| (3.0 * 80f64.powf((index * 37 % 100) as f64 / 100.0)) as usize;
             let rows = (0..args.count).map(|index| json!({"text": corpus.text(index, index, words(index))}));
             suite::write_lines(&path, rows)?;

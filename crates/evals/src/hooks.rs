@@ -1,9 +1,9 @@
 //! `evals hooks`: how much time hooks add to a client that runs them, and to `git commit`.
 //!
-//! The hook is timed as its client starts it, as a process with a payload on its stdin, with an intact store and
-//! with a broken one. It must end with status 0 and print nothing each time. Then commits are made alternately in
-//! two equal repositories, one of them with the hook that `tiro init` writes, and a running server is asked for
-//! each commit at once.
+//! The hook is started as its client starts it, as a process with a payload on its stdin, and timed, once with an
+//! intact store and once with broken ones. It must always end with status 0 and print nothing. Then commits are made
+//! alternately in two equal repositories, one of which has the hook that `tiro init` writes. After each commit, a
+//! running server is at once asked for it.
 
 use std::path::Path;
 use std::process::Command;
@@ -109,7 +109,7 @@ fn states(place: &Place, root: &Path) -> Result<Vec<(&'static str, State)>> {
     ])
 }
 
-/// Returns writers that hold the databases of `place` until they are dropped.
+/// Returns connections that keep the databases of `place` locked until they are dropped.
 fn lock(place: &Place) -> Result<Vec<Connection>> {
     let mut stores = vec![place.data_dir.join("owner.db")];
     for project in std::fs::read_dir(place.data_dir.join("projects"))? {
@@ -157,7 +157,7 @@ impl State {
     }
 }
 
-/// Returns the tokens that the model gets when a session begins.
+/// Returns how many tokens the model gets when a session begins.
 fn pointer(tiro: &Tiro, place: &Place, session: &Session, root: &Path) -> Result<f64> {
     // The text also says how much is remembered by now.
     let mut server = tiro.serve(place, Era::Session)?;
@@ -178,7 +178,7 @@ fn pointer(tiro: &Tiro, place: &Place, session: &Session, root: &Path) -> Result
     bail!("the hook of the beginning of a session says nothing")
 }
 
-/// Makes commits alternately with the hook and without it, and asks a server for each.
+/// Makes commits alternately with the hook and without it, and asks a server for each of them.
 fn commits(
     args: &Args,
     tiro: &Tiro,
@@ -212,7 +212,7 @@ fn commits(
             }
             Ok(milliseconds)
         };
-        // The repository that comes first alternates too.
+        // Which repository comes first alternates too.
         if round % 2 == 0 {
             without.push(one(&plain)?);
         }

@@ -1,15 +1,16 @@
 //! `evals isolation`: whether any answer contains a text of another owner or another project.
 //!
-//! Two owners work in the same two project directories, each with their own data directory: four scopes, and one
-//! bystander more for each owner. Session names and message ids are the same in all scopes. Every server gets
-//! calls of every tool and resource, with arguments made from the tools' schemas. Half of the time they contain
-//! ids, sessions, cursors and resource URIs from another scope's server, and questions in another scope's words.
+//! Two owners, each with their own data directory, work in the same two project directories. This makes four scopes; in
+//! addition, each owner has one bystander, a scope that makes no random calls. Session names and message ids are the
+//! same in all scopes. Every server gets calls of every tool and resource, with arguments made from the tools' schemas.
+//! Half of these arguments are foreign: ids, sessions, cursors and resource URIs from another scope's server, and
+//! questions in another scope's words.
 //!
-//! Every text stored in a scope contains a secret word of that scope. Only calls of the same scope contain the
-//! word, so an answer of another scope with the word is a leak and cannot be an echo of the question. Texts stored
-//! for all projects of an owner contain a secret of the owner instead. At the end the bystanders' memories must be
-//! complete: calls of other scopes must not forget them. Tools and arguments are read from `tools/list`, so a new
-//! tool is tested without a change here.
+//! Every text stored in a scope contains a secret word of that scope. Only calls of the same scope contain the word, so
+//! if an answer in another scope contains it, that is a leak and no echo of the question. Texts stored for all projects
+//! of an owner contain a secret word of the owner instead. At the end the bystanders' memories must be complete, since
+//! calls in other scopes must not forget them. Tools and arguments are read from `tools/list`, so a new tool is tested
+//! without a change here.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -41,7 +42,7 @@ pub struct Args {
 /// The most calls in a sequence.
 const LONGEST: usize = 8;
 
-/// The memories that each bystander stores.
+/// How many memories each bystander stores.
 const WITNESSES: usize = 20;
 
 const OWNER_A: Owner = Owner { name: "owner-a", secret: "marblecompass" };
@@ -81,7 +82,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         anyhow::Ok(place)
     };
     let places = SCOPES.iter().map(place).collect::<Result<Vec<_>>>()?;
-    // One of the two is a repository: both owners read its id from the same file.
+    // One of the two directories is a repository, so both owners read the project's id from the same file.
     if let Err(error) = calls::git(&places[0].project, &["init", "--quiet"]) {
         eprintln!("both projects are plain directories: {error:#}");
     }
@@ -160,7 +161,7 @@ impl<'a> Process<'a> {
     fn run(&mut self, sequences: usize) -> Result<()> {
         self.fill()?;
         for _ in 0..sequences {
-            // A new process from time to time: a cache must not hide the content of the disk.
+            // The server is restarted from time to time, so that a cache can't hide what is on the disk.
             if self.random.chance(0.01) {
                 self.server = self.tiro.serve(self.place, self.era)?;
             }
@@ -171,7 +172,7 @@ impl<'a> Process<'a> {
         Ok(())
     }
 
-    /// Stores the first texts, so that something can leak.
+    /// Stores the first texts, so that there is something that can leak.
     fn fill(&mut self) -> Result<()> {
         for session in 0..3 {
             let text = |part| json!({"id": format!("m{part}"), "role": "user", "text": self.own_text(part)});

@@ -1,8 +1,8 @@
 //! `evals latency`: how long an agent waits for an answer, and how much memory the server uses.
 //!
-//! The corpus is synthetic and the same every time. Storing and embedding 100,000 messages takes minutes; with
-//! `--keep` the store remains and the next run reuses it. Every question is different and asked once, so that no
-//! cache helps. The first search, which loads the model and the index, is a separate figure.
+//! The corpus is synthetic and the same every time. It takes minutes to store and embed 100,000 messages; with `--keep`
+//! the store is kept, and the next run reuses it. Every question is different and asked once, so that no cache helps.
+//! The first search, which loads the model and the index, is a separate figure.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub struct Args {
     no_embeddings: bool,
 }
 
-/// Messages in the small project.
+/// How many messages the small project has.
 const SMALL: usize = 300;
 
 /// Measures and returns the report.
@@ -126,7 +126,7 @@ fn add_memory(report: &mut Report, name: &str, resident: Option<f64>, bound: f64
     report.aim(name, resident.unwrap_or(f64::NAN), "MiB", Goal::AtMost(bound));
 }
 
-/// Collects every number of a tree of timings under the path of its names.
+/// Collects every number of a tree of timings. Its key is the path of names that leads to it.
 fn add_stages(timings: &Value, path: String, stages: &mut BTreeMap<String, Vec<f64>>) {
     match timings {
         Value::Number(number) => stages.entry(path).or_default().push(number.as_f64().unwrap_or(f64::NAN)),
@@ -140,7 +140,7 @@ fn add_stages(timings: &Value, path: String, stages: &mut BTreeMap<String, Vec<f
     }
 }
 
-/// Returns the milliseconds from starting the process to having read the answer to `tools/list`.
+/// Returns how many milliseconds pass from starting the process until the answer to `tools/list` is read.
 fn cold_start(tiro: &Tiro, place: &Place, era: Era) -> Result<f64> {
     let started = Instant::now();
     let mut server = tiro.start(place, era)?;

@@ -1,8 +1,9 @@
 //! `evals limits`: time, memory and file descriptors of large texts, many calls, and clients that do not read.
 //!
-//! Embedding rates are pieces per second of processor time, on one thread, for pieces of the same kind: as 300
-//! memories, as a backlog of 100,000, and as the beginning and the end of one text of 100 MB. No call accepts a
-//! text of that length, but an older store may contain one; it is written directly into the store.
+//! The rate of embedding is in pieces per second of processor time, on one thread. The pieces are of the same kind but
+//! are stored in different ways: as 300 memories, as a backlog of 100,000 memories, and as the beginning and the end of
+//! one text of 100 MB. No call accepts a text of that length, but an older store may contain one, so the measurement
+//! writes it directly into the store.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -43,16 +44,16 @@ pub struct Args {
     only: Vec<String>,
 }
 
-/// Pieces for the base rate.
+/// How many pieces are embedded to measure the base rate.
 const PIECES: usize = 300;
 
-/// Bytes of a piece, about those of a chunk of prose.
+/// The length of a piece in bytes: about that of a chunk of prose.
 const PIECE: usize = 500;
 
-/// Megabytes of the largest text that a call stores.
+/// The length in megabytes of the largest text that a call stores.
 const LARGEST_MB: usize = 15;
 
-/// The most MiB above an idle server that embedding may use.
+/// How much more memory than an idle server embedding may use, in MiB.
 const ROOM: f64 = 64.0;
 
 /// Measures and returns the report.
@@ -86,7 +87,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns about [`PIECE`] bytes of prose, `index` of many.
+/// Returns about [`PIECE`] bytes of prose, different for each `index`.
 fn piece(corpus: &Corpus, index: usize) -> String {
     let mut text = String::new();
     for next in 0.. {
@@ -116,7 +117,7 @@ fn embedding(args: &Args, tiro: &Tiro, root: &Path, idle: f64, report: &mut Repo
     let few = Place::create(&root.join("few"))?;
     store_pieces(&few)?;
     let first = index(tiro, &few, None)?;
-    // The time of a process that has nothing to embed.
+    // The processor time of a process that has nothing to embed, which is subtracted.
     let start = index(tiro, &few, None)?.seconds;
     let rate = |run: &Indexed, pieces: i64| pieces as f64 / (run.seconds - start).max(0.001);
     let pieces = vectors(&few)?;
@@ -167,7 +168,7 @@ fn index(tiro: &Tiro, place: &Place, time: Option<Duration>) -> Result<Indexed> 
     let began = Instant::now();
     let mut indexed = Indexed { seconds: 0.0, peak: 0.0 };
     loop {
-        // The last reading before the process ended is its total.
+        // The last reading before the process ended counts as its total.
         if let Some((seconds, peak)) = taken(&child) {
             indexed = Indexed { seconds, peak: indexed.peak.max(peak) };
         }
@@ -184,7 +185,7 @@ fn index(tiro: &Tiro, place: &Place, time: Option<Duration>) -> Result<Indexed> 
     }
 }
 
-/// Returns the seconds of processor time that a process took, and its most resident memory in MiB.
+/// Returns how many seconds of processor time a process took, and its peak resident memory in MiB.
 fn taken(child: &Child) -> Option<(f64, f64)> {
     let folder = PathBuf::from(format!("/proc/{}", child.id()));
     let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
@@ -206,11 +207,11 @@ fn vectors(place: &Place) -> Result<i64> {
     Ok(Connection::open(store(place)?)?.query_row("SELECT count(*) FROM vectors", [], |row| row.get(0))?)
 }
 
-/// The columns of a memory that is copied from one stored by a call.
+/// The beginning of a statement that copies a memory which a call has stored.
 const COPY: &str = "INSERT INTO memories (owner, id, kind, provenance, time, stored_at, tokens, text_hash, text)
     SELECT owner, ?1, kind, provenance, time, stored_at, tokens, text_hash, ?2 FROM memories ORDER BY seq LIMIT 1";
 
-/// Adds memories of one chunk each that are already embedded.
+/// Adds memories that are already embedded, each of one chunk.
 fn add_memories(store: &Path, count: usize, corpus: &Corpus) -> Result<()> {
     let mut connection = Connection::open(store)?;
     let transaction = connection.transaction()?;
@@ -261,7 +262,7 @@ fn storing(tiro: &Tiro, place: &Place, idle: f64, report: &mut Report) -> Result
     let peak = |server: &Server| server.peak_mib().context("there is no /proc to read memory from");
     report.add("  at its peak beyond an idle server", peak(&server)? - idle, "MiB");
     server.close()?;
-    // A server embeds it while idle.
+    // The server embeds the text while it is idle.
     let mut server = tiro.serve(place, Era::Session)?;
     calls::search(&mut server, "pending", 1)?;
     let began = Instant::now();

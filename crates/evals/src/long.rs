@@ -1,10 +1,10 @@
 //! `evals long`: a conversation of a hundred thousand messages, and one with a message of five megabytes.
 //!
-//! An early message of the first one answers the question with words that occur nowhere else. Every answer must
-//! contain that message, and opening it must return its text. Each call closes some thousand messages, so the
-//! first contexts are measured separately from those after everything is closed. The program runs without the
-//! model, since embedding would take minutes. Tokens are counted here, not taken from the answers; for summaries
-//! only those of the summary, to which their budget applies.
+//! An early message of the first conversation answers the question with words that occur nowhere else. Every answer
+//! must contain that message, and opening it must return its text. Each call divides some thousand messages into
+//! segments, so the contexts before all messages are divided are measured separately from those after. The program runs
+//! without the model, since embedding would take minutes. Tokens are counted here and not taken from the answers. For
+//! summaries, only the tokens of the summary itself are counted, since only they are limited.
 
 use std::time::{Duration, Instant};
 
@@ -42,19 +42,19 @@ const SESSION: &str = "long";
 const QUESTION: &str = "where did we decide to keep the vellichorometer?";
 const DECISION: &str = "We decided to keep the vellichorometer in the north shed.";
 
-/// The time from which a call counts as slow and is listed. Arbitrary.
+/// A call that takes at least this time counts as slow and is listed. Arbitrary.
 const SLOW: Duration = Duration::from_secs(3);
 
 /// The longest wait until everything is summarised.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// The answers, in the order of the calls.
+/// What is known of the answers, in the order of the calls.
 #[derive(Default)]
 struct Asked {
     answers: Vec<(String, Answer)>,
     /// Summaries, by call.
     summaries: Vec<(String, String)>,
-    /// Answers that lack the decision they were asked for.
+    /// How many answers lack the decision that was asked for.
     missing: usize,
 }
 

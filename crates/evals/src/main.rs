@@ -1,8 +1,8 @@
-//! Measures Tiro's promises, on the real binary over the real protocol.
+//! Measures whether Tiro keeps its promises, with the real binary and the real protocol.
 //!
 //! Each number in docs/measurements.md is the output of one of these commands. Each command prints a table. With
-//! `--json` it also writes the figures to a file, with the version and the machine. Nothing here links to the
-//! library: the commands measure what an agent gets. Three commands compare one part (encoder, token counter,
+//! `--json` it also writes the figures to a file, with the version and the machine. This program does not link to
+//! Tiro's library, so the commands measure what an agent gets. Three commands compare one part (encoder, token counter,
 //! vector scan) with the usual Python package for it; they call hidden commands of the binary, `tiro bench`.
 #![expect(clippy::disallowed_methods, reason = "it measures programs, so it starts them")]
 #![expect(clippy::print_stdout, reason = "the tables are its answer")]
@@ -164,7 +164,8 @@ fn main() -> Result<ExitCode> {
     Ok(if report.broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Returns the absolute path of the binary to measure: measurements start it in other directories.
+/// Returns the path of the binary to measure. The path is absolute because measurements start the binary in other
+/// directories.
 fn program(arguments: &Arguments) -> Result<PathBuf> {
     let program = match &arguments.tiro {
         Some(program) => std::path::absolute(program)?,
@@ -181,7 +182,8 @@ fn program(arguments: &Arguments) -> Result<PathBuf> {
 
 /// Returns the directory of the model: the one named, or the one that the installer uses.
 ///
-/// Every measurement has its own data directory, in which the program would not find the model.
+/// It must be passed to every measurement: each has its own data directory, in which the program would not find the
+/// model.
 fn model_dir(arguments: &Arguments) -> Option<PathBuf> {
     if let Some(named) = &arguments.model_dir {
         return std::path::absolute(named).ok();
@@ -198,7 +200,7 @@ fn model_dir(arguments: &Arguments) -> Option<PathBuf> {
     Some(models)
 }
 
-/// Writes the report with the version of the program and the processor it ran on.
+/// Writes the report, with the version of the program and the processor on which it ran.
 fn write_json(path: &std::path::Path, name: &str, report: &Report, tiro: &Tiro) -> Result<()> {
     let mut command = Command::new(&tiro.program);
     command.arg("--version");

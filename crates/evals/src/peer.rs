@@ -1,7 +1,7 @@
-//! The same work done by `tiro bench` and by a Python package, in alternating rounds.
+//! Lets `tiro bench` and a Python package do the same work in alternating rounds.
 //!
-//! Both run as processes that time themselves, so that starting and loading do not count. Rounds alternate because
-//! the speed of a shared machine varies: the medians of both sides then cover the same minutes.
+//! Both are processes that time themselves, so that the time to start and load does not count. The rounds alternate
+//! because the speed of a shared machine varies: so the medians of both sides cover the same minutes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,7 +54,7 @@ impl PeerArgs {
     }
 }
 
-/// Returns the last line of the output that is a JSON object; packages print other lines before it.
+/// Returns the JSON object in the last line of the output that is one. Packages print other lines before it.
 fn parse(output: &str) -> Result<Value> {
     if let Ok(whole) = serde_json::from_str::<Value>(output) {
         return Ok(whole);
@@ -63,13 +63,13 @@ fn parse(output: &str) -> Result<Value> {
     objects.find(Value::is_object).with_context(|| format!("no JSON object in `{}`", last_chars(output, 300)))
 }
 
-/// Returns the seconds of the last round of an answer; the rounds before it warm the process up.
+/// Returns how many seconds the last round took. The rounds before it warm up the process.
 pub fn last_round(answer: &Value) -> Result<f64> {
     let rounds = numbers(answer, if answer["rounds"].is_array() { "rounds" } else { "seconds" });
     rounds.last().copied().context("the answer names no `rounds`")
 }
 
-/// Returns the numbers under `name`; empty if there are none.
+/// Returns the numbers that `answer` has under `name`, or an empty list if it has none.
 pub fn numbers(answer: &Value, name: &str) -> Vec<f64> {
     answer[name].as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
 }

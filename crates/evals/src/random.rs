@@ -1,11 +1,11 @@
 //! Random numbers that depend only on the seed, so that measurements can be repeated on any machine.
 
-/// The SplitMix64 generator (Steele, Lea and Flood, 2014): small, quick, good enough for test data.
+/// The SplitMix64 generator (Steele, Lea and Flood, 2014). It is small, quick, and good enough for test data.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Returns a generator whose sequence depends on `seed` alone.
+    /// Returns a generator whose sequence depends only on `seed`.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -39,13 +39,13 @@ impl Random {
         &items[self.below(items.len())]
     }
 
-    /// Returns a number of the normal distribution with mean 0 and deviation 1 (Box and Muller).
+    /// Returns a random number that is normally distributed with mean 0 and deviation 1 (Box and Muller).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// Returns a rank from 0 up to but not including `end`, rank r about 1/(r+1) as likely as the first.
+    /// Returns a rank from 0 up to but not including `end`. Rank r is about 1/(r+1) times as likely as rank 0.
     pub fn zipf(&mut self, end: usize) -> usize {
         let rank = ((end as f64 + 1.0).ln() * self.unit()).exp() - 1.0;
         (rank as usize).min(end - 1)

@@ -1,15 +1,16 @@
-//! `evals replay`: how often an answer comes from the cache, and whether one is ever older than its sources.
+//! `evals replay`: how often an answer comes from the cache, and whether a cached answer is ever older than its
+//! sources.
 //!
-//! The script: six conversations are finished, a seventh continues. In each turn it gets two messages, then four
-//! questions are asked. Two of five questions are new. Half of the others repeat a question of the same turn, as
-//! an agent does that lost its context; the rest repeat one of the last turns. Half of the new questions are about
-//! the open conversation, three of ten about a finished one, the others about all. In every fifth turn a memory is
-//! forgotten, restored, marked or stored.
+//! In the script, six conversations are finished and a seventh continues. In each turn the seventh conversation gets
+//! two messages, then four questions are asked. Two of five questions are new. Half of the others repeat a question of
+//! the same turn, as an agent does after losing its context, and the rest repeat a question of one of the last turns.
+//! Half of the new questions are about the open conversation, three of ten are about a finished one, and the others are
+//! about all. In every fifth turn a memory is forgotten, restored, marked or stored.
 //!
-//! Each answer is compared with that of a second server on the same memory, which has no cache. If they differ,
-//! both are asked again once nothing is pending; a difference then counts as stale. Each changed memory is asked
-//! for by its own words, within its conversation and across all: both answers must show it, and neither while it
-//! is forgotten.
+//! Each answer is compared with that of a second server, which uses the same memory but has no cache. If they differ,
+//! both servers are asked again once nothing is pending; if the answers still differ, the cached one counts as stale.
+//! Each changed memory is asked for by its own words, within its conversation and across all. Both answers must show
+//! the memory, but neither may show it while it is forgotten.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,16 +45,16 @@ const OPEN: &str = "open";
 /// The number of finished conversations.
 const FINISHED: usize = 6;
 
-/// Questions of a turn.
+/// How many questions are asked in each turn.
 const QUESTIONS: usize = 4;
 
 /// The share of questions that are new.
 const NEW: f64 = 0.4;
 
-/// Questions kept for repetition in later turns.
+/// How many questions are kept so that later turns can repeat them.
 const REMEMBERED: usize = 24;
 
-/// Turns between two changes of the memory.
+/// How many turns lie between two changes of the memory.
 const CHANGE_EVERY: usize = 5;
 
 /// The longest wait until nothing is pending.
@@ -67,7 +68,7 @@ enum Of {
     All,
 }
 
-/// A question, and the number of changes of its sources when it was asked last.
+/// A question, and how often its sources had changed when it was last asked.
 #[derive(Clone, Debug)]
 struct Question {
     of: Of,
@@ -186,7 +187,7 @@ impl Replay<'_> {
         }
     }
 
-    /// Returns the place among `asked` of the question that the script asks next.
+    /// Returns the index in `asked` of the question that the script asks next.
     fn next_question(&self, random: &mut Random, asked: &mut Vec<Question>, turn: usize) -> usize {
         let this_turn: Vec<usize> = (0..asked.len()).filter(|place| asked[*place].turn == turn).collect();
         let is_new = random.chance(NEW) || asked.is_empty();
@@ -232,7 +233,7 @@ impl Replay<'_> {
         if fresh.text() == answer.text() && fresh.structured() == answer.structured() {
             return Ok(());
         }
-        // A message was embedded or summarised between the two, or the first answer was stale.
+        // If they differ, a message was embedded or summarised between the two answers, or the first answer was stale.
         self.counts.differed += 1;
         self.settle()?;
         let again = self.keeping.tool("retrieve_context", arguments.clone())?;
@@ -245,7 +246,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Changes the memory, and checks that the answers before and after reflect the change.
+    /// Changes the memory, and checks that the answers before and after it are right.
     fn change(&mut self, number: usize) -> Result<()> {
         self.settle()?;
         let message = self.corpus.message(self.said - 1 - 7 * (number % 5));
@@ -256,11 +257,11 @@ impl Replay<'_> {
         let hits = self.keeping.tool("search_project_memory", json!({"query": words, "k": 5}))?;
         let hit = hits.hits().iter().find(|hit| hit["source_id"] == json!(message.id));
         let id = hit.context("a message isn't found by its words")?["id"].clone();
-        // Asked twice, so that the second answer comes from the cache.
+        // Each question is asked twice, so that the second answer comes from the cache.
         for arguments in [&ask, &across] {
             self.keeping.tool("retrieve_context", arguments.clone())?;
         }
-        // Which of the two answers contain a text.
+        // Returns which of the two answers contain a text.
         let shows = |replay: &mut Self, text: &str| -> Result<[bool; 2]> {
             let mut shown = [false; 2];
             for (shown, arguments) in shown.iter_mut().zip([&ask, &across]) {
@@ -308,9 +309,9 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Returns the number of cached answers that the store has counted.
+    /// Returns how many answers from the cache the store has counted.
     fn noted_hits(&self) -> Result<u64> {
-        // Loading the model takes longer than all the rest of the command.
+        // The command runs without the model, since loading it takes longer than all the rest.
         let without_model = Tiro { model_dir: None, ..self.tiro.clone() };
         let stats = without_model.run(
             &self.place,

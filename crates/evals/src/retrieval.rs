@@ -1,7 +1,7 @@
 //! `evals retrieval`: how much of the evidence for a question search finds among the messages of a conversation.
 //!
-//! Every conversation gets its own memory, so that ids may repeat and no other conversation can be found. Messages
-//! and questions go through the server, as an agent sends them.
+//! Every conversation gets its own memory, so that ids may be the same in several conversations and a search can't find
+//! another one. Messages are stored and questions are asked through the server, as an agent does.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ struct Conversation {
     queries: Vec<Query>,
 }
 
-/// The seconds that each part of a conversation took.
+/// How many seconds each part of the work on a conversation took.
 #[derive(Default)]
 struct Spent {
     saving: f64,
@@ -129,7 +129,7 @@ fn answer(conversation: &Conversation, k: usize, tiro: &Tiro) -> Result<(Vec<Ran
     let started = Instant::now();
     calls::save_messages(&mut server, &conversation.messages)?;
     let saving = started.elapsed().as_secs_f64();
-    // The memory that represents a whole session can be a hit beside its messages.
+    // The memory that represents a whole session can be a hit in addition to the session's messages.
     calls::index(tiro, &place)?;
     calls::settle(tiro, &place, &mut server)?;
     let embedding = started.elapsed().as_secs_f64() - saving;

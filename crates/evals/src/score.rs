@@ -1,8 +1,8 @@
 //! Scores ranked answers against the ids that should have been found.
 //!
-//! Recall is the share of a question's evidence within the first k; `any` and `all` require one or every piece.
-//! Adversarial questions, which have no answer, are scored separately and never averaged in. A question without a
-//! ranking scores zero.
+//! Recall is the share of a question's evidence among the first k answers. `any` requires at least one piece among
+//! them, and `all` requires every piece. Adversarial questions, which have no answer, are scored separately and are not
+//! part of the average. A question without a ranking scores zero.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,32 +14,32 @@ use crate::suite::{Query, Ranking};
 /// The category that is never part of the average.
 pub const ADVERSARIAL: &str = "adversarial";
 
-/// Mean metrics, as fractions, over the questions of a category.
+/// The mean metrics of the questions of a category, as fractions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Metrics {
     /// The number of questions.
     pub questions: usize,
-    /// Recall within the first 1, 5, 10, 20 and 50.
+    /// The recall among the first 1, 5, 10, 20 and 50.
     pub recall: [f64; 5],
-    /// Questions with some evidence within the first 10.
+    /// The share of questions with some evidence among the first 10.
     pub any_at_10: f64,
-    /// Questions with all evidence within the first 10.
+    /// The share of questions with all evidence among the first 10.
     pub all_at_10: f64,
-    /// Discounted gain within the first 10, relative to the best possible.
+    /// The discounted gain among the first 10, relative to the best possible gain.
     pub ndcg_at_10: f64,
     /// One over the rank of the first piece of evidence.
     pub reciprocal_rank: f64,
 }
 
-/// The ranks at which [`Metrics::recall`] is taken.
+/// The numbers of answers for which [`Metrics::recall`] is computed.
 pub const RECALL_AT: [usize; 5] = [1, 5, 10, 20, 50];
 
-/// The metrics of each category, and of all but the adversarial.
+/// The metrics of each category, and of all questions except the adversarial ones.
 #[derive(Debug, Serialize)]
 pub struct Scores {
-    /// By name of the category.
+    /// The metrics of each category, by its name.
     pub categories: BTreeMap<String, Metrics>,
-    /// Over every question that is not adversarial.
+    /// The metrics of all questions that are not adversarial.
     pub all: Metrics,
 }
 
@@ -62,7 +62,7 @@ pub fn score(queries: &[Query], rankings: &[Ranking]) -> Scores {
 }
 
 impl Scores {
-    /// Prints a line a category, in per cent.
+    /// Prints a line for each category, in per cent.
     pub fn print(&self) {
         let header =
             ["category", "n", "R@1", "R@5", "R@10", "R@20", "R@50", "any@10", "all@10", "NDCG@10", "MRR"];
@@ -77,7 +77,7 @@ impl Scores {
         print_table(&rows);
     }
 
-    /// Returns the recall within the first ten of every question that is not adversarial, in per cent.
+    /// Returns the mean recall among the first ten, in per cent, of all questions that are not adversarial.
     pub fn recall_at_10(&self) -> f64 {
         100.0 * self.all.recall[2]
     }

@@ -1,9 +1,9 @@
 //! `evals secrets`: how many secrets redaction replaces, how much else it replaces, and how fast.
 //!
-//! Labelled lines come in a neutral form, so that any data set can be measured: JSON lines with `text`, `label`
-//! (`secret` or `other`), `value` (the secret, or another value) and `random` (whether the value looks random, as
-//! the author of the data set defines it). A secret is found if its value is gone from the text. A line labelled
-//! `other` is a false positive if its value has changed or, without a value, if anything has changed. Each pair of
+//! Labelled lines have a neutral form, so that any data set can be measured: JSON lines with `text`, `label` (`secret`
+//! or `other`), `value` (the secret, or another value) and `random` (whether the value looks random, as the author of
+//! the data set defines it). A secret counts as found if its value is no longer in the redacted text. A line labelled
+//! `other` is a false positive if its value was changed or, if it has no value, if anything was changed. Each pair of
 //! `group` (a repository) and value counts once.
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ struct Labelled {
 }
 
 impl Labelled {
-    /// Whether the value, or without one any part of the text, is gone from `redacted`.
+    /// Returns whether `redacted` no longer has the value or, if there is no value, whether it differs from the text.
     fn is_changed(&self, redacted: &str) -> bool {
         let value = self.value.as_deref().filter(|value| !value.is_empty() && self.text.contains(value));
         match value {
@@ -118,7 +118,7 @@ fn labelled(folder: &Path) -> Result<Vec<Labelled>> {
     Ok(rows)
 }
 
-/// Counts the secrets in `rows` that were found, and the false positives.
+/// Counts how many of the secrets in `rows` were found, and how many false positives there are.
 fn count(rows: &[Labelled], redacted: &[String], report: &mut Report) {
     let mut seen: BTreeMap<(&str, &str, &str), (bool, bool)> = BTreeMap::new();
     for (row, redacted) in rows.iter().zip(redacted) {
@@ -170,7 +170,7 @@ impl Written {
         [&self.before, &self.secret, self.after].concat()
     }
 
-    /// Whether one mark replaced the whole password and nothing else.
+    /// Returns whether one mark replaced the whole password and nothing else.
     fn is_taken(&self, redacted: &str) -> bool {
         let middle = redacted.strip_prefix(&self.before).and_then(|rest| rest.strip_suffix(self.after));
         let mark = middle.and_then(|mark| mark.strip_prefix("[REDACTED:")?.strip_suffix(']'));
@@ -178,7 +178,7 @@ impl Written {
     }
 }
 
-/// Password generators: the name, the special characters, the shortest and the longest length.
+/// The password generators, each with its name, its special characters, and its shortest and longest length.
 const GENERATORS: [(&str, &str, usize, usize); 5] = [
     ("Amazon RDS", "!#$%&'()*+,-.:;<=>?[\\]^_`{|}~", 16, 30),
     ("AWS Secrets Manager", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", 32, 32),
@@ -213,7 +213,7 @@ fn generated(count: usize, random: &mut Random) -> Vec<Written> {
     written
 }
 
-/// Returns texts of 1 MB that each repeat one piece, so that the rules read far.
+/// Returns texts of 1 MB, each of which repeats one piece, so that the rules have to read far.
 fn hostile() -> Vec<String> {
     let pieces = [
         " ",

@@ -1,9 +1,8 @@
-//! `evals sessions`: how long an import of past sessions takes until search finds them, and how much memory it
-//! uses.
+//! `evals sessions`: how long an import of past sessions takes until a search finds them, and how much memory it uses.
 //!
-//! The transcripts come from the generator of the importers' tests. Their sizes are those of real ones, with
-//! mostly tool output that is not imported. The repository has commits from the same time, so that linking is part
-//! of the work. The program runs without the model: only lexical search is measured.
+//! The transcripts come from the generator that the importers' tests use. They are as large as real ones, and consist
+//! mostly of tool output that is not imported. The repository has commits from the same time, so linking is part of the
+//! measured work. The program runs without the model: only lexical search is measured.
 
 use std::fs::File;
 use std::path::Path;
@@ -36,14 +35,14 @@ pub struct Args {
     commits: usize,
 }
 
-/// The placeholders of the generator for a session's id and directory.
+/// The id and the directory that the generator writes into a session, which are replaced.
 const MADE_ID: &str = "ef4aeb67-26c6-4d6f-b01e-48c35bd7ae94";
 const MADE_DIRECTORY: &str = "/home/dev/project";
 
 /// When generated sessions begin, in seconds since 1970: 2026-01-01.
 const BEGAN: usize = 1_767_225_600;
 
-/// A word that occurs in one prompt only.
+/// A word that occurs in only one prompt.
 const PLANTED: &str = "vellichorometer";
 
 /// Measures and returns the report.
@@ -99,7 +98,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// Writes the transcripts to where Claude Code keeps them and returns their size.
+/// Writes the transcripts into the folder where Claude Code keeps them, and returns their size.
 fn transcripts(args: &Args, place: &Place) -> Result<usize> {
     let directory = calls::path_text(&place.project)?;
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
@@ -127,7 +126,7 @@ fn transcripts(args: &Args, place: &Place) -> Result<usize> {
     Ok(bytes)
 }
 
-/// Makes commits a quarter of an hour from one another, from when the sessions begin.
+/// Makes commits, one every quarter of an hour from the time when the sessions begin.
 fn commits(args: &Args, repo: &Repo) -> Result<()> {
     let mut history = String::new();
     for number in 0..args.commits.max(1) {
@@ -156,7 +155,7 @@ struct Import {
     private_mib: f64,
 }
 
-/// Imports the sessions and watches the memory it takes.
+/// Imports the sessions and watches how much memory that takes.
 fn import(tiro: &Tiro, place: &Place, root: &Path) -> Result<Import> {
     let output = root.join("import.json");
     let mut command = tiro.command(place, &["import", "claude-code", "--json"]);

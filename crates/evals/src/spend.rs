@@ -1,7 +1,7 @@
 //! `evals spend`: whether processes that call a paid model in parallel overspend their shared limit.
 //!
-//! Each process works in its own project and calls a mock as fast as it can until the ledger refuses. The sum that
-//! the mock would bill is compared with the limit and with the ledger.
+//! Each process works in its own project and calls a mock as fast as it can until the ledger refuses. The sum that the
+//! mock would bill is then compared with the limit and with the ledger.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -27,7 +27,7 @@ pub struct Args {
     limit: f64,
 }
 
-/// Tokens that the mock reports for an answer, input and output, and their prices in dollars per million.
+/// How many input and output tokens the mock reports for an answer, and their prices in dollars per million.
 const USED: (u64, u64) = (30, 10);
 const PRICE: (u64, u64) = (50, 500);
 
@@ -99,7 +99,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// Starts a server that speaks OpenAI's chat completions and counts its answers; returns its port.
+/// Starts a mock server for OpenAI's chat completions that counts its answers. Returns its port.
 fn mock(answers: Arc<AtomicU64>) -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").context("opening a port")?;
     let port = listener.local_addr()?.port();
@@ -132,7 +132,7 @@ fn answer(mut stream: TcpStream, answers: &AtomicU64) -> Option<()> {
         "usage": {"prompt_tokens": USED.0, "completion_tokens": USED.1, "total_tokens": USED.0 + USED.1},
     })
     .to_string();
-    // Billed before it is sent: a lost answer costs the same.
+    // The answer is counted before it is sent, since a lost answer costs the same.
     answers.fetch_add(1, Ordering::SeqCst);
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
     write!(stream, "{head}content-length: {}\r\n\r\n{reply}", reply.len()).ok()

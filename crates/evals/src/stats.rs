@@ -6,11 +6,11 @@ use serde_json::Value;
 /// The result of one measurement.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
-    /// The numbers, in the order they are shown.
+    /// The numbers, in the order in which they are shown.
     pub figures: Vec<Figure>,
     /// Other details: rounds, parameters, failures.
     pub detail: Value,
-    /// Set if a promise was broken; the process then ends with status 1.
+    /// Whether a promise was broken. The process then ends with status 1.
     pub broken: bool,
 }
 
@@ -31,9 +31,9 @@ pub struct Figure {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// This or more.
+    /// The figure should be at least this.
     AtLeast(f64),
-    /// This or less.
+    /// The figure should be at most this.
     AtMost(f64),
 }
 
@@ -43,7 +43,7 @@ impl Report {
         self.figures.push(Figure { name: name.into(), value, unit, goal: None });
     }
 
-    /// Adds a figure with the bound it should keep.
+    /// Adds a figure with the goal that it should reach.
     pub fn aim(&mut self, name: impl Into<String>, value: f64, unit: &'static str, goal: Goal) {
         self.figures.push(Figure { name: name.into(), value, unit, goal: Some(goal) });
     }
@@ -106,7 +106,7 @@ pub fn print_table(rows: &[Vec<String>]) {
     }
 }
 
-/// Returns the value below which `share` of the values lie, by the nearest rank; 0 without values.
+/// Returns the value below which the share `share` of the values lies, by the nearest rank; 0 if there are no values.
 pub fn percentile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -114,7 +114,7 @@ pub fn percentile(values: &[f64], share: f64) -> f64 {
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or(0.0)
 }
 
-/// Returns the median; for an even number of values the mean of the middle two; 0 without values.
+/// Returns the median. It is the mean of the middle two values if their number is even, and 0 if there are no values.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! The files of a retrieval suite: messages and questions as input, rankings as output, one JSON object a line.
+//! The files of a retrieval suite. Messages and questions are its input and rankings its output, each with one JSON
+//! object per line.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -10,12 +11,12 @@ use serde::{Deserialize, Serialize};
 /// A line of `messages.jsonl`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Message {
-    /// The conversation; each is indexed and searched within itself alone.
+    /// The conversation. Each conversation is indexed and searched separately.
     #[serde(default)]
     pub project: String,
-    /// The session within it.
+    /// The session within the conversation.
     pub session: String,
-    /// The id within the project, by which questions name it.
+    /// The message's id within the conversation. Questions refer to the message by it.
     pub id: String,
     /// Who spoke.
     #[serde(default)]
@@ -56,11 +57,11 @@ pub struct Ranking {
     pub ranked: Vec<String>,
     /// The time to the answer in milliseconds.
     pub ms: f64,
-    /// The tokens that the answer says it used.
+    /// How many tokens the answer says that it used.
     pub tokens: u64,
 }
 
-/// Reads a file of one JSON object a line.
+/// Reads a file with one JSON object per line.
 pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading `{}`", path.display()))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -71,7 +72,7 @@ pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
         .collect()
 }
 
-/// Writes a file of one JSON object a line.
+/// Writes a file with one JSON object per line.
 pub fn write_lines<T: Serialize>(path: &Path, rows: impl IntoIterator<Item = T>) -> Result<()> {
     let file = std::fs::File::create(path).with_context(|| format!("creating `{}`", path.display()))?;
     let mut writer = BufWriter::new(file);

@@ -1,10 +1,10 @@
 //! `evals summaries`: how many words of answers a summary contains, compared with simpler ways to choose
 //! sentences.
 //!
-//! Each session is summarised to a share of its tokens. For each single-hop question, the content words of the
-//! answer are looked for in the summary of the session with the evidence. The first sentences, TextRank and a
-//! random choice get as many bytes as Tiro's summary, including its names of speakers. Tiro's quality score is
-//! computed for all of them and compared with the words they contain.
+//! Each session is summarised to a share of its tokens. For each single-hop question, the content words of the answer
+//! are looked for in the summary of the session that has the evidence. Three simpler ways (the first sentences,
+//! TextRank, and a random choice) get as many bytes as Tiro's summary has, including the names of speakers in it.
+//! Tiro's quality score is computed for all four summaries and compared with how many of the words they contain.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -41,13 +41,13 @@ struct Question {
     answer: Value,
 }
 
-/// Tokens of an answer besides the summary, as the tool counts them.
+/// How many tokens an answer has in addition to the summary, as the tool counts them.
 const FRAME: usize = 180;
 
 /// The ways to choose sentences, Tiro's first.
 const WAYS: [&str; 4] = ["tiro", "textrank", "random", "lead"];
 
-/// Stopwords of answers.
+/// Words of answers that are not looked for.
 const COMMON: &str = "a about after all also am an and any are as at be because been before but by can could did do \
     does for from get got had has have he her him his how i if in into is it its just me more my no not of on or our out \
     she so some than that the their them then there they this to too up was we were what when where which who will with \
@@ -179,7 +179,7 @@ fn content(text: &str) -> BTreeSet<String> {
     words.filter(|word| !COMMON.split(' ').any(|common| common == *word)).map(str::to_owned).collect()
 }
 
-/// Returns the sentences that one of the ways chooses, in their order, in at most `bytes`.
+/// Returns the sentences that `way` chooses, in their order and with at most `bytes` bytes in all.
 fn choose(way: &str, messages: &[Message], bytes: usize) -> String {
     let sentences: Vec<&str> = messages.iter().flat_map(|message| sentences(&message.text)).collect();
     let mut order: Vec<usize> = (0..sentences.len()).collect();
@@ -227,7 +227,8 @@ fn sentences(text: &str) -> Vec<&str> {
     found
 }
 
-/// Ranks sentences as TextRank does: by the words they share, for their lengths (Mihalcea and Tarau, 2004).
+/// Ranks sentences as TextRank does, by the words that they have in common relative to their lengths (Mihalcea and
+/// Tarau, 2004).
 fn textrank(sentences: &[&str]) -> Vec<f64> {
     let words: Vec<BTreeSet<String>> = sentences.iter().map(|sentence| content(sentence)).collect();
     let count = words.len();
@@ -254,7 +255,7 @@ fn textrank(sentences: &[&str]) -> Vec<f64> {
     ranks
 }
 
-/// Returns Spearman's rank correlation; equals share their mean rank.
+/// Returns Spearman's rank correlation. Equal values get the mean of their ranks.
 fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
     let ranks = |values: Vec<f64>| -> Vec<f64> {
         let below = |value: f64| values.iter().filter(|other| **other < value).count() as f64;

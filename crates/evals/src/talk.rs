@@ -1,7 +1,7 @@
-//! Transcripts in the format of Claude Code, and a repository that changes along with them.
+//! Writes transcripts in the format of Claude Code, and a repository that changes at the same time.
 //!
-//! Time is synthetic: transcripts and commits get given times, so weeks of work are scripted in seconds, and the same
-//! seed gives the same history.
+//! All times are synthetic: the caller gives the times of transcripts and commits. So weeks of work are scripted in
+//! seconds, and the same seed gives the same history.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -61,7 +61,7 @@ impl Repo {
         append(&self.path.join(file), text)
     }
 
-    /// Commits the named files only.
+    /// Commits only the named files.
     pub fn commit(&self, time: i64, files: &[String], subject: &str) -> Result<()> {
         let arguments = |first: &[&'static str]| -> Vec<String> {
             first.iter().map(|word| (*word).to_owned()).chain(files.iter().cloned()).collect()
@@ -78,7 +78,7 @@ impl Repo {
 pub struct Session {
     /// The client's id of the session.
     pub id: String,
-    /// The file that grows.
+    /// The file to which the transcript is appended.
     pub transcript: PathBuf,
     directory: PathBuf,
     /// The branch that is checked out.
@@ -87,7 +87,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns session `number`, held in `directory`. Its first line creates its file.
+    /// Returns session `number`, which runs in `directory`. Its file is created with its first line.
     pub fn new(home: &Path, number: usize, directory: &Path, branch: &str) -> Result<Session> {
         let id = format!("{number:08x}-0000-4000-8000-0123456789ab");
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
@@ -111,7 +111,7 @@ impl Session {
         self.line(time + 1, "user", json!([{"type": "tool_result", "tool_use_id": id, "content": output}]))
     }
 
-    /// Adds a change by the assistant to a file, with its path from the root of the work tree.
+    /// Adds a change that the assistant makes to a file. `file` is relative to the root of the work tree.
     pub fn edit(&self, time: i64, file: &str, new: &str) -> Result<()> {
         let input = json!({"file_path": self.directory.join(file), "old_string": "", "new_string": new});
         self.call(time, "Edit", &input, "The file has been updated successfully.")
@@ -156,7 +156,7 @@ impl Session {
 pub fn feed(mut command: Command, input: &str) -> Result<Output> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("starting {command:?}"))?;
-    // A command that doesn't read everything closes its input.
+    // Writing may fail, since a command that doesn't read everything closes its input.
     let _ = child.stdin.take().expect("stdin is piped").write_all(input.as_bytes());
     child.wait_with_output().context("waiting for it to end")
 }

@@ -1,10 +1,10 @@
 //! `evals tiers`: how many tokens the context of one long conversation saves, and how much evidence it keeps.
 //!
-//! Each conversation of the suite is joined with the next one, in a ring, into one session in order of time; joined
-//! ones with fewer than a thousand messages are left out. A piece of evidence is kept if the answer contains its full
-//! text. A fact is kept if the answer contains every word of the question's short answer that occurs in the
-//! conversation. The part of the context that does not depend on the question, up to the end of its envelope, must have
-//! the same bytes for every question.
+//! Each conversation of the suite is joined with the next one, and the last with the first, into one session in order
+//! of time. Sessions that have fewer than a thousand messages are left out. A piece of evidence counts as kept if the
+//! answer contains its full text. A fact counts as kept if the answer contains all those words of the question's short
+//! answer that occur in the conversation. The part of the context that does not depend on the question, up to the end
+//! of its envelope, must have the same bytes for every question.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -91,14 +91,15 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// How often an answer began with the same bytes as the previous one.
+/// Counts how often an answer began with the same bytes as the previous answer.
 #[derive(Default)]
 struct Prefixes {
     same: usize,
     all: usize,
 }
 
-/// Joins two conversations into one session, in order of time; the conversation's name keeps ids distinct.
+/// Joins two conversations into one session, in order of time. Ids are prefixed with the conversation's name to keep
+/// them distinct.
 fn join(a: &(Vec<Message>, Vec<Query>), b: &(Vec<Message>, Vec<Query>)) -> (Vec<Message>, Vec<Query>) {
     let named = |project: &str, id: &str| format!("{project} {id}");
     let mut messages: Vec<Message> = [&a.0, &b.0]
@@ -193,8 +194,8 @@ fn first_envelope(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Whether `text` contains every word of the short answer that the conversation contains; `None` if there is no such
-/// word.
+/// Returns 1 if `text` contains all those words of the short answer that the conversation contains, otherwise 0. `None`
+/// if there are no such words.
 fn fact(query: &Query, said: &HashSet<String>, text: &str) -> Option<f64> {
     let answer = query.answer.as_ref()?;
     let answer = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);

@@ -1,4 +1,4 @@
-//! `evals tokens`: counting the tokens of code and prose, compared with tiktoken, on one core each.
+//! `evals tokens`: how fast the tokens of code and prose are counted, compared with tiktoken. Each side uses one core.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub struct Args {
     peer: PeerArgs,
 }
 
-/// Rounds per process: the first loads the dictionary, the last counts.
+/// How many rounds each process runs: the first loads the dictionary, and the last is the one that counts.
 const ROUNDS: &str = "2";
 
 /// Measures and returns the report.
@@ -79,7 +79,8 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns the absolute paths of `named`; if it is empty, the directory of the sources that cargo has unpacked.
+/// Returns the absolute paths of `named`. If `named` is empty, returns the directory of the sources that cargo has
+/// unpacked.
 pub fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     if named.is_empty() {
         return Ok(vec![cargo_sources()?]);
@@ -113,12 +114,13 @@ fn cargo_sources() -> Result<PathBuf> {
     Ok(sources)
 }
 
-/// Returns files of code and prose below `directories`, evenly spread over all files found, up to `bytes` in sum.
+/// Returns files of code and prose below `directories`, with up to `bytes` bytes in all. They are evenly spread over
+/// all files found.
 pub fn gather(directories: &[PathBuf], bytes: usize) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     directories.iter().try_for_each(|directory| walk(directory, &mut found))?;
     found.sort();
-    // The files are spread over the sorted list, since its beginning would be a single directory.
+    // The files are spread over the sorted list, since those at its beginning would all be from a single directory.
     let total: usize = found.iter().map(|(_, size)| size).sum();
     let step = (total / bytes.max(1)).max(1);
     let (mut chosen, mut sum) = (Vec::new(), 0);

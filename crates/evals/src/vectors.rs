@@ -1,6 +1,6 @@
-//! `evals vectors`: the ten nearest of many vectors, compared with the exact index of faiss.
+//! `evals vectors`: how fast the ten nearest of many vectors are found, compared with the exact index of faiss.
 //!
-//! Both use one thread; for a million vectors and more, as many threads as the store does.
+//! Both sides use one thread or, for a million vectors and more, as many threads as the store uses.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub struct Args {
 const DIMENSIONS: usize = 384;
 const CLUSTERS: usize = 500;
 
-/// The threads of the store's searches.
+/// How many threads the store's searches use.
 const STORE_THREADS: usize = 2;
 
 /// Measures and returns the report.
@@ -95,8 +95,8 @@ fn recall(found: &Value, exact: &Value) -> f64 {
     hits as f64 / f64::from(wanted.max(1) as u32)
 }
 
-/// Writes `count` vectors of length 1 as little-endian 32-bit floats, grouped around the centres as texts are around
-/// topics.
+/// Writes `count` vectors of length 1 as little-endian 32-bit floats. They are grouped around `centres`, as texts are
+/// around topics.
 fn write_vectors(path: &Path, count: usize, centres: &[Vec<f32>], random: &mut Random) -> Result<()> {
     let file = std::fs::File::create(path).with_context(|| format!("creating `{}`", path.display()))?;
     let mut writer = BufWriter::with_capacity(1 << 20, file);
@@ -109,7 +109,7 @@ fn write_vectors(path: &Path, count: usize, centres: &[Vec<f32>], random: &mut R
     writer.flush().with_context(|| format!("writing `{}`", path.display()))
 }
 
-/// Returns a random vector of length 1, near `centre` if it is given.
+/// Returns a random vector of length 1. If `centre` is given, the vector is near it.
 fn unit_vector(centre: Option<&Vec<f32>>, random: &mut Random) -> Vec<f32> {
     let spread = 1.2 / (DIMENSIONS as f64).sqrt();
     let mut vector: Vec<f32> = (0..DIMENSIONS).map(|_| (spread * random.normal()) as f32).collect();

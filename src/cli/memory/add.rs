@@ -61,7 +61,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
 
 fn from_stdin() -> Result<String> {
     let mut bytes = Vec::new();
-    // One byte more than a memory may have is enough to reject the text.
+    // Reading stops one byte beyond the longest allowed text, which is enough to reject a longer one.
     let most = LONGEST_TEXT as u64 + 1;
     std::io::stdin()
         .take(most)

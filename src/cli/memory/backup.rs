@@ -1,4 +1,5 @@
-//! `tiro backup` and `tiro restore`: copy the project's memory to a file, and merge such a file.
+//! `tiro backup` and `tiro restore`: copy the project's memory to a file, and merge such a file into a project's
+//! memory.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

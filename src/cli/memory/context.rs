@@ -30,10 +30,10 @@ pub struct Args {
     /// Use nothing from this time on
     #[arg(long)]
     until: Option<String>,
-    /// Made of summaries, messages or both: summary, full or mixed
+    /// Build the context from summaries (summary), from messages (full) or from both (mixed)
     #[arg(long, value_parser = level, default_value = "mixed")]
     level: IncludeLevel,
-    /// Tokens of the answer, at most
+    /// The most tokens that the answer may have
     #[arg(long)]
     max_tokens: Option<usize>,
 }
@@ -67,7 +67,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     out.view(&output, |screen| page(&output, &marks, screen, now))
 }
 
-/// Returns the context without its envelopes, which are for models, and the tokens that it took.
+/// Returns the page of the context: its text without envelopes, which only models need, and how many tokens it
+/// takes.
 fn page(context: &context::Output, marks: &Marks, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
     for line in envelope::within(&context.context) {

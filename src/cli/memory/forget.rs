@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::memory::forget_context;
 
-/// The memories to forget; exactly one of its fields is given.
+/// The memories to forget. The command line gives exactly one of these fields.
 #[derive(clap::Args)]
 #[group(required = true, multiple = false, id = "what")]
 pub struct What {
@@ -18,10 +18,10 @@ pub struct What {
     /// A whole conversation, by name
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// The memories of this message id or commit
+    /// The memories of the message or commit with this id
     #[arg(long, value_name = "ID")]
     source: Option<String>,
-    /// The best matches for this text, at most 20
+    /// Up to 20 memories that match this text best
     #[arg(long, value_name = "TEXT")]
     query: Option<String>,
 }

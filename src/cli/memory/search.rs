@@ -33,7 +33,7 @@ pub struct Args {
     /// Find only memories with this tag
     #[arg(long)]
     topic: Option<String>,
-    /// Find only memories of this file or directory
+    /// Find only memories about this file or directory
     #[arg(long)]
     path: Option<String>,
     /// Find nothing from before this time, such as 2026-03-01
@@ -42,7 +42,7 @@ pub struct Args {
     /// Find nothing from this time on
     #[arg(long)]
     until: Option<String>,
-    /// Tokens of the answer, at most
+    /// The most tokens that the answer may have
     #[arg(long, default_value_t = 2000)]
     max_tokens: usize,
     /// Continue at this cursor of the last answer
@@ -102,18 +102,19 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
         page.line(0, faint(format!("More: --cursor {cursor}")));
     }
     if found.pending > 0 {
-        // This line must not begin with a number: such a line at the margin is a hit.
-        let pieces = counted(found.pending as u64, "piece, which has", "pieces, which have");
+        // This line must not begin with a number, since a number at the margin marks a hit.
+        let pieces = counted(found.pending as u64, "piece", "pieces");
         page.line(
             0,
-            faint(format!("Only keywords find {pieces} no embedding yet (`tiro index` computes it).")),
+            faint(format!("No embedding yet (run `tiro index`), so found by keywords only: {pieces}.")),
         );
     }
     page.notices(&found.notices);
     page
 }
 
-/// Adds the conversation that a commit was made in: the confidence, the argument that opens it, and its best message.
+/// Adds the conversation that a commit was made in: how sure this is, the argument of `tiro show` that opens the
+/// conversation, and its best message.
 fn made_in(page: &mut Page, hit: &Hit, marks: &Marks) {
     let faint = |text: String| Span::new(Style::Faint, text);
     let Some(behind) = &hit.behind else {

@@ -34,7 +34,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     out.view(&output, |screen| page(&output, screen, now))
 }
 
-/// Returns the sessions, the title of each first, since people know a session by its title.
+/// Returns the page of the sessions. Each begins with its title, since people know a session by its title.
 fn page(listed: &list_sessions::Output, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
     for session in &listed.sessions {

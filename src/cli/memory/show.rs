@@ -14,13 +14,13 @@ use crate::tools::memory::expand_detail;
 use crate::tools::memory::linked::{self, Linked};
 use crate::tools::memory::show::{self, Brief, Conversation, Opened, Output};
 
-/// Digits of a commit's id that are shown.
+/// How many digits of a commit's id are shown.
 const SHORT_SHA: usize = 10;
 
 /// The arguments of `tiro show`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// An id, SESSION#NUMBER, a commit by seven digits or more, a session by name or title, or a quarter
+    /// An id, SESSION#NUMBER, seven or more digits of a commit's id, the name or title of a session, or a quarter
     id: String,
     /// Show all messages of a conversation or of a summary; the same as --level messages
     #[arg(long, conflicts_with = "level")]
@@ -158,7 +158,7 @@ fn neighbours(page: &mut Page, detail: &expand_detail::Output) {
     }
 }
 
-/// Adds the sessions that a commit was made in, or the commits that a session led to.
+/// Adds the sessions in which a commit was made, or the commits to which a session led.
 fn links(page: &mut Page, all: &[Linked]) {
     for (kind, name) in [("session", "made in"), ("commit", "led to")] {
         let linked: Vec<&Linked> = all.iter().filter(|linked| linked.kind == kind).collect();
@@ -233,7 +233,7 @@ fn heading_of(page: &mut Page, name: &str) {
     page.line(0, [Span::new(Style::Strong, name)]);
 }
 
-/// Returns the confidence of a link, as ` (62% sure)`, or nothing if it is almost certain.
+/// Returns the confidence of a link in the form ` (62% sure)`, or an empty text if the link is almost certain.
 pub(super) fn sure(confidence: f64) -> String {
     match linked::sure(confidence).trim_start_matches(", ") {
         "" => String::new(),

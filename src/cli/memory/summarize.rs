@@ -19,10 +19,10 @@ pub struct Args {
     /// Summarise every session whose summary is missing or out of date
     #[arg(long, conflicts_with_all = ["session", "from", "to", "focus", "max_tokens"])]
     all: bool,
-    /// Have the provider for summaries summarise commits without a summary, the newest first
+    /// Let the provider for summaries summarise the commits that have no summary, the newest first
     #[arg(long, conflicts_with_all = ["session", "all", "level", "from", "to", "focus", "max_tokens", "extractive"])]
     commits: bool,
-    /// With --commits: summarise at most N
+    /// With --commits: summarise at most N commits
     #[arg(long, value_name = "N", requires = "commits")]
     limit: Option<usize>,
     /// The level of detail
@@ -37,13 +37,13 @@ pub struct Args {
     /// Topics to prefer
     #[arg(long)]
     focus: Option<String>,
-    /// Tokens of the summary, at most
+    /// The most tokens that the summary may have
     #[arg(long)]
     max_tokens: Option<usize>,
-    /// Choose sentences, and ask no model
+    /// Build summaries from sentences of the messages, and ask no model
     #[arg(long)]
     extractive: bool,
-    /// Print what it would take and cost, and change nothing
+    /// Print what the summaries would take and cost, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -55,7 +55,7 @@ enum Level {
     Detailed,
 }
 
-/// Summarises, or with `--dry-run` prints what that would take.
+/// Summarises; with `--dry-run` only prints what summarising would take.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let level = match args.level {
         Level::Brief => Detail::Brief,

@@ -1,4 +1,5 @@
-//! `tiro bench`: times parts of the program on given data, for comparison with peers in the evals. Prints JSON.
+//! `tiro bench`: measures how long parts of the program take on given data, so that the evals can compare them with
+//! peers. Prints JSON.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,10 +19,10 @@ use crate::store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
 use crate::summarize::{self, Source};
 use crate::tokens;
 
-/// Numbers per vector in the files that `vectors` reads.
+/// How many numbers each vector has in the files that `tiro bench vectors` reads.
 const DIMENSIONS: usize = 384;
 
-/// Candidates by int8 codes for each hit.
+/// How many candidates are found by their int8 codes for each hit that is wanted.
 const CANDIDATES: usize = 4;
 
 /// The arguments of `tiro bench`.
@@ -33,7 +34,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Part {
-    /// Embeds the texts of a file, one JSON string or `{"text"}` a line.
+    /// Embeds the texts of a file with one JSON string or `{"text"}` object per line.
     Embed {
         #[arg(long)]
         texts: PathBuf,
@@ -42,26 +43,27 @@ enum Part {
         #[arg(long, default_value_t = 1)]
         threads: usize,
     },
-    /// Redacts the texts of a file, one JSON string or `{"text"}` a line.
+    /// Redacts the texts of a file with one JSON string or `{"text"}` object per line.
     Redact {
         #[arg(long)]
         texts: PathBuf,
         #[arg(long, default_value_t = 2)]
         rounds: usize,
     },
-    /// Scores summaries: a file of `{"sources": [{"speaker", "role", "text"}], "summary", "max_tokens"}`, one a line.
+    /// Scores the summaries of a file with one object `{"sources": [{"speaker", "role", "text"}], "summary",
+    /// "max_tokens"}` per line.
     Quality {
         #[arg(long)]
         summaries: PathBuf,
     },
-    /// Counts the tokens of files, named one a line.
+    /// Counts the tokens of the files whose paths a file lists, one per line.
     Tokens {
         #[arg(long)]
         files: PathBuf,
         #[arg(long, default_value_t = 2)]
         rounds: usize,
     },
-    /// Searches vectors: files of little-endian f32, 384 a vector.
+    /// Searches vectors that are read from files of little-endian f32, 384 per vector.
     Vectors {
         #[arg(long)]
         data: PathBuf,
@@ -76,7 +78,7 @@ enum Part {
     },
 }
 
-/// Runs the part and prints the times.
+/// Runs the chosen part of the program and prints the times that it took.
 pub fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
     let answer = match args.part {
         Part::Embed { texts, rounds, threads } => embed(engine, &texts, rounds, threads)?,
@@ -97,7 +99,7 @@ fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<
     let mut vectors = Vec::new();
     for _ in 0..rounds {
         let began = Instant::now();
-        // As in the reference, a text is cut at the embedder's limit.
+        // The embedder cuts a text at its limit, as the reference implementation does.
         vectors = embedder.embed(&texts, threads)?;
         seconds.push(began.elapsed().as_secs_f64());
     }
@@ -192,7 +194,7 @@ fn vectors(data: &Path, queries: &Path, k: usize, rounds: usize, threads: usize)
         let hits = index.search(query, k * CANDIDATES, filter, threads);
         rescore(query, &hits, k, |chunk| Ok(Some(stored[chunk as usize].clone())))
     };
-    // Every hundredth row: a filter that admits 1%.
+    // The filter admits 1% of the rows: every hundredth.
     let admitted: Vec<i64> = (0..stored.len() as i64).step_by(100).collect();
     let (mut per_query_ms, mut filtered_ms, mut top) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -210,7 +212,7 @@ fn vectors(data: &Path, queries: &Path, k: usize, rounds: usize, threads: usize)
     Ok(json!({"per_query_ms": per_query_ms, "filtered_ms": filtered_ms, "top": top}))
 }
 
-/// Reads a file of texts, one JSON string or `{"text"}` a line.
+/// Reads the texts of a file with one JSON string or `{"text"}` object per line.
 fn read_texts(path: &Path) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for line in read(path)?.lines().filter(|line| !line.trim().is_empty()) {
@@ -233,7 +235,7 @@ fn read_vectors(path: &Path) -> Result<Vec<Vec<f32>>> {
         std::fs::read(path).context(Kind::Io, || format!("cannot read `{}`", quoted(path.display())))?;
     if bytes.len() % (DIMENSIONS * 4) != 0 {
         return Err(Error::bad_input(format!(
-            "`{}` doesn't hold vectors of {DIMENSIONS}",
+            "`{}` doesn't hold vectors of {DIMENSIONS} numbers each",
             quoted(path.display())
         )));
     }

@@ -1,10 +1,12 @@
-//! `tiro hook`: records an event of a client or of git; run by their hooks.
+//! `tiro hook`: records an event of a client or of git, whose hooks run it.
 //!
-//! A hook must not delay or disturb the program that runs it. It exits with 0 within a tenth of a second, even if something
-//! is broken, busy, full or absent, and prints only the pointer at the start of a session. It opens no database: it writes
-//! a reference, which the next call of the project follows. While capture is paused it writes references too, for the
-//! messages from before the pause; messages of the pause are recognised by their time. From a payload, only paths of
-//! existing files and digests are written to disk. With `CI` set a hook does nothing.
+//! A hook must not delay or disturb the program that runs it. It exits with 0 within a tenth of a second, even if
+//! something is broken, busy, full or missing. It prints nothing except the pointer, a short text about the memory,
+//! at the start of a session. It opens no database: it only writes a reference to a transcript or commit. The next
+//! call in the project reads the reference and imports what it names. While capture is paused it writes references
+//! too, because the transcript may hold messages from before the pause; the import recognises messages from the
+//! pause by their time. The only parts of a payload that it writes to disk are paths of existing files, digests and
+//! the name of the event. If `CI` is set, a hook does nothing.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -23,19 +25,19 @@ use crate::error::{Kind, Result};
 use crate::project;
 use crate::spool::{self, Reference, Spool};
 
-/// The longest time that a hook runs.
+/// The longest time that a hook waits for its work before it exits.
 const PATIENCE: Duration = Duration::from_millis(80);
 
-/// The longest session id, in bytes. Arbitrary: those of the clients have 36.
+/// The longest session id, in bytes. Arbitrary: the clients' ids have 36.
 const LONGEST_ID: usize = 200;
 
-/// The longest name of an event, in bytes. The longest name of the three clients has 18.
+/// The longest name of an event, in bytes. The longest that one of the three clients uses has 18.
 const LONGEST_EVENT: usize = 32;
 
-/// The number of waiting references from which on commits share one. Arbitrary.
+/// How many references may wait before further commits on a detached HEAD share one reference. Arbitrary.
 const MOST_WAITING: usize = 256;
 
-/// Bytes of a payload that are read. Payloads include prompts.
+/// The most bytes of a payload that are read. It is large because payloads include prompts.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The arguments of `tiro hook`.
@@ -49,7 +51,7 @@ pub struct Args {
     rest: Vec<String>,
 }
 
-/// The payload on stdin; the three clients use the same names.
+/// The payload on stdin. All three clients use these names of fields.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Payload {
@@ -57,23 +59,23 @@ struct Payload {
     transcript_path: Option<PathBuf>,
     cwd: Option<PathBuf>,
     hook_event_name: String,
-    /// The id of a sub-agent, at the end of one.
+    /// The id of the sub-agent, if the event is the end of a sub-agent.
     agent_id: Option<String>,
     agent_transcript_path: Option<PathBuf>,
 }
 
-/// Writes a reference, and prints the pointer at the start of a session.
+/// Writes a reference. At the start of a session, also prints the pointer.
 pub fn run(args: Args, project: Option<&Path>) -> ExitCode {
     let (sender, receiver) = mpsc::channel();
     let project = project.map(Path::to_owned);
     std::thread::spawn(move || {
         let answer = handle(&args.client, project.as_deref());
-        // The receiver is gone if this took too long.
+        // The receiver is gone if handling the event took too long.
         let _ = sender.send(answer);
     });
     if let Ok(Ok(Some(answer))) = receiver.recv_timeout(PATIENCE) {
         use std::io::Write;
-        // The client may have closed its end.
+        // The client may have closed its end of the pipe, which is no error.
         let _ = writeln!(std::io::stdout(), "{}", envelope::in_json(&answer));
     }
     ExitCode::SUCCESS
@@ -95,7 +97,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     };
     let trusted = config.named_project();
     let found = match project::place_and_repository(&directory, &config, trusted) {
-        // `git.trusted` may allow this repository. The options are read only here, since reading them takes time.
+        // `git.trusted` may allow this repository. The options are read only in this case, since reading them takes
+        // time.
         Err(error) if error.kind() == Kind::Git => {
             let config = Config::from_environment(named, Vec::new())?;
             project::place_and_repository(&directory, &config, trusted)?
@@ -111,7 +114,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let event = payload.hook_event_name.clone();
     let begins = match client {
         _ if is_paused => false,
-        // At its start, Gemini CLI would put the pointer into the first prompt, and drop that prompt when it resumes.
+        // Gemini CLI does not get the pointer at `SessionStart`: it would put the pointer into the first prompt,
+        // and drop that prompt when it resumes the session.
         "gemini" => event == "BeforeAgent" && is_unanswered(payload.transcript_path.as_deref()),
         _ => event == "SessionStart",
     };
@@ -122,7 +126,7 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     };
     let detached = repository.filter(|_| client == Client::Git).and_then(|it| it.detached());
     let commit = detached.map(|sha| sha.to_string());
-    // A sub-agent's transcript is a file of its own.
+    // A sub-agent has a separate transcript file.
     let (session, transcript) = match payload.agent_transcript_path {
         Some(path) => (payload.agent_id.unwrap_or_default(), Some(path)),
         None => (payload.session_id.clone(), payload.transcript_path),
@@ -130,7 +134,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let transcript = transcript.filter(|path| transcripts::is_file(path));
     if client == Client::Git || transcript.is_some() {
         let session = match &commit {
-            // A detached commit has a reference of its own, unless too many wait: the last leads to those before it.
+            // A commit on a detached HEAD gets its own reference. If too many are waiting, commits share one, which
+            // names only the last commit: the earlier ones are its ancestors.
             Some(commit) if spool.waiting() < MOST_WAITING => spool::key(commit),
             _ if client == Client::Git => String::new(),
             _ => spool::key(&session),
@@ -174,10 +179,10 @@ fn read_payload() -> Payload {
     values.flatten().next().unwrap_or_default()
 }
 
-/// Returns the text that a session begins with; `remembered` is what the last call wrote. The same memory gives the same
-/// bytes.
+/// Returns the pointer, the text that a session begins with. `remembered` has the counts of memories that the last
+/// call in the project wrote. The same memory gives the same bytes.
 fn pointer(remembered: Option<&str>, session: &str) -> String {
-    // A model reads this text as the user's own words, so it may hold only counts.
+    // A model takes this text for the user's own words, so `remembered` may have only counts.
     let is_plain = |text: &&str| {
         text.len() <= 120 && text.chars().all(|c| c.is_ascii_alphanumeric() || " ,".contains(c))
     };

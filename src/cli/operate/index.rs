@@ -12,7 +12,7 @@ use crate::tools::operate::index;
 /// The arguments of `tiro index`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Threads that embed
+    /// How many threads compute embeddings
     #[arg(long, value_name = "N", default_value_t = 2)]
     threads: usize,
 }

@@ -18,7 +18,7 @@ pub struct Args {
     toolsets: Option<Toolsets>,
 }
 
-/// Serves until stdin ends, and does pending work in the background.
+/// Serves until stdin is closed, and does pending work in the background.
 pub fn run(engine: Arc<Engine>, caller: Caller, args: Args) -> Result<ExitCode> {
     let caller = Arc::new(caller.with_toolsets(args.toolsets.unwrap_or_default()));
     let (working, worked_for) = (Arc::clone(&engine), Arc::clone(&caller));
@@ -34,7 +34,8 @@ pub fn run(engine: Arc<Engine>, caller: Caller, args: Args) -> Result<ExitCode> 
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Stores the measurements since the last time. Gives up after 200 ms, since a server has to end soon after stdin.
+/// Stores the measurements that were taken since they were last stored. Gives up after 200 ms, since a server has
+/// to exit soon after its stdin is closed.
 fn keep_measurements(engine: &Engine, caller: &Caller) {
     const PATIENCE: Duration = Duration::from_millis(200);
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
@@ -46,14 +47,14 @@ fn keep_measurements(engine: &Engine, caller: &Caller) {
     runtime.shutdown_background();
 }
 
-/// Closes the stores, so that their logs are merged into their files. Gives up after 200 ms; nothing is lost then.
+/// Closes the stores, so that their logs are merged into their files. Gives up after 200 ms, which loses no data.
 fn close(engine: Arc<Engine>, caller: Arc<Caller>) {
     const PATIENCE: Duration = Duration::from_millis(200);
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {
         caller.close();
         engine.close();
-        // The receiver is gone if this took too long.
+        // The receiver is gone if closing took too long.
         let _ = done.send(());
     });
     if is_done.recv_timeout(PATIENCE).is_err() {

@@ -1,4 +1,4 @@
-//! `tiro completions`: prints the script with which a shell completes `tiro`'s arguments.
+//! `tiro completions`: prints a script that lets a shell complete the arguments of `tiro`.
 
 use std::process::ExitCode;
 

@@ -16,7 +16,7 @@ pub struct Args {
     /// The repository [default: that of the working directory]
     #[arg(long, value_name = "DIR")]
     repo: Option<PathBuf>,
-    /// Ask this instead of questions made from the history
+    /// Ask this question instead of those made from the history
     #[arg(long, value_name = "TEXT")]
     ask: Option<String>,
 }

@@ -27,10 +27,10 @@ enum Source {
         /// Import only the newest N commits
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
-        /// Threads that read commits
+        /// How many threads read commits
         #[arg(long, value_name = "N", default_value_t = 2)]
         threads: usize,
-        /// Have the provider for summaries summarise commits that have no summary
+        /// Let the provider for summaries summarise the commits that have no summary
         #[arg(long)]
         summarize: bool,
         /// Print what would be imported and what summaries would cost, and change nothing

@@ -17,7 +17,7 @@ use crate::tools::operate::init::{self, Others, Prepared};
 /// The arguments of `tiro init`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Don't ask; with --remove, keep what other repositories need
+    /// Don't ask for confirmation; with --remove, keep what other repositories need
     #[arg(long, short)]
     yes: bool,
     /// Print what would be written and captured, and change nothing
@@ -26,11 +26,11 @@ pub struct Args {
     /// Don't import past sessions and commits
     #[arg(long)]
     no_backfill: bool,
-    /// Capture every project on this machine, or only projects where this was chosen [default: as chosen before, else
-    /// machine]
+    /// Capture every project on this machine, or only projects for which capture was chosen [default: the choice
+    /// made before, else machine]
     #[arg(long, value_enum)]
     scope: Option<ScopeName>,
-    /// Remove everything that was written; asks before it removes the hooks of other repositories
+    /// Remove everything that Tiro wrote, but ask before removing the hooks of other repositories
     #[arg(long, conflicts_with_all = ["no_backfill", "dry_run", "scope"])]
     remove: bool,
     /// With --remove: also remove what other repositories need, without asking
@@ -53,7 +53,7 @@ impl ScopeName {
     }
 }
 
-/// Shows the changes, asks, writes them, and imports the history.
+/// Shows the changes, asks for confirmation, writes the changes, and imports the history.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     if args.remove {
         return remove(engine, caller, args.all, args.yes, out).await;
@@ -65,7 +65,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
         return Ok(ExitCode::SUCCESS);
     }
     if prepared.is_new() && !args.yes {
-        // Ask for the scope unless it was given now or before.
+        // Ask for the scope unless it is given as an argument or was chosen before.
         let asks_for_scope =
             args.scope.is_none() && prepared.scope_before.is_none() && prepared.project.is_some();
         let agreed = match asks_for_scope {
@@ -88,8 +88,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     }
     let output = init::apply(engine, &prepared)?;
     init::choose_project(engine, caller, &prepared).await?;
-    // Commits are followed before the next question, which may never be answered, and before the import, which may
-    // fail.
+    // From here on, new commits are imported. This comes before the next question, which may never be answered, and
+    // before the import, which may fail.
     init::follow_commits(engine, caller, &prepared).await?;
     let code = out.answer(&output, &output.text())?;
     let can_import = !prepared.backfill.is_empty();
@@ -156,13 +156,13 @@ async fn backfill(engine: &Engine, caller: &Caller, prepared: &Prepared, out: Ou
     Ok(())
 }
 
-/// Asks on the terminal; Enter alone answers `default`. Errors if there is no terminal.
+/// Asks on the terminal; an empty answer means `default`. Errors if there is no terminal.
 pub(super) fn confirmed(question: &str, default: bool) -> Result<bool> {
     let answer = answer(&format!("{question} {}", if default { "[Y/n]" } else { "[y/N]" }))?;
     Ok(if answer.is_empty() { default } else { matches!(answer.as_str(), "y" | "yes") })
 }
 
-/// Asks on the terminal and returns the answer in lower case; the end of the input is `no`.
+/// Asks on the terminal and returns the answer in lower case; the end of the input counts as `no`.
 fn answer(question: &str) -> Result<String> {
     if !std::io::stdin().is_terminal() {
         return Err(Error::bad_input("no terminal to ask on")

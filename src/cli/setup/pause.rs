@@ -22,7 +22,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct Output {
     paused: bool,
-    /// Whether this call changed it.
+    /// Whether this call changed `paused`.
     changed: bool,
     everywhere: bool,
 }

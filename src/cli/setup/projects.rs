@@ -24,7 +24,7 @@ pub struct Args {
 enum Action {
     /// List the projects with their ids and directories
     List,
-    /// Record that a project is now in DIR and nowhere else
+    /// Record that DIR is now the only directory of a project
     Move {
         /// Its id, or its name if that is unique
         project_id: String,

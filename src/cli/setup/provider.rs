@@ -32,7 +32,7 @@ enum Action {
     },
     /// Send a short test request without any memory
     Test {
-        /// The provider [default: the one for summaries, and the fallback]
+        /// The provider [default: the provider for summaries and its fallback]
         name: Option<String>,
     },
     /// Remove a provider from the configuration
@@ -63,7 +63,7 @@ struct Add {
     /// The environment variable that holds its key
     #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
     key_variable: Option<String>,
-    /// A file that holds its key, readable by you alone
+    /// A file that holds its key and that only you can read
     #[arg(long, value_name = "PATH")]
     key_file: Option<String>,
     /// What it may be used for: summarize, embed, consult, separated by commas
@@ -72,16 +72,16 @@ struct Add {
     /// Whether it may search the memory while it is consulted
     #[arg(long, value_name = "BOOL")]
     memory: Option<bool>,
-    /// Tokens of an answer, at most
+    /// The most tokens that an answer may have
     #[arg(long, value_name = "N")]
     max_output: Option<u64>,
     /// Its sampling temperature, 0 to 2
     #[arg(long)]
     temperature: Option<f64>,
-    /// Its context window: tokens of a request and its answer together
+    /// Its context window: the most tokens of a request and its answer together
     #[arg(long, value_name = "N")]
     window: Option<u64>,
-    /// US dollars for a million tokens of input and of output
+    /// US dollars per million input tokens and per million output tokens
     #[arg(long, value_name = "IN,OUT", value_parser = a_price)]
     price: Option<(f64, f64)>,
     /// US dollars that one call may cost, or none
@@ -90,7 +90,7 @@ struct Add {
     /// US dollars that it may cost on one day, or none
     #[arg(long, value_name = "USD", value_parser = a_limit)]
     limit_day: Option<Edit<f64>>,
-    /// Make it the first to ask for summaries
+    /// Make it the first provider to ask for summaries
     #[arg(long)]
     default: bool,
 }
@@ -120,7 +120,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     match args.action {
         Action::Add(add) => {
             let Add { name, service, model, endpoint, key_variable, key_file, uses, memory, .. } = *add;
-            // A key comes from one place: setting one removes the other.
+            // A key comes from a variable or from a file, not both: setting one removes the other.
             let (variable, file): (Edit<String>, Edit<String>) = match (key_variable, key_file) {
                 (Some(name), _) => (Edit::Set(name), Edit::Remove),
                 (None, Some(path)) => (Edit::Remove, Edit::Set(path)),

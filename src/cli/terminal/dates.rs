@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 use crate::memory::Millis;
 
-/// Units of time, the longest first: seconds, the text for one, the noun for several.
+/// Units of time, the longest first: each has its seconds, the text for one unit, and the noun for several.
 const SPANS: [(i64, &str, &str); 6] = [
     (365 * 86_400, "a year", "years"),
     (30 * 86_400, "a month", "months"),
@@ -23,12 +23,12 @@ pub fn minute(time: &str) -> String {
     }
 }
 
-/// Returns how long before `now` the RFC 3339 time `time` was, such as `3 days ago`. A later time, or other text, is
-/// returned as by [`minute`].
+/// Returns how long before `now` the RFC 3339 time `time` was, such as `3 days ago`. Returns what [`minute`]
+/// returns if `time` is later than `now` or is other text.
 pub fn ago(time: &str, now: Millis) -> String {
     let Ok(then) = time.parse::<Timestamp>() else { return time.to_owned() };
     let passed = now.div_euclid(1000).saturating_sub(then.as_second());
-    // Clocks differ by up to a minute.
+    // A time up to a minute later than `now` counts as now, since clocks differ.
     if passed < -60 {
         return minute(time);
     }
@@ -42,8 +42,8 @@ pub fn ago(time: &str, now: Millis) -> String {
     }
 }
 
-/// Returns how long before `now` the date `day` was, such as `3 days ago`; a later date, or other text, is returned
-/// unchanged.
+/// Returns how long before `now` the date `day` was, such as `3 days ago`. Returns `day` unchanged if it is later
+/// than `now` or is other text.
 pub fn days_ago(day: &str, now: Millis) -> String {
     let begin = format!("{day}T00:00:00Z");
     match begin.parse::<Timestamp>().map(|then| now.div_euclid(1000) - then.as_second()) {

@@ -1,4 +1,4 @@
-//! Marks the words of a text that were searched for.
+//! Highlights the words in a text that were searched for.
 
 use super::{Span, Style};
 use crate::retrieve::query;
@@ -6,7 +6,7 @@ use crate::retrieve::query;
 /// English endings that are ignored when words are compared, the longest first.
 const ENDINGS: [&str; 9] = ["ings", "ing", "ies", "ied", "es", "ed", "s", "e", "y"];
 
-/// The fewest characters of a word that remain without its ending.
+/// The fewest characters that must remain of a word when its ending is removed.
 const SHORTEST: usize = 3;
 
 /// The words of a query without their endings.
@@ -14,12 +14,12 @@ const SHORTEST: usize = 3;
 pub struct Marks(Vec<String>);
 
 impl Marks {
-    /// Returns the words of `query` that a search looks for.
+    /// Returns the words in `query` for which a search looks, without their endings.
     pub fn of(query: &str) -> Marks {
         Marks(query::terms(query).iter().map(|word| beginning(word).to_owned()).collect())
     }
 
-    /// Returns `line` as spans in which the words of the query have the style of matches.
+    /// Returns `line` as spans; those of words that are in the query have the style of matches.
     pub fn spans(&self, line: &str) -> Vec<Span> {
         let mut spans = Vec::new();
         let (mut rest, mut before) = (line, 0);
@@ -39,14 +39,15 @@ impl Marks {
         spans
     }
 
-    /// Returns whether the query has `word`, or a part of it if it is in camel case.
+    /// Returns whether `word` is in the query. If `word` is in camel case, it suffices that one of its parts is.
     fn has(&self, word: &str) -> bool {
         !self.0.is_empty()
             && query::terms(word).iter().any(|part| self.0.iter().any(|wanted| wanted == beginning(part)))
     }
 }
 
-/// Returns `word` without its English ending: close to the index's stemming, and used for display only.
+/// Returns `word` without its English ending. This is close to the stemming of the index, and used only for
+/// display.
 fn beginning(word: &str) -> &str {
     let endings = ENDINGS.iter().filter_map(|ending| word.strip_suffix(ending));
     endings.into_iter().find(|rest| rest.len() >= SHORTEST).unwrap_or(word)

@@ -1,9 +1,9 @@
 //! Shows answers to people: lines of styled text, coloured and wrapped if the output is a terminal.
 //!
-//! A [`Page`] has lines of [`Span`]s, each a style and a text. A text is escaped when it becomes a span, so that stored text
-//! can't control the terminal; colour codes come from the styles alone. Quoted text is indented under a heading at the
-//! margin, so that no line of it can pass for a heading. Written to a pipe, a page has no colours and no wrapped lines, and
-//! dates are absolute.
+//! A [`Page`] has lines of [`Span`]s, each of which has a style and a text. A text is escaped when it becomes a
+//! span, so that stored text can't control the terminal; colour codes come only from the styles. Headings are at
+//! the margin and the text under them is indented, so that no line of that text can pass for a heading. A page that
+//! is written to a pipe has no colours and no wrapped lines, and its dates are absolute.
 
 mod dates;
 mod marks;
@@ -29,7 +29,7 @@ pub struct Screen {
     pub colour: bool,
 }
 
-/// The role of a part of a line, which decides its colour.
+/// The role of a part of a line. It decides the colour of the part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// Ordinary text.
@@ -41,7 +41,7 @@ pub enum Style {
     Faint,
     /// A speaker's name.
     Name,
-    /// An id, which `tiro show` opens.
+    /// An id that `tiro show` takes.
     Id,
     /// A word that was searched for.
     Match,
@@ -64,7 +64,7 @@ impl Style {
     }
 }
 
-/// An escaped text of one style, on one line.
+/// A text of one style. It is escaped and has no line ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     style: Style,
@@ -91,7 +91,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Returns an empty page; dates are relative to `now`.
+    /// Returns an empty page, whose dates will be relative to `now`.
     pub fn new(screen: Screen, now: Millis) -> Page {
         Page { screen, now, lines: Vec::new() }
     }
@@ -113,12 +113,12 @@ impl Page {
         }
     }
 
-    /// Adds all lines of `text`, each indented by `indent` columns and its own indentation.
+    /// Adds all lines of `text`, each indented by `indent` columns in addition to its own indentation.
     pub fn text(&mut self, indent: usize, style: Style, text: &str) {
         self.each(indent, text, |line| vec![Span::new(style, line)]);
     }
 
-    /// Adds all lines of `text` as [`Page::text`] does, with the words of `marks` highlighted.
+    /// Adds all lines of `text` as [`Page::text`] does, and highlights the words of `marks` in them.
     pub fn marked(&mut self, indent: usize, text: &str, marks: &Marks) {
         self.each(indent, text, |line| marks.spans(line));
     }
@@ -131,7 +131,7 @@ impl Page {
         }
     }
 
-    /// Adds a line for each of `notices`, with subcommands in the place of tools.
+    /// Adds a line for each of `notices`, in which the names of tools are replaced by those of subcommands.
     pub fn notices(&mut self, notices: &[String]) {
         for notice in notices {
             let notice = flags::without_tools(notice);
@@ -139,7 +139,8 @@ impl Page {
         }
     }
 
-    /// Returns `time`, in RFC 3339, for display: on a terminal relative, such as `3 days ago`, else the day and the minute.
+    /// Returns the RFC 3339 time `time` for display. On a terminal it is relative, such as `3 days ago`; elsewhere
+    /// it is the day and the minute.
     pub fn when(&self, time: &str) -> String {
         match self.screen.width {
             Some(_) => dates::ago(time, self.now),
@@ -147,7 +148,7 @@ impl Page {
         }
     }
 
-    /// Returns `day`, such as `2026-03-01`, for display: on a terminal relative, else unchanged.
+    /// Returns `day`, such as `2026-03-01`, for display. On a terminal it is relative; elsewhere it is unchanged.
     pub fn day(&self, day: &str) -> String {
         match self.screen.width {
             Some(_) => dates::days_ago(day, self.now),
@@ -155,7 +156,8 @@ impl Page {
         }
     }
 
-    /// Returns `time`, in RFC 3339, for display: the day and the minute, on a terminal also how long ago.
+    /// Returns the RFC 3339 time `time` for display: the day and the minute, and on a terminal also how long ago it
+    /// was.
     pub fn at(&self, time: &str) -> String {
         match self.screen.width {
             Some(_) => format!("{} ({})", dates::minute(time), dates::ago(time, self.now)),

@@ -1,4 +1,5 @@
-//! Breaks lines at the width of the terminal, between words, or within a word that is longer than a line.
+//! Breaks lines at the width of the terminal. Breaks are between words, or within a word that is longer than a
+//! line.
 
 use std::borrow::Cow;
 
@@ -6,17 +7,17 @@ use unicode_width::UnicodeWidthChar;
 
 use super::{Line, Style};
 
-/// The fewest columns for text, even on a narrow terminal and with a deep indentation.
+/// The fewest columns that text gets, even on a narrow terminal with a deep indentation.
 const LEAST: usize = 10;
 
-/// The least indentation, in columns, of all rows of a line except the first. So a long name in a heading can't look
-/// like the next heading.
+/// The least indentation of every row of a line except the first, in columns. So a long name in a heading can't
+/// look like the next heading.
 const HANGING: usize = 2;
 
 /// A row: its indent and its parts.
 pub type Row<'a> = (usize, Vec<(Style, Cow<'a, str>)>);
 
-/// Returns the rows of `line`; one row if `width` is `None`.
+/// Returns the rows into which `line` is broken; a single row if `width` is `None`.
 ///
 /// The indentation takes at most half the width.
 pub fn wrap(line: &Line, width: Option<usize>) -> Vec<Row<'_>> {
@@ -38,7 +39,7 @@ pub fn wrap(line: &Line, width: Option<usize>) -> Vec<Row<'_>> {
     }
 }
 
-/// Returns where the row ends that begins with `characters`, and where the next begins.
+/// Returns where the first row of `characters` ends, and where the next row begins.
 fn row(characters: &[(char, Style)], room: usize) -> (usize, usize) {
     let mut taken = 0;
     let too_many = characters.iter().position(|(c, _)| {

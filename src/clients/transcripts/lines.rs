@@ -1,8 +1,8 @@
 //! Reads a transcript line by line.
 //!
-//! A transcript may grow while it is read, end in half a line, be replaced, or have gigabytes. Only whole lines are
-//! returned, one at a time, and only the beginning of a line that is too long. A hook can name any path, so only
-//! regular files are read, and none that the system generates.
+//! A transcript may grow while it is read, end in the middle of a line, be replaced, or have gigabytes. Only whole
+//! lines are returned, one at a time; of a line that is too long, only the beginning is returned. A hook can name any
+//! path, so only regular files are read, and no files that the system generates.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
 
-/// The longest line that is read whole, in bytes; a longer one contains an image or a pasted file.
+/// The longest line that is read whole, in bytes; a longer line contains an image or a pasted file.
 const LONGEST_LINE: u64 = 32 * 1024 * 1024;
 
-/// Bytes that are kept of a longer line.
+/// How many bytes of a longer line are kept.
 const START: usize = 64 * 1024;
 
 /// Folders of generated files, where reading may block forever.
@@ -25,37 +25,37 @@ const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 pub enum Line<'a> {
     /// The whole line, without its line end.
     Whole(&'a [u8]),
-    /// The beginning of a line that is too long, and the length of the line.
+    /// The beginning of a line that is too long, and the length of the whole line.
     Cut(&'a [u8], u64),
 }
 
-/// Reads the lines of a transcript from some position on.
+/// Reads the lines of a transcript, starting at any position.
 pub struct Lines {
     reader: BufReader<File>,
     at: u64,
-    /// Bytes of the current line that were searched for its end.
+    /// How many bytes of the current line were already searched for its end.
     looked: u64,
-    /// Bytes that may still be read.
+    /// How many more bytes may be read.
     most: u64,
     buffer: Vec<u8>,
 }
 
 impl Lines {
-    /// Opens the transcript at `path` to read from byte `at` on.
+    /// Opens the transcript at `path` to read it, beginning at byte `at`.
     ///
     /// # Errors
     ///
-    /// [`Kind::Io`] if it can't be read, [`Kind::BadInput`] if it is not a regular file.
+    /// [`Kind::Io`] if the file can't be read, [`Kind::BadInput`] if it is not a regular file.
     pub fn open(path: &Path, at: u64) -> Result<Lines> {
         Lines::resume(path, at, 0, u64::MAX)
     }
 
-    /// Opens the transcript at `path` to read at most `most` bytes from byte `at` on. The line there does not end
-    /// within its first `looked` bytes, see [`Lines::looked`].
+    /// Opens the transcript at `path` to read at most `most` bytes, beginning at byte `at`. The line at that byte
+    /// does not end within its first `looked` bytes, see [`Lines::looked`].
     ///
     /// # Errors
     ///
-    /// As for [`Lines::open`].
+    /// The errors of [`Lines::open`].
     pub fn resume(path: &Path, at: u64, looked: u64, most: u64) -> Result<Lines> {
         let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
         let mut file = open(path)?;
@@ -68,8 +68,8 @@ impl Lines {
         Ok(Lines { reader: BufReader::with_capacity(256 * 1024, file), at, looked, most, buffer })
     }
 
-    /// Returns the next whole line and the byte at which it begins. `None` if no whole line is left, or if the limit of
-    /// bytes is reached.
+    /// Returns the next whole line, and the byte at which it begins. `None` if no whole line is left, or if the limit
+    /// of bytes is reached.
     ///
     /// # Errors
     ///
@@ -111,7 +111,8 @@ impl Lines {
         self.at
     }
 
-    /// Returns how many bytes of the next line need not be searched again: 0 unless it is already too long.
+    /// Returns how many bytes of the next line were already searched for its end and need not be searched again. It
+    /// is 0 unless the line is already too long.
     pub fn looked(&self) -> u64 {
         if self.looked > LONGEST_LINE { self.looked } else { 0 }
     }
@@ -131,7 +132,7 @@ pub fn is_file(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if it is not a regular file or the system generates it.
+/// [`Kind::BadInput`] if it is not a regular file, or if the system generates it.
 fn real(path: &Path) -> Result<PathBuf> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     let real = path.canonicalize().context(Kind::Io, failed)?;
@@ -146,7 +147,7 @@ fn no_file(path: &Path) -> Error {
     Error::bad_input(format!("`{}` is not a regular file", quoted(path.display()))).hint("name a transcript")
 }
 
-/// Opens a regular file without blocking, even if a pipe takes its place meanwhile.
+/// Opens a regular file. It never blocks, not even if a pipe replaces the file in between.
 pub(super) fn open(path: &Path) -> Result<File> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     match file::open(&real(path)?, Links::Followed, u64::MAX) {
@@ -155,12 +156,12 @@ pub(super) fn open(path: &Path) -> Result<File> {
     }
 }
 
-/// Returns the length of the file, and up to `length` bytes at its beginning and before `at`. They show whether the
-/// file was replaced or truncated.
+/// Returns the length of the file, up to `length` bytes at its beginning, and up to `length` bytes before `at`. These
+/// bytes show whether the file was replaced or truncated.
 ///
 /// # Errors
 ///
-/// As for [`Lines::open`].
+/// The errors of [`Lines::open`].
 pub fn around(path: &Path, at: u64, length: u64) -> Result<(u64, Vec<u8>)> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     let mut file = open(path)?;

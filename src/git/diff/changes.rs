@@ -1,8 +1,9 @@
-//! Compares a commit with its first parent: files, lines, and a hash that survives rebasing.
+//! Finds the files and lines that a commit changes compared with its first parent, and computes a hash of the changes
+//! that stays the same when the commit is rebased.
 //!
-//! [`entries`](super::entries) finds the files that differ. Limits bound the work and the memory for any commit; the
-//! result counts what exceeds a limit. Of a merge only the trees are compared, because its lines are those of the
-//! commits that it brings in.
+//! [`entries`](super::entries) finds the files that differ. Limits bound the time and the memory that any commit can
+//! take; the result counts what exceeds a limit. For a merge only the trees are compared, not the lines: its lines were
+//! already compared for the commits that it merges.
 
 use std::fmt;
 
@@ -14,10 +15,10 @@ use super::hunks::{Hunk, count_lines, hunks};
 use super::renames::pair_renames;
 use crate::git::objects::Handle;
 
-/// Files that are listed; further ones are counted.
+/// The most changed files that are listed; further ones are only counted.
 const FILE_LIMIT: usize = 512;
 
-/// Returns whether changes of the file at a path are left out.
+/// A function that returns whether the changes to the file at a path are left out.
 pub type IsIgnored<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 
 /// The changes of a commit compared with its first parent.
@@ -25,20 +26,21 @@ pub type IsIgnored<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 pub struct Changes {
     /// The changed files, sorted by path; at most 512.
     pub files: Vec<FileChange>,
-    /// How many changed files are not listed; a lower bound if [`Changes::partial`].
+    /// How many changed files are not listed. If [`Changes::partial`], there may be more.
     pub more_files: usize,
-    /// Whether changed files may be missing: there were too many to count, finding them took too long, or a tree can't
-    /// be read.
+    /// Whether the changed files may be more than those found: there were too many to count, finding them took too
+    /// long, or a tree can't be read.
     pub partial: bool,
     /// How many changed files are ignored. Nothing else is reported about them.
     pub ignored_files: usize,
-    /// Added lines in all files whose lines were compared.
+    /// How many lines were added, in all files whose lines were compared.
     pub insertions: u64,
-    /// Removed lines in all files whose lines were compared.
+    /// How many lines were removed, in all files whose lines were compared.
     pub deletions: u64,
     /// A summary of the changed lines; empty for merges.
     pub digest: Digest,
-    /// Why the commit could not be compared: a tree or the parent is missing, as at the end of a shallow history.
+    /// Why the commit could not be compared, if so: for example, its parent is missing because a shallow history ends
+    /// here.
     pub unknown: Option<String>,
 }
 
@@ -52,7 +54,7 @@ impl Changes {
 /// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// The path from the root of the repository, with `/`; the new path of a renamed file.
+    /// The path from the root of the repository, separated by `/`. For a renamed file, this is the new path.
     pub path: String,
     /// How the file changed.
     pub kind: ChangeKind,
@@ -88,19 +90,19 @@ pub enum Lines {
     },
     /// The file is not text.
     Binary,
-    /// The file is larger than 1 MiB, the files of the commit together are larger than 32 MiB, or comparing them took
-    /// too long.
+    /// The lines were not compared: the file is larger than 1 MiB, the files of the commit together are larger than 32
+    /// MiB, or comparing them took too long.
     TooLarge,
     /// A version of the file is damaged or not in this clone.
     Missing,
     /// The entry is a submodule: a commit of another repository.
     Submodule,
-    /// Lines of merges are not compared.
+    /// The commit is a merge, whose lines are not compared.
     Merge,
 }
 
-/// A hash of the changes of a commit that ignores line numbers and white space. It is equal for rebased and
-/// cherry-picked copies. Compare it together with the author time.
+/// A hash of a commit's changes. It ignores line numbers and white space, so it is equal for rebased and cherry-picked
+/// copies. Different commits can make the same change, so compare the author time as well.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PatchId([u8; 16]);
 
@@ -124,8 +126,8 @@ pub(in crate::git) enum Depth {
     Lines,
 }
 
-/// Compares two trees; `old` is `None` for the empty tree. An ignored file is read only to find out whether it was
-/// renamed.
+/// Compares two trees; `old` is `None` for the empty tree. The content of an ignored file is read only to find out
+/// whether the file was renamed.
 pub(in crate::git) fn compare(
     objects: &mut Handle,
     old: Option<gix::ObjectId>,

@@ -1,10 +1,10 @@
-//! Summarises the changed lines of a commit in a few hundred bytes: their sections, names that were added or removed,
-//! new words, and added sentences.
+//! Summarises the changed lines of a commit in a few hundred bytes: the sections that contain them, the names that they
+//! add or remove, new words, and added sentences.
 //!
-//! A commit message says why; people often search for what changed: a flag, a function, an error text. The digest puts
-//! those words into the index without the whole diff. It looks at single lines, so it works for any language; a parser
-//! for each language would see more, cost more and still miss the other languages. Lock files, minified and vendored
-//! files are left out, because they say nothing about the change.
+//! A commit message says why something changed, but people often search for what changed: a flag, a function, an error
+//! text. The digest puts those words into the index without the whole diff. It looks at single lines, so it works for
+//! any language. Parsers would see more, but they would cost more and know only some languages. Lock files, minified
+//! files and vendored files are left out, because they say nothing about the change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,37 +19,38 @@ const SYMBOL_LIMIT: usize = 60;
 const LINE_LIMIT: usize = 8;
 const WORD_LIMIT: usize = 40;
 
-/// Added words of one file that are looked up in its old version.
+/// The most added words of one file that are looked up in its old version.
 const FRESH_LIMIT: usize = 1000;
 
-/// Changed lines that are read in one commit. A commit with more is an import of files, not an edit.
+/// The most changed lines that are read in one commit. A commit with more is an import of files, not an edit.
 const CHANGED_LIMIT: usize = 20_000;
 
-/// Bytes before added lines that are searched for secrets too, since a key block may begin there.
+/// How many bytes before added lines are searched for secrets too, because a key block may begin there.
 const CONTEXT_OF_SECRETS: usize = 2048;
 
-/// The end of a sentence that was cut.
+/// The mark that ends a sentence that was cut.
 const CUT: &str = " …";
 
-/// Lines that are searched backwards for a heading.
+/// The most lines above a change that are searched for its heading.
 const LOOK_BACK: usize = 400;
 
 /// A summary of the changed lines of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
-    /// The definitions or sections that contain changed lines, as written, in order of appearance; at most 40.
+    /// The opening lines, as written, of the definitions or sections that contain changed lines, in order of
+    /// appearance; at most 40.
     pub headings: Vec<String>,
     /// How many headings are left out.
     pub more_headings: usize,
-    /// Names that only added lines define; at most 60 together with `removed`.
+    /// Names that are defined in added lines but not in removed ones. `added` and `removed` together have at most 60.
     pub added: Vec<String>,
-    /// Names that only removed lines define.
+    /// Names that are defined in removed lines but not in added ones.
     pub removed: Vec<String>,
-    /// How many names are left out.
+    /// How many names `added` and `removed` leave out.
     pub more_symbols: usize,
     /// Added sentences: documentation, comments, texts shown to users; at most 8.
     pub lines: Vec<String>,
-    /// Identifiers, flags and words that a changed file did not contain before, in order of appearance; at most 40.
+    /// Identifiers, flags and words that are new in a changed file, in order of appearance; at most 40.
     pub words: Vec<String>,
 }
 
@@ -113,11 +114,11 @@ impl DigestBuilder {
         }
     }
 
-    /// Keeps those of the `fresh` words that the old version of the file does not contain.
+    /// Adds the words of `fresh` that the old version of the file does not contain.
     fn add_new_words(&mut self, fresh: Vec<&[u8]>, old: &[u8]) {
         let mut is_new: HashMap<&[u8], bool> = fresh.iter().map(|word| (*word, true)).collect();
-        // Most words of the old version are not among the few added ones: a bit map rules them out before the hash map
-        // is asked.
+        // Most words of the old version are not among the few added ones, so a fast bit map rules them out before the
+        // hash map is asked.
         let mut wanted = [0u64; 1024];
         let bit = |word: &[u8]| {
             let byte = |index: usize| usize::from(word[index]);
@@ -174,19 +175,19 @@ impl DigestBuilder {
     }
 }
 
-/// The parts of a text that may be quoted alone. The text around a password shows that it is one; the bare word would
-/// no longer be recognised, so it must not be taken out of its text.
+/// The parts of a text that may be quoted without the text around them. A password is recognised only by the text
+/// around it. Quoted as a single word it would no longer be recognised and redacted, so it must not be quoted at all.
 enum Harmless {
-    /// The whole text: it contains no secret.
+    /// All of the text may be quoted: it contains no secret.
     All,
-    /// The text without its secrets, and the words of the rest.
+    /// Only the rest may be quoted: the text without its secrets, and the words of that rest.
     Rest(String, HashSet<Vec<u8>>),
 }
 
 impl Harmless {
     fn of(text: &[u8]) -> Harmless {
         let text = text.to_str_lossy();
-        // The marks are dropped, so the key of their hashes doesn't matter.
+        // The marks that replace secrets contain a keyed hash, but they are dropped below, so any key will do.
         let redacted = Redactor::new([0; 32]).redact(&text);
         if redacted.found.is_empty() {
             return Harmless::All;
@@ -231,10 +232,11 @@ impl Unique {
     }
 }
 
-/// Returns the definition or section that contains the line `first`, as written; `above` is the text before that line.
+/// Returns the heading of the line `first`: the line, as written, that opens the definition or section around it.
+/// `above` is the text before `first`.
 ///
-/// In code this is the nearest line above that defines a name and is indented less; otherwise, as in git, the nearest
-/// line that begins with a letter, `_` or `$`. In prose it is the nearest `#` heading.
+/// In code the heading is the nearest line above that defines a name and is indented less. If there is none, it is the
+/// nearest line that begins with a letter, `_` or `$`, as in git. In prose it is the nearest `#` heading.
 fn heading(above: &[u8], first: &[u8], format: Format) -> Option<String> {
     let indent = indentation(first);
     let mut fallback = None;
@@ -260,7 +262,8 @@ fn heading(above: &[u8], first: &[u8], format: Format) -> Option<String> {
     fallback.map(clip)
 }
 
-/// Returns the sentence that a line contains, and its rank: 0 for prose, 1 for comments, 2 for strings in code.
+/// Returns the sentence that a line contains, and its rank, of which 0 is the best: 0 for prose, 1 for comments, 2 for
+/// strings in code.
 fn sentence(line: &[u8], format: Format) -> Option<(u8, String)> {
     if line.len() > 2000 {
         return None;
@@ -279,8 +282,8 @@ fn sentence(line: &[u8], format: Format) -> Option<(u8, String)> {
     reads(said).then(|| (rank, beginning(said.trim())))
 }
 
-/// Returns the text between the first and the last `quote` of a line of code, or after the only one. An apostrophe
-/// within a word is no quote.
+/// Returns the text between the first and the last `quote` of a line of code. If there is only one and it is `"`,
+/// returns the text after it. An apostrophe within a word doesn't count as a quote.
 fn within(line: &str, quote: char) -> Option<&str> {
     let is_quote = |(at, _): &(usize, &str)| {
         let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -296,7 +299,7 @@ fn within(line: &str, quote: char) -> Option<&str> {
     }
 }
 
-/// Returns whether a text reads as a sentence: it has at least four words, words make up most of it, and it is no
+/// Returns whether a text reads like a sentence: it has at least four words and consists mostly of words, and it is no
 /// table, code or query.
 fn reads(said: &str) -> bool {
     let is_word = |word: &str| {
@@ -315,8 +318,8 @@ fn reads(said: &str) -> bool {
     lettered >= 4 && words * 5 >= all * 3 && !is_drawn
 }
 
-/// Returns the beginning of a text in at most 120 bytes: up to the end of a sentence, otherwise of a word followed by
-/// `…`.
+/// Returns the text if it has at most 120 bytes, otherwise its beginning. The beginning ends with a sentence if
+/// possible, otherwise with a word followed by `…`.
 fn beginning(said: &str) -> String {
     if said.len() <= WIDTH {
         return clip(said.as_bytes());
@@ -342,7 +345,7 @@ fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The bytes that words consist of: letters, digits, `_`, `-`, and every byte of a character beyond ASCII.
+/// Which bytes may be part of a word: letters, digits, `_`, `-`, and every byte of a non-ASCII character.
 const IS_WORD_PART: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -373,7 +376,8 @@ mod tests {
         sentence(line.as_bytes(), Format::of(path)).map(|(_, said)| said)
     }
 
-    /// Sentences were cut within a word, and queries, tables and sources of tests were taken for some.
+    /// Guards against two former faults: sentences were cut within a word, and queries, tables and test sources were
+    /// taken for sentences.
     #[test]
     fn a_sentence_is_cut_at_the_end_of_a_word_and_what_does_not_read_as_one_is_none() {
         let long = "A word may leave its place in some file and no later reader of the bare word is able to recognise it again";
@@ -396,7 +400,7 @@ mod tests {
         assert_eq!(said("| one table | with four | more words |", "a.md"), None);
     }
 
-    /// A bare word of a diff could be a password without the text that shows it.
+    /// A single word of a diff could be a password, which can't be recognised without the text around it.
     #[test]
     fn a_secret_is_never_quoted_without_its_context() {
         let old = b"fn config() {\n}\n";
@@ -414,7 +418,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any bytes give a digest within its limits.
+        /// Whatever the bytes are, building a digest succeeds and stays within the limits.
         #[test]
         fn a_digest_is_total_and_bounded(
             old in prop::collection::vec(any::<u8>(), 0..200),

@@ -1,7 +1,8 @@
 //! Finds and reads the files that differ between two trees.
 //!
-//! Trees with equal ids are equal and are not read. Of the others only as many are read as a real commit needs: a tree
-//! of a few bytes can name another tree ten times, that one again, and so on, to more files than there are atoms.
+//! Trees with equal ids are equal and are not read. The number of other trees that are read is limited to what a real
+//! commit needs. Without a limit, a few tiny trees could stand for more files than there are atoms: each names the next
+//! one ten times.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -13,27 +14,28 @@ use gix::objs::{Kind, TreeRefIter};
 
 use crate::git::objects::{Fault, Handle};
 
-/// Changed tree entries after which the comparison stops, because a small tree can name a huge number of files.
+/// The most changed files that a comparison finds before it stops, because a small tree can stand for a huge number of
+/// files.
 const ENTRY_LIMIT: usize = 20_000;
 
-/// Trees that are read for one comparison at most, and their bytes together.
+/// The most trees, and the most bytes of trees, that are read for one comparison.
 const TREE_LIMIT: usize = 50_000;
 const TREE_BYTES: usize = 64 << 20;
 
-/// The largest tree that is read, in bytes: some 400,000 files in one folder.
+/// The largest tree that is read, in bytes. It is the size of a folder of about 400,000 files.
 const LARGEST_TREE: u64 = 16 << 20;
 
-/// Nested folders and bytes of a path at most: the limits of common file systems.
+/// The most nested folders and the most bytes of a path: the limits of common file systems.
 const DEPTH_LIMIT: usize = 2048;
 const PATH_LIMIT: usize = 4096;
 
 /// The largest blob whose lines are compared, in bytes.
 const BLOB_LIMIT: u64 = 1 << 20;
 
-/// Bytes of blobs that are read for one commit.
+/// The most bytes of blobs that are read for one commit.
 pub(in crate::git) const COMMIT_BUDGET: usize = 32 << 20;
 
-/// The time spent on the files of one commit. Arbitrary: ten times as long as the slowest real commit took.
+/// The longest time spent on the files of one commit. Arbitrary: ten times as long as the slowest real commit took.
 const COMMIT_TIME: Duration = Duration::from_secs(3);
 
 /// A file that differs between two trees.
@@ -46,7 +48,7 @@ pub(in crate::git) struct Entry {
 }
 
 impl Entry {
-    /// Returns the old path of a renamed file, then the path.
+    /// Returns the old path, if the file was renamed, and then the path.
     pub fn paths(&self) -> impl Iterator<Item = &BString> {
         self.from.iter().chain([&self.path])
     }
@@ -69,7 +71,7 @@ impl Deadline {
         Deadline(Instant::now() + COMMIT_TIME)
     }
 
-    /// Returns whether the time has passed.
+    /// Returns whether the time for the commit is over.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.0
     }
@@ -92,7 +94,8 @@ impl Item {
     }
 }
 
-/// Two folders that are being compared, or one that exists on one side only, with the entries that are left.
+/// Two folders that are being compared, with the entries that are still to be compared. A folder that exists on one
+/// side only has no entries on the other.
 struct Pair {
     /// The length of the folder's path in bytes.
     path: usize,
@@ -101,7 +104,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Returns the next entry by name, with its old and its new side; `None` at the end of both folders.
+    /// Returns the old and the new side of the next entry, in the order of names. Returns `None` when both folders have
+    /// no entries left.
     fn advance(&mut self) -> Option<(Option<Item>, Option<Item>)> {
         let next = match (self.old.as_slice().first(), self.new.as_slice().first()) {
             (None, None) => return None,
@@ -119,7 +123,8 @@ impl Pair {
 ///
 /// # Errors
 ///
-/// Why `old` or `new` can't be read, in words. If a tree inside them can't be read, the result is partial.
+/// Returns why `old` or `new` can't be read, in words. If a tree inside them can't be read, that is no error, but the
+/// result is marked as partial.
 pub(in crate::git) fn changed_entries(
     objects: &mut Handle,
     old: Option<gix::ObjectId>,
@@ -135,7 +140,7 @@ pub(in crate::git) fn changed_entries(
     let new = read(new)?;
     let mut entries = Entries::default();
     let mut path = BString::default();
-    // Trees without any file, which a hostile repository may name again and again.
+    // Trees without any file. A hostile repository may name them again and again, so each is read only once.
     let mut without_files: HashSet<gix::ObjectId> = HashSet::new();
     let mut stack = vec![Pair { path: 0, old: old.into_iter(), new: new.into_iter() }];
     while let Some(pair) = stack.last_mut() {
@@ -220,8 +225,8 @@ impl Trees<'_> {
     }
 }
 
-/// Orders entries as git stores them: folders as if their names ended in `/`. A file and a folder of the same name are
-/// different entries.
+/// Compares two entries by name in git's order, in which the name of a folder counts as if it ended in `/`. A file and
+/// a folder of the same name are therefore different entries.
 fn order(old: &Item, new: &Item) -> Ordering {
     let shared = old.name.len().min(new.name.len());
     let end = |item: &Item| item.name.get(shared).copied().unwrap_or(if item.is_tree() { b'/' } else { 0 });
@@ -246,7 +251,8 @@ pub(in crate::git) enum Blob {
 }
 
 impl Blobs<'_> {
-    /// Reads one side of a change. A side that does not exist reads as an empty text.
+    /// Reads one side of a change. A side that does not exist, such as the old side of a new file, reads as an empty
+    /// text.
     pub fn read(&mut self, side: Option<(EntryMode, gix::ObjectId)>) -> Blob {
         let Some((_, id)) = side else { return Blob::Text(Vec::new()) };
         if self.deadline.is_over() {
@@ -259,7 +265,7 @@ impl Blobs<'_> {
             Err(_) => return Blob::Missing,
         }
         self.left -= data.len().min(self.left);
-        // The same test as in git: a NUL among the first 8,000 bytes.
+        // This is git's test for a binary file: a NUL among the first 8,000 bytes.
         if data[..data.len().min(8000)].contains(&0) { Blob::Binary } else { Blob::Text(data) }
     }
 }

@@ -6,15 +6,15 @@ use std::ops::Range;
 use gix::bstr::ByteSlice;
 use gix::diff::blob::{Algorithm, Diff, InternedInput, sources::byte_lines};
 
-/// Bytes of a line that are shown. Arbitrary; longer lines are data.
+/// The most bytes of a line that are shown. Arbitrary: lines longer than this are data rather than text.
 const LONGEST_LINE: usize = 240;
 
-/// Lines of both sides that are compared one by one, without the common beginning and end. A megabyte of real text has
-/// some 30,000 lines, but one built of one- and two-byte lines has half a million, and the time grows with the square
-/// of their number.
+/// The most lines, old and new together, that are compared one by one. The common beginning and end don't count. A
+/// megabyte of real text has about 30,000 lines, but a megabyte of one- and two-byte lines has half a million, and the
+/// time grows with the square of the number of lines.
 const LINE_LIMIT: u64 = 100_000;
 
-/// A run of whole lines that was replaced, as byte offsets. One side may be empty.
+/// A run of whole lines that was replaced by another, as byte ranges. One of the two may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::git) struct Hunk {
     /// The range in the old text.
@@ -25,9 +25,10 @@ pub(in crate::git) struct Hunk {
 
 /// Returns the hunks that turn `old` into `new`, from top to bottom.
 ///
-/// The common beginning and end are cut off first, byte by byte, so the cost depends on the changed part only. A hunk
-/// that could stand higher or lower is not moved for readability, because it is counted, hashed, searched for names and
-/// summarised, but never shown. More than 100,000 lines between the common beginning and end become one hunk.
+/// The common beginning and end are cut off first, byte by byte, so the cost depends on the changed part only. Hunks
+/// are not slid up or down to where they would be easier to read, as git does, because nobody reads them as hunks:
+/// their lines are counted, hashed and summarised. If more than 100,000 lines lie between the common beginning and end,
+/// they become a single hunk.
 pub(in crate::git) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
     let start = common_start(old, new);
     let end = common_end(&old[start..], &new[start..]);
@@ -49,8 +50,8 @@ pub(in crate::git) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
         .collect()
 }
 
-/// Returns the lines in which `new` differs from `old`, removed ones after `-`, added ones after `+`; whole lines, at
-/// most `most` bytes.
+/// Returns the lines in which `new` differs from `old`, in about `most` bytes. A removed line begins with `-`, an added
+/// one with `+`. Long lines are cut, blank ones left out, and `…` stands for lines that no longer fit.
 pub(in crate::git) fn changed_lines(old: &str, new: &str, most: usize) -> String {
     let mut shown = String::new();
     for Hunk { removed, added } in hunks(old.as_bytes(), new.as_bytes()) {
@@ -71,11 +72,12 @@ pub(in crate::git) fn changed_lines(old: &str, new: &str, most: usize) -> String
     shown
 }
 
-/// Letters that a line must have, without white space, to identify a change. Arbitrary: a lone bracket has too few.
+/// The fewest bytes, without white space, that a line must have to identify a change. Arbitrary: a single bracket has
+/// too few.
 const TELLING: usize = 6;
 
-/// Returns a hash of an added or removed line that ignores indentation and spacing; `None` for a line with fewer than
-/// six letters, which identifies nothing.
+/// Returns a hash of an added or removed line. The hash ignores indentation and spacing. Returns `None` for a line of
+/// fewer than six bytes without white space, which identifies no change.
 pub fn line_hash(is_added: bool, line: &str) -> Option<u32> {
     let mut hasher = blake3::Hasher::new();
     hasher.update(if is_added { b"+" } else { b"-" });
@@ -89,8 +91,8 @@ pub fn line_hash(is_added: bool, line: &str) -> Option<u32> {
     (letters >= TELLING).then(|| u32::from_le_bytes(*bytes))
 }
 
-/// Returns the hashes of the lines in which `new` differs from `old`. The value counts the lines with that hash: in
-/// `new` for an added line, in `old` for a removed one.
+/// Returns the hashes of the lines in which `new` differs from `old`. The value of a hash is how often the line occurs:
+/// in `new` if it was added, in `old` if it was removed.
 pub(in crate::git) fn changed_hashes(old: &[u8], new: &[u8]) -> HashMap<u32, usize> {
     let of = |is_added: bool, text: &[u8]| -> Vec<u32> {
         text.lines().filter_map(|line| line_hash(is_added, &line.to_str_lossy())).collect()
@@ -129,12 +131,12 @@ impl Cursor {
     }
 }
 
-/// Bytes that are compared at a time.
+/// How many bytes are compared at a time.
 const BLOCK: usize = 256;
 
 /// Returns how many bytes of whole lines the texts have in common at their beginning.
 fn common_start(old: &[u8], new: &[u8]) -> usize {
-    // Whole blocks first, because they are compared many bytes at a time.
+    // Whole blocks are compared first: this is faster than comparing byte by byte.
     let blocks =
         old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK)).take_while(|(old, new)| old == new).count()
             * BLOCK;
@@ -162,7 +164,7 @@ fn common_end(old: &[u8], new: &[u8]) -> usize {
     tail.find_byte(b'\n').map_or(0, |newline| same - newline - 1)
 }
 
-/// Returns the number of lines, an unfinished last one included.
+/// Returns the number of lines. A last line without a line break counts too.
 pub(in crate::git) fn count_lines(text: &[u8]) -> u64 {
     let unfinished = !text.is_empty() && !text.ends_with(b"\n");
     text.iter().filter(|&&byte| byte == b'\n').count() as u64 + u64::from(unfinished)
@@ -197,7 +199,7 @@ mod tests {
     }
 
     proptest! {
-        /// Replacing the removed parts by the added ones gives the new text, and hunks are whole lines.
+        /// Replacing the removed parts with the added ones gives the new text, and every hunk consists of whole lines.
         #[test]
         fn hunks_rebuild_the_new_text(old in "([ab]?\n|ab){0,12}", new in "([ab]?\n|ab){0,12}") {
             let (old, new) = (old.as_bytes(), new.as_bytes());

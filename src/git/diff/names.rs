@@ -1,12 +1,12 @@
 //! Finds the names that lines of code define, and distinguishes code from other files.
 //!
-//! It uses a table of keywords instead of a parser for each language: that needs no grammar, and works on a single line
-//! of a diff and in unknown languages. It misses definitions without a keyword, except functions in C-like languages,
-//! and takes a rare line of prose in a string for a definition.
+//! This module uses a table of keywords instead of a parser for each language. The table needs no grammar, and works
+//! for a single line of a diff and for unknown languages. It misses definitions without a keyword, except functions in
+//! C-like languages. Now and then it mistakes a line of prose inside a string for a definition.
 
 use gix::bstr::ByteSlice;
 
-/// Bytes of a heading, symbol or line; longer ones are cut.
+/// The most bytes of a heading, symbol or line; longer ones are cut.
 pub(in crate::git) const WIDTH: usize = 120;
 
 /// What kind of lines a file contains.
@@ -16,16 +16,16 @@ pub(in crate::git) enum Format {
     Code,
     /// Code in which functions are defined by a type, a name and parentheses.
     CLike,
-    /// Text for people.
+    /// Text written for people to read.
     Prose,
     /// Settings, data and anything else.
     Other,
-    /// Files that programs write or that are copied from elsewhere.
+    /// Generated or vendored files, whose lines are not summarised.
     Noise,
 }
 
 impl Format {
-    /// Returns the format of the file at `path`, judged by its name alone.
+    /// Returns the format of the file at `path`, judged only by its path.
     pub(in crate::git) fn of(path: &str) -> Format {
         let path = path.to_ascii_lowercase();
         let name = path.rsplit('/').next().unwrap_or(&path);
@@ -62,14 +62,14 @@ pub(in crate::git) fn indentation(line: &[u8]) -> usize {
         .sum()
 }
 
-/// Returns the line as text, trimmed of white space and an opening bracket, and cut at 120 bytes.
+/// Returns the line as text, without surrounding white space and opening brackets at its end, and cut at 120 bytes.
 pub(in crate::git) fn clip(line: &[u8]) -> String {
     let text = line[..line.len().min(WIDTH + 3)].to_str_lossy();
     let text = text.trim().trim_end_matches(['{', '(', '[', ':']).trim_end();
     text[..text.floor_char_boundary(WIDTH)].to_owned()
 }
 
-/// Words before a defining keyword that are not part of the name.
+/// Words that may come before a defining keyword.
 const MODIFIERS: [&str; 34] = [
     "pub",
     "export",
@@ -181,10 +181,11 @@ pub(in crate::git) fn symbol(line: &[u8], format: Format) -> Option<String> {
     if format == Format::CLike { c_function(text, at_margin) } else { None }
 }
 
-/// Returns the name in what follows a keyword.
+/// Returns the name that `keyword` defines, taken from `rest`, the text after the keyword.
 fn defined(keyword: &str, rest: &str, at_margin: bool) -> Option<String> {
     match keyword {
-        // `const fn name`, `const enum Name`; a constant inside a function is only a variable.
+        // The name may follow a second keyword, as in `const fn name` or `const enum Name`. A `let` inside a function
+        // is only a local variable and defines no name.
         "const" | "let" | "var" | "val" => {
             let word_end = rest.find(|character: char| !is_word(character)).unwrap_or(rest.len());
             let (word, after) = rest.split_at(word_end);
@@ -195,7 +196,7 @@ fn defined(keyword: &str, rest: &str, at_margin: bool) -> Option<String> {
                 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
             if at_margin || (keyword == "const" && is_constant) { identifier(rest) } else { None }
         }
-        // `impl<T> Trait for Type`
+        // For `impl<T> Trait for Type`, the name is `impl Trait for Type`.
         "impl" | "extension" => {
             let end = rest.find('{').or(rest.find(" where ")).unwrap_or(rest.len());
             let what = rest[..end].trim();
@@ -206,7 +207,7 @@ fn defined(keyword: &str, rest: &str, at_margin: bool) -> Option<String> {
             };
             (!what.is_empty()).then(|| format!("impl {}", clip(what.as_bytes())))
         }
-        // A method's receiver, `func (r *Reader) Name(`.
+        // In `func (r *Reader) Name(`, the receiver of the method is skipped.
         "func" if rest.starts_with('(') => identifier(rest.split_once(')')?.1.trim_start()),
         "type" if !at_margin && rest.contains(": ") && !rest.contains('=') => None,
         _ => identifier(rest.trim_start_matches(['*', '&', ' '])),

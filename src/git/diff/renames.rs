@@ -1,5 +1,5 @@
-//! Finds renamed files among the deleted and added files of a commit: by equal content, then by at least half of the
-//! lines being equal.
+//! Finds renamed files among the deleted and added files of a commit: first those with equal content, then those that
+//! share at least half of their lines.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,14 +8,15 @@ use gix::objs::tree::EntryMode;
 
 use super::entries::{Blob, Blobs, Entry};
 
-/// Pairs of a deleted and an added file whose lines are compared.
+/// The most pairs of a deleted and an added file whose lines are compared. If there are more, no lines are compared.
 const RENAME_PAIRS: usize = 400;
 
-/// Deleted files of equal content that are searched for one with the same file name.
+/// The most deleted files of equal content that are searched for one with the same file name.
 const NAMESAKES: usize = 64;
 
-/// Joins a deleted and an added file into one renamed file. Pairs files of equal content first, and prefers equal file
-/// names. Then, if `blobs` is given and there are few files, pairs those that share most lines.
+/// Joins pairs of a deleted and an added file into one renamed file each. Files of equal content are paired first,
+/// preferably with the same file name. Then, if `blobs` is given and few files are left, those that share the most
+/// lines are paired.
 pub(in crate::git) fn pair_renames(entries: &mut Vec<Entry>, blobs: Option<&mut Blobs<'_>>) {
     let is_blob = |side: &Option<(EntryMode, gix::ObjectId)>| side.is_some_and(|(mode, _)| mode.is_blob());
     let mut deleted: Vec<usize> = Vec::new();
@@ -71,7 +72,8 @@ fn file_name(path: &BString) -> &[u8] {
     path.rsplit_once_str("/").map_or(path.as_slice(), |(_, name)| name)
 }
 
-/// Returns the pairs that have at least half of their bytes in equal lines, the most similar first.
+/// Returns the pairs whose equal lines make up at least half of the bytes of the larger file, the most similar pair
+/// first. Each file is in at most one pair.
 fn similar(
     entries: &[Entry],
     deleted: &[usize],
@@ -119,7 +121,7 @@ fn similar(
     pairs
 }
 
-/// FNV-1a: fast for short lines. A collision only makes two files look more similar.
+/// Hashes a line with FNV-1a, which is fast for short lines. A collision only makes two files look more similar.
 fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()

@@ -1,31 +1,31 @@
-//! Reads the control files of a repository: only regular files below one directory, never through links, and only up to
-//! a stated size.
+//! Reads the control files of a repository. A file is read only if it is a regular file below a given directory, is
+//! reached without following links, and is not larger than a given size.
 //!
-//! A repository can come from anywhere. A link in place of `HEAD` would show a file from elsewhere, reading a pipe
-//! would never end, and a sparse file of gigabytes takes a few bytes in an archive. On Unix each folder of a path is
-//! opened relative to the previous one without following links, so a link that is put there meanwhile is not followed
-//! either. On other systems each part of a path is checked right before the file is opened, and a link that is put
-//! there in between is followed.
+//! A repository can come from anywhere. A link in place of `HEAD` would make Tiro read and show a file from elsewhere;
+//! reading a pipe would never end; a sparse file of gigabytes takes only a few bytes in the archive that it comes from.
+//! On Unix each folder of a path is opened relative to the previous one without following links, so even a link that is
+//! put there during the reading is not followed. On other systems each part of a path is checked just before the file
+//! is opened, so a link that is put there between the check and the opening is followed.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Why a file is not read. No message contains text of the file.
+/// Why a file is not read. The messages of these faults never quote the content of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::git) enum Fault {
-    /// The file, or a folder of its path, is a link.
+    /// The file, or a folder on the path to it, is a link.
     Link,
-    /// It is neither a file nor a folder.
+    /// It is neither a file nor a folder, but a pipe, a device or a socket.
     Special,
     /// It is a folder instead of a file.
     Folder,
-    /// It has this many bytes, more than such a file ever has.
+    /// It has this many bytes, more than a real file of this kind ever has.
     TooLarge(u64),
-    /// The operating system denies reading it.
+    /// The operating system refuses to read it, with this error.
     Unreadable(ErrorKind),
-    /// Its content is not what such a file contains.
+    /// Its content is not valid for such a file.
     Content,
 }
 
@@ -35,14 +35,16 @@ impl fmt::Display for Fault {
             Fault::Link => f.write_str("is a link, or is reached through one"),
             Fault::Special => f.write_str("is a pipe, a device or a socket instead of a file"),
             Fault::Folder => f.write_str("is a folder instead of a file"),
-            Fault::TooLarge(bytes) => write!(f, "has {bytes} bytes, more than such a file ever has"),
+            Fault::TooLarge(bytes) => {
+                write!(f, "has {bytes} bytes, more than a real file of this kind ever has")
+            }
             Fault::Unreadable(kind) => write!(f, "cannot be read: {kind}"),
             Fault::Content => f.write_str("has invalid content"),
         }
     }
 }
 
-/// The type of a path, without opening it.
+/// What is found at a path, told without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::git) enum Found {
     Nothing,
@@ -53,7 +55,7 @@ pub(in crate::git) enum Found {
 }
 
 impl Found {
-    /// Returns the type of `path` itself, not of a link's target.
+    /// Returns what is at `path`. A link is reported as a link, not as what it leads to.
     pub fn at(path: &Path) -> Found {
         match path.symlink_metadata() {
             Ok(metadata) => Found::of(metadata.file_type()),
@@ -71,19 +73,19 @@ impl Found {
     }
 }
 
-/// A directory in which files are read.
+/// A directory whose files are read.
 #[derive(Clone, Debug)]
 pub(in crate::git) struct Folder {
     path: PathBuf,
     /// Whether links are followed, because the user trusts the repository.
     follows: bool,
-    /// The open directory, if several of its files are read.
+    /// The directory's open handle, if it was opened once for reading several files.
     #[cfg(unix)]
     opened: Option<std::sync::Arc<std::os::fd::OwnedFd>>,
 }
 
 impl Folder {
-    /// Returns the directory `path`. Links in `path` itself are not checked.
+    /// Returns the directory `path`. `path` itself may contain links: only the names below it are checked.
     pub fn new(path: PathBuf, follows: bool) -> Folder {
         Folder {
             path,
@@ -108,7 +110,8 @@ impl Folder {
         Folder::new(self.path.join(name), self.follows)
     }
 
-    /// Returns the subfolder `name`, opened once for reading several files; `None` if there is none.
+    /// Returns the subfolder `name`, opened once so that several files can be read from it. Returns `None` if there is
+    /// no such subfolder.
     pub fn opened(&self, name: &str) -> Result<Option<Folder>, Fault> {
         #[cfg(unix)]
         if !self.follows {
@@ -119,19 +122,21 @@ impl Folder {
         Ok(Some(self.within(name)))
     }
 
-    /// Returns the content of the file `name`, a relative path with `/`; `None` if there is none.
+    /// Returns the content of the file `name`, a relative path separated by `/`. Returns `None` if there is no such
+    /// file.
     pub fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, Fault> {
         let Some((file, metadata)) = self.open(name)? else { return Ok(None) };
         if metadata.len() > most {
             return Err(Fault::TooLarge(metadata.len()));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-        // The file may have grown meanwhile.
+        // The file may have grown since its length was checked, so the limit is applied again.
         file.take(most).read_to_end(&mut bytes).map_err(|error| Fault::Unreadable(error.kind()))?;
         Ok(Some(bytes))
     }
 
-    /// Returns the last `most` bytes of the file `name` as text; `None` if there is none or it can't be read.
+    /// Returns the last `most` bytes of the file `name` as text, or `None` if there is no such file or it can't be
+    /// read.
     pub fn end(&self, name: &str, most: u64) -> Option<String> {
         let (mut file, metadata) = self.open(name).ok()??;
         file.seek(SeekFrom::Start(metadata.len().saturating_sub(most))).ok()?;
@@ -140,12 +145,12 @@ impl Folder {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Returns the target of the link `name`; `None` if it is no link.
+    /// Returns the target of the link `name`, or `None` if `name` is no link.
     pub fn link(&self, name: &str) -> Option<PathBuf> {
         fs::read_link(self.path.join(name)).ok()
     }
 
-    /// Returns the type of `name`. A link counts as a link unless links are followed.
+    /// Returns what is at `name`. If links are followed, this is what a link leads to, otherwise the link itself.
     pub fn look(&self, name: &str) -> Found {
         let path = self.path.join(name);
         match Found::at(&path) {
@@ -156,8 +161,8 @@ impl Folder {
         }
     }
 
-    /// Returns at most `most` entries of the subfolder `name`, sorted by name, and whether these are all; no entries if
-    /// there is no such folder.
+    /// Returns at most `most` entries of the subfolder `name`, sorted by name, and whether these are all entries. If
+    /// there is no such folder, returns no entries.
     pub fn list(&self, name: &str, most: usize) -> Result<(Vec<(String, Found)>, bool), Fault> {
         let Some(entries) = self.entries(name)? else { return Ok((Vec::new(), true)) };
         let mut found = Vec::new();
@@ -171,7 +176,7 @@ impl Folder {
         Ok((found, true))
     }
 
-    /// Opens the regular file `name`; `None` if there is none.
+    /// Opens the regular file `name`. Returns `None` if there is no such file.
     pub fn open(&self, name: &str) -> Result<Option<(File, Metadata)>, Fault> {
         let opened = if self.follows { follow(&self.path.join(name)) } else { self.open_itself(name) };
         let file = match opened {
@@ -188,7 +193,7 @@ impl Folder {
     }
 }
 
-/// Opens the file that `path` leads to, through links.
+/// Opens the file that `path` leads to, and follows links on the way.
 fn follow(path: &Path) -> Result<Option<File>, Fault> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => {}
@@ -250,7 +255,8 @@ mod by_steps {
                 Found::Special => return Err(Fault::Special),
                 Found::File => {}
             }
-            // If a pipe or a link takes its place meanwhile, opening it neither blocks nor follows it.
+            // A pipe or a link may replace the file just now. With these flags, opening a pipe doesn't block, and
+            // opening a link fails.
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             match openat(folder, last, flags, Mode::empty()) {
                 Ok(file) => Ok(Some(File::from(file))),
@@ -282,7 +288,7 @@ mod by_steps {
                     FileType::RegularFile => Found::File,
                     FileType::Directory => Found::Folder,
                     FileType::Symlink => Found::Link,
-                    // Some file systems don't report the type.
+                    // Some file systems don't list the types of entries, so the type is looked up.
                     FileType::Unknown => Found::at(&path.join(&*name)),
                     _ => Found::Special,
                 };

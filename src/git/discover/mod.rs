@@ -1,10 +1,11 @@
 //! Finds the repository that contains a path, and checks that it may be trusted.
 //!
-//! A repository from elsewhere can name the git directory of another one: in a `.git` file, in a link, in `commondir`.
-//! If that were accepted, it could read and write the other one's memory. So a git directory elsewhere is accepted only
-//! if it names the work tree back, as git records it on both sides: a linked worktree in `worktrees/*/gitdir`, a
-//! submodule in `core.worktree`. A bare repository is accepted only if the user named it, not if the search meets it in
-//! a parent directory. Repositories of other users are refused. None of these checks apply to what the user trusts
+//! A repository from a stranger can point to the git directory of one of the user's repositories: with a `.git` file, a
+//! link, or the file `commondir`. If that were accepted, whoever works in the stranger's repository would read and
+//! write the other one's memory. So a git directory outside the work tree is accepted only if it points back to the
+//! work tree. Git records this for a linked worktree in `worktrees/*/gitdir`, and for a submodule in `core.worktree`. A
+//! bare repository is accepted only if the user named it, not if the search finds it in a parent directory.
+//! Repositories of other users are refused. None of these checks apply to repositories that the user trusts
 //! ([`Trust`]).
 
 pub(super) mod files;
@@ -24,24 +25,25 @@ use settings::Settings;
 
 pub use trust::Trust;
 
-/// Bytes of a file that contains a path, at most.
+/// The most bytes that are read from a file that contains a path.
 const PATH_LIMIT: u64 = 8 << 10;
 
 /// The hint for a repository that is refused although it may be harmless.
-const TRUST_IT: &str = "if you trust its author, add the directory to the option `git.trusted`";
+const TRUST_IT: &str =
+    "if you trust the author of the repository, add its directory to the option `git.trusted`";
 
 /// The directories and settings of a repository.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     /// The git directory of this work tree.
     pub own: Folder,
-    /// The git directory that all work trees share; the same as `own` unless this is a linked worktree.
+    /// The git directory that all work trees share. It is the same as `own`, unless this is a linked worktree.
     pub common: Folder,
     /// The root of the work tree; `None` in a bare repository.
     pub work_dir: Option<PathBuf>,
     /// The settings in its configuration.
     pub settings: Settings,
-    /// Why a trustworthy repository can't be read.
+    /// Why the repository can't be read, although it is trustworthy; `None` if it can be read.
     pub unreadable: Option<Unreadable>,
 }
 
@@ -74,8 +76,8 @@ impl Location {
     }
 }
 
-/// Returns the repository that contains the canonical directory `start`: looks in each directory upwards within its
-/// file system.
+/// Returns the repository that contains the canonical directory `start`. Looks in `start` and each directory above it
+/// in the same file system.
 ///
 /// # Errors
 ///
@@ -110,11 +112,11 @@ pub(super) fn search(start: &Path, trust: &Trust) -> Result<Option<Location>> {
     }
 }
 
-/// Returns the repository with the common directory `common`, which was found before.
+/// Returns the repository with the common directory `common`, which an earlier search returned.
 ///
 /// # Errors
 ///
-/// [`Kind::Git`] if there is none or it is refused.
+/// [`Kind::Git`] if there is no repository or it is refused.
 pub(super) fn known(common: &Path, trust: &Trust) -> Result<Location> {
     locate(common, trust)?.whole()
 }
@@ -132,7 +134,7 @@ fn locate(common: &Path, trust: &Trust) -> Result<Location> {
         return Err(Error::new(Kind::Git, format!("`{}` is not a repository", common.display())));
     }
     let mut place = open_bare(&canonical, trust)?;
-    // The work tree of a submodule names this directory.
+    // This may be the git directory of a submodule. Then its settings name a work tree whose `.git` file points to it.
     if let Some(work_dir) = named_work_dir(&place)
         && let Ok(Some(there)) = look(&work_dir, trust)
         && there.own.path() == canonical
@@ -142,7 +144,7 @@ fn locate(common: &Path, trust: &Trust) -> Result<Location> {
     Ok(place)
 }
 
-/// Returns the repository with the canonical work tree `directory`, or `None`.
+/// Returns the repository whose work tree is the canonical `directory`, or `None` if `directory` is no work tree.
 fn look(directory: &Path, trust: &Trust) -> Result<Option<Location>> {
     let dot_git = directory.join(".git");
     let is_trusted = trust.covers(directory);
@@ -163,30 +165,34 @@ fn look(directory: &Path, trust: &Trust) -> Result<Option<Location>> {
     }
 }
 
-/// Opens the repository of `directory` with the git directory `git_dir`, both canonical.
+/// Opens the repository whose work tree is `directory` and whose git directory is `git_dir`, outside `directory`. Both
+/// paths are canonical.
 fn elsewhere(directory: &Path, git_dir: PathBuf, trust: &Trust) -> Result<Location> {
     if !is_git_dir(&git_dir) {
-        let message = format!("`{}` does not name a git directory", directory.join(".git").display());
+        let message = format!("`{}` does not point to a git directory", directory.join(".git").display());
         return Err(Error::new(Kind::Git, message).hint("check it with `git status`"));
     }
     let is_trusted = trust.covers(directory);
     let own = Folder::new(git_dir, is_trusted);
     let common = common_dir(&own, Some(directory))?;
     let place = open(directory, own, common, trust)?;
-    // A common layout: a bare repository in `.bare`, with its worktrees next to it.
+    // In a common layout a bare repository is in `.bare`, and its worktrees are next to it.
     let is_beside = place.own.path() == directory.join(".bare");
     let names_back = || named_work_dir(&place).as_deref() == Some(directory);
     if place.is_linked() || is_trusted || is_beside || names_back() {
         return Ok(place);
     }
-    // A repository that can't be read can't confirm that it belongs to the work tree.
+    // If the repository can't be read, it can't be known whether it points back to the work tree, so the error says why
+    // it can't be read.
     place.whole()?;
-    let message =
-        format!("`{}` names a git directory that does not name it back", directory.join(".git").display());
+    let message = format!(
+        "`{}` points to a git directory that does not point back to this work tree",
+        directory.join(".git").display()
+    );
     Err(Error::new(Kind::Git, message).hint(TRUST_IT))
 }
 
-/// Opens a git directory without a work tree.
+/// Opens `git_dir` as a repository without a work tree.
 fn open_bare(git_dir: &Path, trust: &Trust) -> Result<Location> {
     let own = Folder::new(git_dir.to_owned(), trust.covers(git_dir));
     let common = common_dir(&own, None)?;
@@ -210,7 +216,7 @@ fn open(directory: &Path, own: Folder, common: Folder, trust: &Trust) -> Result<
     }
     for (folder, name) in [(&own, "HEAD"), (&common, "objects"), (&common, "refs")] {
         let fault = match (name, folder.look(name)) {
-            // Old versions of git wrote `HEAD` as a link; its target is read as text, not followed.
+            // Old versions of git wrote `HEAD` as a link. The link's target is read as text; the link is not followed.
             ("HEAD", Found::File | Found::Link) => continue,
             (_, Found::Folder) if name != "HEAD" => continue,
             (_, Found::Link) => Fault::Link,
@@ -239,8 +245,9 @@ fn open(directory: &Path, own: Folder, common: Folder, trust: &Trust) -> Result<
     Ok(Location { own, common, work_dir, settings, unreadable })
 }
 
-/// Returns the git directory that all work trees share: `own`, or the directory that its `commondir` names, provided
-/// that directory names `own` back, and `own` names the work tree in `directory`.
+/// Returns the git directory that all work trees share: the one that the file `commondir` in `own` names, or `own`
+/// itself if there is no such file. Refuses the named directory unless `own` is one of its `worktrees`, and `own`
+/// points back to the work tree `directory`.
 fn common_dir(own: &Folder, directory: Option<&Path>) -> Result<Folder> {
     let path = own.path().join("commondir");
     let failed = |fault| cannot_read(&path, fault);
@@ -258,16 +265,17 @@ fn common_dir(own: &Folder, directory: Option<&Path>) -> Result<Folder> {
     if follows || (is_listed && directory.is_some() && back().as_deref() == directory) {
         return Ok(Folder::new(common, follows));
     }
-    let message = format!("`{}` names another repository, which does not name it back", path.display());
+    let message =
+        format!("`{}` points to a repository that does not point back to this work tree", path.display());
     Err(Error::new(Kind::Git, message).hint(match is_listed {
         true => {
-            format!("run `git worktree repair` in the main work tree if one of them was moved; {TRUST_IT}")
+            format!("if a work tree was moved, run `git worktree repair` in the main work tree; {TRUST_IT}")
         }
         false => TRUST_IT.to_owned(),
     }))
 }
 
-/// Returns the git directory that the file `.git` in `directory` names, canonical.
+/// Returns the canonical path of the git directory that the file `.git` in `directory` names.
 fn named_git_dir(directory: &Path, dot_git: &Path) -> Result<PathBuf> {
     let failed = |fault| cannot_read(dot_git, fault);
     let text = Folder::new(directory.to_owned(), false).read(".git", PATH_LIMIT).map_err(failed)?;
@@ -280,7 +288,7 @@ fn named_git_dir(directory: &Path, dot_git: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Returns the work tree that the repository's configuration names, canonical.
+/// Returns the canonical path of the work tree that the repository's configuration names.
 fn named_work_dir(place: &Location) -> Option<PathBuf> {
     place.own.path().join(place.settings.work_tree.as_ref()?).canonicalize().ok()
 }

@@ -1,8 +1,8 @@
 //! Reads references: `HEAD`, and the commits of the local branches.
 //!
-//! References are read as text, from loose files and from `packed-refs`. Symbolic references are followed a few steps,
-//! only below `refs/`, as git does. A reference that can't be read is left out and reported by name, without its
-//! content.
+//! References are read as text, from loose files and from `packed-refs`. Symbolic references are followed for a few
+//! steps, and only to references below `refs/`, as in git. A reference that can't be read is left out and reported by
+//! name, without its content.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,35 +14,35 @@ use super::Location;
 use super::files::{Folder, Found};
 use crate::git::sha::Sha;
 
-/// Bytes of a loose reference at most.
+/// The most bytes of a loose reference.
 const REF_LIMIT: u64 = 1 << 10;
 
-/// Bytes of `packed-refs` at most: a million references.
+/// The most bytes of `packed-refs`: about a million references.
 const PACKED_LIMIT: u64 = 64 << 20;
 
-/// Branches that are read at most.
+/// The most branches that are read.
 pub(in crate::git) const BRANCH_LIMIT: usize = 20_000;
 
-/// Folders of branches that are read at most.
+/// The most folders of branches that are read.
 const FOLDER_LIMIT: usize = 10_000;
 
-/// Symbolic references that are followed in a row at most, as in git.
+/// The most symbolic references that are followed in a row, as in git.
 const STEPS: usize = 5;
 
 /// The content of `HEAD`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::git) struct Head {
-    /// The reference that it names, such as `refs/heads/main`; `None` when detached.
+    /// The reference that `HEAD` names, such as `refs/heads/main`; `None` when `HEAD` is detached.
     pub name: Option<String>,
     pub commit: Option<Sha>,
-    /// Why `HEAD` could not be read, in words.
+    /// Why `HEAD` could not be read, in words; `None` if it was read.
     pub fault: Option<String>,
 }
 
 /// The local branches.
 #[derive(Clone, Debug, Default)]
 pub(in crate::git) struct Branches {
-    /// The commits by branch name, without `refs/heads/`.
+    /// The commit of each branch. The key is the name of the branch, without `refs/heads/`.
     pub found: BTreeMap<String, Sha>,
     /// Which references were left out, and why, in words.
     pub faults: Vec<String>,
@@ -63,7 +63,7 @@ enum Target {
 }
 
 impl Packed {
-    /// Returns the content of the file, or why it can't be read; empty if there is no such file.
+    /// Returns the content of the file, or why it can't be read. If there is no such file, returns an empty content.
     fn read(&self, common: &Folder) -> Result<Arc<Vec<u8>>, String> {
         let failed = |fault| format!("`packed-refs` {fault}");
         let stamp = |metadata: &Metadata| (metadata.len(), metadata.modified().ok());
@@ -107,7 +107,7 @@ pub(in crate::git) fn head(location: &Location, packed: &Packed) -> Head {
     }
 }
 
-/// Returns the object that a reference resolves to; `None` if there is no such reference.
+/// Returns the object that the reference `name` finally leads to, or `None` if there is no such reference.
 fn resolve(location: &Location, kept: &Packed, name: &str) -> Result<Option<Sha>, String> {
     let mut name = name.to_owned();
     for _ in 0..STEPS {
@@ -123,16 +123,17 @@ fn resolve(location: &Location, kept: &Packed, name: &str) -> Result<Option<Sha>
     Err(format!("`{name}` is reached through more than {STEPS} references"))
 }
 
-/// Reads the loose file of a reference; `None` if there is none.
+/// Reads the loose file of the reference `name`. Returns `None` if there is no such file.
 fn step(location: &Location, name: &str) -> Result<Option<Target>, String> {
     let is_own =
         ["HEAD", "refs/bisect/", "refs/worktree/", "refs/rewritten/"].iter().any(|own| name.starts_with(own));
     read(if is_own { &location.own } else { &location.common }, name, name, true)
 }
 
-/// Reads the loose file `file` of the reference `name`; `None` if there is none.
+/// Reads `file`, the loose file of the reference `name`. Returns `None` if there is no such file.
 fn read(folder: &Folder, file: &str, name: &str, may_be_link: bool) -> Result<Option<Target>, String> {
-    // Old versions of git wrote a symbolic reference as a link; its target is read as text, not followed.
+    // Old versions of git wrote a symbolic reference as a link. The link's target is read as text; the link is not
+    // followed.
     let linked =
         may_be_link.then(|| folder.link(file)).flatten().and_then(|target| Some(target.to_str()?.to_owned()));
     if let Some(target) = linked.filter(|target| is_name(target)) {
@@ -154,8 +155,8 @@ fn read(folder: &Folder, file: &str, name: &str, may_be_link: bool) -> Result<Op
     target.map(Some).ok_or_else(|| failed(&"is not a reference"))
 }
 
-/// Returns whether `name` is a safe name of a reference: below `refs/`, without parts that lead elsewhere or can't be
-/// shown.
+/// Returns whether `name` is a safe name of a reference: it is below `refs/`, and no part of it leads elsewhere, as
+/// `..` does, or contains control characters.
 fn is_name(name: &str) -> bool {
     let is_plain = |part: &str| {
         !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.contains("..")
@@ -167,7 +168,7 @@ fn is_name(name: &str) -> bool {
         && name.split('/').all(is_plain)
 }
 
-/// Reads the local branches: loose ones, then those in `packed-refs` that are not loose.
+/// Reads the local branches, from `packed-refs` and from loose files. A loose file takes precedence.
 pub(in crate::git) fn branches(location: &Location, kept: &Packed) -> Branches {
     beneath(location, kept, "refs/heads/")
 }

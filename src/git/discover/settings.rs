@@ -1,4 +1,5 @@
-//! Reads a handful of settings of a repository. Includes are not followed, and nothing that a setting names is run.
+//! Reads a handful of settings of a repository. Included files are not read, and no program that a setting names is
+//! run.
 
 use std::path::PathBuf;
 
@@ -8,28 +9,28 @@ use gix::config::file::Metadata;
 
 use super::files::{Fault, Folder, path_of};
 
-/// Bytes of a configuration file at most. Arbitrary: a thousand branches take a tenth of it.
+/// The most bytes of a configuration file. Arbitrary: the settings of a thousand branches take a tenth of it.
 const LIMIT: u64 = 1 << 20;
 
 /// The settings of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::git) struct Settings {
-    /// `core.bare`: whether it has no work tree.
+    /// `core.bare`: whether the repository has no work tree.
     pub bare: bool,
-    /// `core.worktree` as written: relative to the git directory.
+    /// `core.worktree` as written. A relative path is relative to the git directory.
     pub work_tree: Option<PathBuf>,
     /// `core.hooksPath` as written.
     pub hooks_path: Option<String>,
-    /// Why the format of the repository is not supported, in words.
+    /// Why the format of the repository is not supported, in words; `None` if it is supported.
     pub foreign: Option<&'static str>,
 }
 
-/// Reads `config` in the directory that all work trees share, and `config.worktree` in the work tree's own git
-/// directory if that is enabled.
+/// Reads `config` in the directory that all work trees share. Also reads `config.worktree` in the work tree's own git
+/// directory, if `config` enables it; its settings take precedence.
 ///
 /// # Errors
 ///
-/// Which of the two files can't be read, and why.
+/// Returns the path of the file that can't be read, and why.
 pub(super) fn read(common: &Folder, own: &Folder) -> Result<Settings, (PathBuf, Fault)> {
     let shared = one(common, "config")?;
     let Some(shared) = shared else { return Ok(Settings::default()) };

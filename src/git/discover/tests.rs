@@ -1,4 +1,4 @@
-//! Repositories that deceive, and honest ones that look like them.
+//! Tests with malicious repositories, and with honest ones that look like them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use super::*;
 use crate::git::tests::{Fixture, discover};
 use crate::git::{Repository, Stop};
 
-/// A text that no answer may contain.
+/// The content of a file outside the repository, which no error may quote.
 const SECRET: &str = "the first line of a private key";
 
 fn refused(path: &Path) -> String {
@@ -22,7 +22,7 @@ fn refused(path: &Path) -> String {
     error.to_string()
 }
 
-/// Returns a victim's repository, and a directory next to it for the attacker's files.
+/// Returns a victim's repository, and the path of a directory next to it for the attacker's files.
 fn victim() -> (Fixture, PathBuf) {
     let fixture = Fixture::new();
     fixture.commit("a.txt", "a", "Begin");
@@ -43,7 +43,7 @@ fn git_dir(path: &Path) {
 fn a_git_file_that_names_another_repository_is_refused_until_it_is_trusted() {
     let (fixture, planted) = victim();
     fs::write(planted.join(".git"), format!("gitdir: {}/.git\n", fixture.path.display())).unwrap();
-    assert!(refused(&planted).contains("does not name it back"));
+    assert!(refused(&planted).contains("does not point back"));
     fs::create_dir(planted.join("within")).unwrap();
     refused(&planted.join("within"));
     let trust = Trust::new(None).and_in([planted.to_str().unwrap()], None);
@@ -61,7 +61,8 @@ fn a_commondir_that_names_another_repository_is_refused() {
         fs::write(planted.join(".git/commondir"), names).unwrap();
         assert!(refused(&planted).contains("commondir"));
     }
-    // Like a worktree that the victim's repository doesn't list, and one that it lists for another directory.
+    // These look like a worktree that the victim's repository doesn't list, and like one that it lists for another
+    // directory.
     let worktree = planted.join("own");
     git_dir(&worktree);
     fs::write(worktree.join("commondir"), format!("{}\n", victims.display())).unwrap();
@@ -102,10 +103,10 @@ fn links_in_the_place_of_control_files_are_refused_and_show_nothing() {
         let text = refused(&fixture.path);
         assert!(text.contains(name) && text.contains("link"), "{text}");
     }
-    // A link to a whole git directory proves no more than a `.git` file that names it.
+    // A link to a whole git directory proves as little as a `.git` file that names it.
     let (fixture, planted) = victim();
     symlink(fixture.path.join(".git"), planted.join(".git")).unwrap();
-    assert!(refused(&planted).contains("does not name it back"));
+    assert!(refused(&planted).contains("does not point back"));
 }
 
 #[cfg(unix)]
@@ -177,7 +178,7 @@ fn a_git_dir_found_on_the_way_up_is_a_bare_repository_only_by_the_users_word() {
     fs::create_dir(planted.join("within")).unwrap();
     let within = Repository::discover(&planted.join("within"), &Trust::new(Some(&planted.join("within"))));
     assert_eq!(within.map(drop).unwrap_err().kind(), Kind::Git, "another directory was named");
-    // Within a clone, files with that layout belong to the clone.
+    // Within a clone, a folder that looks like a bare repository is just a folder of the clone.
     let inner = fixture.path.join("sub");
     git_dir(&inner);
     fs::write(inner.join("commondir"), SECRET).unwrap();
@@ -204,7 +205,7 @@ fn git_directories_that_git_itself_makes_elsewhere_are_accepted() {
     let module = discover(&fixture.path.join("lib")).unwrap().unwrap();
     assert!(module.common_dir().ends_with(".git/modules/lib"));
     assert_eq!(module.work_dir(), Some(fixture.path.join("lib").canonicalize().unwrap()));
-    // Found by its common directory, as the registry knows it.
+    // The repository is also found by its common directory, under which the registry knows it.
     let known = Repository::open(&module.common_dir(), &Trust::new(None)).unwrap();
     assert_eq!(known.work_dir(), module.work_dir());
     let main = Repository::open(&fixture.repository().common_dir(), &Trust::new(None)).unwrap();
@@ -215,7 +216,7 @@ fn git_directories_that_git_itself_makes_elsewhere_are_accepted() {
     assert!(discover(&root.join("around")).unwrap().unwrap().common_dir().ends_with("around/.bare"));
 
     fixture.git(&["clone", "-q", "--separate-git-dir=../apart.git", ".", "../apart"]);
-    assert!(refused(&root.join("apart")).contains("does not name it back"));
+    assert!(refused(&root.join("apart")).contains("does not point back"));
     let apart = root.join("apart").canonicalize().unwrap();
     let beneath = format!("{}/*", root.display());
     assert!(Repository::discover(&apart, &Trust::new(None).and_in([&*beneath], None)).unwrap().is_some());
@@ -255,7 +256,8 @@ fn a_repository_of_another_user_is_refused() {
     assert!(Repository::discover(&fixture.path, &trust).unwrap().is_some());
 }
 
-/// Sessions held in a project's work trees belong to the project, so a false work tree must not be accepted.
+/// A session that runs in one of a project's work trees belongs to the project, so a false work tree must not be
+/// accepted.
 #[test]
 fn a_worktree_that_does_not_name_the_repository_back_is_not_listed() {
     let (fixture, planted) = victim();
@@ -268,7 +270,7 @@ fn a_worktree_that_does_not_name_the_repository_back_is_not_listed() {
     assert_eq!(fixture.repository().work_dir(), Some(fixture.path.canonicalize().unwrap()));
 }
 
-/// Replaces `path` by a pipe.
+/// Replaces the file at `path` with a pipe.
 #[cfg(unix)]
 fn pipe(path: &Path) {
     let _ = fs::remove_file(path);
@@ -276,7 +278,7 @@ fn pipe(path: &Path) {
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
 }
 
-/// Opening a pipe in the place of a file waited forever for a writer.
+/// Guards against a former fault: opening a pipe in place of a file waited forever for a writer.
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_refused_and_does_not_hang() {

@@ -3,7 +3,8 @@
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// The user's statements about repositories: the one named as the project, and the option `git.trusted`.
+/// What the user says about repositories: which directory is the project, and which ones the option `git.trusted`
+/// lists.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     named: Option<PathBuf>,
@@ -13,15 +14,15 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Returns trust in what this process's user owns. `named` is the directory that the user named as the project; it
-    /// may be a bare repository.
+    /// Returns a trust in which only repositories of this process's user are accepted. `named` is the directory that
+    /// the user named as the project; it may be a bare repository.
     pub fn new(named: Option<&Path>) -> Trust {
         let named = named.and_then(|named| named.canonicalize().ok());
         Trust { named, users: own_user(), ..Trust::default() }
     }
 
-    /// Adds directories whose repositories are not checked. A trailing `/*` means all directories below. Directories
-    /// that don't exist and relative paths are skipped.
+    /// Adds directories whose repositories are trusted without checks. A trailing `/*` stands for all directories below
+    /// that path. Relative paths and directories that don't exist are skipped.
     pub fn and_in<'a>(
         mut self,
         directories: impl IntoIterator<Item = &'a str>,
@@ -43,19 +44,20 @@ impl Trust {
         self
     }
 
-    /// Adds a second user whose repositories count as own ones: the one who called `sudo`.
+    /// Adds a second user whose repositories are accepted like one's own: the user who called `sudo`.
     pub fn and_of(mut self, user: Option<u32>) -> Trust {
-        // Only root acts for another user, as in git.
+        // As in git, this applies only to root: nobody else can act for another user.
         self.users.extend(user.filter(|_| self.users == [0]));
         self
     }
 
-    /// Returns a trust that also names `place`, to open a repository that is already known.
+    /// Returns the same trust with `place` as the directory that the user named, to open a repository that is already
+    /// known.
     pub fn naming(&self, place: &Path) -> Trust {
         Trust { named: place.canonicalize().ok(), ..self.clone() }
     }
 
-    /// Returns whether the repository in the canonical `directory` is not checked.
+    /// Returns whether the repository in the canonical `directory` is trusted without checks.
     pub(super) fn covers(&self, directory: &Path) -> bool {
         let is_beneath = |above: &PathBuf| directory.starts_with(above) && directory != above;
         self.trusted.iter().any(|trusted| trusted == directory) || self.beneath.iter().any(is_beneath)

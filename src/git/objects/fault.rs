@@ -4,14 +4,14 @@ use std::fmt;
 
 use gix::objs::Kind;
 
-/// Why an object can't be read. No message of a library is shown.
+/// Why an object can't be read. Messages of the library are not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::git) enum Fault {
     Missing,
     Damaged,
     /// The object has this many bytes, more than the caller accepts.
     TooLarge(u64),
-    /// The object is of this kind, not of the one that was asked for.
+    /// The object is of this kind instead of the kind that was asked for.
     Kind(Kind),
 }
 

@@ -1,4 +1,5 @@
-//! Reads loose objects: `objects/ab/cdef…`, a deflated header line with kind and size, then the content.
+//! Reads loose objects, which are files such as `objects/ab/cdef…`. A loose object is a header with the kind and the
+//! size, followed by the content, all deflated.
 
 use gix::objs::Kind;
 use gix::zlib::{Inflate, Status};
@@ -6,7 +7,7 @@ use gix::zlib::{Inflate, Status};
 use super::fault::{Fault, expect};
 use crate::git::discover::files::{self, Folder, Found};
 
-/// Bytes that contain the whole header line.
+/// How many bytes are unpacked to read the header: more than any header has.
 const HEADER: usize = 64;
 
 fn name(id: &gix::ObjectId) -> String {
@@ -20,7 +21,7 @@ pub(super) fn exists(directories: &[Folder], id: &gix::ObjectId) -> bool {
     directories.iter().any(|directory| directory.look(&name) == Found::File)
 }
 
-/// Reads an object of `kind` with at most `most` bytes into `buffer`.
+/// Reads the object `id` into `buffer`. Fails if it is not of `kind` or has more than `most` bytes.
 pub(super) fn read(
     directories: &[Folder],
     id: &gix::ObjectId,
@@ -30,7 +31,7 @@ pub(super) fn read(
     inflate: &mut Inflate,
 ) -> Result<(), Fault> {
     let name = name(id);
-    // Deflated data is at most slightly longer than the data itself.
+    // Even data that can't be compressed is only slightly longer when deflated.
     let deflated_most = most + most / 100 + 1024;
     for directory in directories {
         let bytes = match directory.read(&name, deflated_most) {

@@ -1,8 +1,9 @@
 //! Reads objects by name, from packs and from loose files.
 //!
-//! The size that an object states is checked before any of it is unpacked, and a larger object than the caller accepts
-//! is not read: a few bytes can state gigabytes. A damaged object or pack makes only its own content unavailable.
-//! Objects of other repositories (`objects/info/alternates`) are read only if the user trusts the repository.
+//! The size that an object states is checked before any of it is unpacked, because a few bytes can unpack to gigabytes.
+//! An object larger than the caller accepts is not read. If an object or a pack is damaged, only its own content is
+//! unavailable. Objects of other repositories (`objects/info/alternates`) are read only if the user trusts the
+//! repository.
 
 mod fault;
 mod loose;
@@ -25,22 +26,22 @@ use packs::{Pack, Packs};
 
 pub(super) use fault::Fault;
 
-/// Object directories that are read at most, including those of other repositories.
+/// The most object directories that are read, including those of other repositories.
 const DIRECTORIES: usize = 16;
 
-/// Bytes of `objects/info/alternates` that are read at most.
+/// The most bytes that are read of `objects/info/alternates`.
 const ALTERNATES_LIMIT: u64 = 64 << 10;
 
 /// The objects of a repository. Threads can share them; each thread reads through its own [`Handle`].
 pub(super) struct Objects {
     directories: Vec<Folder>,
     packs: Packs,
-    /// Whether the repository uses objects of other repositories that are not read.
+    /// Whether the repository uses objects of other repositories, and these are not read.
     pub lacks_alternates: bool,
 }
 
 impl Objects {
-    /// Returns the objects in the directory `objects`, which is not read yet.
+    /// Returns the objects in the directory `objects`. No object is read until it is asked for.
     pub fn new(objects: Folder) -> Objects {
         let mut directories = vec![objects];
         let mut at = 0;
@@ -85,7 +86,7 @@ impl Objects {
 pub(super) struct Handle {
     objects: Arc<Objects>,
     packs: Arc<Vec<Arc<Pack>>>,
-    /// The index of the pack that contained the last object.
+    /// The position in `packs` of the pack that contained the last object. The next one is looked for there first.
     last: usize,
     inflate: gix::zlib::Inflate,
     recent: Option<Recent>,
@@ -93,7 +94,7 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Adds a cache of `objects` bytes of trees and commits, and one of `bases` bytes of delta bases.
+    /// Adds two caches: `objects` bytes for trees and commits, and `bases` bytes for delta bases.
     pub fn keeping(mut self, objects: usize, bases: usize) -> Handle {
         self.recent = Some(Recent::new(objects));
         self.bases = Box::new(Bases::new(bases));
@@ -105,7 +106,7 @@ impl Handle {
         self.packed(id).is_some() || loose::exists(&self.objects.directories, id) || self.relist(id)
     }
 
-    /// Reads an object of `kind` with at most `most` bytes into `buffer`.
+    /// Reads the object `id` into `buffer`. Fails if it is not of `kind` or has more than `most` bytes.
     pub fn read(
         &mut self,
         id: &gix::ObjectId,
@@ -113,7 +114,8 @@ impl Handle {
         most: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<(), Fault> {
-        // A blob is read once; neighbouring commits share most trees and commits.
+        // Only trees and commits are cached: neighbouring commits lead to mostly the same ones, but a blob is read only
+        // once.
         let keeps = kind != Kind::Blob;
         if keeps && let Some(found) = self.recent.as_mut().and_then(|recent| recent.get(id, buffer)) {
             return expect(kind, found);
@@ -130,7 +132,7 @@ impl Handle {
     }
 
     fn look(&mut self, id: &gix::ObjectId, kind: Kind, most: u64, buffer: &mut Vec<u8>) -> Result<(), Fault> {
-        // An object that is damaged in one place may be intact in another.
+        // The object may be both in a pack and in a loose file. If the first is damaged, the second may be intact.
         let mut fault = Fault::Missing;
         if let Some((pack, index)) = self.packed(id) {
             let pack = Arc::clone(&self.packs[pack]);
@@ -145,7 +147,8 @@ impl Handle {
         }
     }
 
-    /// Returns the index of the pack that contains an object, and the object's position in the pack's index.
+    /// Returns which pack contains the object, as a position in `packs`, and where the object is in the index of that
+    /// pack.
     fn packed(&mut self, id: &gix::ObjectId) -> Option<(usize, u32)> {
         let count = self.packs.len();
         let order = (0..count).map(|n| (self.last + n) % count.max(1));
@@ -156,7 +159,7 @@ impl Handle {
         found
     }
 
-    /// Lists the packs again if there are new ones; returns whether the object is in one of them.
+    /// Lists the packs again. Returns whether the list changed and the object is in one of the packs now.
     fn relist(&mut self, id: &gix::ObjectId) -> bool {
         let listed = self.objects.packs.listed(&self.objects.directories);
         if Arc::ptr_eq(&listed, &self.packs) {

@@ -1,5 +1,5 @@
-//! Reads objects in packs. The index of a pack contains the offset of each object; the pack contains objects, whole or
-//! as deltas of others.
+//! Reads objects in packs. The index of a pack contains the offset of each object. The pack itself contains the
+//! objects, either whole or as deltas of other objects.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,10 +17,10 @@ use gix::zlib::Inflate;
 use super::fault::{Fault, expect};
 use crate::git::discover::files::Folder;
 
-/// Files of `objects/pack` that are read at most: four for each pack.
+/// The most files of `objects/pack` that are listed: up to four for each pack.
 const FILES: usize = 40_000;
 
-/// Bytes that unpacking one object may take, including the bases of its deltas.
+/// The most bytes that unpacking one object may take, including the bases of its deltas.
 const UNPACK_LIMIT: usize = 128 << 20;
 
 /// The packs of a repository, as last listed.
@@ -35,7 +35,7 @@ struct Listed {
 }
 
 impl Packs {
-    /// Returns the packs in `directories`, and lists them again if a directory changed.
+    /// Returns the packs in `directories`. Lists them again if a directory has changed since they were last listed.
     pub fn listed(&self, directories: &[Folder]) -> Arc<Vec<Arc<Pack>>> {
         let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = |directory: &Folder| {
@@ -56,7 +56,7 @@ impl Packs {
                     before.get(&pack.name()).map_or_else(|| Arc::new(pack), Arc::clone)
                 }));
             }
-            // The newest packs contain the objects that are read most.
+            // The newest packs come first, because they contain the objects that are read most.
             packs.sort_by_key(|pack| std::cmp::Reverse(pack.changed));
             *listed = Listed { stamp: Some(stamp), packs: Arc::new(packs) };
         }
@@ -84,7 +84,8 @@ impl Pack {
         self.directory.path().join(&self.index_name)
     }
 
-    /// Returns the path of a file in the directory if it is a regular file that no link leads to.
+    /// Returns the path of the file `name` in the directory, if it is a regular file and neither it nor a folder of the
+    /// name is a link.
     fn file(&self, name: &str) -> Option<PathBuf> {
         self.directory.open(name).ok().flatten()?;
         Some(self.directory.path().join(name))
@@ -104,13 +105,14 @@ impl Pack {
         self.data.get_or_init(|| catch_panic(open).flatten()).as_ref()
     }
 
-    /// Returns the position of an object in the pack's index; `None` if the pack does not contain it.
+    /// Returns the position of an object in the pack's index, or `None` if the pack does not contain the object.
     pub fn lookup(&self, id: &gix::ObjectId) -> Option<u32> {
         let index = self.index()?;
         catch_panic(|| index.lookup(id)).flatten()
     }
 
-    /// Reads the object at a position of the index, of `kind` and with at most `most` bytes, into `buffer`.
+    /// Reads the object at the position `place` of the index into `buffer`. Fails if it is not of `kind` or has more
+    /// than `most` bytes.
     pub fn read(
         &self,
         place: u32,
@@ -134,14 +136,14 @@ impl Pack {
             }
             let base = |id: &gix::oid, _: &mut Vec<u8>| Ok(entry_of(id)?.map(entry::ResolvedBase::InPack));
             data.decode_entry(entry, buffer, inflate, &base, bases).map_err(|_| Fault::Damaged)?;
-            // The real size of a delta can differ from the size that it states.
+            // The size that a delta states can be false, so the real size is checked too.
             if buffer.len() as u64 > most { Err(Fault::TooLarge(buffer.len() as u64)) } else { Ok(()) }
         };
         catch_panic(read).unwrap_or(Err(Fault::Damaged))
     }
 }
 
-/// Runs code of the library on untrusted bytes; returns `None` if it panics.
+/// Runs code of the library on untrusted bytes. Returns `None` if that code panics.
 fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }

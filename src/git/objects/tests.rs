@@ -1,4 +1,4 @@
-//! Objects with false sizes, and trees that name more files than exist.
+//! Tests with objects that state false sizes, and with trees that stand for a huge number of files.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::git::tests::{Fixture, walked};
 use crate::git::{Changes, Lines, Sha};
 
-/// Far more time than any of these tests takes, even on a busy machine.
+/// A time limit that is far longer than any of these tests takes, even on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Returns the bytes of a tree entry.
@@ -51,7 +51,8 @@ fn a_tree_that_names_ten_billion_files_is_cut_and_reported() {
         let reverted = commit_tree(&fixture, &before);
         for sha in [bomb, reverted] {
             let changes = changes_in_time(&fixture, &sha);
-            // Folders without a file are no change, and equal folders are read once.
+            // A folder without files is no change, and equal folders are read only once, so these trees are compared to
+            // the end.
             assert_eq!(changes.partial, is_file, "{:?}", changes.unknown);
             assert!(changes.files.len() + changes.more_files <= 20_001);
         }
@@ -64,7 +65,7 @@ fn trees_and_commits_that_contain_themselves_come_to_an_end() {
     let first = fixture.commit("a.txt", "a", "Begin");
     let itself = "1234567890123456789012345678901234567890";
     let tree = fixture.raw("tree", &entry("40000", "again", itself));
-    // An object is found by its file name, not by its content.
+    // A loose object is found by its file name, whatever its content is, so this tree can contain itself.
     fs::create_dir_all(fixture.object(itself).parent().unwrap()).unwrap();
     fs::copy(fixture.object(&tree), fixture.object(itself)).unwrap();
     let bomb = commit_tree(&fixture, &tree);
@@ -81,7 +82,7 @@ fn trees_and_commits_that_contain_themselves_come_to_an_end() {
     assert_eq!(reach, [crate::git::Reach::No]);
 }
 
-/// Returns bytes that inflate to `bytes` and are not smaller, as zlib stores what it can't deflate.
+/// Returns bytes that inflate to `bytes` and are not smaller: zlib's format for data that can't be compressed.
 fn stored(bytes: &[u8]) -> Vec<u8> {
     let (mut a, mut b) = (1u32, 0u32);
     for byte in bytes {
@@ -117,7 +118,7 @@ fn the_size_that_an_object_states_is_checked() {
         fs::write(fixture.object(&blob), stored(content.as_bytes())).unwrap();
         assert_eq!(changes_in_time(&fixture, &head).files[0].lines, lines, "{content:?}");
     }
-    // A file of gigabytes isn't read to look for the object either.
+    // If the file of the object has gigabytes, it isn't read either.
     fs::File::create(fixture.object(&blob)).unwrap().set_len(3 << 30).unwrap();
     assert_eq!(changes_in_time(&fixture, &head).files[0].lines, Lines::TooLarge);
 }
@@ -151,7 +152,7 @@ fn packs_that_appear_and_vanish_are_read_and_damage_never_panics() {
     let repository = fixture.repository();
     let mut reader = repository.reader(&|_| false);
     let before: Vec<_> = shas.iter().map(|sha| reader.commit(sha).unwrap()).collect();
-    // The same reader finds the objects where they are now.
+    // The reader that was opened before finds the objects in their new places.
     fixture.git(&["gc", "-q", "--aggressive", "--prune=now"]);
     assert!(!fixture.object(&shas[0].to_string()).exists());
     let mut fresh = fixture.repository().reader(&|_| false).commit(&shas[3]).unwrap();
@@ -193,7 +194,7 @@ fn packs_that_appear_and_vanish_are_read_and_damage_never_panics() {
 #[test]
 fn a_delta_that_grows_is_not_unpacked() {
     let fixture = Fixture::new();
-    // Runs of one byte deflate a thousandfold, and the second text differs from the first in a few bytes.
+    // A run of a single byte is compressed a thousandfold, and the second text is stored as a small delta of the first.
     let bytes = vec![b'a'; 40 << 20];
     fixture.commit("a.bin", &bytes, "large");
     let sha = fixture.commit("a.bin", [&bytes[..], b"b"].concat(), "larger");
@@ -201,7 +202,8 @@ fn a_delta_that_grows_is_not_unpacked() {
     assert_eq!(changes_in_time(&fixture, &sha).files[0].lines, Lines::TooLarge);
 }
 
-/// Two texts of a megabyte in which nearly every line is one of a few lines are the worst case of a comparison.
+/// The worst case for a comparison is two texts of a megabyte that consist of the same few lines, repeated in random
+/// order.
 #[test]
 fn blobs_that_are_slow_to_compare_are_given_up() {
     let fixture = Fixture::new();

@@ -1,11 +1,11 @@
 //! Lists the commits to import, each once, oldest first.
 //!
-//! Parents come before their children, so an import that stops early has stored all ancestors of every commit it
-//! stored. So it can be resumed without a cursor: the next walk stops at known commits ([`Known::CoversAncestors`]).
-//! This fails if commits appear *below* known ones (a shallow clone was deepened, or commits were imported out of
-//! order); then [`Known::OnlyItself`] walks the whole history and leaves out known commits.
+//! Parents come before their children. So even an import that stops early has stored all ancestors of every commit that
+//! it stored, and can be resumed without a cursor: the next walk stops at known commits ([`Known::CoversAncestors`]).
+//! This misses commits that appear *below* known ones, because a shallow clone was deepened or commits were imported
+//! out of order. For these cases, [`Known::OnlyItself`] walks the whole history and leaves out known commits.
 //!
-//! Only ids and edges are kept in memory: less than 100 bytes for each commit.
+//! Only the ids of commits and the links to their parents are kept in memory: less than 100 bytes for each commit.
 
 use std::collections::HashMap;
 
@@ -15,15 +15,15 @@ use crate::git::commit::{self, Unreadable};
 use crate::git::repository::{Repository, Tip};
 use crate::git::sha::Sha;
 
-/// Edges to parents at most, in the whole history: some 200 MB. Linux has 1.4 million.
+/// The most links from commits to parents in the whole history. So many take about 200 MB; Linux has 1.4 million.
 const EDGE_LIMIT: usize = 20_000_000;
 
-/// What a known commit implies for its ancestors.
+/// What follows for the ancestors of a known commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// All ancestors are known too, so the walk stops there.
+    /// They are all known too, so the walk stops at the known commit.
     CoversAncestors,
-    /// Nothing, so the walk continues and reads the whole history.
+    /// Nothing follows, so the walk continues below the known commit, and reads the whole history.
     OnlyItself,
 }
 
@@ -38,8 +38,9 @@ pub struct History {
 }
 
 impl History {
-    /// Returns the branch that a commit belongs to: the only one that reaches it along first parents. `None` if several
-    /// branches reach it, if a merge brought it in, and in a repository with a single branch.
+    /// Returns the branch that a commit belongs to: the one from which first parents lead to it, if no other branch
+    /// reaches it. Returns `None` if several branches reach it, if it came in through a merge, and in a repository with
+    /// a single branch.
     pub fn branch(&self, commit: &Listed) -> Option<&str> {
         commit.branch.map(|branch| self.branches[branch as usize].as_str())
     }
@@ -56,12 +57,13 @@ pub struct Listed {
 impl Repository {
     /// Returns the commits that are reachable from `tips` and for which `is_known` returns false, oldest first.
     ///
-    /// `is_known` is called at most once for each commit. The result lists commits that cannot be read.
+    /// `is_known` is called at most once for each commit. The result lists the commits that cannot be read in
+    /// [`History::unreadable`].
     ///
     /// # Errors
     ///
-    /// [`Kind::Git`] if the file `shallow` can't be read, if the history has more than 20 million edges, or if `stop`
-    /// is set.
+    /// [`Kind::Git`] if the file `shallow` can't be read, if the history has more than 20 million links from commits to
+    /// parents, or if `stop` is set.
     pub fn history(
         &self,
         tips: &[Tip],
@@ -77,7 +79,8 @@ impl Repository {
         let mut order = Vec::new();
         let mut unreadable = Vec::new();
         let mut buffer = Vec::new();
-        // Decides whether a commit is wanted when the walk reaches it first, and adds its parents to the graph.
+        // Called when the walk reaches a commit for the first time: decides whether the commit is wanted, and adds its
+        // parents to the graph.
         let mut meet = |graph: &mut Graph, node: usize| -> Result<()> {
             let sha = graph.nodes[node].sha;
             if stop.is_set() || graph.edges.len() > EDGE_LIMIT {
@@ -149,7 +152,7 @@ struct Visit {
     next: u32,
 }
 
-/// The commits that the walk reached, and their edges, by index.
+/// The commits that the walk reached, and the links to their parents. Commits are named by their index in `nodes`.
 #[derive(Default)]
 struct Graph {
     nodes: Vec<Node>,
@@ -195,7 +198,8 @@ impl Graph {
     }
 }
 
-/// Assigns each commit the one branch that reaches it, if exactly one does.
+/// Labels each commit with its branch, as [`History::branch`] defines it. Returns the labels, which are indices of
+/// branches, and the names of the branches.
 fn label(graph: &mut Graph, tips: &[Tip]) -> (Vec<Option<u32>>, Vec<String>) {
     #[derive(Clone, Copy, PartialEq)]
     enum Led {
@@ -219,7 +223,7 @@ fn label(graph: &mut Graph, tips: &[Tip]) -> (Vec<Option<u32>>, Vec<String>) {
             next = graph.parents(node as usize).first().copied();
         }
     }
-    // Each commit is visited at most twice: from the first branch that reaches it, and from the second.
+    // Each commit is visited at most twice, for the first two branches that reach it: then it is known to have several.
     let mut led = vec![Led::No; graph.nodes.len()];
     for (branch, (_, tip)) in named.iter().enumerate() {
         let branch = branch as u32;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use history::{History, Known, Listed};
 
-/// A flag that stops a walk whose result is no longer needed. Clones share the flag.
+/// A flag that stops a walk when its result is no longer needed. Clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 

@@ -1,8 +1,9 @@
 //! Finds the commits that are new since the branches were last looked at.
 //!
-//! The walk goes from the new and from the seen tips at once, newest first, as `git rev-list NEW --not SEEN` does. It
-//! ends when only seen commits are left, so a new commit costs the same in a history of any length. If a clock was
-//! wrong by more than a day, a few old commits may count as new.
+//! The walk starts at the new tips and at the tips that were seen last time, and visits the newest commit first, as
+//! `git rev-list NEW --not SEEN` does. It ends when only seen commits are left to visit, so finding a new commit takes
+//! the same time however long the history is. If a clock was wrong by more than a day, a few old commits may count as
+//! new.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -12,10 +13,11 @@ use crate::git::commit;
 use crate::git::repository::{Repository, Tip};
 use crate::git::sha::Sha;
 
-/// How far the walk continues below the oldest new commit to find seen ones, in seconds.
+/// How far the walk continues back in time from the oldest new commit, in seconds. On the way, some commits that count
+/// as new may turn out to have been seen.
 const SLACK: i64 = 24 * 60 * 60;
 
-/// Commits that are visited at most: as many as the largest histories have.
+/// The most commits that are visited: as many as the largest histories have.
 const LIMIT: usize = 5_000_000;
 
 #[derive(Default)]
@@ -30,14 +32,14 @@ struct Walk {
     visits: HashMap<Sha, Visit>,
     /// The commits to visit next, newest first.
     open: BinaryHeap<(i64, Sha)>,
-    /// How many of the commits in `open` are new.
+    /// How many of the commits in `open` count as new.
     new: usize,
 }
 
 impl Repository {
-    /// Returns the commits that are reachable from `tips`, but are neither in `seen` nor an ancestor of one in `seen`.
+    /// Returns the commits that can be reached from `tips`, but not from `seen`.
     ///
-    /// A commit that no longer exists or can't be read counts as one without parents.
+    /// A commit that no longer exists or can't be read counts as a commit without parents.
     ///
     /// # Errors
     ///
@@ -83,12 +85,12 @@ impl Repository {
 }
 
 impl Repository {
-    /// Returns, for each line of history that leads to a branch, the newest commits before `time`, in seconds since
-    /// 1970.
+    /// Returns the commits made before `time` at which a walk from the branches down through their parents first
+    /// arrives. `time` is in seconds since 1970.
     ///
     /// # Errors
     ///
-    /// As for [`Repository::since`].
+    /// The same as for [`Repository::since`].
     pub fn before(&self, time: i64, stop: &Stop) -> Result<Vec<Sha>> {
         let shallow = self.shallow()?;
         let mut objects = self.objects.handle();
@@ -119,7 +121,8 @@ fn too_long() -> Error {
 }
 
 impl Walk {
-    /// Reaches `sha` from a child that was seen (`was_seen`) or is new.
+    /// Records that the walk reaches `sha`, from a child or as a tip. `was_seen` says whether that child or tip was
+    /// seen before.
     fn reach(&mut self, sha: Sha, was_seen: bool, read: &mut impl FnMut(&Sha) -> (Vec<Sha>, i64)) {
         let is_known = self.visits.contains_key(&sha);
         if !is_known {
@@ -129,7 +132,7 @@ impl Walk {
             self.new += usize::from(!was_seen);
             return;
         }
-        // The commit counted as new; now it and its ancestors turn out to be seen.
+        // The commit may have counted as new until now. If it was seen, so were its ancestors.
         let mut left = if was_seen { vec![sha] } else { Vec::new() };
         while let Some(sha) = left.pop() {
             let Some(visit) = self.visits.get_mut(&sha).filter(|visit| !visit.was_seen) else { continue };
@@ -147,7 +150,7 @@ mod tests {
     use super::*;
     use crate::git::tests::Fixture;
 
-    /// A small random generator: the same histories at every run.
+    /// A small random generator, which makes the same histories at every run.
     fn next(state: &mut u64) -> u64 {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         *state >> 33
@@ -160,7 +163,7 @@ mod tests {
             let fixture = Fixture::new();
             let mut stream = String::new();
             for mark in 1..=30_u64 {
-                // Clocks are wrong by some hours, and branches begin anywhere.
+                // Clocks are wrong by up to four hours, and branches begin anywhere.
                 let time = 1_700_000_000 + mark * 3600 - next(&mut state) % 14_400;
                 let parent = |state: &mut u64| next(state) % (mark - 1) + 1;
                 writeln!(

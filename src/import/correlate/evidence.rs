@@ -12,30 +12,30 @@ use crate::tuning::links::{
     MOST_BY_FILES, NO_LINES, ONLY_OTHER_TREE, OTHER_TREE, PRINTED_ID, SOME_LINES,
 };
 
-/// The precision of a commit's time, which is cut to whole seconds: what led to the commit may have happened within
-/// that second.
+/// How much later than a commit's time something may have happened and still have led to the commit, in milliseconds.
+/// The time of a commit is cut to whole seconds.
 pub const SECOND: Millis = 999;
 
-/// Commits, and what sessions did around their time.
+/// Commits, and what sessions did around the time of these commits.
 #[derive(Debug, Default)]
 pub struct Evidence {
     /// The commits, sorted by time.
     pub commits: Vec<Commit>,
     /// The changes of files, sorted by time.
     pub changes: Vec<Change>,
-    /// Calls that commit.
+    /// The tool calls that make commits.
     pub calls: Vec<Call>,
-    /// The names of the repository's user; empty if unknown.
+    /// The names under which the user of the repository commits; empty if unknown.
     pub ours: HashSet<String>,
     by_path: HashMap<String, Vec<usize>>,
     commits_of: HashMap<String, Vec<usize>>,
-    /// Lines that many sessions wrote, which are no evidence.
+    /// The lines that too many sessions wrote to be evidence.
     common: HashSet<u32>,
     pub(super) by_sha: HashMap<String, usize>,
 }
 
 impl Evidence {
-    /// Returns the evidence with its indexes.
+    /// Returns the evidence, with indexes by path and by commit id.
     pub fn new(
         commits: Vec<Commit>,
         changes: Vec<Change>,
@@ -58,7 +58,7 @@ impl Evidence {
         evidence
     }
 
-    /// Returns the changes that the commit may contain: of its files, in the month before it.
+    /// Returns the changes that the commit may contain: those to its files in the month before it.
     fn before(&self, commit: &Commit) -> impl Iterator<Item = &Change> {
         let (from, until) = (commit.until - HORIZON, commit.until + SECOND);
         let within = move |places: &Vec<usize>| {
@@ -70,8 +70,8 @@ impl Evidence {
         places.flat_map(move |places| &places[within(places)]).map(|&place| &self.changes[place])
     }
 
-    /// Returns the commits whose changed lines are needed to judge `commit`: itself, and commits of the same files
-    /// between a change and it.
+    /// Returns the commits whose changed lines are needed to judge `commit`: the commit itself, and those that may
+    /// contain a change to one of its files before it does.
     pub fn commits_to_compare(&self, commit: usize) -> Vec<usize> {
         let own = &self.commits[commit];
         let mut wanted = HashSet::new();
@@ -84,11 +84,12 @@ impl Evidence {
         wanted
     }
 
-    /// Returns the other commits of the changed file between the change and `commit`.
+    /// Returns the other commits that changed the same file after `change` and before `commit`.
     fn between<'a>(&'a self, change: &'a Change, commit: usize) -> impl Iterator<Item = usize> + 'a {
         let until = self.commits[commit].until;
         let places = self.commits_of.get(&change.path).map(Vec::as_slice).unwrap_or_default();
-        // The commits are sorted by their first time; an amended one may have begun before the change.
+        // The commits are sorted by author time. A commit that was amended later may contain the change although its
+        // author time is before it.
         let start = places.partition_point(|&place| self.commits[place].time < change.time - AMENDED_WITHIN);
         let end = places.partition_point(|&place| self.commits[place].time <= until);
         places[start.min(end)..end].iter().copied().filter(move |&other| {
@@ -97,7 +98,7 @@ impl Evidence {
                 (Some(here), Some(worktree)) => here.worktree != *worktree,
                 _ => self.is_foreign(each),
             };
-            // A merge adds nothing to its parents' changes.
+            // A merge contains only changes that its parents already contain.
             let is_merge = each.parents.len() > 1;
             other != commit
                 && !is_merge
@@ -107,18 +108,18 @@ impl Evidence {
         })
     }
 
-    /// Returns whether the author is not the user of the repository.
+    /// Returns whether someone other than the user of the repository is the author of the commit.
     fn is_foreign(&self, commit: &Commit) -> bool {
         !self.ours.is_empty() && commit.author.as_ref().is_some_and(|author| !self.ours.contains(author))
     }
 
-    /// Returns the ancestors of the commit among these commits, not before `since`.
+    /// Returns those of these commits that are ancestors of `commit` and were made after `since`.
     pub(super) fn ancestors(&self, commit: usize, since: Millis) -> HashSet<usize> {
         let mut found = HashSet::new();
         let mut left = vec![commit];
         while let Some(next) = left.pop() {
             for parent in self.commits[next].parents.iter().filter_map(|sha| self.by_sha.get(sha)) {
-                // One day more, because clocks differ and a rebase can put older commits after newer ones.
+                // A day is added, because clocks differ and a rebase can put older commits after newer ones.
                 if self.commits[*parent].until >= since - DAY && found.insert(*parent) {
                     left.push(*parent);
                 }
@@ -127,8 +128,9 @@ impl Evidence {
         found
     }
 
-    /// Returns the sessions that led to the commit, by row, each with its confidence, the highest first. `lines`
-    /// contains the changed lines of those commits of [`Evidence::commits_to_compare`] that can be read.
+    /// Returns the sessions that led to the commit, each with its confidence, the most confident first. `lines`
+    /// contains the changed lines of the commits that [`Evidence::commits_to_compare`] returns, as far as they can be
+    /// read.
     pub fn behind(&self, commit: usize, lines: &HashMap<usize, ChangedLines>) -> Vec<(SessionKey, f64)> {
         let mut found = self.by_calls(&self.commits[commit]);
         for (session, confidence) in self.by_files(commit, lines) {
@@ -190,7 +192,8 @@ impl Evidence {
             })
             .collect();
         files.sort_by(|one, other| (&one.path, one.session).cmp(&(&other.path, other.session)));
-        // If a session wrote lines, but none that are in the commit, its other changes count little.
+        // If the lines that a session wrote are known and none of them is in the commit, its other changes count
+        // little.
         let wrote = |held: &Held| (!held.lines.is_empty(), !held.shared.is_empty());
         let mut by_session: HashMap<SessionKey, (bool, bool)> = HashMap::new();
         for held in &files {
@@ -212,7 +215,7 @@ impl Evidence {
                     *weight = 0.0;
                 }
             }
-            // A change that is in two work trees is committed from one of them.
+            // If a change was made in two work trees, it is probably committed in the one where the commit was made.
             let mut both = rivals.iter().zip(&weights);
             let is_here = both.any(|(held, weight)| !held.is_elsewhere && *weight >= LEAST_CONFIDENCE);
             for (held, weight) in rivals.iter().zip(weights) {
@@ -232,12 +235,13 @@ impl Evidence {
         found.into_iter().map(|(session, weights)| (session, sum(weights))).collect()
     }
 
-    /// Returns whether a line is no evidence: many sessions wrote it, or the file contains it more than once.
+    /// Returns whether a line is too common to be evidence: many sessions wrote it, or the file contains it more than
+    /// once.
     fn is_common(&self, hash: &u32, own: Option<&HashMap<u32, usize>>) -> bool {
         self.common.contains(hash) || own.is_some_and(|own| own.get(hash) > Some(&1))
     }
 
-    /// Returns how much of a session's changes of a file the commit contains.
+    /// Returns how much of a session's changes to a file the commit contains.
     fn held(
         &self,
         place: usize,
@@ -270,11 +274,11 @@ impl Evidence {
                 change.lines.iter().filter(|hash| !self.is_common(hash, own_lines)).copied().collect();
             let by_file = match own_lines.filter(|_| !telling.is_empty()) {
                 None if !by_ancestor.is_empty() => 0.0,
-                // The file couldn't be read, or no line of the change is evidence.
+                // No lines can be compared: the file couldn't be read, or no line of the change is evidence.
                 None if taken.is_empty() => FILE_ALONE * fresh,
                 None => FILE_IN_OTHER_COMMIT,
                 Some(own) => {
-                    // A line that an ancestor already contains can't be committed again.
+                    // A line that an ancestor already committed can't be committed again.
                     let earlier = |hash: &u32| {
                         by_ancestor.iter().any(|other| {
                             lines
@@ -301,8 +305,9 @@ impl Evidence {
     }
 }
 
-/// Returns the confidence for each session that changed a file of the commit; `telling` is the number of changed lines
-/// that are evidence. Each line counts for one session: the one with most lines in the commit, then the later one.
+/// Returns the confidence of each of the `rivals`, the sessions that changed the same file of the commit. `telling` is
+/// how many of the commit's lines in that file are evidence. Each line counts for only one session. Sessions in the
+/// commit's own work tree come first, then those with the larger share of their lines in the commit, then later ones.
 fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
     let mut owners: HashMap<u32, usize> = HashMap::new();
     let claim = |held: &Held| (!held.is_elsewhere, held.share(held.shared.len()), held.last);
@@ -321,7 +326,8 @@ fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
             let by_lines = SOME_LINES + HALF_OF_LINES * (2.0 * held.share(owned)).min(1.0);
             held.by_file.max(by_lines)
         } else if !held.lines.is_empty() || is_explained {
-            // Its other changes of the file are not in the commit either, or other sessions explain the whole commit.
+            // Either the lines that the session wrote are not in the commit, so its other changes to the file probably
+            // aren't either, or other sessions explain the whole file.
             held.by_file.min(FILE_IN_OTHER_COMMIT)
         } else {
             held.by_file
@@ -343,28 +349,28 @@ fn common(changes: &[Change]) -> HashSet<u32> {
     of_line.filter(|writers| writers.len() >= MANY_WRITERS).map(|writers| writers[0].0).collect()
 }
 
-/// What a commit contains of a session's changes of one file.
+/// What a commit contains of a session's changes to one file.
 #[derive(Default)]
 struct Held {
     session: SessionKey,
     path: String,
-    /// The confidence without the lines.
+    /// The confidence that the session's changes to the file give, apart from the lines in the commit.
     by_file: f64,
-    /// The lines that the session changed and that no earlier commit contains.
+    /// The lines that the session changed and that no ancestor of the commit already contains.
     lines: HashSet<u32>,
-    /// Those of `lines` that the commit contains.
+    /// The lines of `lines` that the commit contains.
     shared: HashSet<u32>,
-    /// The share of the last change's lines that the commit contains.
+    /// The share of the lines of the session's last change that the commit contains.
     last_share: f64,
     /// When the session last changed the file.
     last: Millis,
-    /// Whether all changes were made in another work tree than the commit's.
+    /// Whether all the changes that count were made in a work tree other than the commit's.
     is_elsewhere: bool,
 }
 
 impl Held {
-    /// Returns the share that `count` of the commit's lines have of all lines, or of the last change's lines if that is
-    /// more.
+    /// Returns the share of the session's lines that `count` lines are: of all its lines, or of those of its last
+    /// change if that share is larger.
     fn share(&self, count: usize) -> f64 {
         let of_all = count as f64 / self.lines.len().max(1) as f64;
         let of_last = self.last_share * count as f64 / self.shared.len().max(1) as f64;

@@ -1,18 +1,19 @@
-//! The facts about commits and sessions that links are judged by.
+//! The facts about commits and sessions from which links between them are judged.
 
 use std::collections::HashMap;
 
 use crate::memory::{MemoryKey, Millis};
 use crate::store::SessionKey;
 
-/// A commit and what git knows of it.
+/// A commit, and what git knows about it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Commit {
     /// The commit's row in the store.
     pub key: MemoryKey,
     /// The author time.
     pub time: Millis,
-    /// The commit time, which is later if the commit was amended. The commit may contain changes up to this time.
+    /// The time up to which the commit may contain changes: when it was made or last amended, according to a reflog,
+    /// otherwise the author time.
     pub until: Millis,
     /// The author's name.
     pub author: Option<String>,
@@ -20,13 +21,13 @@ pub struct Commit {
     pub message: String,
     /// The changed paths, relative to the root of the work tree.
     pub files: Vec<String>,
-    /// The commit's ids.
+    /// The ids of the commit. A rebased copy adds another.
     pub shas: Vec<String>,
     /// The ids of its parents.
     pub parents: Vec<String>,
-    /// Where it was made, according to a reflog of this repository.
+    /// When and where the commit was made, if a reflog of this repository says so.
     pub here: Option<Here>,
-    /// Whether a reflog shows that it came from another repository.
+    /// Whether a reflog shows that the commit came from another repository.
     pub is_pulled: bool,
 }
 
@@ -35,18 +36,18 @@ pub struct Commit {
 pub struct Here {
     /// The time.
     pub time: Millis,
-    /// The root of the work tree.
+    /// The root of the work tree in which the commit was made.
     pub worktree: String,
 }
 
-/// A session's change of a file.
+/// A change that a session made to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The session's row in the store.
     pub session: SessionKey,
     /// The time.
     pub time: Millis,
-    /// The file.
+    /// The path of the file, relative to the root of its work tree.
     pub path: String,
     /// The root of the work tree that contains the file.
     pub worktree: Option<String>,
@@ -54,7 +55,7 @@ pub struct Change {
     pub lines: Vec<u32>,
 }
 
-/// A session's tool call that makes a commit.
+/// A tool call of a session that makes a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
     /// The session's row in the store.
@@ -65,9 +66,10 @@ pub struct Call {
     pub ended: Millis,
     /// The abbreviated id that git printed; empty if it printed none.
     pub sha: String,
-    /// The root of the work tree.
+    /// The root of the work tree in which the call ran.
     pub worktree: Option<String>,
 }
 
-/// For each path the hashes of the lines that a commit changes, with the number of times each line occurs in the file.
+/// For each path, the hashes of the lines that a commit changes. The value of a hash is how often such a line occurs in
+/// the file.
 pub type ChangedLines = HashMap<String, HashMap<u32, usize>>;

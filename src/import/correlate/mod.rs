@@ -1,16 +1,17 @@
-//! Links commits to the sessions that led to them, with a confidence. Pure.
+//! Links commits to the sessions that led to them, each with a confidence. These functions are pure.
 //!
-//! Only evidence counts: a call of the session made the commit, or the commit contains lines that the session wrote. A
-//! change of a file counts fully for the first later commit of that file; for further commits only its lines count that
-//! the first one left out. Lines that were reverted before the commit don't count. That a session was active at the
-//! time or read the file is no evidence. A commit of another author belongs to no session here, unless a call of one
-//! made it.
+//! A session is linked only if there is evidence: one of its calls made the commit, or the commit contains lines that
+//! the session wrote. A session's change to a file counts fully for the first commit of that file after it. For later
+//! commits, only those of its lines count that the first commit left out. Lines that were reverted before the commit
+//! don't count. It is no evidence that a session was active at the time or read the file. A commit by another author is
+//! linked to a session only if a call of that session made it.
 //!
-//! A line that many sessions wrote, or that the file contains more than once, is no evidence. If several sessions wrote
-//! a line of the commit, it counts for the one with most lines in the commit.
+//! A line is no evidence if many sessions wrote it or the file contains it more than once. If several sessions wrote a
+//! line of the commit, the line counts for the session with the most lines in the commit.
 //!
-//! The confidence is between 0 and 1. Its values are in [`tuning::links`](crate::tuning::links); below
-//! [`LEAST_CONFIDENCE`](crate::tuning::links::LEAST_CONFIDENCE) there is no link.
+//! The confidence is between 0 and 1. The constants in [`tuning::links`](crate::tuning::links) say how much each kind
+//! of evidence gives. If the confidence is below [`LEAST_CONFIDENCE`](crate::tuning::links::LEAST_CONFIDENCE), no link
+//! is made.
 
 mod evidence;
 mod facts;

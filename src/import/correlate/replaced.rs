@@ -1,7 +1,8 @@
-//! Finds commits that newer ones replaced: amended, rebased with changes, or squashed.
+//! Finds commits that were replaced by newer ones because they were amended, rebased with changes, or squashed.
 //!
-//! A replaced commit and its replacement have the same author and author time. A squash has the files of all its parts,
-//! in the state after the last part. While the old commit is part of what is checked out, none of this alone is enough.
+//! An amended or rebased commit and its replacement have the same author and author time. A squash contains the files
+//! of all its parts, in the state after the last part. A commit that is checked out, or an ancestor of it, does not
+//! count as replaced, even if these signs are there.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,10 +11,10 @@ use super::facts::Commit;
 use crate::memory::Millis;
 use crate::tuning::links::HORIZON;
 
-/// Commits that one squash may consist of at most. Arbitrary.
+/// The most commits that one squash may consist of. Arbitrary.
 const MOST_PARTS: usize = 100;
 
-/// A commit and its replacement, as indexes.
+/// A commit and its replacement, as indexes of [`Evidence::commits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Replaced {
     /// The replaced commit.
@@ -22,19 +23,20 @@ pub struct Replaced {
     pub by: usize,
 }
 
-/// What git knows of the commits.
+/// What git knows about the commits.
 pub struct Seen<'a> {
     /// The commit that is checked out and its ancestors.
     pub current: &'a HashSet<usize>,
     /// The commits of all branches and their ancestors.
     pub on_branch: &'a HashSet<usize>,
-    /// Pairs of ids for which a reflog shows that the second amended the first.
+    /// Pairs of ids. According to a reflog, the second commit of each pair amended the first.
     pub amended: &'a HashSet<(String, String)>,
-    /// Returns whether two commits left all of the files in the same state.
+    /// A function that returns whether two commits left all the given files in the same state.
     pub are_alike: &'a dyn Fn(&Commit, &Commit, &[String]) -> bool,
 }
 
-/// Returns the replaced commits with their replacements, each commit once, in order.
+/// Returns the replaced commits with their replacements, in the order of the commits. Each replaced commit is listed
+/// once.
 pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
     let commits = &evidence.commits;
     let mut found: BTreeSet<Replaced> = BTreeSet::new();
@@ -52,7 +54,7 @@ pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
             };
             *by != old && (is_same_change(evidence, old, *by) || is_amended())
         };
-        // The last replacement, preferably one on a branch.
+        // Of several replacements the last one is taken, preferably one that is checked out or on a branch.
         let by = (0..commits.len()).filter(again).max_by_key(|&by| {
             (seen.current.contains(&by), seen.on_branch.contains(&by), commits[by].until, commits[by].key)
         });
@@ -71,7 +73,7 @@ pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
     found.into_iter().filter(|each| once.insert(each.old)).collect()
 }
 
-/// Returns the pairs of commits that are the same change, made twice: evidence for the first also holds for the second.
+/// Returns the pairs of commits that make the same change twice. Evidence for the first also holds for the second.
 pub fn same_change(evidence: &Evidence) -> Vec<Replaced> {
     let mut by_time: HashMap<(Millis, Option<&String>), Vec<usize>> = HashMap::new();
     for (place, commit) in evidence.commits.iter().enumerate() {
@@ -90,8 +92,8 @@ pub fn same_change(evidence: &Evidence) -> Vec<Replaced> {
     found
 }
 
-/// Returns whether two commits are the same change, made twice: same author and author time, and neither is an ancestor
-/// of the other.
+/// Returns whether two commits make the same change twice: they have the same author and author time, share the subject
+/// or a file, and neither is an ancestor of the other.
 fn is_same_change(evidence: &Evidence, first: usize, second: usize) -> bool {
     let (old, by) = (&evidence.commits[first], &evidence.commits[second]);
     let subject = |commit: &Commit| commit.message.lines().next().unwrap_or_default().to_owned();
@@ -104,7 +106,8 @@ fn is_same_change(evidence: &Evidence, first: usize, second: usize) -> bool {
         && !evidence.ancestors(first, old.time).contains(&second)
 }
 
-/// Finds the commits that were squashed into `by`: a row of commits outside its history that together have its files.
+/// Finds the commits that were squashed into `by`: a chain of commits that are not checked out, and that together
+/// changed exactly the files of `by`.
 fn squashed(evidence: &Evidence, seen: &Seen<'_>, by: usize, old: &[usize], found: &mut BTreeSet<Replaced>) {
     let commits = &evidence.commits;
     let squash = &commits[by];
@@ -142,7 +145,7 @@ fn squashed(evidence: &Evidence, seen: &Seen<'_>, by: usize, old: &[usize], foun
     found.extend(best.into_iter().map(|old| Replaced { old, by }));
 }
 
-/// Returns whether the message of a squash contains the subject or the id of a part.
+/// Returns whether the message of `squash` contains the subject or the id of the commit `part`.
 fn is_named(squash: &Commit, part: &Commit) -> bool {
     let subject = part.message.lines().next().unwrap_or_default();
     part.shas.iter().any(|sha| squash.message.contains(sha))

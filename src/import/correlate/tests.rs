@@ -1,4 +1,4 @@
-//! The weight of each kind of evidence.
+//! Tests of how much each kind of evidence counts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -145,8 +145,8 @@ fn a_call_without_output_is_matched_by_time_and_work_tree() {
 
 #[test]
 fn amended_and_squashed_commits_differ_from_branches_that_continue() {
-    // Commit 1 is the base; 2 was amended to 3; 4 and 5 on a branch were squashed to 6; 7 is another author's work on
-    // the same file.
+    // Commit 1 is the base. Commit 2 was amended, which gave 3. Commits 4 and 5 on a branch were squashed into 6.
+    // Commit 7 is other work on the same files.
     let amended = Commit { until: NOON + 5 * MINUTE, ..commit(3, 1, &sha(1), &["a"]) };
     let commits = vec![
         commit(1, 0, "", &["a", "b"]),
@@ -202,7 +202,7 @@ fn a_line_of_many_writers_or_repeated_in_the_file_is_no_evidence() {
 
 #[test]
 fn a_line_counts_for_the_session_with_most_lines_in_the_commit() {
-    // Session 1 wrote two lines that were reverted and one that 2 wrote as well.
+    // Session 1 wrote two lines that were reverted, and one that session 2 wrote as well.
     let changes = vec![change(1, -10, "a", &[5, 6, 7]), change(2, -50, "a", &[7, 8])];
     let both = evidence(vec![commit(1, 0, "", &["a"])], changes, vec![]);
     assert_eq!(sessions(&both.behind(0, &lines(&[(0, "a", &[7, 8])]))), [2]);

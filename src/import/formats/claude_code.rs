@@ -1,9 +1,9 @@
 //! Reads the transcripts of Claude Code.
 //!
-//! A line is a message or a note of the client. An assistant's message has one line for each block, a tool's result is
-//! a user message, and the `uuid` of a line stays the same when a session is forked or resumed into another file. Only
-//! `user` and `assistant` lines, titles, and prompts typed while the assistant worked are kept. Everything in a user
-//! message that the user did not write is removed.
+//! A line is a message or a note of the client. An assistant's message is written as one line for each of its blocks. A
+//! tool's result is written as a user message. If a session is forked or resumed into another file, the copied lines
+//! keep their `uuid`. Only four kinds of lines are kept: `user` lines, `assistant` lines, titles, and prompts that were
+//! typed while the assistant worked. Everything in a user message that the user did not write is removed.
 
 use std::borrow::Cow;
 
@@ -95,7 +95,7 @@ fn title(session: &mut Session, title: Option<Cow<'_, str>>) {
     }
 }
 
-/// Updates the session, folder and branch, which every line repeats.
+/// Updates what is known of the session, folder and branch from this line; every line repeats them.
 fn note_place(about: &mut About, fields: &Fields<'_>) {
     // The lines of a sub-agent contain the id of the session that called it.
     if let Some(session) = fields.filled("sessionId") {
@@ -114,7 +114,7 @@ fn note_place(about: &mut About, fields: &Fields<'_>) {
     {
         about.worktree = Some(cwd.into_owned());
     }
-    // `HEAD` stands for a detached head, an empty value for no repository.
+    // `HEAD` means that no branch is checked out; an empty value means that there is no repository.
     if let Some(branch) = fields.text("gitBranch") {
         let branch = Some(branch).filter(|branch| !branch.is_empty() && branch != "HEAD");
         if about.branch.as_deref() != branch.as_deref() {
@@ -195,7 +195,7 @@ fn result<'a>(block: &Fields<'a>, line: &Fields<'a>) -> Option<Part<'a>> {
     let outcome = if block.is_true("is_error") { Outcome::Failed } else { Outcome::Ok };
     let output = block.raw("content").map(gist::content).unwrap_or_default();
     let output = without(output, &["system-reminder"]);
-    // The report of a sub-agent follows a warning.
+    // In a sub-agent's result, a warning comes before the report.
     let output = match output
         .strip_prefix("[Subagent hand-back]")
         .and_then(|it| it.split_once("The report follows:\n"))
@@ -208,7 +208,8 @@ fn result<'a>(block: &Fields<'a>, line: &Fields<'a>) -> Option<Part<'a>> {
     Some(Part::Result { id, outcome, output, changed })
 }
 
-/// Reads a prompt that was typed while the assistant worked. No other line contains it.
+/// Reads an attachment, which may be a prompt that was typed while the assistant worked. No other line contains such a
+/// prompt.
 fn attachment(session: &mut Session, fields: &Fields<'_>) {
     let attachment = fields.object("attachment");
     let origin = attachment.object("origin").text("kind");
@@ -229,11 +230,11 @@ fn attachment(session: &mut Session, fields: &Fields<'_>) {
     });
 }
 
-/// The beginning of a summary that replaces the conversation.
+/// How a summary begins that the client puts in place of the conversation.
 const CONTINUED: &str = "This session is being continued from a previous conversation";
 
-/// Returns the part of a user message that the user wrote: without additions of the client, and with commands as they
-/// were typed.
+/// Returns the part of a user message that the user wrote: without the client's additions, and with commands as the
+/// user typed them.
 fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     if let Some(name) = within(&text, "command-name").filter(|name| !name.is_empty()) {
         let arguments = within(&text, "command-args").unwrap_or_default();
@@ -246,7 +247,7 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     if text.trim_start().starts_with("[Request interrupted by user") { Cow::Borrowed("") } else { text }
 }
 
-/// Returns a summary without the instructions to the model around it.
+/// Returns a summary without the instructions to the model before and after it.
 fn summary(text: &str) -> String {
     let text = if text.starts_with(CONTINUED) {
         text.split_once("Summary:\n").map_or(text, |it| it.1)

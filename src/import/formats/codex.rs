@@ -1,10 +1,11 @@
 //! Reads the rollouts of Codex.
 //!
-//! A line is `{timestamp, ordinal, type, payload}`. The lines of type `response_item` contain what the model read and
-//! wrote; the events next to them repeat that for displays. Messages are read from the items, which every version
-//! writes. Calls are read from both: the event at the end of a call has the same id and the exit code, and in code
-//! mode, where the model writes a script that calls the tools, only the events contain the calls. Session, folder and
-//! branch appear once, so they are kept in [`About`](crate::import::entry::About).
+//! A line is `{timestamp, ordinal, type, payload}`. The lines of type `response_item` (the items) contain what the
+//! model read and wrote. The events between them repeat that for display. Messages are read from the items, which every
+//! version writes. Calls are read from both, for two reasons: the event at the end of a call has the same id and adds
+//! the exit code; and in code mode, where the model writes a script that calls the tools, only the events contain the
+//! calls. The file states the session, folder and branch only once, so they are kept in
+//! [`About`](crate::import::entry::About).
 
 use std::borrow::Cow;
 
@@ -15,7 +16,7 @@ use crate::import::gist::{self, Arguments};
 use crate::import::session::Session;
 use crate::memory::Role;
 
-/// Response items that are known and not worth remembering.
+/// Types of response items that are known and not worth remembering.
 const SKIPPED_ITEMS: [&str; 9] = [
     "reasoning",
     "ghost_snapshot",
@@ -28,7 +29,7 @@ const SKIPPED_ITEMS: [&str; 9] = [
     "additional_tools",
 ];
 
-/// Lines that are known and not worth remembering.
+/// Types of lines that are known and not worth remembering.
 const NOTES: [&str; 5] = [
     "world_state",
     "token_usage_record",
@@ -55,7 +56,7 @@ const ADDED_BLOCKS: [&str; 14] = [
     "codex_internal_context",
 ];
 
-/// The introduction of the summary in a compaction's message.
+/// The text after which the summary begins in the message of a compaction.
 const SUMMARY_FOLLOWS: &str = "use the information in this summary to assist with your own analysis:\n";
 
 /// Reads a line.
@@ -76,7 +77,7 @@ pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
             let part = Part::Text { role: Role::User, text: text.into(), is_summary: true };
             add_parts(session, fields, &payload, vec![part]);
         }
-        // The line of the compaction contains the same summary.
+        // This item is skipped, because the `compacted` line contains the same summary.
         Some("response_item") if fields.object("metadata").is_true("compaction_output") => {
             session.skip("compaction output");
         }
@@ -86,7 +87,8 @@ pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
     }
 }
 
-/// Reads the first line of a session. A fork begins with a copy of the original session, including its first line.
+/// Reads the first line of a session. The file of a fork has a second such line, because a copy of the original session
+/// follows the fork's own line.
 fn note_session(session: &mut Session, meta: &Fields<'_>) {
     session.skip("session_meta");
     let about = session.about_mut();
@@ -109,7 +111,7 @@ fn note_session(session: &mut Session, meta: &Fields<'_>) {
     about.branch = branch.or(about.branch.take());
 }
 
-/// Reads the name of a thread and the results of calls. The other events repeat the items.
+/// Reads an event: the name of a thread, or a call with its result. The other events only repeat the items.
 fn event(session: &mut Session, line: &Fields<'_>, event: &Fields<'_>) {
     let item = event.object("item");
     let kind = event.text("type");
@@ -151,7 +153,7 @@ fn event(session: &mut Session, line: &Fields<'_>, event: &Fields<'_>) {
     add_parts(session, line, event, vec![call, Part::Result { id, outcome, output, changed: Vec::new() }]);
 }
 
-/// Returns changes of files as a patch.
+/// Returns changed files in the form of a patch.
 fn patch(changes: &Fields<'_>) -> String {
     let mut patch = "*** Begin Patch".to_owned();
     for (path, change) in changes.iter().take(64) {
@@ -167,7 +169,7 @@ fn item(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
     let id = item.filled("call_id").or_else(|| item.filled("id"));
     match (kind.as_deref(), id) {
         (Some("message"), _) => message(session, line, item),
-        // A script of code mode: separate events report the calls that it makes.
+        // This is a script of code mode. It is skipped, because separate events report the calls that it makes.
         (Some("custom_tool_call"), _)
             if item.text("input").is_some_and(|script| script.contains("tools.")) =>
         {
@@ -195,7 +197,7 @@ fn item(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
             let (outcome, output) = item.raw("output").map(ended).unwrap_or((Outcome::Unknown, "".into()));
             add_parts(session, line, item, vec![Part::Result { id, outcome, output, changed: Vec::new() }]);
         }
-        // These items contain the outcome.
+        // These items contain both the call and its outcome.
         (Some("web_search_call" | "image_generation_call"), id) => {
             let tool = kind.as_deref().unwrap_or_default().trim_end_matches("_call").to_owned();
             let id = id.unwrap_or_else(|| Cow::Owned(ordinal(line).unwrap_or_else(|| tool.clone())));
@@ -226,7 +228,7 @@ fn message(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
     let mut texts = Vec::new();
     let content = item.raw("content").map(items).unwrap_or_default();
     for (place, block) in content.into_iter().enumerate() {
-        // Newer versions mark the items that the client added.
+        // Newer versions mark the blocks that the client added to a message.
         let provenance = provenances.get(place).map(|raw| Fields::of(raw).object("provenance"));
         let is_added = provenance.is_some_and(|it| it.text("type").is_some_and(|by| by != "user"));
         if role == Role::User && is_added {
@@ -245,7 +247,7 @@ fn add_parts(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>, parts:
     session.add_line(Line { key, time: time(line.text("timestamp")), parts, ..Line::default() });
 }
 
-/// Returns the number of a line, if the client wrote one.
+/// Returns a key made of the number of the line, if the client numbers its lines.
 fn ordinal(line: &Fields<'_>) -> Option<String> {
     line.number("ordinal").map(|ordinal| format!("ordinal:{ordinal}"))
 }
@@ -259,7 +261,7 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     if let Some(command) = within(&text, "user_shell_command").and_then(|run| within(run, "command")) {
         return Cow::Owned(format!("! {command}"));
     }
-    // An editor adds its open files before the request.
+    // An editor extension lists the open files before the user's request.
     if begins.starts_with("# Context from my IDE setup") {
         let request = begins.split_once("## My request for Codex:").map_or("", |(_, request)| request);
         return Cow::Owned(request.to_owned());

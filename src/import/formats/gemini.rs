@@ -1,8 +1,8 @@
 //! Reads the chats of Gemini CLI.
 //!
-//! The first line describes the session. Each further line is a message, which is written again as a whole when it has
-//! grown, or a change (`$set`, sometimes of all messages). A message contains its tool calls with their results. An
-//! older version kept one JSON object with all messages, which is read as one line.
+//! The first line describes the session. Each further line is a message, or a change (`$set`) that may replace all
+//! messages. A message that has grown is written again as a whole. It contains its tool calls with their results. An
+//! older version kept a single JSON object with all messages, which is read as one line.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ const FILES_FOLLOW: &str = "\n--- Content from referenced files ---";
 /// Reads a line.
 pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
     if fields.raw("$rewindTo").is_some() {
-        // A message that the user took back was written all the same.
+        // The user took back a message. It is kept, because it was written all the same.
         session.skip("$rewindTo");
     } else if let Some(set) = fields.raw("$set") {
         note_session(session, &Fields::of(set), "$set");
@@ -48,7 +48,9 @@ fn note_session(session: &mut Session, set: &Fields<'_>, kind: &str) {
     }
     for each in messages {
         let each = Fields::of(each);
-        // Each message also has its own line; after a compression they are repeated with other ids.
+        // The messages of a `$set` also have lines of their own, and after a compression they are repeated with other
+        // ids. So only a summary among them is read. In the older version, the messages have no lines of their own, so
+        // all of them are read.
         if kind == "session" || is_summary(&each) {
             message(session, &each);
         } else {
@@ -97,7 +99,7 @@ fn is_summary(fields: &Fields<'_>) -> bool {
             .is_some_and(|raw| message_text(raw).trim_start().starts_with("<state_snapshot>"))
 }
 
-/// Adds a call and, if it has ended, its result.
+/// Adds a tool call and, if the call has ended, its result.
 fn tool_call<'a>(call: &Fields<'a>, into: &mut Vec<Part<'a>>) {
     let (Some(id), Some(tool)) = (call.filled("id"), call.filled("name")) else { return };
     let arguments = call.raw("args").map_or(Arguments::Text("".into()), Arguments::Json);
@@ -112,7 +114,7 @@ fn tool_call<'a>(call: &Fields<'a>, into: &mut Vec<Part<'a>>) {
     into.push(Part::Result { id, outcome, output, changed: Vec::new() });
 }
 
-/// Returns the texts of a message, without calls, results and thoughts.
+/// Returns the texts of a message, without tool calls, their results and thoughts.
 fn message_text(raw: &RawValue) -> Cow<'_, str> {
     let is_no_text = |part: &Fields<'_>| {
         part.is_true("thought") || part.raw("functionCall").or_else(|| part.raw("functionResponse")).is_some()

@@ -19,7 +19,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns whether the client writes a message again, with its first time, when the message has grown.
+    /// Returns whether the client writes a grown message again as a new line, with the time of the first one.
     pub(in crate::import) fn rewrites(self) -> bool {
         self == Format::Gemini
     }

@@ -1,4 +1,4 @@
-//! Claude Code's lines, as captured from version 2.1.329, shortened.
+//! Tests with lines of Claude Code, captured from version 2.1.329 and shortened.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ fn texts(lines: &[Value]) -> Vec<String> {
     lines_of(&all(lines))
 }
 
-/// Returns the text of one call.
+/// Returns the text of the entry for one call with its result.
 fn called(name: &str, input: Value, output: Value) -> String {
     let said = all(&[call("t1", name, input), result("t1", output)]);
     assert_eq!(said.len(), 1);
@@ -184,7 +184,7 @@ fn the_gist_of_a_call_has_its_main_arguments() {
         gist("MultiEdit", json!({"file_path": "a", "edits": edits})),
         "MultiEdit: a: `a` → `b` and 1 more"
     );
-    // An edit was shown as its first line twice where only later ones differ.
+    // Guards against a former fault: if only later lines differ, the same first line was shown twice.
     let edit = |old: &str, new: &str| json!({"file_path": "a", "old_string": old, "new_string": new});
     for (old, new, said) in [
         ("fn a() {\n    one();\n}", "fn a() {\n    two();\n}", "`one();` → `two();`"),
@@ -239,7 +239,7 @@ fn an_output_is_cut_in_the_middle_with_the_length_of_the_gap() {
     let (head, rest) = body.split_once("\n[… ").unwrap();
     let (left, tail) = rest.split_once(" bytes]\n").unwrap();
     assert_eq!(left.parse::<usize>().unwrap() + head.len() + tail.len(), output.len());
-    // Shown whole if it fits, even if that takes more bytes.
+    // An output is shown whole if its characters fit, even if it has more bytes than that.
     let short = "é".repeat(1200);
     assert!(called("Bash", json!({"command": "x"}), json!(short)).ends_with(&format!("\n{short}")));
     let reading = called("Read", json!({"file_path": "a"}), json!(lines.join("\n")));
@@ -371,7 +371,7 @@ fn a_call_without_a_result_does_not_delay_other_entries() {
         let said = transcript.line(n, user(&n.to_string(), json!("next")).to_string().as_bytes());
         assert_eq!((said.len(), transcript.open_from()), (if n == 3 { 2 } else { 1 }, expected), "{n}");
     }
-    // The same holds if its result is too long to be read.
+    // A call is also closed if its result is too long to be read.
     transcript.line(9, call("t2", "Bash", json!({"command": "yes"})).to_string().as_bytes());
     let said =
         transcript.cut(10, br#"{"type":"user","message":{"content":[{"tool_use_id":"t2","cont"#, 104_857_600);

@@ -1,4 +1,4 @@
-//! Codex's lines, as captured from version 0.169, shortened, and older forms of outputs.
+//! Tests with lines of Codex, captured from version 0.169 and shortened, and with older forms of outputs.
 
 use serde_json::{Value, json};
 
@@ -182,7 +182,7 @@ fn the_event_of_a_calls_end_is_the_same_call() {
     assert_eq!(lines_of(&said), ["Tool: exec_command: make\nfailed:\nno rule"]);
     assert_eq!(counts.skipped.get("result without a call"), None);
 
-    // In code mode only the events contain the call, and the script's own output repeats it.
+    // In code mode only the events contain the calls, and the output of the script repeats their results.
     let script =
         "const r = await tools.exec_command({cmd: 'make'}); text(await tools.mcp__tiro__x({query: 'why'}))";
     let tiro = json!({"type": "McpToolCall", "id": "c2", "server": "tiro", "tool": "x", "arguments": {"query": "why"},

@@ -1,14 +1,14 @@
 //! Generates transcripts in the format of Claude Code. The same seed gives the same bytes.
 //!
 //! A session is a chain of turns: a prompt, a few answers, calls of Bash, Read, Edit and Grep with outputs of realistic
-//! sizes. Between them are the client's own notes and whole prompts, which are most of the bytes. [`Made`] counts what
-//! a reader should find.
+//! sizes. Between the turns are the client's own notes and whole prompts, which make up most of the bytes. [`Made`]
+//! says what a reader should find.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-/// A transcript with the numbers of its parts.
+/// A transcript, and how many entries of each kind it contains.
 pub struct Made {
     /// The bytes of the lines, each with its line end.
     pub bytes: Vec<u8>,
@@ -185,7 +185,7 @@ impl Writer {
     }
 }
 
-/// A xorshift generator.
+/// A xorshift random generator.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Tests of the readers, by client and by promise.
+//! Tests of the readers: a module for each client, and one for the promise that no input makes them fail.
 
 mod claude_code;
 mod codex;
@@ -9,13 +9,13 @@ mod robust;
 use super::transcript::{About, Entry, Format, Transcript};
 use serde_json::Value;
 
-/// Returns a file of these lines.
+/// Returns the content of a file that consists of these lines.
 fn file(lines: &[Value]) -> Vec<u8> {
     lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
 }
 
-/// Reads a whole file. Returns the entries, calls without a result included, and what the reader knew before those
-/// calls.
+/// Reads a whole file. Returns the entries, including those of calls without a result. Also returns what the reader
+/// knew and counted before it gave up waiting for these results.
 fn read(client: Format, bytes: &[u8]) -> (Vec<Entry>, About, super::transcript::Counts) {
     let mut transcript = Transcript::new(client, About::default());
     let (mut said, mut at) = (Vec::new(), 0);
@@ -28,7 +28,7 @@ fn read(client: Format, bytes: &[u8]) -> (Vec<Entry>, About, super::transcript::
     (said, about, counts)
 }
 
-/// Returns the role and the text of each entry, a line each.
+/// Returns the role and the text of each entry, as one string per entry.
 fn lines_of(said: &[Entry]) -> Vec<String> {
     said.iter().map(|said| format!("{:?}: {}", said.role, said.text)).collect()
 }

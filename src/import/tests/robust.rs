@@ -1,4 +1,4 @@
-//! Whatever a file contains, reading continues and reports what it skipped.
+//! Tests that whatever a file contains, reading goes on and reports what was skipped.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ fn long_names_are_cut_and_too_many_open_calls_are_closed() {
     assert_eq!((transcript.open_from(), transcript.finish().len()), (Some(44), 256));
 }
 
-/// Returns lines of all clients that reach every part of the readers.
+/// Returns lines of all clients, chosen so that every part of the readers is run.
 fn samples() -> Vec<String> {
     let made = super::generate::claude_code(5, 20_000).bytes;
     let mut lines: Vec<String> = String::from_utf8(made).unwrap().lines().map(str::to_owned).collect();
@@ -177,7 +177,7 @@ fn an_entry_without_a_time_is_bounded_by_the_times_around_it() {
         says("a", None),
         says("b", Some("10")),
         says("c", None),
-        // After a clock was set back, the time of a line bounds no earlier line.
+        // The clock was set back here, so this time is no upper limit for the lines before it.
         says("d", Some("05")),
         says("e", Some("20")),
         says("f", None),

@@ -1,7 +1,8 @@
-//! Finds passwords in commands, SQL statements and their files: `redis-cli -a`, `chpasswd`, `IDENTIFIED BY`, `.pgpass`.
+//! Finds passwords in commands, in SQL statements and in password files: `redis-cli -a`, `chpasswd`, `IDENTIFIED
+//! BY`, `.pgpass`.
 //!
-//! The command or statement shows that a value is a password, so one of letters alone counts too, unless it is a
-//! placeholder.
+//! The command or statement shows that a value is a password, so even a value of letters only is taken for one,
+//! unless it is a placeholder.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -14,18 +15,18 @@ use crate::redact::edges::is_word;
 use crate::redact::form::{Makeup, is_generated, is_stand_in, is_template};
 use crate::redact::scanners::credentials::WORDS;
 
-/// The argument of a flag.
+/// What a flag takes as its argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     /// The password.
     Password,
-    /// The password, without a space before it.
+    /// The password, which follows without a space.
     Attached,
-    /// A user and a password, separated by this byte.
+    /// A user and a password that are separated by this byte.
     Pair(u8),
 }
 
-/// The flags that take a password, and the commands, or parts of their names, that have them.
+/// The flags that take a password, each with the commands that have it, or parts of their names.
 #[rustfmt::skip] // A table is easier to read with one flag per line.
 const FLAGS: &[(&str, Takes, &[&str])] = &[
     ("-u", Takes::Pair(b':'), &["curl", "wget", "http", "aria2c", "influx", "swaks"]),
@@ -43,7 +44,7 @@ const FLAGS: &[(&str, Takes, &[&str])] = &[
     ("/p:", Takes::Attached, &["freerdp", "cmdkey", "runas"]),
 ];
 
-/// Returns the password given with the flag at `hit` to a command earlier on the line.
+/// Returns the password that the flag at `hit` gives to a command which is named earlier on the line.
 pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let flag = text[hit.clone()].trim_ascii_start();
     let mut at = hit.end;
@@ -68,7 +69,7 @@ pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Ra
                 Takes::Pair(sign) if space > 0 => value.iter().position(|b| b == sign)? + 1,
                 _ => return None,
             };
-            // Without a space, a word may be other flags: `mysql -proot`, `mysql -pipe`.
+            // Without a space, a word may be a password or other flags: `mysql -proot`, `mysql -pipe`.
             let plain = *takes == Takes::Attached && value.iter().all(u8::is_ascii_lowercase);
             (!plain).then_some((at + before, *names))
         })
@@ -79,7 +80,7 @@ pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Ra
     accepted(text, start..at + run).filter(|_| !port || flag == b"-a" || flag == b"-w")
 }
 
-/// Returns whether one of `names` is on the line before `at`, within 240 bytes.
+/// Returns whether one of `names` is on the same line within the 240 bytes before `at`.
 fn is_command(text: &[u8], at: usize, names: &[&str]) -> bool {
     static COMMANDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         let names = FLAGS.iter().flat_map(|(_, _, names)| *names);
@@ -103,7 +104,7 @@ fn accepted(text: &[u8], range: Range<usize>) -> Option<Range<usize>> {
     (!open && std::str::from_utf8(password).is_ok()).then_some(range)
 }
 
-/// Returns the password in an SQL statement after the words `IDENTIFIED BY` at `hit`.
+/// Returns the password that follows the words `IDENTIFIED BY` at `hit` in an SQL statement.
 pub(super) fn identified(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let at = hit.end + text[hit.end..].iter().take(8).take_while(|b| b.is_ascii_whitespace()).count();
     if at == hit.end {
@@ -116,7 +117,7 @@ pub(super) fn identified(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>
     accepted(text, range).filter(|_| quoted || strong)
 }
 
-/// Returns the plain password of `ConvertTo-SecureString` at `hit`, from its argument or its pipe.
+/// Returns the plain password that `ConvertTo-SecureString` at `hit` gets as its argument or through a pipe.
 pub(super) fn secure_string(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let mut at = hit.end;
     for _ in 0..4 {
@@ -140,8 +141,8 @@ pub(super) fn secure_string(text: &[u8], hit: &Range<usize>) -> Option<Range<usi
     accepted(text, end - length..end).filter(|range| text[range.start - 1] == quote)
 }
 
-/// Returns the password that a command gets through a pipe or as an argument; `hit` is the word for a password in the name
-/// of the command or of its flag.
+/// Returns the password that a command gets through a pipe or as an argument. At `hit` is the word for a password
+/// in the name of the command or of its flag.
 pub(super) fn from_command(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let rest = &text[hit.end..];
     let name = &text[hit.start.saturating_sub(2)..hit.start];
@@ -159,7 +160,7 @@ pub(super) fn from_command(text: &[u8], hit: &Range<usize>) -> Option<Range<usiz
     None
 }
 
-/// Returns the text that `echo` pipes into the command at `at`, on the same line.
+/// Returns the text that `echo`, earlier on the same line, pipes into the command at `at`.
 fn echoed(text: &[u8], at: usize) -> Option<Range<usize>> {
     let line = &text[at.saturating_sub(240)..at];
     let line_start = at - line.len();
@@ -227,7 +228,7 @@ fn htpasswd(text: &[u8], at: usize) -> Option<Range<usize>> {
     (batch && arguments >= 2 && range.start < range.end).then(|| accepted(text, range))?
 }
 
-/// Returns the password after `pass:` at `hit`, as `openssl -passin pass:…` takes it.
+/// Returns the password after `pass:` at `hit`, as in `openssl -passin pass:…`.
 pub(super) fn openssl(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let flag = ["-passin ", "-passout ", "-pass ", "-passin=", "-srcstorepass ", "-deststorepass "];
     let given = flag.iter().any(|flag| text[..hit.start].ends_with(flag.as_bytes()));
@@ -239,7 +240,7 @@ pub(super) fn openssl(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     accepted(text, hit.end + 1..hit.end + 1 + run.count())
 }
 
-/// Returns the password in a line of a `.pgpass`, `host:port:database:user:password`, whose port is at `hit`.
+/// Returns the password in a line of a `.pgpass` file, `host:port:database:user:password`. The port is at `hit`.
 pub(in crate::redact) fn pgpass(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let plain = |b: u8| is_word(b) || b".-*".contains(&b);
     let host = text[..hit.start].iter().rev().take(64).take_while(|b| plain(**b)).count();

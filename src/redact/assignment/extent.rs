@@ -1,7 +1,8 @@
 //! Finds the end of a value.
 //!
-//! In code and JSON a quote, escaped or not, ends a value; elsewhere a space, a semicolon or an `&`; in a settings file,
-//! whose values may have any character, the end of the line. At most some hundreds of bytes are read.
+//! In code and JSON, a value ends at a quote, which may be escaped. In a settings file, where values may have any
+//! character, it ends at the end of the line. Elsewhere it ends at a space, a semicolon or an `&`. At most some
+//! hundreds of bytes are read.
 
 use std::ops::Range;
 
@@ -10,14 +11,15 @@ use crate::redact::edges::is_word;
 use crate::redact::form::{is_generated, is_stand_in};
 use crate::redact::template::is_call;
 
-/// Bytes of an unquoted value, at most; a quoted one may have four times as many.
+/// The most bytes that an unquoted value may have; a quoted value may have four times as many.
 pub(super) const LONGEST: usize = 320;
 
-/// For each byte, whether a run ends there. A table, because runs are read at each name of a secret.
+/// Tells for each byte whether a run ends there. It is a table for speed, because runs are read at each name of a
+/// secret.
 pub(super) struct Ends([bool; 256]);
 
 impl Ends {
-    /// Returns the table in which `signs` and all bytes but printable ASCII end a run.
+    /// Returns the table in which a run ends at each of `signs` and at each byte that is not printable ASCII.
     pub(super) const fn at(signs: &[u8]) -> Ends {
         let mut ends = [true; 256];
         let mut byte = b'!';
@@ -33,13 +35,13 @@ impl Ends {
         Ends(ends)
     }
 
-    /// Returns the length of the run at the beginning of `text`, of at most `most` bytes.
+    /// Returns the length of the run at the beginning of `text`, but at most `most`.
     pub(super) fn run(&self, text: &[u8], most: usize) -> usize {
         text.iter().take(most).position(|b| self.0[usize::from(*b)]).unwrap_or(text.len().min(most))
     }
 }
 
-/// The table in which all bytes but printable ASCII end a run.
+/// The table in which a run ends at each byte that is not printable ASCII.
 pub(super) static BLANKS: Ends = Ends::at(b"");
 static QUOTES: Ends = Ends::at(b"\"'`\\");
 static PLAIN: Ends = Ends::at(b"\"'`,;&<>()[]{}|\\=");
@@ -50,7 +52,7 @@ static MARKUP: Ends = Ends::at(b"<");
 /// Returns the value that begins at `at`, and whether it is quoted.
 pub(super) fn opened(text: &[u8], at: usize, joint: Joint) -> Option<(Range<usize>, bool)> {
     let at = if text[at.min(text.len())..].starts_with(b"new ") { at + 4 } else { at };
-    // A prefix of a string literal, or a call around one.
+    // The string literal may have a prefix, or be the argument of a call.
     let prefix =
         text[at.min(text.len())..].iter().take(2).take_while(|b| b"bBrRfFuULNsS@$&<".contains(b)).count();
     if let Some(range) = quoted(text, at + prefix).or_else(|| quoted(text, at)) {
@@ -59,12 +61,12 @@ pub(super) fn opened(text: &[u8], at: usize, joint: Joint) -> Option<(Range<usiz
     let name = text[at..].iter().take(48).take_while(|b| is_word(**b) || b".:![]".contains(b)).count();
     if name > 0 && text[at + name - 1] != b'[' && matches!(text.get(at + name), Some(b'(' | b'{')) {
         let mut inner = at + name + 1;
-        // `[]byte("…")`, `byte[] {"…"}`, `String(b"…")`.
+        // The string may be wrapped, as in `[]byte("…")`, `byte[] {"…"}` and `String(b"…")`.
         inner += text[inner..].iter().take(2).take_while(|b| matches!(b, b'&' | b'b' | b'@')).count();
         if let Some(range) = quoted(text, inner) {
             return Some((range, true));
         }
-        // A bracket without a quote after it may belong to a generated password.
+        // A bracket that no quote follows may belong to a generated password.
         return (text[at + name] == b'(')
             .then(|| generated_run(text, at))
             .flatten()
@@ -89,9 +91,9 @@ pub(super) fn opened(text: &[u8], at: usize, joint: Joint) -> Option<(Range<usiz
     Some((plain(text, at), false))
 }
 
-/// Returns the text within the quotes, escaped or not, that open at `at`.
+/// Returns the text within the quotes that open at `at`. The quotes may be escaped.
 ///
-/// The quotes of a nested string have one, three or seven backslashes by its depth.
+/// The quotes of a nested string have one, three or seven backslashes, depending on how deeply it is nested.
 fn quoted(text: &[u8], at: usize) -> Option<Range<usize>> {
     let escapes = text.get(at..)?.iter().take(8).take_while(|b| **b == b'\\').count();
     let quote = *text.get(at + escapes).filter(|b| matches!(b, b'"' | b'\'' | b'`'))?;
@@ -120,7 +122,7 @@ fn quoted(text: &[u8], at: usize) -> Option<Range<usize>> {
         }
         slashes = if byte == b'\\' { slashes + 1 } else { 0 };
     }
-    // Where a backslash escapes nothing, the last quote of the line ends the value.
+    // In some languages a backslash escapes nothing. Then the last quote of the line ends the value.
     let ends = |place: &usize| text.get(place + 1).is_none_or(|b| b"\n\r,;)}] ".contains(b));
     if let Some(place) = escaped.filter(ends)
         && escapes == 0
@@ -131,7 +133,7 @@ fn quoted(text: &[u8], at: usize) -> Option<Range<usize>> {
     (!run.is_empty()).then_some(run)
 }
 
-/// Returns whether the quote at `place` is doubled, which escapes it.
+/// Returns whether the quote at `place` is escaped by being doubled.
 fn is_doubled(text: &[u8], place: usize, quote: u8) -> bool {
     let rest = &text[place + 1..];
     rest.first() == Some(&quote)
@@ -139,16 +141,16 @@ fn is_doubled(text: &[u8], place: usize, quote: u8) -> bool {
         && rest[1..].iter().take(128).take_while(|b| **b != b'\n').any(|b| *b == quote)
 }
 
-/// Returns the run of printable characters at `at`, with brackets, if it looks like a generated password.
+/// Returns the run of printable characters at `at`, including brackets, if it looks like a generated password.
 ///
-/// Closing brackets at its end without an opening one in it are left out.
+/// A closing bracket at the end of the run is left out if the run has no opening bracket of its kind.
 pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     let run = QUOTES.run(rest, 129);
     if !(10..=128).contains(&run) {
         return None;
     }
-    // In text escaped for HTML or a URL, an escape ends the value.
+    // In text that is escaped for HTML or a URL, the value ends at an escape such as `&quot;` or `%26`.
     let code = |place: &usize| {
         b"&%".contains(&rest[*place])
             && ESCAPES.iter().any(|code| rest[*place..].starts_with(code.as_bytes()))
@@ -162,7 +164,7 @@ pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
     let surplus = closers.iter().find(|(open, close)| whole.last() == Some(close) && !whole.contains(open));
     end -= usize::from(surplus.is_some());
     let value = &text[at..end];
-    // A value that continues as code or as the next of several pairs ends before that.
+    // A run that goes on as code, or with the next of several pairs, is more than the value.
     let pairs = [&b"&&"[..], b"||", b"->", b"::", b"=>", b"==", b"</", b"${", b"$("];
     let code = pairs.iter().any(|pair| value.windows(2).any(|window| window == *pair))
         || value
@@ -171,7 +173,7 @@ pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
     (is_generated(value, 10) && !code && !is_call(value)).then_some(at..end)
 }
 
-/// Quotes, separators and spaces as HTML and URLs escape them.
+/// Quotes, separators and spaces in the forms in which HTML and URLs escape them.
 const ESCAPES: &[&str] = &["&quot;", "&#39;", "&#34;", "&apos;", "%26", "%22", "%20", "%2C", "%0A", "%27"];
 
 /// Returns whether `value` contains `&name=`, `;name=` or `,name:`.
@@ -205,7 +207,8 @@ pub(super) fn plain(text: &[u8], start: usize) -> Range<usize> {
     start..end
 }
 
-/// Returns the end of a value in prose or after a flag: the next space, without the punctuation of the sentence.
+/// Returns the end of a value in prose or after a flag. The value ends before the next space or before the
+/// punctuation of the sentence.
 pub(super) fn word_end(text: &[u8], range: &Range<usize>) -> usize {
     let mut end = range.end + WORDS.run(&text[range.end..], 128);
     while end > range.end && b".,;:!?".contains(&text[end - 1]) && !is_part(text, range.start..end) {
@@ -214,7 +217,7 @@ pub(super) fn word_end(text: &[u8], range: &Range<usize>) -> usize {
     end
 }
 
-/// Returns whether the punctuation at the end of `range` belongs to the value, because the sentence continues, as in
+/// Returns whether the `!` at the end of `range` belongs to the value: either the sentence goes on after it, as in
 /// `… Xk92! and`, or the line ends there.
 fn is_part(text: &[u8], range: Range<usize>) -> bool {
     let value = &text[range.start..range.end - 1];
@@ -226,8 +229,8 @@ fn is_part(text: &[u8], range: Range<usize>) -> bool {
     text[range.end - 1] == b'!' && goes_on && value.iter().any(u8::is_ascii_digit) && !is_stand_in(value)
 }
 
-/// Returns the end of a value that may extend beyond `range`, to the end of a line of settings, the next semicolon or the
-/// next tag, and whether the value is the rest of a line of settings.
+/// Returns the end of a value that may extend beyond `range`: to the end of a line of settings, the next semicolon
+/// or the next tag. Also returns whether the value is the rest of a line of settings.
 pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
     let next = text.get(range.end).copied().unwrap_or(b'\n');
     if b"\"'`\\ \t".contains(&next) {
@@ -262,14 +265,15 @@ pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
     (range.end, false)
 }
 
-/// Returns the generated password that is the rest of a line of settings from `start` on, with any characters.
+/// Returns the rest of a line of settings from `start` on, if it looks like a generated password. It may have any
+/// printable characters.
 pub(super) fn setting(text: &[u8], start: usize) -> Option<Range<usize>> {
     let run = BLANKS.run(&text[start..], 257);
     let value = &text[start..start + run];
     if !(8..=256).contains(&run) || matches!(value[0], b'"' | b'\'' | b'`') || !Lead::of(text, start).sets {
         return None;
     }
-    // A string with a prefix: `b"…"`, `@"…"`.
+    // The value is a string with a prefix, such as `b"…"` or `@"…"`.
     if value.iter().take(3).any(|b| matches!(b, b'"' | b'\''))
         && value[0].is_ascii_alphabetic() | b"@<".contains(&value[0])
     {
@@ -285,14 +289,14 @@ pub(super) fn setting(text: &[u8], start: usize) -> Option<Range<usize>> {
 struct Lead<'t> {
     /// The text before the name.
     line: &'t [u8],
-    /// Whether the sign joins name and value without a space.
+    /// Whether the sign between name and value has no space beside it.
     tight: bool,
-    /// Whether only the beginning of a line of settings precedes the name.
+    /// Whether nothing precedes the name on its line except what may begin a line of settings.
     sets: bool,
 }
 
 impl Lead<'_> {
-    /// Returns the part of the line before the value at `start`, at most some dozens of bytes.
+    /// Returns the part of the line that precedes the value at `start`. Reads at most 96 bytes.
     fn of(text: &[u8], start: usize) -> Lead<'_> {
         let before = &text[start.saturating_sub(96)..start];
         let line = &before[before.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
@@ -310,6 +314,6 @@ impl Lead<'_> {
     }
 }
 
-/// Words that may begin a line of settings.
+/// Words and signs that may begin a line of settings.
 const LINES: &[&str] =
     &["", "export", "ENV", "ARG", "set", "-", "-e", "#", "//", "$env", "setenv", "Environment"];

@@ -4,7 +4,8 @@ use super::extent::BLANKS;
 use super::joint::Joint;
 use crate::redact::edges::is_word;
 
-/// Returns how the name that holds the byte at `word` and ends at `named` is joined to a value, and where the value begins.
+/// Returns how a name is joined to a value, and where the value begins. The name contains the byte at `word` and
+/// ends at `named`.
 pub(super) fn joint(text: &[u8], word: usize, named: usize) -> Option<(Joint, usize)> {
     let (at, quoted) = after_quotes(text, named)?;
     let spaces = spaces(text, at);
@@ -20,7 +21,7 @@ pub(super) fn joint(text: &[u8], word: usize, named: usize) -> Option<(Joint, us
     if let Some(sign) = sign {
         let next = rest.get(sign.len());
         let other = match *sign {
-            // Addresses have their own rule for `user:password@`.
+            // A separate rule finds `user:password@` in addresses.
             ":" => next == Some(&b':') || text[..name].ends_with(b"://"),
             "=" => next == Some(&b'~'),
             _ => false,
@@ -57,7 +58,8 @@ pub(super) fn joint(text: &[u8], word: usize, named: usize) -> Option<(Joint, us
     by_space(text, word, name, named, at, quoted)
 }
 
-/// Returns where the quotes and brackets after a name end, and whether there were quotes; `None` at the end of the text.
+/// Returns where the quotes and brackets after a name end, and whether there were quotes. Returns `None` if the
+/// text ends there.
 fn after_quotes(text: &[u8], mut at: usize) -> Option<(usize, bool)> {
     let mut quoted = false;
     for _ in 0..8 {
@@ -68,7 +70,7 @@ fn after_quotes(text: &[u8], mut at: usize) -> Option<(usize, bool)> {
                 at += 1;
             }
             b']' | b'*' => at += 1,
-            // An array's size, as in `PASSWORD[] = "…"` and `password[32] = "…"`.
+            // The size of an array, as in `PASSWORD[] = "…"` and `password[32] = "…"`.
             b'[' if !quoted && let Some(length) = brackets(text, at) => at += length,
             b'?' if text.get(at + 1) == Some(&b':') => at += 1,
             b'&' if text[at..].starts_with(b"&quot;") => {
@@ -85,8 +87,8 @@ fn after_quotes(text: &[u8], mut at: usize) -> Option<(usize, bool)> {
     Some((at, quoted))
 }
 
-/// Returns the joint of a value that follows the punctuation at `at`, `Some(None)` if that punctuation doesn't join a
-/// value, and `None` without punctuation.
+/// Returns the joint of a value that follows the punctuation at `at`. Returns `Some(None)` if that punctuation
+/// doesn't join a value, and `None` if there is no punctuation at `at`.
 fn by_punctuation(
     text: &[u8],
     name: usize,
@@ -98,7 +100,7 @@ fn by_punctuation(
     let joined = match rest[0] {
         b'{' if matches!(rest.get(1), Some(b'"' | b'\'')) => Some((Joint::Call, at + 1)),
         b',' if quoted => {
-            // `getenv("PASSWORD", "…")`: the default of a setting.
+            // The value is the default of a setting in `getenv("PASSWORD", "…")`, and an item of a list elsewhere.
             let call =
                 text[..name].strip_suffix(b"\"").or(text[..name].strip_suffix(b"'")).unwrap_or_default();
             let default = DEFAULTS.iter().any(|call_of| call.ends_with(call_of.as_bytes()));
@@ -111,7 +113,7 @@ fn by_punctuation(
         // `<key>password</key><string>…</string>`.
         b'<' => element(text, at).map(|at| (Joint::Sign, at)),
         b'|' if spaces > 0 => Some((Joint::Prose, margin(text, at + 1))),
-        // Notes: `token - '…'`.
+        // In notes: `token - '…'`.
         b'-' if spaces > 0 && (rest.starts_with(b"- '") || rest.starts_with(b"- \"")) => {
             Some((Joint::Sign, at + 2))
         }
@@ -121,7 +123,8 @@ fn by_punctuation(
     Some(joined)
 }
 
-/// Returns the joint of a value that only spaces separate from its name, which ends at `named`; the value begins at `at`.
+/// Returns the joint of a value that is separated from its name only by spaces. The name ends at `named`, and the
+/// value begins at `at`.
 fn by_space(
     text: &[u8],
     word: usize,
@@ -131,13 +134,13 @@ fn by_space(
     quoted: bool,
 ) -> Option<(Joint, usize)> {
     match text[at] {
-        // SQL: `PASSWORD '…'`, `IDENTIFIED BY '…'`.
+        // In SQL: `PASSWORD '…'`, `IDENTIFIED BY '…'`.
         b'\'' => Some((Joint::Flag, at)),
         b'"' if !quoted && begins_line(text, name) => Some((Joint::Quoted, at)),
         _ if text[name..word].starts_with(b"-") => Some((Joint::Flag, at)),
         _ if begins_line(text, name) && ends_line(text, at) => Some((Joint::Flag, at)),
         _ if LEADS.iter().any(|lead| text[..name].ends_with(lead.as_bytes())) => Some((Joint::Flag, at)),
-        // A `.netrc`: `login … password …`.
+        // In a `.netrc` file: `login … password …`.
         _ if text[name.saturating_sub(80)..name].windows(6).any(|w| w == b"login ") => {
             Some((Joint::Flag, at))
         }
@@ -145,12 +148,13 @@ fn by_space(
     }
 }
 
-/// Returns the length of the operator at the beginning of `rest` that precedes a default.
+/// Returns the length of the operator at the beginning of `rest`, if it is one that precedes a default.
 fn alternative(rest: &[u8]) -> Option<usize> {
     ["|| ", "?? ", "or "].iter().find_map(|sign| rest.starts_with(sign.as_bytes()).then_some(sign.len()))
 }
 
-/// Returns the length of the purpose between the word and the password: `for the database is `.
+/// Returns the length of the words about the purpose between a name and its password, such as `for the database is
+/// `.
 fn purpose(rest: &[u8]) -> Option<usize> {
     ["for ", "to ", "of ", "on "].iter().find(|word| rest.starts_with(word.as_bytes()))?;
     let kind = |b: u8| is_word(b) || b" -.@/".contains(&b);
@@ -159,13 +163,13 @@ fn purpose(rest: &[u8]) -> Option<usize> {
     is.or_else(|| rest[run..].starts_with(b": ").then_some(run + 2))
 }
 
-/// Returns the length of the brackets at `at`, which hold a number or nothing.
+/// Returns the length of the brackets at `at`, if they hold one word or number, or nothing.
 fn brackets(text: &[u8], at: usize) -> Option<usize> {
     let inner = text[at + 1..].iter().take(24).take_while(|b| is_word(**b)).count();
     (text.get(at + 1 + inner) == Some(&b']')).then_some(inner + 2)
 }
 
-/// Returns where the value begins in a declaration whose type follows the name: `password string = "…"`.
+/// Returns where the value begins in a declaration with the type after the name, such as `password string = "…"`.
 fn declared(text: &[u8], named: usize, at: usize) -> Option<usize> {
     if text[named] != b' ' {
         return None;
@@ -178,7 +182,8 @@ fn declared(text: &[u8], named: usize, at: usize) -> Option<usize> {
     (assigned && matches!(text.get(value), Some(b'"' | b'\'' | b'`' | b'N' | b'@' | b'L'))).then_some(value)
 }
 
-/// Returns where the text of the next element begins, after the closing tag at `at`: `</key><string>`.
+/// Returns where the text of the next element begins, if an opening tag follows the closing tag at `at`, as in
+/// `</key><string>`.
 fn element(text: &[u8], at: usize) -> Option<usize> {
     let tag = text[at..].strip_prefix(b"</")?;
     let close = at + 3 + tag.iter().take(24).position(|b| *b == b'>')?;
@@ -189,7 +194,8 @@ fn element(text: &[u8], at: usize) -> Option<usize> {
     Some(next + 1 + text[next..].iter().take(24).position(|b| *b == b'>')?)
 }
 
-/// Returns whether the line before `at` has only spaces, colons and brackets.
+/// Returns whether nothing but spaces, colons and opening brackets precedes `at` on its line, or a colon directly
+/// precedes it.
 fn begins_line(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(40)..at];
     let blank = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t' | b':' | b'(')).count();
@@ -208,7 +214,7 @@ fn ends_line(text: &[u8], at: usize) -> bool {
         && text.get(at + run).is_none_or(|b| matches!(b, b'\n' | b'\r'))
 }
 
-/// Words before a name whose value follows after a space only.
+/// Words that may come before a name and show that its value follows after a mere space.
 const LEADS: &[&str] = &[
     "ENV ",
     "#define ",
@@ -273,7 +279,7 @@ const COPULAS: &[&str] = &[
     "→ ",
 ];
 
-/// Endings of calls that take the name of a setting and its default.
+/// Names of functions that take the name of a setting and its default, or how such names end.
 const DEFAULTS: &[&str] = &[
     "get(",
     "getenv(",
@@ -290,7 +296,7 @@ const DEFAULTS: &[&str] = &[
     "getString(",
 ];
 
-/// The signs between a name and its value; a longer one precedes those that it begins with.
+/// The signs between a name and its value. A longer sign comes before the shorter ones that it begins with.
 const SIGNS: &[&str] = &[
     "===", "!==", "||=", "??=", "::=", "==", "!=", "=>", ":=", "?=", "+=", "<-", "=", ":", "%3D", "%3d",
     "%3A", "%3a", "\\u003d", "：",
@@ -300,7 +306,8 @@ fn spaces(text: &[u8], at: usize) -> usize {
     text.get(at..).unwrap_or_default().iter().take(40).take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
-/// Returns where a value begins after a joint that ends at `at`: after spaces, or after a line end where a quote follows.
+/// Returns where the value begins after a joint that ends at `at`: after the spaces there, or on the next line if
+/// that begins with a quote.
 fn margin(text: &[u8], at: usize) -> usize {
     let mut next = at + spaces(text, at);
     while text.get(next) == Some(&b'*') {
@@ -325,8 +332,8 @@ fn typed(text: &[u8], at: usize) -> Option<usize> {
     (assigned && length > 1).then_some(sign + 1)
 }
 
-/// Returns where the value begins in `name: NAME` followed by `value: …`, as attributes, lines or members, or in a block
-/// whose first member is `default`.
+/// Returns where the value begins if `value`, `default` or `initial_value` follows the name with a sign, as an
+/// attribute, line or member: `name: NAME` and then `value: …`.
 fn labelled(text: &[u8], at: usize) -> Option<usize> {
     let mut next = at;
     while next < at + 60 {
@@ -347,7 +354,7 @@ fn labelled(text: &[u8], at: usize) -> Option<usize> {
     matches!(text.get(next), Some(b'=' | b':')).then(|| margin(text, next + 1))
 }
 
-/// Returns where the name begins that holds the byte at `at`.
+/// Returns the beginning of the name that contains the byte at `at`.
 pub(super) fn name_start(text: &[u8], at: usize) -> usize {
     at - text[..at].iter().rev().take(64).take_while(|b| is_word(**b) || b"-.".contains(b)).count()
 }

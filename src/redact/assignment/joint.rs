@@ -11,10 +11,11 @@ pub(super) enum Joint {
     List,
     /// The space after a flag.
     Flag,
-    /// ` is `, or the bar between cells of a table.
+    /// A word such as ` is `, or the bar between two cells of a table.
     Prose,
     /// The comma before the default of a setting that is looked up.
     Default,
-    /// A declared type, or a space after a name that begins the line; only a quoted value counts.
+    /// A declared type, an operator before a default such as `||`, or a space after a name that begins the line.
+    /// Only a quoted value counts.
     Quoted,
 }

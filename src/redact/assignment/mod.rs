@@ -1,12 +1,14 @@
-//! Finds secrets by the name that they are assigned to: `password=`, `"api_key": "`, `--token `, `<secret>`.
+//! Finds secrets by the names that they are assigned to, as after `password=`, `"api_key": "`, `--token ` and
+//! `<secret>`.
 //!
-//! Code is full of such names without secrets: `let token = tokenizer.next_token()`. So three conditions have to hold.
-//! The name is that of a secret, not of something about one (`token_count`, `public_key`). A value is assigned to it,
-//! in one of the ways of code, settings, shells, markup and prose. The value looks like a secret: it is random, or for
-//! a password has several kinds of characters, and it is not a reference, call, type or placeholder.
+//! In code, such names often have no secrets: `let token = tokenizer.next_token()`. So three conditions have to
+//! hold. First, the name is that of a secret, not of something about a secret (`token_count`, `public_key`).
+//! Second, a value is assigned to the name in one of the ways of code, settings, shells, markup or prose. Third,
+//! the value looks like a secret: it is random (a password need only mix several kinds of characters), and it is no
+//! reference, call, type or placeholder.
 //!
-//! Not found: passwords of plain words without quotes and outside of settings, and a `key` whose value could be a hash,
-//! since most of those are keys of maps.
+//! Two kinds of secrets are not found: passwords of plain words that are neither quoted nor in settings, and the
+//! value of a `key` that could be a hash, since most such values are keys of maps.
 
 mod command;
 mod extent;
@@ -32,8 +34,8 @@ use value::{Value, value_of};
 
 pub(super) use command::{pgpass, user_flag};
 
-/// Returns the password assigned to the name that holds the word at `hit`: `pass`, `pwd`, words that begin with these, and
-/// the words of other languages.
+/// Returns the password assigned to the name that contains the word at `hit`. The word is `pass` or `pwd`, a word
+/// that begins with one of these, or a word of another language.
 pub(super) fn password(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let word = &text[hit.clone()];
     if !word.is_ascii() || word.contains(&b' ') || !b"pP".contains(&word[0]) && word.len() < 16 {
@@ -67,7 +69,8 @@ pub(super) fn password(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> 
     is_password(&text[value.range.clone()], &value, weak).then_some(value.range)
 }
 
-/// Returns the password after the word at `hit`, which is not English or consists of several words.
+/// Returns the password that follows the word at `hit`, if that word is not English or is a phrase of several
+/// words.
 fn foreign(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     if text[hit.start].is_ascii() && !begins_part(text, hit.start) {
         return None;
@@ -75,7 +78,7 @@ fn foreign(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     if text[hit.clone()].eq_ignore_ascii_case(b"identified by") {
         return command::identified(text, hit);
     }
-    // The word may have a case ending; in Chinese and Japanese the next word follows directly.
+    // The word may have the ending of a grammatical case; in Chinese and Japanese the next word follows directly.
     let ending = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || !b.is_ascii();
     let run = text[hit.end..].iter().take(16).take_while(|b| ending(b)).count();
     let (joint, at) = joint(text, hit.start, hit.end).or_else(|| joint(text, hit.start, hit.end + run))?;
@@ -83,7 +86,7 @@ fn foreign(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     is_password(&text[value.range.clone()], &value, false).then_some(value.range)
 }
 
-/// Returns the token, key or secret assigned to the name that holds the word at `hit`.
+/// Returns the token, key or secret assigned to the name that contains the word at `hit`.
 pub(super) fn secret(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let word = &text[hit.clone()];
     let is = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
@@ -134,14 +137,14 @@ pub(super) fn secret(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
         let drawn = before.is_empty() && value.quoted && !value.listed && is_drawn(secret);
         !plural && (known || query || salted || drawn || !other && begins_part(text, hit.start))
     } else if is("salt") {
-        // Only salts of many punctuation characters are secrets, such as those of WordPress.
+        // A salt is a secret only if it has many punctuation characters, as those of WordPress have.
         is_salt(secret)
     } else if is("token") {
         !is_in(OTHER_TOKENS, &before)
     } else {
         !is("auth") || header || begins_part(text, hit.start) || before == b"o"
     };
-    // An unquoted value after a space may be a type or a variable.
+    // An unquoted value that follows a space may be a type or a variable.
     let bare = !value.quoted && !value.tight;
     let code = bare && (Makeup::of(secret).digits == 0 && !value.line || speaks_of_secret(secret));
     let found = named
@@ -154,7 +157,7 @@ pub(super) fn secret(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     found.then_some(value.range)
 }
 
-/// Returns the password in `user / password` or `user:password`, with which `value` begins.
+/// Returns the password if `value` begins with `user / password` or `user:password`.
 fn pair(text: &[u8], value: &Value) -> Option<Range<usize>> {
     let at = value.range.start;
     let user = text[at..].iter().take(40).take_while(|b| is_word(**b) || b".@-".contains(b)).count();
@@ -170,7 +173,8 @@ fn pair(text: &[u8], value: &Value) -> Option<Range<usize>> {
     (user > 0 && run <= 128 && strong && is_password(password, &value, false)).then_some(start..end)
 }
 
-/// Returns a token that only a space separates from its name, as in prose and commands, if it can be nothing else.
+/// Returns a token that is separated from its name only by a space, as in prose and commands, if it can't be
+/// anything else.
 fn spoken(text: &[u8], hit: &Range<usize>, end: usize) -> Option<Value> {
     if text.get(end) != Some(&b' ') || !text[hit.clone()].eq_ignore_ascii_case(b"token") {
         return None;
@@ -193,7 +197,8 @@ fn spoken(text: &[u8], hit: &Range<usize>, end: usize) -> Option<Value> {
     })
 }
 
-/// Returns the base32 secret that a generator of one-time passwords gets at `end`: `TOTP("…")`, `TOTP.new('…')`.
+/// Returns the base32 secret that is passed to a generator of one-time passwords, as in `TOTP("…")` and
+/// `TOTP.new('…')`. `end` is where the name of the generator ends.
 fn one_time(text: &[u8], end: usize) -> Option<Range<usize>> {
     let made = end + if text[end..].starts_with(b".new") { 4 } else { 0 };
     let (range, quoted) = (text.get(made) == Some(&b'(')).then(|| opened(text, made + 1, Joint::Call))??;
@@ -202,7 +207,7 @@ fn one_time(text: &[u8], end: usize) -> Option<Range<usize>> {
     (quoted && base32 && secret.len() >= 16 && !is_stand_in(secret)).then_some(range)
 }
 
-/// Returns the range of all tokens of a list in brackets: `"tokens": ["…", "…"]`.
+/// Returns the range from the first to the last token of a list in brackets, such as `"tokens": ["…", "…"]`.
 fn list(text: &[u8], mut at: usize) -> Option<Range<usize>> {
     at += text[at..].iter().take(4).take_while(|b| b"\"'\\".contains(b)).count();
     at += text[at..].iter().take(4).take_while(|b| b" :=".contains(b)).count();
@@ -230,7 +235,8 @@ fn list(text: &[u8], mut at: usize) -> Option<Range<usize>> {
     start.map(|start| start..end)
 }
 
-/// Returns whether `text` has a word that looks random: a token may itself be an object or a pair.
+/// Returns whether `text` has a word that looks random. A value with such a word may be an object or a pair that
+/// contains a token.
 fn holds_random(text: &[u8]) -> bool {
     text.len() <= 400
         && text
@@ -238,13 +244,14 @@ fn holds_random(text: &[u8]) -> bool {
             .any(|word| word.len() >= 24 && looks_random(word, 24) && !is_stand_in(word))
 }
 
-/// Returns whether `text` has many punctuation characters, like the keys and salts of a WordPress configuration, unlike base64.
+/// Returns whether `text` has many punctuation characters that are not in base64, as the keys and salts of a
+/// WordPress configuration have.
 fn is_salt(text: &[u8]) -> bool {
     let signs = text.iter().filter(|b| b.is_ascii_punctuation() && !b"+/=_-.:".contains(b)).count();
     text.len() >= 32 && signs >= 3 && is_generated(text, 32)
 }
 
-/// Returns whether `text` was drawn from letters and digits, and is neither a hash nor a path.
+/// Returns whether `text` looks like letters and digits drawn at random, and not like a hash or a path.
 fn is_drawn(text: &[u8]) -> bool {
     let makeup = Makeup::of(text);
     text.len() >= 32
@@ -258,18 +265,18 @@ fn is_drawn(text: &[u8]) -> bool {
         && looks_random(text, 32)
 }
 
-/// Returns the range of the value assigned to the name that holds the byte at `word` and ends at `end`.
+/// Returns the range of the value assigned to the name that contains the byte at `word` and ends at `end`.
 pub(super) fn assigned(text: &[u8], word: usize, end: usize) -> Option<Range<usize>> {
     Some(value_of(text, word, end)?.range)
 }
 
-/// Returns where the value begins that is assigned to a name holding the vendor's name at `hit`.
+/// Returns the beginning of the value that is assigned to the name around `hit`, the name of a vendor.
 ///
-/// The name has to contain a word for a secret too, after the vendor's name, or the value has to be the argument of a call.
+/// The name also has to contain a word for a secret, or the value has to be the argument of a call.
 pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     let rest = &text[hit.end..];
     let mut length = rest.iter().take(40).take_while(|b| is_word(**b) || b"-.".contains(b)).count();
-    // In prose the name may have several words: `Datadog API key: …`.
+    // In prose the name may consist of several words, as in `Datadog API key: …`.
     for _ in 0..3 {
         let word = rest[length..].iter().take(16).skip(1).take_while(|b| b.is_ascii_alphabetic()).count();
         let speaks = rest.get(length) == Some(&b' ')
@@ -293,7 +300,8 @@ pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     opened(text, at, joint).map(|(range, _)| range.start)
 }
 
-/// Returns whether `text` looks like a password, given how it is assigned; with `weak`, a single word may be one.
+/// Returns whether `text` looks like a password. `value` tells how it is assigned. If `weak` is true, a single word
+/// may be a password.
 fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
     if text.len() < 5 || text.len() > 256 || is_template(text) || is_stand_in(text) {
         return false;
@@ -311,7 +319,7 @@ fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
     if text.len() < 6 {
         return false;
     }
-    // In a list of names, any name may follow that of a password.
+    // In a list of names, the name after that of a password may be any other.
     let random = looks_random(text, 12) && !(value.listed && text.contains(&b'_'));
     let letters = makeup.letters() > 0;
     let kinds =
@@ -330,7 +338,7 @@ fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
     let strong = kinds >= 3 && makeup.symbols > 0 && (makeup.joiners == 0 || jumbled)
         || makeup.symbols >= 2 && makeup.letters() >= 3 && makeup.joiners == 0
         || makeup.upper > 0 && makeup.lower > 0 && makeup.joiners == 0 && jumbled;
-    // On a line of settings or code a name may follow, but names seldom have three digits.
+    // On a line of settings or code the value may be a name, but names seldom have three digits.
     let simple = makeup.upper == 0 && makeup.digits >= 2;
     let in_text = (value.colon && simple && text.len() >= 8 || value.prose && simple && text.len() >= 10)
         && !value.listed;
@@ -344,7 +352,8 @@ fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
         || given && makeup.digits > 0 && mixed && text.len() >= 10 && !value.owned
 }
 
-/// Returns whether `text` is a password of lower-case letters and digits, quoted or set in a shell, and not a label.
+/// Returns whether `text` may be a weak password: one of lower-case letters and digits that is quoted, or set as in
+/// a shell.
 fn is_weak(text: &[u8], value: &Value) -> bool {
     let makeup = Makeup::of(text);
     let small = makeup.upper == 0 && makeup.symbols == 0 && makeup.letters() + makeup.digits >= 5;

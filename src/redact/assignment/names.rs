@@ -1,8 +1,8 @@
-//! Tells names of secrets from names of something about a secret, and from other names.
+//! Distinguishes names of secrets from names of something about a secret, and from other names.
 
 use crate::redact::edges::is_word;
 
-/// Words after that of a secret in names of something else, such as `token_count`.
+/// Words that follow the word for a secret in names of something else, as `count` does in `token_count`.
 #[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const ABOUT: &[&[u8]] = &[
     b"name", b"names", b"callback", b"timestamp", b"at", b"date", b"time", b"created", b"updated", b"type", b"types", b"count", b"counts", b"url", b"uri", b"id", b"ids", b"path",
@@ -19,7 +19,7 @@ pub(super) const ABOUT: &[&[u8]] = &[
     b"frame", b"frames",
 ];
 
-/// Words before `key` in names of secrets.
+/// Words that come before `key` in names of secrets.
 #[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const KEY_QUALIFIERS: &[&str] = &[
     "api", "access", "secret", "private", "auth", "master", "account", "encryption", "encrypt", "signing",
@@ -29,7 +29,7 @@ pub(super) const KEY_QUALIFIERS: &[&str] = &[
     "write", "ingest", "management",
 ];
 
-/// Words before `key` in other names.
+/// Words that come before `key` in names that are not those of secrets.
 #[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const OTHER_KEYS: &[&[u8]] = &[
     b"public", b"encrypted", b"name", b"wrapped", b"primary", b"foreign", b"cache", b"partition", b"sort", b"hash", b"idempotency", b"row",
@@ -44,7 +44,7 @@ pub(super) const OTHER_KEYS: &[&[u8]] = &[
     b"config", b"setting", b"label",
 ];
 
-/// Words before `token` in other names.
+/// Words that come before `token` in names that are not those of secrets.
 #[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const OTHER_TOKENS: &[&[u8]] = &[
     b"page", b"next", b"continuation", b"sync", b"cancel", b"cancellation", b"stop", b"eos", b"bos",
@@ -54,13 +54,13 @@ pub(super) const OTHER_TOKENS: &[&[u8]] = &[
     b"pagination", b"contract", b"mint", b"tik", b"key",
 ];
 
-/// Beginnings of other words that end in `pass`.
+/// Beginnings of words that end in `pass` but don't mean a password.
 pub(super) const OTHER_PASSES: &[&[u8]] = &[
     b"by", b"com", b"encom", b"sur", b"tres", b"over", b"under", b"im", b"out", b"multi", b"single", b"two",
     b"one",
 ];
 
-/// Words before `password` in names of labels, actions and fields.
+/// Words that come before `password` in names of labels, actions and fields.
 #[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const LABELS: &[&[u8]] = &[
     b"label", b"type", b"field", b"show", b"hide", b"toggle", b"reset", b"forgot", b"forgotten", b"change", b"update",
@@ -74,7 +74,8 @@ pub(super) fn is_in(words: &[&[u8]], word: &[u8]) -> bool {
     words.contains(&word)
 }
 
-/// Returns where the name ends whose word for a secret ends at `end`; `None` where the rest makes it another name.
+/// Returns the end of the name whose word for a secret ends at `end`; `None` if the rest of the name shows that it
+/// is not the name of a secret.
 pub(super) fn after_suffix(text: &[u8], end: usize) -> Option<usize> {
     let suffix = text[end..].iter().take(33).take_while(|b| is_word(**b) || **b == b'-').count();
     if suffix == 0 {
@@ -94,7 +95,7 @@ pub(super) fn after_suffix(text: &[u8], end: usize) -> Option<usize> {
     for (place, &byte) in name.iter().chain(b"_").enumerate() {
         let camel = byte.is_ascii_uppercase() && place > 0 && name[place - 1].is_ascii_lowercase();
         if !byte.is_ascii_alphanumeric() || camel {
-            // A second word for a secret is found as a hit of its own.
+            // If the name has a second word for a secret, that word is found as a separate hit.
             if is_in(ABOUT, &part)
                 || [b"key", b"pwd"].iter().any(|word| part == *word)
                 || speaks_of_secret(&part)

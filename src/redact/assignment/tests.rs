@@ -1,4 +1,4 @@
-//! Passwords as generators make them, and the places where people and programs write them.
+//! Tests passwords of the forms that generators make, in the places where people and programs write them.
 
 mod places;
 
@@ -9,7 +9,7 @@ fn redact(text: &str) -> String {
     Redactor::new([7; 32]).redact(text).text.into_owned()
 }
 
-/// Returns whether `secret` between `before` and `after` becomes one mark and nothing else changes.
+/// Returns whether redaction replaces `secret` between `before` and `after` by one mark and changes nothing else.
 fn taken(before: &str, secret: &str, after: &str) -> bool {
     let redacted = redact(&format!("{before}{secret}{after}"));
     let middle = redacted.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
@@ -18,7 +18,7 @@ fn taken(before: &str, secret: &str, after: &str) -> bool {
         .is_some_and(|mark| !mark.contains('['))
 }
 
-/// Draws numbers, the same each time.
+/// Draws numbers; the same numbers each time the tests run.
 struct Dice(u64);
 
 impl Dice {
@@ -95,7 +95,8 @@ fn escaped(text: &str, signs: &str) -> String {
     text.chars().flat_map(|c| signs.contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Returns the ways in which `format` writes `password` under `name`: the text before it, the password, the text after it.
+/// Returns the ways in which `format` writes `password` under `name`, each as the text before the password, the
+/// password as it is written, and the text after it.
 fn written(format: &str, name: &str, password: &str) -> Vec<(String, String, String)> {
     let plain =
         |extra: &str| password.bytes().all(|b| b.is_ascii_graphic() && !extra.as_bytes().contains(&b));
@@ -168,7 +169,7 @@ fn generated_passwords_are_taken_whole() {
     }
 }
 
-/// Values that stand where a password or a token could be, and are not secrets.
+/// Values that are in places where a password or a token could be, but are not secrets.
 #[rustfmt::skip] // One a line.
 const LOOK_ALIKES: &[&str] = &[
     // Placeholders
@@ -211,7 +212,7 @@ fn strings_that_only_look_like_passwords_stay() {
     assert!(lost.is_empty(), "{:#?}", lost.iter().map(|text| redact(text)).collect::<Vec<_>>());
 }
 
-/// Pieces whose repetition gives many hits close together, or long runs after a hit.
+/// Pieces of text that give many hits close together, or long runs after a hit, when they are repeated.
 #[rustfmt::skip] // Many a line.
 const PIECES: &[&str] = &[
     " ", "a", "A", "0", "\n", "-", "_", "=", "\"", "'", "\\", "(", "{", "[", "<", "$", "%", "é", "密", "aB3#",
@@ -221,7 +222,7 @@ const PIECES: &[&str] = &[
     "密码：", "пароль: ", "is ", "password is ", "login ", "password for a ", "getenv(\"password\",", "password string = ",
 ];
 
-/// Only the text within some kilobytes of a hit decides, so that no more has to be read.
+/// Only the text within some kilobytes of a hit may decide, so that no more of it has to be read.
 #[test]
 fn findings_do_not_depend_on_distant_text() {
     let mut dice = Dice(0x853C_49E6_748F_EA9B);

@@ -1,7 +1,7 @@
 //! Finds the value that is assigned to a name.
 //!
-//! Code, settings, shells, markup, prose and logs join the two in different ways. In all of them the value follows the name
-//! after a few bytes, which are read forward from the name.
+//! Code, settings, shells, markup, prose and logs join name and value in different ways. In all of them the value
+//! follows the name after a few bytes, so the text is read forward from the name.
 
 use std::ops::Range;
 
@@ -9,37 +9,38 @@ use super::extent::{LONGEST, generated_run, loose_end, opened, plain, setting, w
 use super::joining::{joint, name_start};
 use super::joint::Joint;
 
-/// The value assigned to a name, and how it is joined to it.
+/// The value assigned to a name, and how the value is joined to the name.
 #[derive(Debug)]
 pub(super) struct Value {
     pub range: Range<usize>,
     /// It is quoted.
     pub quoted: bool,
-    /// It is joined without a space, as in a shell, an address or a settings file, or follows a flag.
+    /// It is joined without a space, as in a shell, an address or a settings file, or it follows a flag.
     pub tight: bool,
     /// It is the rest of a line that begins with the name.
     pub line: bool,
-    /// A comma joins it, as in a list of names.
+    /// It is joined by a comma, as in a list of names.
     pub listed: bool,
-    /// A possessive precedes the name: `my password is …`.
+    /// A possessive precedes the name, as in `my password is …`.
     pub owned: bool,
-    /// A sign that assigns, not one that compares, joins it.
+    /// It is joined by a sign that assigns, not by one that compares.
     pub set: bool,
-    /// A colon joins it.
+    /// It is joined by a colon.
     pub colon: bool,
-    /// Words such as `is` join it.
+    /// It is joined by a word such as `is`.
     pub prose: bool,
     /// It is wrapped in a call, as in `String("…")`.
     pub wrapped: bool,
 }
 
-/// Returns the value assigned to the name that holds the byte at `word` and ends at `end`.
+/// Returns the value assigned to the name that contains the byte at `word` and ends at `end`.
 pub(super) fn value_of(text: &[u8], word: usize, end: usize) -> Option<Value> {
     let (joint, at) = joint(text, word, end)?;
     value_at(text, word, end, joint, at)
 }
 
-/// Returns the value that begins at `at`, where `joint` joins it to the name that holds the byte at `word` and ends at `end`.
+/// Returns the value that begins at `at` and is joined by `joint` to a name. The name contains the byte at `word`
+/// and ends at `end`.
 pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: usize) -> Option<Value> {
     let tight = joint == Joint::Flag
         || joint == Joint::Sign && !text[end..at].contains(&b' ') && text[at - 1] != b':';
@@ -93,7 +94,7 @@ pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: u
         } else {
             range.end = word_end(text, &range);
         }
-        // A word that continues as a call, an index, a path or a template is code.
+        // If a word continues as a call, an index, a path or a template, it is code.
         let next =
             text.get(range.end).copied().filter(|_| !text[range.end..].starts_with(b"</")).unwrap_or(b'\n');
         let number = text[range.clone()].starts_with(b"0x") && range.len() < 40;
@@ -108,14 +109,14 @@ pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: u
     Some(Value { range, quoted, line, wrapped, ..value })
 }
 
-/// Possessives before a name in prose.
+/// Possessives that may precede a name in prose.
 const OWNERS: &[&str] = &["my ", "My ", "our ", "Our "];
 
-/// Words before the credentials in a header.
+/// Names of schemes, which precede the credentials in a header.
 const SCHEMES: &[&str] =
     &["bearer", "token", "apikey", "api-key", "key", "bot", "ssws", "geniekey", "splunk", "digest"];
 
-/// Returns the length of the scheme at the beginning of `value`, and of the space after it.
+/// Returns the length of the scheme at the beginning of `value`, including the space after it; 0 if there is none.
 fn scheme(value: &[u8]) -> usize {
     let Some(space) = value.iter().take(12).position(|b| *b == b' ') else { return 0 };
     let known = SCHEMES.iter().any(|name| value[..space].eq_ignore_ascii_case(name.as_bytes()));

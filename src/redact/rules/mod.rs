@@ -1,13 +1,13 @@
-//! The table of the kinds of secrets, one row each.
+//! The table of the kinds of secrets, with one row for each kind.
 //!
-//! A row follows the format that its issuer publishes; `source` names the page. `cloud`, `forge`, `model`, `payment` and
-//! `service` (chat, mail, operations) have keys that their form identifies; `prefixed` has more of these, one per line.
-//! `named` has keys that only the vendor's name beside them identifies. `shape` has secrets of any issuer: key blocks,
-//! JWTs, URLs, headers, assignments.
+//! A row follows the format that the issuer of the secret publishes; `source` names the page. `cloud`, `forge`,
+//! `model`, `payment` and `service` (chat, mail, operations) have keys that are identified by their form;
+//! `prefixed` has more of these, one per line. `named` has keys that are identified only by the vendor's name
+//! beside them. `shape` has secrets of any issuer: key blocks, JWTs, URLs, headers, assignments.
 //!
-//! Patterns are regular expressions over bytes, tried only where a literal was found. They have unbounded repetition only
-//! at the end, which keeps the scan linear: a failed attempt reads no more than the shortest match, and the rule is not
-//! tried again within a match.
+//! Patterns are regular expressions over bytes that are tried only where a literal was found. A pattern may have an
+//! unbounded repetition only at its end. This keeps the scan linear: a failed attempt reads no more bytes than the
+//! shortest match has, and the rule is not tried again within a match.
 
 mod cloud;
 mod forge;
@@ -19,82 +19,85 @@ mod service;
 mod shape;
 mod word;
 
-/// A kind of secret, and how it is recognised.
+/// A kind of secret, and how such secrets are recognised.
 #[derive(Debug)]
 pub struct Rule {
-    /// The name in the mark: `[a-z0-9-]+`, unique.
+    /// The name of the rule in marks. It matches `[a-z0-9-]+` and is unique.
     pub id: &'static str,
     /// The issuer and the purpose of the secret.
     pub what: &'static str,
     /// The published description that the row follows.
     pub source: &'static str,
-    /// Every such secret, or the name beside it, contains one of these strings.
+    /// Strings of which every such secret, or the name beside it, contains one.
     pub literals: &'static [&'static str],
     /// How a secret is recognised around a literal.
     pub shape: Shape,
-    /// The least Shannon entropy of the secret, in bits per byte: excludes `xxxx…` and other placeholders.
+    /// The least Shannon entropy that a secret has, in bits per byte. It excludes placeholders such as `xxxx…`.
     pub entropy: f32,
 }
 
 /// How a secret is recognised where one of its literals was found.
 #[derive(Debug)]
 pub enum Shape {
-    /// The secret matches `pattern` from the literal on, or from the run of `before` that ends at the literal.
+    /// The secret matches `pattern`. The match begins at the literal or, if `before` allows bytes before the
+    /// literal, at the beginning of the run of such bytes.
     Token {
         /// The pattern of the secret.
         pattern: &'static str,
         /// The bytes of the secret before its literal.
         before: Before,
-        /// The bytes that may precede and follow it.
+        /// The bytes that may precede and follow the secret.
         edge: Edge,
     },
-    /// The literal is a part of a name, and the value assigned to the name matches `pattern`.
+    /// The literal is a part of a name. The secret is the value assigned to this name, and it matches `pattern`.
     Named {
         /// The pattern of the value.
         pattern: &'static str,
     },
-    /// A scanner recognises it.
+    /// A scanner recognises the secret.
     Scanned(Scanner),
 }
 
 /// The bytes of a token that come before its literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
-    /// None: the token begins with its literal.
+    /// There are none: the token begins with its literal.
     Nothing,
-    /// At most this many of `[0-9]`.
+    /// At most this many bytes of `[0-9]`.
     Digits(usize),
-    /// At most this many of `[0-9a-f]`.
+    /// At most this many bytes of `[0-9a-f]`.
     Hex(usize),
-    /// At most this many of `[A-Za-z0-9_~]`.
+    /// At most this many bytes of `[A-Za-z0-9_~]`.
     Word(usize),
-    /// At most this many of `[A-Za-z0-9+/_-]`.
+    /// At most this many bytes of `[A-Za-z0-9+/_-]`.
     Base64(usize),
 }
 
 /// The bytes that may be directly before and after a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
-    /// No letter, digit or `_`, unless it ends an escape such as `\n` or `%3D`.
+    /// Any byte except a letter, digit or `_`. Before the token these are allowed if they end an escape such as
+    /// `\n` or `%3D`.
     Word,
-    /// As [`Edge::Word`]; also, the token has to look random, because its literal is short or the beginning of a word.
+    /// The same bytes as for [`Edge::Word`]. Also, the token has to look random, because its literal is short or
+    /// the beginning of a word.
     Random,
-    /// Any bytes: the literal is specific enough.
+    /// Any byte, since the literal is specific enough.
     Open,
 }
 
-/// Forms that a pattern can't describe.
+/// The forms of secrets that a pattern can't describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scanner {
     /// `<private>` … `</private>`.
     Private,
-    /// `-----BEGIN … PRIVATE KEY-----` and its body, with or without its end.
+    /// `-----BEGIN … PRIVATE KEY-----` and the body of the key, with or without its last line.
     PrivateKey,
-    /// The base64 of a private key without its armour, over several lines.
+    /// The base64 of a private key over several lines, without the lines `BEGIN` and `END`.
     KeyBody,
     /// The `Private-Lines` of a PuTTY key file.
     Putty,
-    /// Three or five base64url parts, the first being a JSON object.
+    /// Three or five parts in base64url, of which the first is a JSON object.
     Jwt,
     /// `scheme://user:password@host`.
     Url,
@@ -102,7 +105,7 @@ pub enum Scanner {
     Bearer,
     /// `Basic …`, the base64 of `user:password`.
     Basic,
-    /// `curl -u user:password` and its like.
+    /// The password of `curl -u user:password` and similar commands.
     UserFlag,
     /// `host:port:database:user:password`.
     PasswordFile,
@@ -112,13 +115,13 @@ pub enum Scanner {
     NatsSeed,
     /// A private key of a wallet in base58, identified by its checksum.
     WalletKey,
-    /// The words of a wallet, identified by their checksum; found by the words, not by a literal.
+    /// The recovery phrase of a wallet. It is found by its words, not by a literal, and identified by its checksum.
     WalletPhrase,
-    /// The cookies in a header, of a command or a script.
+    /// The cookies in a header, a command or a script.
     Cookies,
-    /// A cookie with the name of a session cookie.
+    /// A cookie that has the name of a session cookie.
     Cookie,
-    /// A line of a file of cookies.
+    /// A cookie in a line of a cookie file.
     CookieFile,
     /// The values of a Kubernetes `Secret`.
     Manifest,
@@ -133,7 +136,7 @@ pub enum Scanner {
 }
 
 impl Rule {
-    /// Returns the rank of the rule; of two overlapping secrets, the one of higher rank names the mark.
+    /// Returns the rank of the rule. If two secrets overlap, the mark names the rule of the higher rank.
     pub(super) fn rank(&self) -> u8 {
         match self.shape {
             Shape::Scanned(Scanner::Private) => 6,
@@ -158,7 +161,8 @@ impl Rule {
         }
     }
 
-    /// Returns whether the literals are ordinary words, which are found in lower case, capitalised and in upper case.
+    /// Returns whether the literals are ordinary words. Such literals are found in lower case, capitalised and in
+    /// upper case.
     pub(super) fn literals_are_words(&self) -> bool {
         !matches!(
             self.shape,
@@ -194,7 +198,7 @@ const TABLE: [&[Rule]; 8] = [
     shape::RULES,
 ];
 
-/// A token that begins with its literal and has the edges of a word.
+/// Returns the rule for a token that begins with its literal and has the edges of a word.
 const fn token(
     id: &'static str,
     what: &'static str,
@@ -207,7 +211,7 @@ const fn token(
     Rule { id, what, source, literals, shape, entropy }
 }
 
-/// A token that begins with its literal, has the edges of a word and looks random.
+/// Returns the rule for a token that begins with its literal, has the edges of a word and looks random.
 const fn weak(
     id: &'static str,
     what: &'static str,
@@ -220,7 +224,7 @@ const fn weak(
     Rule { id, what, source, literals, shape, entropy }
 }
 
-/// A token that begins with its literal and may have any edges.
+/// Returns the rule for a token that begins with its literal and may have any edges.
 const fn glued(
     id: &'static str,
     what: &'static str,
@@ -233,7 +237,7 @@ const fn glued(
     Rule { id, what, source, literals, shape, entropy }
 }
 
-/// A token whose literal is not at its beginning.
+/// Returns the rule for a token whose literal is not at its beginning.
 const fn inner(
     id: &'static str,
     what: &'static str,
@@ -246,7 +250,7 @@ const fn inner(
     Rule { id, what, source, literals, shape: Shape::Token { pattern, before, edge: Edge::Word }, entropy }
 }
 
-/// A value assigned to a name that contains the literal.
+/// Returns the rule for a value that is assigned to a name which contains the literal.
 const fn named(
     id: &'static str,
     what: &'static str,
@@ -258,7 +262,7 @@ const fn named(
     Rule { id, what, source, literals, shape: Shape::Named { pattern }, entropy }
 }
 
-/// A secret that a scanner recognises.
+/// Returns the rule for a secret that a scanner recognises.
 const fn scanned(
     id: &'static str,
     what: &'static str,

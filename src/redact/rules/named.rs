@@ -1,7 +1,7 @@
-//! Keys that look like hashes: only the vendor's name beside them identifies them.
+//! Keys that look like hashes, so that only the vendor's name beside a key identifies it.
 //!
-//! The name also has to contain `key`, `token`, `secret` or `password` (see `assignment`), so that a checksum, an id or a
-//! commit assigned to a vendor's name stays.
+//! The name that the key is assigned to also has to contain `key`, `token`, `secret` or `password` (see
+//! `assignment`). So a checksum, an id or a commit that is assigned to a vendor's name is not replaced.
 
 use super::{Rule, named};
 

@@ -1,4 +1,4 @@
-//! Keys with a prefix of their own, of services of all kinds.
+//! Keys of services of all kinds, each identified by its own prefix.
 
 use super::{Before, Rule, glued, inner, token, weak};
 

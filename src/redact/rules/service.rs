@@ -388,7 +388,8 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-/// Beginnings of the base64 of numbers of 17 to 19 digits: a Discord token begins with the bot's id.
+/// How the base64 of a number of 17 to 19 digits can begin. A Discord token begins with the base64 of the bot's id,
+/// which is such a number.
 const DISCORD_STARTS: &[&str] = &[
     "MTA", "MTE", "MTI", "MTM", "MTQ", "MTU", "MTY", "MTc", "MTg", "MTk", "MjA", "MjE", "MjI", "MjM", "MjQ",
     "MjU", "MjY", "Mjc", "Mjg", "Mjk", "MzA", "MzE", "MzI", "MzM", "MzQ", "MzU", "MzY", "Mzc", "Mzg", "Mzk",

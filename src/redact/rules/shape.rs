@@ -1,4 +1,4 @@
-//! Secrets of any issuer that their form identifies.
+//! Secrets of any issuer that are identified by their form.
 
 use super::word::PASSWORDS;
 use super::{Rule, Scanner, scanned, weak};
@@ -160,8 +160,8 @@ pub(super) const RULES: &[Rule] = &[
         &["kind: Secret", "kind: \"Secret\""],
         Scanner::Manifest,
     ),
-    // These have rows of their own because a manifest may contain the other as a string, in the annotation of the last
-    // applied configuration.
+    // Manifests in JSON and in a string have separate rows, because one manifest may contain another as a string,
+    // in the annotation of the last applied configuration.
     scanned(
         "kubernetes-secret-json",
         "value of a Kubernetes Secret in JSON",

@@ -1,6 +1,6 @@
-//! Words for a password, in the most used languages.
+//! Words that mean password, in the most used languages.
 
-/// Words that the name of a password contains.
+/// Words of which the name of a password contains one.
 ///
 /// Words with letters outside of ASCII are listed in each case in which they are written.
 #[rustfmt::skip] // Easier to read with one or two languages per line.

@@ -1,4 +1,4 @@
-//! Keys whose last bytes are a checksum of the others.
+//! Finds keys whose last bytes are a checksum of the bytes before them.
 
 use std::ops::Range;
 
@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 
 use crate::redact::edges::{is_word, starts_word};
 
-/// Returns the run of bytes of a kind that begins at `start`, if its length is within `length` and it has the edges of a word.
+/// Returns the run of bytes of a kind that begins at `start`. Returns `None` if its length is not within `length`,
+/// which has the least and the greatest, or if a byte of a word is directly before or after it.
 fn alone(text: &[u8], start: usize, length: [usize; 2], kind: impl Fn(u8) -> bool) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -39,7 +40,8 @@ pub(in crate::redact) fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Returns the key of a wallet that begins at `start`: base58 that ends with the first bytes of its own hash.
+/// Returns the key of a wallet that begins at `start`: base58 of bytes that end with the first bytes of the hash of
+/// the others.
 pub(in crate::redact) fn wallet_key(text: &[u8], start: usize) -> Option<Range<usize>> {
     let key = alone(text, start, [51, 58], |b| {
         b.is_ascii_alphanumeric() && !matches!(b, b'0' | b'I' | b'O' | b'l')

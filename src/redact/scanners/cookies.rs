@@ -1,7 +1,7 @@
-//! Cookies in headers, commands, scripts, files and recordings of browsers.
+//! Finds the secret values of cookies in headers, commands, scripts, files and recordings of browsers.
 //!
-//! The value of a cookie is a secret if its name is that of a session and the value may be one, or if the value looks
-//! random. Cookies for statistics and settings are left.
+//! The value of a cookie is a secret if it is long and looks random. If the cookie has the name of a session, a
+//! shorter value suffices. Cookies for statistics and settings are not replaced.
 
 use std::ops::Range;
 
@@ -9,10 +9,11 @@ use crate::redact::assignment::assigned;
 use crate::redact::edges::is_word;
 use crate::redact::form::{entropy, is_stand_in, looks_random};
 
-/// Bytes of a list of cookies that are read.
+/// The most bytes of a list of cookies that are read.
 const REACH: usize = 16 * 1024;
 
-/// Returns the secret values in the header, option or object that the word at `hit` names, and the end of what was read.
+/// Returns the secret values in the header, option or object that the word at `hit` names, and where reading
+/// stopped.
 pub(in crate::redact) fn cookies(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, usize) {
     let mut found = Vec::new();
     let Some(start) = list_start(text, hit) else { return (found, hit.end) };
@@ -24,7 +25,7 @@ pub(in crate::redact) fn cookies(text: &[u8], hit: &Range<usize>) -> (Vec<Range<
     (found, end)
 }
 
-/// Returns where the cookies after the word at `hit` begin.
+/// Returns the beginning of the cookies that follow the word at `hit`.
 fn list_start(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     let mut at = hit.end;
     if text[hit.clone()].ends_with(b"-b ") {
@@ -37,7 +38,7 @@ fn list_start(text: &[u8], hit: &Range<usize>) -> Option<usize> {
         at += usize::from(matches!(text.get(at), Some(b's' | b'2' | b'S')));
         let set = text[at..].iter().take(24).take_while(|b| is_sign(**b)).count();
         let rest = &text[at + set..];
-        // `cookies.set("name", "value")`.
+        // A call such as `cookies.set("name", "value")`.
         let call =
             text[at..at + set].ends_with(b".") && (rest.starts_with(b"set(") || rest.starts_with(b"add("));
         if call {
@@ -57,18 +58,18 @@ fn list_start(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     )
 }
 
-/// Returns whether `byte` may be between the word and the cookies.
+/// Returns whether `byte` may be between the word for cookies and the cookies themselves.
 fn is_sign(byte: u8) -> bool {
     b"\"'`\\:=(,. )]\t".contains(&byte)
 }
 
-/// Finds the values of `name=value; name=value`; returns where the list ends.
+/// Finds the secret values in a list `name=value; name=value`. Returns where the list ends.
 fn pairs(text: &[u8], start: usize, limit: usize, found: &mut Vec<Range<usize>>) -> usize {
     let mut at = start;
     loop {
         let name = text[at..limit].iter().take(256).take_while(|b| !ends_value(**b) && **b != b'=').count();
         let sign = at + name;
-        // `cookies.set("name", "value")`, `setcookie('name', 'value')`.
+        // In a call, name and value are two strings: `cookies.set("name", "value")`, `setcookie('name', 'value')`.
         let listed = found.is_empty() && at == start && matches!(text.get(sign), Some(b'"' | b'\''));
         let value = if listed {
             sign + text[sign..limit].iter().take(8).take_while(|b| b"\"', \\".contains(b)).count()
@@ -95,7 +96,8 @@ fn ends_value(byte: u8) -> bool {
     !(b'!'..=b'~').contains(&byte) || b";,\"'`\\<>(){}".contains(&byte)
 }
 
-/// Finds the values of `{"name": "value"}` and of `[{"name": "name", "value": "value"}]`; returns where it ends.
+/// Finds the secret values in `{"name": "value"}` or `[{"name": "name", "value": "value"}]`. Returns where the
+/// object or array ends.
 fn object(text: &[u8], start: usize, limit: usize, found: &mut Vec<Range<usize>>) -> usize {
     let close = if text[start] == b'{' { b'}' } else { b']' };
     let mut at = start + 1;
@@ -114,7 +116,7 @@ fn object(text: &[u8], start: usize, limit: usize, found: &mut Vec<Range<usize>>
         }
         let sign = text[at.min(limit)..limit].iter().take(4).find(|b| **b != b' ');
         if sign == Some(&b':') {
-            // A package of this name in a lock file.
+            // This is not a list of cookies but a package in a lock file, with a name such as `cookie`.
             if matches!(&text[string.clone()], b"version" | b"resolved" | b"integrity" | b"dependencies") {
                 return at;
             }
@@ -185,7 +187,7 @@ const HARMLESS: &[&str] = &[
     "preferred",
 ];
 
-/// Words in the names of cookies that are secrets.
+/// Words that the names of secret cookies contain.
 const SPEAKING: &[&str] = &[
     "sess",
     "sid",
@@ -239,7 +241,7 @@ pub(in crate::redact) fn in_file(text: &[u8], hit: &Range<usize>) -> Option<Rang
     (known && is_secret(name, &text[value.clone()])).then_some(value)
 }
 
-/// Returns the cell that begins at `start`, to the next tab or line end.
+/// Returns the cell that begins at `start` and ends at the next tab or line end.
 fn cell(text: &[u8], start: usize) -> Range<usize> {
     let length = text[start..].iter().take(4096).take_while(|b| b.is_ascii_graphic()).count();
     start..start + length

@@ -1,11 +1,12 @@
-//! Credentials that the form around them identifies: JWTs, URLs, authorisation headers, AWS pairs.
+//! Finds credentials that are identified by the form around them: JWTs, URLs, authorisation headers, AWS pairs.
 
 use std::ops::Range;
 
 use crate::redact::edges::{is_word, starts_word};
 use crate::redact::form::{is_monotonous, is_stand_in, is_template, looks_keyed, looks_random};
 
-/// Returns the JSON Web Token that begins at `start`; `read_until` is moved past bytes that can't begin another.
+/// Returns the JSON Web Token that begins at `start`. Moves `read_until` past the bytes at which no other token can
+/// begin.
 pub(in crate::redact) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -13,7 +14,7 @@ pub(in crate::redact) fn jwt(text: &[u8], start: usize, read_until: &mut usize) 
     let part = |at: usize| text[at..].iter().take_while(|b| is_word(**b) || **b == b'-').count();
     let mut end = start + part(start);
     let first = end;
-    // A later start within the first part would have the same parts after it.
+    // A token that began later within the first part would have the same parts after that one.
     *read_until = first;
     if first - start < 12 || text.get(first) != Some(&b'.') {
         return None;
@@ -32,7 +33,8 @@ pub(in crate::redact) fn jwt(text: &[u8], start: usize, read_until: &mut usize) 
     (whole && !is_monotonous(&text[start..first])).then_some(start..end)
 }
 
-/// Returns the password in the URL whose `://` is at `hit`, or a user without a password that is a token.
+/// Returns the password in the URL whose `://` is at `hit`. If the URL has a user but no password, returns the user
+/// if it looks like a token.
 pub(in crate::redact) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let at = hit.start;
     if text[at] != b':' {
@@ -46,8 +48,8 @@ pub(in crate::redact) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<us
     }
     let start = at + 3;
     let (mut colon, mut sign, mut path) = (None, None, false);
-    // A password may have characters that should be escaped; only in a database's address does it extend past the first
-    // slash.
+    // A password may have characters that should have been escaped. Only in a database's address may it extend past
+    // the first slash.
     let store = || {
         STORES.iter().any(|name| {
             scheme.len() >= name.len() && scheme[..name.len()].eq_ignore_ascii_case(name.as_bytes())
@@ -92,7 +94,7 @@ pub(in crate::redact) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<us
     }
 }
 
-/// Returns whether `password` is or contains a placeholder: a name in brackets, or a call.
+/// Returns whether `password` is or contains a placeholder or call: a name in brackets, or empty brackets.
 fn is_filled_in(password: &[u8]) -> bool {
     let Some(open) = password.iter().position(|b| b"{([".contains(b)) else { return false };
     let close = match password[open] {
@@ -106,7 +108,7 @@ fn is_filled_in(password: &[u8]) -> bool {
     name.iter().all(plain) && (name.is_empty() || !name[0].is_ascii_digit()) && !looks_random(name, 8)
 }
 
-/// Returns the password in `jdbc:oracle:thin:user/password@`; `at` follows the second colon.
+/// Returns the password in `jdbc:oracle:thin:user/password@`; `at` is where the user begins.
 fn thin(text: &[u8], at: usize) -> Option<Range<usize>> {
     let kind = |b: u8| b.is_ascii_graphic() && !b"\"'`<>{}$@".contains(&b);
     let run = text[at..].iter().take(128).take_while(|b| kind(**b)).count();
@@ -116,7 +118,7 @@ fn thin(text: &[u8], at: usize) -> Option<Range<usize>> {
     (!open && text.get(at + run) == Some(&b'@')).then_some(at + slash + 1..at + run)
 }
 
-/// Schemes of databases, or their beginnings, whose URLs have no path with an `@`.
+/// Schemes of databases, or beginnings of such schemes. The paths of their URLs have no `@`.
 const STORES: &[&str] = &[
     "postgres",
     "mysql",
@@ -148,7 +150,7 @@ const STORES: &[&str] = &[
     "jdbc",
 ];
 
-/// Words instead of a password in the URLs of documentation.
+/// Words that documentation has in place of a password in URLs.
 pub(in crate::redact) const WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -217,7 +219,8 @@ pub(in crate::redact) fn basic(text: &[u8], hit: &Range<usize>) -> Option<Range<
     (run >= 8 && plain && !named).then_some(start..start + run)
 }
 
-/// Returns the credentials in the header whose name is at `hit`, after a scheme that is neither Bearer nor Basic.
+/// Returns the credentials in the header whose name is at `hit`. They follow the name of a scheme; Bearer and Basic
+/// have their own rules.
 pub(in crate::redact) fn authorization(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let signs = text[hit.end..].iter().take(16).take_while(|b| b"\"'`\\ \t:=,".contains(b)).count();
     let scheme = hit.end + signs;
@@ -238,13 +241,13 @@ pub(in crate::redact) fn authorization(text: &[u8], hit: &Range<usize>) -> Optio
         .take_while(|b| b.is_ascii_graphic() && !b"\"'`,;<>(){}\\".contains(b));
     let end = start + run.count();
     let secret = &text[start..end];
-    // `Digest username=…`: the parameters are named.
+    // Schemes with named parameters are left out, such as `Digest username=…`.
     let named =
         secret.iter().position(|b| *b == b'=').is_some_and(|at| secret[at..].iter().any(|b| *b != b'='));
     (!named && looks_random(secret, 16) && !is_stand_in(secret)).then_some(start..end)
 }
 
-/// Returns where the credentials after the scheme at `hit` begin.
+/// Returns where the credentials begin that follow the scheme at `hit`.
 fn after_scheme(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     if !starts_word(text, hit.start) {
         return None;
@@ -281,7 +284,7 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns the secret access key within a line or two after the AWS access key id at `start`.
+/// Returns the secret access key that follows the AWS access key id at `start`, within a line or two.
 pub(in crate::redact) fn aws_pair(text: &[u8], start: usize) -> Option<Range<usize>> {
     let id = text.get(start..start + 20)?;
     let whole = id.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()) && starts_word(text, start);

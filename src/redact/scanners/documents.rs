@@ -1,16 +1,17 @@
-//! Secrets that the document around them identifies: Kubernetes' `Secret`, keys in JSON (JWK).
+//! Finds secrets that are identified by the document around them: the Kubernetes `Secret`, keys in JSON (JWK).
 
 use std::ops::Range;
 
 use crate::redact::form::{is_stand_in, is_template};
 
-/// Bytes of a document that are read in each direction from the word that names its kind.
+/// The most bytes of a document that are read in each direction from the word that names its kind.
 const REACH: usize = 64 * 1024;
 
-/// Columns that a field of a manifest may be indented by.
+/// The most columns by which a field of a manifest may be indented.
 const COLUMN: usize = 200;
 
-/// Returns the values of `data` and `stringData` in the manifest whose `kind: Secret` is at `hit`, and the end of what was read.
+/// Returns the values of `data` and `stringData` in the manifest whose `kind: Secret` is at `hit`, and where
+/// reading stopped.
 ///
 /// The manifest begins no earlier than `floor`.
 pub(in crate::redact) fn manifest(
@@ -36,9 +37,9 @@ pub(in crate::redact) fn manifest(
 #[derive(Clone)]
 struct Line {
     range: Range<usize>,
-    /// The column of the first byte that is neither a space nor a list's dash.
+    /// The column of the first byte after the spaces and the dash of a list item.
     column: usize,
-    /// Whether it begins an item of a list.
+    /// Whether the line begins an item of a list.
     item: bool,
 }
 
@@ -65,7 +66,7 @@ fn in_yaml(text: &[u8], kind: usize, floor: usize, limit: usize, found: &mut Vec
     let same = |other: &Line| other.column == own.column;
     let content =
         |line: &Line| text[line.range.start + line.column.min(line.range.len())..line.range.end].trim_ascii();
-    // `kubectl get` writes the fields in the order of the alphabet: `data` before `kind`.
+    // `kubectl get` writes the fields in alphabetical order, so `data` comes before `kind`.
     let mut first = start;
     let mut whole = own.item;
     while first > floor && !whole {
@@ -107,7 +108,7 @@ fn in_yaml(text: &[u8], kind: usize, floor: usize, limit: usize, found: &mut Vec
     at.min(limit)
 }
 
-/// Finds the value of the entry of a map that `first` is or begins; returns where the next line begins.
+/// Finds the value of the map entry that begins on the line `first`. Returns where the line after the entry begins.
 fn entry(text: &[u8], first: &Line, limit: usize, found: &mut Vec<Range<usize>>) -> usize {
     let next = first.range.end + 1;
     let entry = &text[first.range.clone()];
@@ -126,7 +127,7 @@ fn entry(text: &[u8], first: &Line, limit: usize, found: &mut Vec<Range<usize>>)
         push(text, start + inner..start + value.len() - inner, found);
         return next;
     }
-    // A block of lines, each indented further.
+    // The value is a block of lines, each indented further than the entry.
     let (mut begin, mut end, mut at) = (None, next, next);
     while at < limit {
         let line = line(text, at, limit);
@@ -153,7 +154,7 @@ fn push(text: &[u8], range: Range<usize>, found: &mut Vec<Range<usize>>) {
         || is_template(value)
         || value.contains(&b'<')
         || value.len() < 40 && is_stand_in(value);
-    // The beginning of a mark, which has replaced the value.
+    // A value that begins with a mark was already replaced.
     if !open && !value.starts_with(crate::redact::mark::MARK.as_bytes()) {
         found.push(range);
     }
@@ -167,7 +168,7 @@ fn in_json(
     found: &mut Vec<Range<usize>>,
 ) -> usize {
     const NAMES: [&[u8]; 2] = [b"data", b"stringData"];
-    // The members of the object that the kind is a member of.
+    // Looks at the members of the object that has `kind` as a member.
     let open = outward(text, hit.start, floor);
     let mut at = open;
     let mut depth = 0;
@@ -198,7 +199,7 @@ fn in_json(
     at
 }
 
-/// Returns where the innermost object around `at` begins.
+/// Returns the beginning of the innermost object that contains `at`.
 fn outward(text: &[u8], at: usize, floor: usize) -> usize {
     let mut depth = 0;
     for place in (floor..at).rev() {
@@ -212,7 +213,7 @@ fn outward(text: &[u8], at: usize, floor: usize) -> usize {
     floor
 }
 
-/// Finds the values of the flat object that begins after `at`; returns where it ends.
+/// Finds the values of the flat object that begins after `at`. Returns where the object ends.
 fn strings(text: &[u8], at: usize, limit: usize, found: &mut Vec<Range<usize>>) -> usize {
     let mut at = at;
     let mut value = false;
@@ -238,7 +239,7 @@ fn strings(text: &[u8], at: usize, limit: usize, found: &mut Vec<Range<usize>>) 
     (at + 1).min(limit)
 }
 
-/// Returns where the string ends whose quote, escaped or not, is at `quote`.
+/// Returns where the string ends whose opening quote is at `quote`. The quotes may be escaped.
 fn string_end(text: &[u8], quote: usize, limit: usize) -> usize {
     let escapes = text[..quote].iter().rev().take(8).take_while(|b| **b == b'\\').count();
     let mut slashes = 0;
@@ -257,7 +258,7 @@ fn follows(text: &[u8], at: usize, limit: usize, skipped: &[u8]) -> Option<u8> {
     text[at.min(limit)..limit].iter().take(40).copied().find(|b| !skipped.contains(b))
 }
 
-/// Returns the private members of the key in JSON whose `kty` is at `hit`, and the end of what was read.
+/// Returns the private members of the JSON Web Key whose `kty` is at `hit`, and where reading stopped.
 pub(in crate::redact) fn jwk(text: &[u8], hit: &Range<usize>, floor: usize) -> (Vec<Range<usize>>, usize) {
     const PRIVATE: [&[u8]; 9] = [b"d", b"k", b"p", b"q", b"dp", b"dq", b"qi", b"r", b"t"];
     const KEY: usize = 8 * 1024;

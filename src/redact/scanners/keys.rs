@@ -1,34 +1,37 @@
-//! Private keys with their bodies.
+//! Finds private keys together with their bodies.
 //!
-//! A key with a last line extends from its first line to that one, with anything around and between its lines: timestamps
-//! of a log, line numbers, escapes, quotes, the signs of a diff, a gap. Without a last line, the key continues as long as
-//! lines follow directly on one another, or have a prefix and the length of the first. Without a first line, the lines
-//! before the last one are found in the same way.
+//! A key that has its last line extends from its first line to its last, whatever is around and between its lines:
+//! timestamps of a log, line numbers, escapes, quotes, the signs of a diff, a gap. A key without its last line
+//! continues as long as its lines follow each other directly, or have a prefix and are as long as the first line.
+//! If the first line of a key is missing, the lines before its last one are found in a similar way.
 //!
-//! A walk over the lines ends after [`GAP`] bytes without a line of a key, and at the beginning of the next block. So all
-//! walks over a text together take time linear in it.
+//! A walk over the lines ends after [`GAP`] bytes without a line of a key, and at the beginning of the next block.
+//! So all walks over a text together take time linear in its length.
 
 use std::ops::Range;
 
 use crate::redact::edges::{is_word, starts_word};
 use crate::redact::form::looks_random;
 
-/// Bytes between two lines of a key, at most. Logs in JSON have the longest prefixes seen.
+/// The most bytes that there may be between two lines of a key. The longest prefixes of lines seen so far are those
+/// of logs in JSON.
 const GAP: usize = 1024;
 
-/// Bytes that a walk continues for a last line, after lines that are a key only together with it.
+/// How many bytes a walk goes on after an interruption to find the last line. The lines after the interruption
+/// belong to the key only if the last line is found.
 const REACH: usize = 16 * 1024;
 
-/// Bytes of a prefix that are compared with that of the line before.
+/// How many bytes of a line's prefix are compared with the prefix of the line before.
 const PREFIX: usize = 240;
 
-/// Characters from which a run of base64 is a line of a key in any place; words are seldom as long.
+/// The fewest characters of base64 that are taken for a line of a key wherever they are; words are seldom as long.
 const LONG: usize = 16;
 
-/// Characters of a line, at least, for the lines after it with the same prefix and length to belong to the key.
+/// If a line has at least this many characters, the lines after it that have the same prefix and length belong to
+/// the key, too.
 const LINE: usize = 40;
 
-/// Returns the key whose first or last line begins at `start`; `floor` is where the key before it ends.
+/// Returns the key whose first or last line begins at `start`; `floor` is where the previous key ends.
 pub(in crate::redact) fn private_key(text: &[u8], start: usize, floor: usize) -> Option<Range<usize>> {
     let armour = armour(text, start)?;
     if !armour.private {
@@ -41,8 +44,8 @@ pub(in crate::redact) fn private_key(text: &[u8], start: usize, floor: usize) ->
     body.end.map(|end| start..end)
 }
 
-/// Returns the body of a key, without its first line, that begins at `start`; `read_until` is moved past the bytes
-/// read.
+/// Returns the key that begins at `start` with its body, since its first line is missing. Moves `read_until` past
+/// the first run of base64.
 pub(in crate::redact) fn key_body(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -65,14 +68,14 @@ pub(in crate::redact) fn putty(text: &[u8], at: usize) -> Option<Range<usize>> {
 
 /// The line `-----BEGIN … KEY-----` or `-----END … KEY-----`.
 struct Armour {
-    /// Whether it is the first line of a block, not the last.
+    /// Whether it is the first line of a block; otherwise it is the last.
     begins: bool,
     /// Whether the block is a private key.
     private: bool,
     end: usize,
 }
 
-/// Returns the first or last line of a block that begins at `start` with its dashes.
+/// Returns the first or last line of a block if such a line begins, with its dashes, at `start`.
 fn armour(text: &[u8], start: usize) -> Option<Armour> {
     let line = &text[start..text.len().min(start + 120)];
     let mut at = line.iter().take_while(|b| **b == b'-').count();
@@ -102,7 +105,7 @@ fn armour(text: &[u8], start: usize) -> Option<Armour> {
     (dashes >= 4).then_some(Armour { begins, private, end: start + at + dashes })
 }
 
-/// Returns the length of the space, plain or encoded, at the beginning of `text`.
+/// Returns the length of the plain or encoded space at the beginning of `text`; 0 if there is none.
 fn separator(text: &[u8]) -> usize {
     let spaces: [&[u8]; 6] = [b" ", b"+", b"%20", b"&nbsp;", b"&#32;", b"\\u0020"];
     spaces.iter().find(|space| text.starts_with(space)).map_or(0, |space| space.len())
@@ -112,20 +115,22 @@ fn separator(text: &[u8]) -> usize {
 struct Body {
     /// Where the first line begins.
     start: usize,
-    /// Where the key ends, with its last line if it has one; `None` if there is no key.
+    /// Where the key ends, including its last line if it has one; `None` if there is no key.
     end: Option<usize>,
 }
 
-/// Walks over the lines of a key that begins at `start`; the first line follows after at most `gap` other bytes.
+/// Walks over the lines of a key, beginning at `start`. At most `gap` other bytes may come before the first line of
+/// base64.
 fn body(text: &[u8], start: usize, gap: usize) -> Body {
     let mut at = start;
-    // The end of the key without a last line, and with one.
+    // The end of the key and its number of letters: first for a key without a last line, then for one with a last
+    // line.
     let (mut end, mut letters) = (start, 0);
     let (mut last, mut likely) = (start, 0);
-    // The beginning of the first line, and the length of the previous line.
+    // The first line's beginning, and the length of the line before `at`.
     let (mut first, mut length) = (None, 0);
     let mut previous = start..start;
-    // Whether only decoration is between `end` and `at`.
+    // Whether there is only decoration between `end` and `at`.
     let mut adjacent = true;
     let mut whole = None;
     let near = |at, last: usize, end, letters, adjacent| {
@@ -177,7 +182,7 @@ fn body(text: &[u8], start: usize, gap: usize) -> Body {
             continue;
         } else if adjacent && (line_number(text, at, run.end - at) || word.iter().all(|b| b"+/=".contains(b)))
         {
-            // Part of the decoration, or of a last line that begins with `=`.
+            // The run belongs to the decoration, or to a last line that begins with `=`.
         } else if letters > 0
             && (adjacent && closes_line(text, run.end) && follows_line(text, end, at)
                 || continues(text, &previous, &(at..run.end)))
@@ -195,7 +200,7 @@ fn body(text: &[u8], start: usize, gap: usize) -> Body {
     Body { start: first.unwrap_or(start), end: whole.filter(|_| found).or(end) }
 }
 
-/// Returns where the lines of a key without a first line begin; its last line begins at `end`.
+/// Returns where the body of a key begins whose first line is missing and whose last line begins at `end`.
 fn lines_before(text: &[u8], end: usize, floor: usize) -> Option<usize> {
     let mut at = end;
     let mut first = None;
@@ -237,7 +242,7 @@ fn lines_before(text: &[u8], end: usize, floor: usize) -> Option<usize> {
 /// A run of base64.
 struct Run {
     end: usize,
-    /// Its characters of base64: fewer than its bytes where some are encoded.
+    /// How many characters of base64 it has: fewer than its bytes if some characters are encoded.
     letters: usize,
 }
 
@@ -259,7 +264,8 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
-/// Returns the length of the `+`, `/` or `=` at the beginning of `text`, encoded as in JSON, a URL or HTML.
+/// Returns the length of the `+`, `/` or `=` at the beginning of `text` that is encoded as in JSON, a URL or HTML;
+/// 0 if there is none.
 fn encoded(text: &[u8]) -> usize {
     const FORMS: [&[u8]; 13] = [
         b"\\/", b"%2B", b"%2b", b"%2F", b"%2f", b"%3D", b"%3d", b"&#43;", b"&#47;", b"&#61;", b"&#x2B;",
@@ -279,7 +285,7 @@ fn is_other(word: &[u8]) -> bool {
         || word.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Returns whether `word` looks like a line of a key, not like a path, a name or a hash.
+/// Returns whether `word` looks like a line of a key and not like a path, a name or a hash.
 fn is_line(word: &[u8]) -> bool {
     let has = |kind: fn(&u8) -> bool| usize::from(word.iter().any(kind));
     let kinds = has(u8::is_ascii_uppercase)
@@ -289,7 +295,8 @@ fn is_line(word: &[u8]) -> bool {
     kinds >= 3 && word.len() >= LONG && looks_random(word, LONG) && !word.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Returns the length of the decoration, such as a quote or a line end, at the beginning of `text`; `None` where there is none.
+/// Returns the length of the decoration at the beginning of `text`, such as a quote or a line end; `None` if there
+/// is none.
 fn decoration(text: &[u8]) -> Option<usize> {
     const TAGS: [&[u8]; 12] = [
         b"%0A", b"%0a", b"%0D", b"%0d", b"<br>", b"<br/>", b"<br />", b"&#10;", b"&#13;", b"&#xA;", b"&#xD;",
@@ -305,13 +312,13 @@ fn decoration(text: &[u8]) -> Option<usize> {
                 text.iter().skip(2).take(24).take_while(|b| b.is_ascii_digit() || **b == b';').count();
             Some(if text.get(1) == Some(&b'[') { text.len().min(3 + parameters) } else { 1 })
         }
-        // The arrow and the bar that tools print after line numbers.
+        // Some tools print an arrow or a bar after line numbers.
         _ if text.starts_with("→".as_bytes()) || text.starts_with("│".as_bytes()) => Some(3),
         _ => None,
     }
 }
 
-/// Returns where the header line that begins at `at` ends, if one does before the body.
+/// Returns where the header line that begins at `at` ends; `None` if none begins there or the body has begun.
 fn header(text: &[u8], at: usize, letters: usize) -> Option<usize> {
     const NAMES: [&[u8]; 6] = [b"Proc-Type", b"DEK-Info", b"Version", b"Comment", b"Hash", b"Charset"];
     let name = NAMES.iter().find(|name| letters == 0 && text[at..].starts_with(name))?;
@@ -328,7 +335,7 @@ fn line_number(text: &[u8], at: usize, run: usize) -> bool {
     run <= 6 && set_off && text[at..at + run].iter().all(u8::is_ascii_digit)
 }
 
-/// Returns whether a line, or its string, ends at `at`.
+/// Returns whether a line, or the string that holds it, ends at `at`.
 fn closes_line(text: &[u8], at: usize) -> bool {
     match text.get(at) {
         None | Some(b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\' | b'-') => true,
@@ -339,7 +346,7 @@ fn closes_line(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Returns whether the bytes between `end` and `at` are one line end and decoration, without a blank line.
+/// Returns whether the bytes between `end` and `at` are only decoration with exactly one line end.
 fn follows_line(text: &[u8], end: usize, at: usize) -> bool {
     let between = &text[end..at];
     let lines = between.iter().filter(|b| **b == b'\n').count();
@@ -348,7 +355,8 @@ fn follows_line(text: &[u8], end: usize, at: usize) -> bool {
         && !between.iter().any(|b| is_word(*b) && !b.is_ascii_digit() && *b != b'n' && *b != b'r')
 }
 
-/// Returns whether `line` is the last, shorter line of a key after `previous`, with the same prefix.
+/// Returns whether `line` continues a key after the line `previous`: it is not longer and has the same prefix and
+/// suffix.
 fn continues(text: &[u8], previous: &Range<usize>, line: &Range<usize>) -> bool {
     if line.start - previous.end > 2 * PREFIX || line.len() > previous.len() || line.len() < 4 {
         return false;
@@ -360,7 +368,7 @@ fn continues(text: &[u8], previous: &Range<usize>, line: &Range<usize>) -> bool 
     let Some(end) = between.iter().position(|b| *b == b'\n') else { return false };
     let (suffix, prefix) = (&between[..end], &between[end + 1..]);
     let after = text[line.end..].iter().take(PREFIX).take_while(|b| **b != b'\n').count();
-    // Digits and letters of the prefix change from line to line, other characters don't.
+    // In prefixes, digits and letters change from line to line, but other characters don't.
     let alike = |one: &[u8], other: &[u8]| {
         let signs =
             |text: &[u8]| text.iter().copied().filter(|b| !b.is_ascii_alphanumeric()).collect::<Vec<_>>();

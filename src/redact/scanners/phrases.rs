@@ -1,8 +1,8 @@
-//! Recovery phrases of wallets: 12 to 24 words of a list of 2048, of which the last holds a checksum.
+//! Finds recovery phrases of wallets: 12 to 24 words from a list of 2048, of which the last word holds a checksum.
 //!
-//! The words are ordinary, so no literal finds a phrase. But a phrase is longer than [`STEP`] bytes, so examining the word
-//! at every such step finds each phrase, and in other text that word is seldom one of the list. The checksum distinguishes
-//! a phrase from other rows of such words.
+//! The words are ordinary, so a phrase has no literal by which it could be found. But a phrase is at least [`STEP`]
+//! bytes long, so examining one word every [`STEP`] bytes finds each phrase, and in other text the examined word is
+//! seldom in the list. The checksum distinguishes a phrase from other rows of words in the list.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,13 +12,14 @@ use sha2::{Digest, Sha256};
 /// The English word list of BIP 39, mnemonic code for generating deterministic keys.
 static WORDS: LazyLock<Words> = LazyLock::new(Words::read);
 
-/// Bytes between the words that are examined: the length of twelve words of three letters with spaces between.
+/// How many bytes apart the examined words are: the length of twelve words of three letters with spaces between
+/// them.
 const STEP: usize = 47;
 
 /// The lengths of phrases, in words.
 const LENGTHS: [usize; 5] = [24, 21, 18, 15, 12];
 
-/// Bytes between two words, at most: a comma, quotes, a number, an indentation.
+/// The most bytes that there may be between two words, such as a comma, quotes, a number or an indentation.
 const BETWEEN: usize = 24;
 
 /// Returns the phrases in `text`.
@@ -29,7 +30,7 @@ pub(in crate::redact) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
     while at < text.len() {
         let of_list = |word: &Range<usize>| index(&text[word.clone()]).is_some();
         let word = word_near(text, at, floor).filter(of_list);
-        // In other text the next word is seldom in the list, too.
+        // In other text, even if one word is in the list, its neighbours seldom are.
         let alone = |word: &Range<usize>| {
             !next(text, word.end).is_some_and(|next| of_list(&next))
                 && !previous(text, word.start, floor).is_some_and(|previous| of_list(&previous))
@@ -66,7 +67,8 @@ fn in_row(text: &[u8], row: &[(u16, Range<usize>)], found: &mut Vec<Range<usize>
     }
 }
 
-/// Returns whether the separators of `words` are equal, except for the numbers of a list and the kind of space.
+/// Returns whether the same signs separate all `words`, apart from the numbers of a list and the kind of space.
+/// Unless these signs are just a space, at most one word may be repeated soon after itself.
 fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
     let between = |pair: &[(u16, Range<usize>)]| {
         let signs = text[pair[0].1.end..pair[1].1.start].iter().filter(|b| !b.is_ascii_digit());
@@ -80,7 +82,7 @@ fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
     (first == b" " || repeated <= 1) && words.windows(2).all(|pair| between(pair) == first)
 }
 
-/// Returns whether the last bits of `words` are the first bits of the hash of the others.
+/// Returns whether the last bits that `words` encode are the first bits of the hash of the bits before them.
 fn has_checksum(words: &[(u16, Range<usize>)]) -> bool {
     let mut bytes = [0u8; 33];
     for (number, (index, _)) in words.iter().enumerate() {
@@ -94,7 +96,7 @@ fn has_checksum(words: &[(u16, Range<usize>)]) -> bool {
     Sha256::digest(&bytes[..entropy])[0] >> unused == bytes[entropy] >> unused
 }
 
-/// Returns the words of the list in the row around `word`, with their numbers.
+/// Returns the uninterrupted row of words from the list around `word`, each with its number in the list.
 fn row(text: &[u8], word: Range<usize>, floor: usize) -> Vec<(u16, Range<usize>)> {
     let mut before = Vec::new();
     let mut start = word.start;
@@ -117,7 +119,7 @@ fn row(text: &[u8], word: Range<usize>, floor: usize) -> Vec<(u16, Range<usize>)
     row
 }
 
-/// Returns the word at `at`, or the one just after it.
+/// Returns the word at `at`, or the next word if `at` is between two words.
 fn word_near(text: &[u8], at: usize, floor: usize) -> Option<Range<usize>> {
     let gap = text[at..].iter().take(BETWEEN).take_while(|b| !b.is_ascii_alphabetic()).count();
     if gap > 0 {
@@ -147,7 +149,7 @@ fn next(text: &[u8], end: usize) -> Option<Range<usize>> {
     (gap > 0 && length > escape).then_some(start + escape..start + length)
 }
 
-/// Returns how many of the letters after `before` end an escape: the `n` of `\n`.
+/// Returns how many of the letters after `before` belong to an escape, as the `n` of `\n` does.
 fn escape(before: &[u8], letters: usize) -> usize {
     usize::from(letters > 1 && before.last() == Some(&b'\\'))
 }
@@ -178,15 +180,16 @@ fn index(word: &[u8]) -> Option<u16> {
 }
 
 struct Words {
-    /// In order, filled up with zeros.
+    /// The words in alphabetical order, each padded with zeros.
     all: Vec<[u8; 8]>,
-    /// Where the words of each letter begin, and where the last ends.
+    /// Where in `all` the words with each first letter begin, and where those of the last letter end.
     starts: [u16; 27],
-    /// A bit for the hash of each word's first four letters: a word without a bit is not in the list.
+    /// Bits by the hash of a word's first four letters, set for the words of the list. A word whose bit is not set
+    /// is not in the list.
     marks: Box<[u64; 1024]>,
 }
 
-/// Returns the number of the bit for the word that begins as `key`.
+/// Returns the number of the bit in `marks` for the word `key`.
 fn mark(key: &[u8; 8]) -> usize {
     let letters = u32::from_le_bytes([key[0], key[1], key[2], key[3]]);
     (letters.wrapping_mul(0x9E37_79B1) >> 16) as usize

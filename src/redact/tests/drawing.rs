@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// Draws `count` strings of `pattern`, the same each time.
+/// Draws `count` strings that match `pattern`; the same strings in each run.
 pub(super) fn drawn(pattern: &str, count: usize) -> Vec<String> {
     let hir = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern);
     let hir = hir.expect("the patterns of the table are valid");
@@ -16,8 +16,8 @@ pub(super) fn drawn(pattern: &str, count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Appends a random string of `hir`: bytes of a class are equally likely, and an unbounded repetition is a few times longer
-/// than its minimum.
+/// Appends a random string that matches `hir`. The bytes of a class are equally likely, and an unbounded repetition
+/// has a few times as many items as its minimum.
 fn draw(hir: &Hir, dice: &mut u64, to: &mut Vec<u8>) {
     let mut below = |bound: usize| {
         *dice ^= *dice << 13;
@@ -48,7 +48,7 @@ fn draw(hir: &Hir, dice: &mut u64, to: &mut Vec<u8>) {
     }
 }
 
-/// Draws one string of `length` bytes of `class`.
+/// Draws one string of `length` bytes from the class of characters `class`.
 pub(super) fn one(class: &str, length: usize) -> String {
     drawn(&format!("{class}{{{length}}}"), 1).remove(0)
 }

@@ -1,4 +1,4 @@
-//! Private keys in every surrounding text.
+//! Tests private keys in many kinds of surrounding text.
 
 use super::drawing::{drawn, one};
 use super::{only_mark, redact};
@@ -27,7 +27,7 @@ fn private_keys_are_taken_whole_with_their_bodies() {
             let redacted = redact(&format!("before \"{block}\" after"));
             let middle = redacted.strip_prefix("before \"").and_then(|rest| rest.strip_suffix("\" after"));
             assert_eq!(middle.and_then(only_mark), Some("private-key"), "{end:?}: {redacted:?}");
-            // Without its last line, and cut within a line.
+            // The key without its last line, and the key cut off within a line.
             let body = &block[..block.find("-----END").expect("it has one")];
             let cut = redact(&format!("{}\n\nAfter it.", body.trim_end_matches(end)));
             let rest = cut.strip_suffix("\n\nAfter it.");
@@ -116,7 +116,8 @@ const SETTINGS: &[(&str, &str, &str)] = &[
     ("Windows log", "15.01.2024 10:00:{n} [12] INFO  App.Security.Certificates.Loader - ", "\n"),
 ];
 
-/// Returns the lines of a key's body, with the first and the last line if `first` and `last` are true.
+/// Returns the lines of a key with this body: with the first line if `first` is true, and with the last if `last`
+/// is.
 fn key_lines(kind: &str, body: &[String], first: bool, last: bool) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(first.then(|| ["-----BEGIN ", kind, "-----"].concat()));
@@ -132,7 +133,7 @@ fn set_in(lines: &[String], before: &str, after: &str) -> String {
         .collect()
 }
 
-/// Returns how many pieces of `body`, of sixteen letters each, are still in `text`.
+/// Returns how many pieces of sixteen letters from `body` are still in `text`.
 fn pieces_left(body: &[String], text: &str) -> usize {
     let pieces = body.iter().flat_map(|line| line.as_bytes().chunks_exact(16));
     pieces.filter(|piece| text.contains(std::str::from_utf8(piece).expect("base64"))).count()

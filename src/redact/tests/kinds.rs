@@ -1,5 +1,5 @@
-//! Tests of the kinds that no literal and pattern describe: cookies, manifests, keys in JSON, checksums, phrases, encoded
-//! and hidden secrets.
+//! Tests the kinds of secrets that a literal and a pattern can't describe: cookies, manifests, keys in JSON,
+//! checksums, phrases, encoded and hidden secrets.
 
 use sha2::{Digest, Sha256};
 
@@ -7,7 +7,7 @@ use super::drawing::one;
 use super::{only_mark, redact};
 use crate::redact::scanners::checksums::crc16;
 
-/// Returns whether no part of `secret` is in `text`, and the text around it is.
+/// Returns whether the first bytes of `secret` are gone from `text`, but the text around it is still there.
 fn is_gone(text: &str, secret: &str, around: (&str, &str)) -> bool {
     !text.contains(&secret[..secret.len().min(8)]) && text.starts_with(around.0) && text.ends_with(around.1)
 }
@@ -122,7 +122,7 @@ fn values_of_kubernetes_secrets_go_and_their_names_stay() {
         );
         assert!(redacted.contains("kept") && redacted.contains("user"), "{text} became {redacted}");
     }
-    // The annotation in which kubectl stores the applied configuration.
+    // This is how kubectl stores the applied configuration in an annotation.
     let applied = format!("{{\"apiVersion\":\"v1\",\"data\":{{\"user\":\"{value}\"}},\"kind\":\"Secret\"}}");
     for text in [
         format!(

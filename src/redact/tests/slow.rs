@@ -1,11 +1,11 @@
-//! Texts that would make a careless scanner slow.
+//! Tests with texts that would make a careless scanner slow.
 
 use super::drawing::one;
 use super::{redact, rules};
 
 #[test]
 fn text_made_to_be_slow_is_not() {
-    // If a rule read without a bound from each of its literals, this would take hours.
+    // If a rule read on without limit from each of its literals, this test would take hours.
     for rule in rules() {
         for literal in rule.literals {
             for end in ["", "-", "=\"", "@", ": "] {
@@ -48,7 +48,7 @@ fn text_made_to_be_slow_is_not() {
     for unit in keys.into_iter().chain(others.map(str::to_owned)).chain(characters) {
         redact(&unit.repeat(200_000 / unit.len()));
     }
-    // Each line has another length, so that it doesn't continue the one before.
+    // Each line has a different length, so that no line continues the one before it.
     let mut lines = begin;
     for length in 40..400 {
         lines += "MIIEpAIBAAKCAQEA";

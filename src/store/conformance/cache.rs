@@ -1,4 +1,4 @@
-//! The cache of answers, and the rows that expire.
+//! Promises about the cache of answers, and about rows that expire.
 
 use super::place::{Answered, HOUR, Place, message_at, name, wanted};
 use super::subject::{Engine, Subject};
@@ -57,7 +57,7 @@ pub async fn answers_used_longest_ago_make_room<E: Engine>(place: Place<E>) {
 }
 
 pub async fn a_clock_that_is_set_back_keeps_no_answer_alive<E: Engine>(place: Place<E>) {
-    // The latest time of any use counts.
+    // The cache measures time by the latest date of any use.
     keep(&place, 6, HOUR, 10).await;
     assert_eq!(cached(&place, 6, HOUR + 1).await, Some(body(6)));
     keep(&place, 7, HOUR + 20, HOUR).await;

@@ -1,4 +1,5 @@
-//! Forgetting, undoing and purging: which memories leave which answers, and which are restored.
+//! Promises about forgetting, undoing and purging: which memories disappear from which answers, and which are
+//! restored.
 
 use super::place::{Answered, HOUR, Place, embedded, fact, message, name, note, outcomes, quarter, wanted};
 use super::subject::{Engine, Subject};
@@ -8,7 +9,7 @@ use crate::store::{AskedBy, Outcome, QueueCounts, Reach, Saved, Selection};
 
 const NEAR: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
 
-/// Returns how many of several reads return the message `maple` of the session `s`.
+/// Reads in several ways, and returns how many of the reads return the message `maple` of the session `s`.
 async fn answers<E: Engine>(place: &Place<E>, id: &MemoryId) -> usize {
     let (store, scope) = (&place.store, &place.scope);
     let all = Filter::default();
@@ -27,7 +28,7 @@ async fn answers<E: Engine>(place: &Place<E>, id: &MemoryId) -> usize {
     .count()
 }
 
-/// Stores a message `maple` of the session `s`, and another.
+/// Stores two messages of the session `s`, `maple` and another, and returns the id of `maple`.
 async fn maple<E: Engine>(place: &Place<E>) -> MemoryId {
     let memories = vec![embedded(message("s", "maple"), NEAR), message("s", "willow")];
     place.save(memories).await.outcomes.remove(0).0
@@ -125,7 +126,7 @@ pub async fn a_derived_memory_leaves_and_returns_with_its_source<E: Engine>(plac
     let forgotten = place.forget(&[&said[0]], "f1").await;
     assert_eq!(forgotten.ids, [said[0].clone(), id.clone()]);
     assert!(place.living(&id).await.is_none());
-    // The caller is a process that had read the message before.
+    // The caller is a process that read the message before it was forgotten.
     let late = place.save(vec![fact("durian: fruit")]).await;
     assert_eq!(late.count(Outcome::Forgotten), 1);
     place.undo().await;
@@ -133,8 +134,8 @@ pub async fn a_derived_memory_leaves_and_returns_with_its_source<E: Engine>(plac
     assert!(place.living(&id).await.is_some());
 }
 
-/// More memories than one transaction forgets or restores are all forgotten and restored, with the memories derived
-/// from them.
+/// One transaction forgets or restores only so many memories. If an operation has more, all are forgotten and
+/// restored, together with the memories derived from them.
 pub async fn several_transactions_are_one_operation<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["oak", "ash", "elm", "fir", "yew", "box", "bay", "may"]).await;
     let others = place.say("other", &["ivy"]).await;
@@ -145,7 +146,8 @@ pub async fn several_transactions_are_one_operation<E: Engine>(place: Place<E>) 
     place.forget(&[&others[0]], "f2").await;
     assert_eq!((place.rows("s").await.len(), place.found("fir").await, place.found("ivy").await), (0, 0, 0));
     let place = place.reopened();
-    // A memory that is also derived from the other session stays forgotten with it; a second undo changes nothing.
+    // A memory that is also derived from the other session stays forgotten as long as that session. A second undo
+    // changes nothing.
     let would = place.store.undoable(&place.scope, Some("f1")).await.answered();
     assert_eq!((would.ids.len(), place.rows("s").await.len()), (9, 0));
     assert_eq!(place.store.undo(&place.scope, Some("f1"), 6).await.answered(), would);
@@ -249,7 +251,7 @@ pub async fn forgotten_memories_are_purged_too<E: Engine>(place: Place<E>) {
 pub async fn a_purge_takes_derived_memories_too<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["the durian smells", "two"]).await;
     place.put(fact("s", "durian: smells", &[&said[0]])).await;
-    // It was forgotten once before.
+    // The message was forgotten and restored once before.
     place.forget(&[&said[0]], "f1").await;
     place.undo().await;
     place.forget(&[&said[0]], "f2").await;
@@ -273,7 +275,7 @@ pub async fn a_purge_takes_summaries_answers_and_requests<E: Engine>(place: Plac
     assert!(!place.engine.holds("qwzxv"));
 }
 
-/// The name of a session can contain its text.
+/// The name of a session can contain text from it.
 pub async fn a_purged_session_loses_its_name<E: Engine>(place: Place<E>) {
     place.say("the qwzxv session", &["maple"]).await;
     place.forget_session("the qwzxv session", "f1").await;
@@ -296,8 +298,8 @@ pub async fn another_owner_undoes_and_purges_nothing<E: Engine>(place: Place<E>)
     assert_eq!(place.undo().await.ids, said);
 }
 
-/// The summary of a quarter replaces old conversations: it stays when they are forgotten because of their age, and is
-/// removed when the user forgets them.
+/// The summary of a quarter replaces old conversations. It is kept when they are forgotten because of their age,
+/// and removed when the user forgets them.
 pub async fn a_summary_of_a_quarter_outlives_retired_sessions<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["maple"]).await;
     let Saved::Made(conversation) = place.summarise_session("s", "willow", 0).await else {

@@ -1,11 +1,12 @@
-//! Commits: the sessions that led to them, the evidence for that, and the graph of commits.
+//! Promises about commits: which sessions led to them, the evidence for this, and the graph of commits.
 
 use super::place::{Answered, Place, commit, message_at, name, prepared, quarter, sha, tool_call};
 use super::subject::{Engine, Subject};
 use crate::memory::{Draft, FileWrite, Kind, MemoryKey, Millis, Provenance, Work};
 use crate::store::{GraphRow, Origin, SessionKey};
 
-/// Stores commits made at 10, 20 … ms, and a message of each session; returns their keys.
+/// Stores commits made at 10, 20, … ms, and one message for each session. Returns the keys of the commits and of
+/// the sessions.
 async fn history<E: Engine>(
     place: &Place<E>,
     commits: &str,
@@ -149,7 +150,7 @@ pub async fn parts_of_the_graph_follow_one_another<E: Engine>(place: Place<E>) {
     assert!(add(part("one", 0, 3)).await && add(part("one", 3, 2)).await);
     let parts = async || place.store.commit_graph(&place.scope).await.answered();
     assert_eq!(parts().await, [part("one", 0, 3), part("one", 3, 2)]);
-    // Another history begins a new graph.
+    // A part of another history begins a new graph.
     assert!(add(part("two", 0, 4)).await);
     assert_eq!(parts().await, [part("two", 0, 4)]);
 }
@@ -168,7 +169,7 @@ pub async fn of_two_that_add_a_part_one_does<E: Engine>(place: Place<E>) {
 pub async fn a_commit_stands_for_those_it_replaces<E: Engine>(place: Place<E>) {
     let (commits, _) = history(&place, "abc", &[]).await;
     let (store, scope) = (&place.store, &place.scope);
-    // It was amended, then squashed.
+    // The first commit was amended, and the result was then squashed.
     let replaced = vec![(commits[0], commits[1]), (commits[1], commits[2])];
     store.replace_commits(scope, commits[..2].to_vec(), None, replaced).await.answered();
     let stand_ins = store.stand_ins(scope, commits.clone()).await.answered();
@@ -185,7 +186,7 @@ pub async fn a_commit_that_is_back_is_not_replaced<E: Engine>(place: Place<E>) {
     let replaced = vec![(commits[0], commits[1])];
     store.replace_commits(scope, vec![commits[0]], None, replaced).await.answered();
     assert_eq!(store.stand_ins(scope, commits.clone()).await.answered().len(), 1);
-    // The references of commits outside of `commits` stay.
+    // The replacement of a commit is kept if the commit is among `others`.
     let others = Some([commits[0]].into_iter().collect());
     store.replace_commits(scope, vec![commits[0]], others, Vec::new()).await.answered();
     assert_eq!(store.stand_ins(scope, commits.clone()).await.answered().len(), 1);
@@ -266,7 +267,7 @@ pub async fn an_owner_has_no_commit_of_another<E: Engine>(place: Place<E>) {
     assert!(store.sessions_behind(&stranger, commits[0]).await.answered().is_empty());
     assert!(store.file_writes(&stranger, 0, 99).await.answered().is_empty());
     assert!(store.commit_graph(&stranger).await.answered().is_empty());
-    // A handle of another owner doesn't link, replace or summarise a commit either.
+    // Another owner can't link, replace or summarise the commits, either.
     store.link_commits(&stranger, vec![(commits[0], Vec::new())]).await.answered();
     let replaced = vec![(commits[0], commits[1])];
     store.replace_commits(&stranger, commits.clone(), None, replaced).await.answered();

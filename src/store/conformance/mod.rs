@@ -1,12 +1,12 @@
 //! The promises of every storage engine, one function for each.
 //!
-//! A promise is a function that takes a [`Place`](place::Place), a handle on an engine without data, and panics if the
-//! engine breaks the promise; its name states the promise. [`promises`] lists them, each with the
-//! [`Fault`](broken::Fault) that breaks it. `tests` runs each promise against SQLite, where it must hold, and against a
-//! store with that fault, where it must not.
+//! A promise is a function whose name states what is promised. It takes a [`Place`](place::Place), which is a
+//! handle on an engine without data, and panics if the engine breaks the promise. [`promises`] lists all promises,
+//! each with the [`Fault`](broken::Fault) that breaks it. `tests` runs each promise against SQLite, where it must
+//! hold, and against a store with that fault, where it must be broken.
 //!
-//! It is not: tests of SQLite's own features, such as migrations, the write-ahead log and a file that is replaced.
-//! Those are in `sqlite/`.
+//! The tests of SQLite's own features, such as migrations, the write-ahead log and a replaced file, are not here
+//! but in `sqlite/`.
 
 mod broken;
 mod cache;
@@ -24,7 +24,8 @@ mod summaries;
 mod tests;
 mod writing;
 
-/// Passes the table of promises to the macro `then`: by file, each promise with the fault that breaks it.
+/// Passes the table of promises to the macro `then`. The table lists the promises by file, each with the fault that
+/// breaks it.
 macro_rules! promises {
     ($then:ident) => {
         $then! {

@@ -1,4 +1,4 @@
-//! A store, with helpers that write and read what promises need.
+//! A store, with helper methods that write and read what promises need.
 
 use super::subject::{Engine, OWNER, Subject, project};
 use crate::error::Error;
@@ -18,13 +18,13 @@ pub const HOUR: Millis = 3_600_000;
 /// The vector space of embeddings.
 pub const SPACE: &str = "space";
 
-/// The beginning of the panic message if the store returns an error where a promise expects a result. Such a panic
+/// How the message of a panic begins if the store returns an error where a promise expects a result. Such a panic
 /// doesn't count as a failure of the promise.
 pub const NO_ANSWER: &str = "the store gave no answer";
 
-/// Unwraps a result that a promise expects to be `Ok`.
+/// A result that a promise expects to be `Ok`.
 pub trait Answered<T> {
-    /// Returns the answer; panics with [`NO_ANSWER`] where it is an error.
+    /// Returns the answer; panics with [`NO_ANSWER`] if the result is an error.
     fn answered(self) -> T;
 }
 
@@ -69,7 +69,7 @@ impl<E: Engine> Place<E> {
         Scope { owner: OwnerId::new("ana"), ..self.scope.clone() }
     }
 
-    /// Saves memories at the time 1.
+    /// Saves memories; the time of the call is 1.
     pub async fn save(&self, memories: Vec<PreparedMemory>) -> Receipt {
         self.store.save(&self.scope, memories, 1).await.answered()
     }
@@ -79,7 +79,7 @@ impl<E: Engine> Place<E> {
         self.save(vec![memory]).await.outcomes.remove(0).0
     }
 
-    /// Saves messages named by their texts, a token each.
+    /// Saves messages of one token each, whose ids are derived from their texts.
     pub async fn say(&self, session: &str, texts: &[&str]) -> Vec<MemoryId> {
         let said = self.save(texts.iter().map(|text| message(session, text)).collect()).await;
         said.outcomes.into_iter().map(|(id, _)| id).collect()
@@ -106,7 +106,7 @@ impl<E: Engine> Place<E> {
         found.first().expect("it has messages").key
     }
 
-    /// Returns the texts that `filter` admits, in the order of `list`.
+    /// Returns the texts of the memories that `filter` admits, in the order in which `list` returns them.
     pub async fn listed(&self, filter: &Filter) -> Vec<String> {
         let found = self.store.list(&self.scope, filter, None, 100).await.answered();
         found.into_iter().map(|memory| memory.text).collect()
@@ -123,7 +123,7 @@ impl<E: Engine> Place<E> {
         self.candidates(&self.scope, &Filter::default(), word).await.len()
     }
 
-    /// Returns the texts nearest to `embedding`.
+    /// Returns the texts whose embeddings are nearest to `embedding`.
     pub async fn near(
         &self,
         scope: &Scope,
@@ -143,7 +143,7 @@ impl<E: Engine> Place<E> {
         keys.into_iter().filter_map(text).collect()
     }
 
-    /// Returns a summary of the living messages of the range; its text is their texts.
+    /// Returns a summary of the living messages in the range. Its text consists of their texts.
     pub async fn draft(&self, session: &str, first: i64, last: i64) -> Summary {
         let rows = self.rows(session).await;
         let rows: Vec<_> = rows.into_iter().filter(|row| (first..=last).contains(&row.ordinal)).collect();
@@ -193,12 +193,12 @@ impl<E: Engine> Place<E> {
         self.store.undo(&self.scope, None, 6).await.answered()
     }
 
-    /// Returns the version of the sessions.
+    /// Returns the version of the memories in these sessions.
     pub async fn version(&self, sessions: &[&str]) -> Version {
         self.store.source_version(&self.only(sessions)).await.answered()
     }
 
-    /// Stores the memory that summarises the session up to the message `last`.
+    /// Stores a summary of the session up to the message `last` as a memory.
     pub async fn summarise_session(&self, session: &str, text: &str, last: i64) -> Saved {
         let rows = self.rows(session).await;
         let hash = source_hash(rows.iter().filter(|row| row.ordinal <= last).map(|row| &row.id));
@@ -219,7 +219,7 @@ pub fn name(session: &str) -> SessionId {
     SessionId::parse(session).unwrap()
 }
 
-/// Returns the memory of the draft with the id that `key` gives, one token and one chunk long.
+/// Returns the memory of the draft, with an id derived from `key`. It has one token and one chunk.
 pub fn prepared(draft: Draft, key: &str) -> PreparedMemory {
     let end = draft.text.len();
     let chunk = PreparedChunk { start: 0, end, tokens: 1, embedding: None };
@@ -227,7 +227,7 @@ pub fn prepared(draft: Draft, key: &str) -> PreparedMemory {
     PreparedMemory { id, draft, tokens: 1, chunks: vec![chunk] }
 }
 
-/// Returns a message of the user; its text gives its id.
+/// Returns a message of the user whose id is derived from its text.
 pub fn message(session: &str, text: &str) -> PreparedMemory {
     let mut draft = Draft::new(Kind::Message, Provenance::UserSaid, text, 10);
     draft.session = Some(name(session));
@@ -261,7 +261,7 @@ pub fn conversation(session: &str, text: &str) -> PreparedMemory {
     embedded(prepared(draft, text), [0.1; 4])
 }
 
-/// Returns a fact derived from `sources`, which searches find only through them.
+/// Returns a fact derived from `sources`. It has no chunks, so searches find it only through its sources.
 pub fn fact(session: &str, text: &str, sources: &[&MemoryId]) -> PreparedMemory {
     let mut draft = Draft::new(Kind::Fact, Provenance::Derived, text, 10);
     draft.session = Some(name(session));
@@ -277,7 +277,7 @@ pub fn quarter(text: &str, sources: &[MemoryId]) -> PreparedMemory {
     prepared(draft, text)
 }
 
-/// Returns a commit with a full id of `digit`s, made at `time`.
+/// Returns a commit that was made at `time`. Its id is `digit`, repeated.
 pub fn commit(digit: char, text: &str, time: Millis) -> PreparedMemory {
     let sha = sha(digit);
     let mut draft = Draft::new(Kind::Commit, Provenance::GitCommit, text, time);
@@ -286,12 +286,12 @@ pub fn commit(digit: char, text: &str, time: Millis) -> PreparedMemory {
     prepared(draft, &sha)
 }
 
-/// Returns a full id of a commit that repeats one digit.
+/// Returns the full id of a commit that consists of one repeated digit.
 pub fn sha(digit: char) -> String {
     std::iter::repeat_n(digit, 40).collect()
 }
 
-/// Returns a message of a tool call that did `work` at `time`.
+/// Returns the message of a tool call that did `work` at `time`.
 pub fn tool_call(session: &str, text: &str, work: Work, time: Millis) -> PreparedMemory {
     let mut call = message_at(session, text, time);
     call.draft.role = Some(Role::Tool);

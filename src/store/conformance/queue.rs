@@ -1,4 +1,5 @@
-//! State that processes share: the queue of summaries, leases by the store's own clock, and the cursors of imports.
+//! Promises about state that processes share: the queue of summaries, leases (measured by the store's clock), and
+//! the cursors of imports.
 
 use futures_util::future::join_all;
 
@@ -19,7 +20,7 @@ async fn enqueue<E: Engine>(place: &Place<E>, wanted: Wanted, now: Millis) {
     place.store.enqueue(&place.scope, wanted, now, now).await.answered();
 }
 
-/// Takes the next entry, with the store's clock set to the date of the call.
+/// Takes the next entry, after setting the store's clock to `now`.
 async fn take<E: Engine>(place: &Place<E>, holder: &str, now: Millis) -> Option<Queued> {
     place.store.set_clock(now);
     place.store.next_queued(&place.scope, holder, LEASE, now).await.answered()
@@ -102,7 +103,7 @@ pub async fn a_failed_entry_waits_until_its_date<E: Engine>(place: Place<E>) {
     enqueue(&place, wanted(Level::Brief, AskedBy::Program), 0).await;
     let entry = take(&place, "p1", 1).await.expect("it is due").key;
     fail(&place, entry, "p1", 300_000, 2).await;
-    // Meanwhile other entries are taken.
+    // While the failed entry waits, other entries are taken.
     let other = take(&place, "p1", 3).await.expect("it is due");
     assert_eq!(other.wanted.level, Level::Brief);
     place.store.finish(&place.scope, other.key, "p1", 4).await.answered();
@@ -123,7 +124,7 @@ pub async fn an_entry_is_given_up_after_five_tries<E: Engine>(place: Place<E>) {
     assert_eq!(counts(&place).await, QueueCounts { failed: 1, ..QueueCounts::default() });
 }
 
-/// An entry is also given up if each process that takes it dies.
+/// An entry also counts as failed if every process that takes it dies.
 pub async fn an_entry_that_was_left_five_times_is_given_up<E: Engine>(place: Place<E>) {
     begin(&place).await;
     enqueue(&place, wanted(Level::Standard, AskedBy::User), 0).await;
@@ -154,7 +155,7 @@ pub async fn a_longer_range_takes_the_place_of_a_shorter<E: Engine>(place: Place
     enqueue(&place, short(AskedBy::Program), 0).await;
     enqueue(&place, wanted(Level::Brief, AskedBy::Program), 0).await;
     assert_eq!(counts(&place).await.pending, 1);
-    // A request of the user stays.
+    // A request made by the user is kept.
     enqueue(&place, short(AskedBy::User), 0).await;
     enqueue(&place, wanted(Level::Brief, AskedBy::Program), 0).await;
     assert_eq!(counts(&place).await.pending, 2);
@@ -205,7 +206,7 @@ pub async fn an_owner_takes_no_entry_of_another<E: Engine>(place: Place<E>) {
     assert_eq!(counts(&place).await.processing, 1);
 }
 
-/// A date further ahead than callers postpone was written with a wrong clock.
+/// If a date is further ahead than any caller postpones an entry, it was written with a wrong clock.
 pub async fn a_clock_that_is_set_back_holds_up_no_entry<E: Engine>(place: Place<E>) {
     begin(&place).await;
     let year = 365 * 24 * HOUR;
@@ -224,7 +225,7 @@ pub async fn a_clock_that_is_set_back_holds_up_no_entry<E: Engine>(place: Place<
 const MINUTE: Millis = 60_000;
 const BEGAN: Millis = 1_000_000;
 
-/// Asks for the lease `work` for a minute at `now`.
+/// Sets the store's clock to `now` and asks for the lease `work` for a minute.
 async fn lease<E: Engine>(place: &Place<E>, holder: &str, now: Millis) -> bool {
     place.store.set_clock(now);
     place.store.lease(&place.scope, "work", holder, MINUTE).await.answered()
@@ -290,7 +291,7 @@ pub async fn leases_of_two_owners_are_two<E: Engine>(place: Place<E>) {
     assert!(!lease(&place, "p2", BEGAN).await);
 }
 
-/// A lease that ends later than any lease can was written with a wrong clock.
+/// If a lease ends later than any valid lease can, it was written with a wrong clock.
 pub async fn a_clock_that_is_set_back_holds_up_no_lease<E: Engine>(place: Place<E>) {
     let year = 365 * 24 * 60 * MINUTE;
     assert!(lease(&place, "p1", year).await);

@@ -1,4 +1,4 @@
-//! Reading memories and sessions: by key, by place, by page, by name.
+//! Promises about reading memories and sessions: by key, by place in a session, page by page, and by name.
 
 use super::place::{Answered, Place, fact, message, message_at, name, note, prepared};
 use super::subject::{Engine, Subject};
@@ -56,7 +56,7 @@ pub async fn messages_are_shown_with_those_around_them<E: Engine>(place: Place<E
     };
     assert_eq!(around(2, 1, 1).await, "bcd");
     assert_eq!(around(0, 3, 0).await, "a");
-    // A forgotten message is skipped and not counted.
+    // A forgotten message is skipped and does not count as a neighbour.
     place.forget(&[&ids[1]], "f1").await;
     assert_eq!(around(2, 1, 2).await, "acde");
 }
@@ -289,7 +289,7 @@ pub async fn a_scope_of_sessions_sees_nothing_of_others<E: Engine>(place: Place<
     sees_nothing(&place, &place.only(&["other"]), &ids[0], &summary).await;
 }
 
-/// Asserts that the scope has nothing of the session `s` with the message and the summary.
+/// Asserts that `scope` shows nothing of the session `s`, which has the message and the summary.
 async fn sees_nothing<E: Engine>(
     place: &Place<E>,
     scope: &crate::scope::Scope,

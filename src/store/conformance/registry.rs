@@ -1,6 +1,6 @@
-//! The registry: the directories of projects, and the limits on the cost of requests to models.
+//! Promises about the registry: the directories of projects, and the limits on the cost of requests to models.
 //!
-//! Limits hold for concurrent callers together, and an amount that may have been spent stays counted.
+//! Limits apply to all concurrent callers together, and an amount that may have been spent stays counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,7 +47,8 @@ pub async fn a_reservation_counts_until_it_is_settled<E: Engine>(place: Place<E>
     assert_eq!((rows.len(), rows[0].calls, rows[0].input, rows[0].output), (2, 1, 10, 5));
 }
 
-/// Spends 50 on the provider `a` for the project `p` on the first day, then plans 50 more within `limits`.
+/// Plans to spend 50 within `limits` after `days` days. Asserts that the limit `refused_by` refuses it or, without
+/// one, that it is granted.
 async fn second<E: Engine>(
     place: &Place<E>,
     limits: SpendLimits,
@@ -121,11 +122,12 @@ pub async fn a_free_call_is_counted_and_never_refused<E: Engine>(place: Place<E>
 pub async fn a_reservation_of_a_dead_process_is_spent<E: Engine>(place: Place<E>) {
     let registry = place.engine.registry();
     let dead = registry.reserve(planned("p", "a", 70, day(100)), 0).await.answered();
-    // The reservation expired long ago, on another day, and another process's call counts it as spent.
+    // The reservation expired days ago. The next call, by another process, counts it as spent.
     place.engine.registry().reserve(planned("p", "a", 1, day(100)), 5 * DAY).await.answered();
     let rows = registry.spending().await.answered();
     assert_eq!((rows[1].day, rows[1].spent, rows[1].failed), (0, Money(70), 1), "{rows:?}");
-    // The process was only suspended: its real cost is lower than the counted amount, which stays counted.
+    // The process was only suspended. The cost that it now reports is lower than the counted amount, which stays
+    // counted.
     registry.settle(dead, cost(20)).await.answered();
     let rows = registry.spending().await.answered();
     assert_eq!((rows[1].spent, rows[1].calls, rows[1].failed), (Money(70), 1, 0), "{rows:?}");
@@ -155,7 +157,7 @@ pub async fn a_repeated_request_is_reserved_again_within_the_limits<E: Engine>(p
     assert_eq!((one.held(), spent(&registry).await), (Money(80), 80));
     registry.settle(one, cost(55)).await.answered();
     assert_eq!(spent(&registry).await, 55);
-    // The limit for one call applies to the sum of its requests.
+    // The limit for one call applies to all requests of the call together.
     let limits = SpendLimits { call: Some(Money(70)), ..SpendLimits::default() };
     let mut two = registry.reserve(planned("q", "a", 40, limits), 0).await.answered();
     let refused = registry.reserve_again(&mut two, 0).await.unwrap_err();
@@ -187,7 +189,7 @@ pub async fn eight_that_race_for_a_dollar_overspend_nothing<E: Engine>(place: Pl
     const LIMIT: u64 = 1_000_000;
     const MOST: u64 = 7_000;
     let (engine, granted) = (&place.engine, AtomicU64::new(0));
-    // Each thread has its own connections, like a process.
+    // Each thread has its own connections, as a process has.
     std::thread::scope(|scope| {
         for number in 0..8 {
             let (project, granted) = (format!("p{number}"), &granted);
@@ -203,13 +205,14 @@ pub async fn eight_that_race_for_a_dollar_overspend_nothing<E: Engine>(place: Pl
     assert_eq!(rows.iter().map(|row| row.calls).sum::<i64>(), granted as i64);
 }
 
-/// Reserves and settles until a limit refuses, and counts the calls that were granted to all threads.
+/// Reserves and settles calls until the limit refuses one. Adds the granted calls to `granted`, the count of all
+/// threads.
 fn race<E: Engine>(engine: &E, project: &str, (limit, most): (u64, u64), granted: &AtomicU64) {
     let registry = engine.registry();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let least = most - 1000;
-        // More granted calls would exceed the limit.
+        // More calls than this would exceed the limit, so granting them is an error.
         while granted.load(Ordering::Relaxed) <= limit / least {
             match registry.reserve(planned(project, "a", most, day(limit)), 0).await {
                 Ok(reservation) => {

@@ -1,4 +1,5 @@
-//! Searching by words and by meaning: the hits, their order, and which memories scope and filter exclude.
+//! Promises about searching by words and by meaning: the hits, their order, and which memories scope and filter
+//! exclude.
 
 use super::place::{
     Answered, Place, SPACE, commit, embedded, fact, message, message_at, note, prepared, sha,
@@ -12,7 +13,7 @@ const NEAR: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
 const NEXT: [f32; 4] = [0.8, 0.6, 0.0, 0.0];
 const FAR: [f32; 4] = [0.0, 1.0, 0.0, 0.0];
 
-/// Returns notes about maples with the same embedding, each changed by `change`.
+/// Returns notes about maples that have the same embedding, after `change` has changed the draft of each.
 fn maples<const N: usize>(texts: [&str; N], change: impl Fn(usize, &mut Draft)) -> Vec<PreparedMemory> {
     let maple = |(place, text): (usize, &&str)| {
         let mut memory = embedded(note(&format!("maple {text}")), NEAR);
@@ -22,7 +23,8 @@ fn maples<const N: usize>(texts: [&str; N], change: impl Fn(usize, &mut Draft)) 
     texts.iter().enumerate().map(maple).collect()
 }
 
-/// Asserts that a list and both searches with the filter return exactly the notes `expected`.
+/// Asserts that the list of memories and both kinds of search, when given the filter, return exactly the notes
+/// `expected`.
 async fn admits<E: Engine>(place: &Place<E>, filter: Filter, expected: &[&str]) {
     let expected: Vec<String> = expected.iter().map(|text| format!("maple {text}")).collect();
     let mut listed = place.listed(&filter).await;
@@ -148,7 +150,8 @@ pub async fn all_conditions_of_a_filter_hold<E: Engine>(place: Place<E>) {
     admits(&place, filter, &["a"]).await;
 }
 
-/// Stores notes that match better than the one with the topic `rare`.
+/// Stores a note with the topic `rare`, and others that match better. Returns the filter that admits only that
+/// topic.
 async fn outmatched<E: Engine>(place: &Place<E>) -> Filter {
     for number in 0..5 {
         place.put(embedded(note(&format!("maple maple maple {number}")), NEAR)).await;
@@ -290,7 +293,7 @@ pub async fn an_embedding_of_a_purged_chunk_is_passed_over<E: Engine>(place: Pla
     let waiting = place.store.pending_chunks(&place.scope, 9).await.answered();
     let selection = Selection::Ids(vec![ids[0].0.clone()]);
     place.store.forget_for_good(&place.scope, &selection, "p1", 5).await.answered();
-    // Another chunk may have the key of the purged one.
+    // A new chunk may get the key of the purged chunk.
     place.put(note("larch")).await;
     let embeddings = waiting.into_iter().map(|chunk| (chunk, NEAR.to_vec())).collect();
     place.store.save_embeddings(&place.scope, SPACE, embeddings).await.answered();
@@ -324,7 +327,7 @@ pub async fn derived_memories_without_chunks_get_theirs_later<E: Engine>(place: 
         place.store.add_chunks(&place.scope, found).await.answered();
     };
     add(chunks.clone()).await;
-    // Another process may have been slower.
+    // The second call is like that of another process that was slower.
     add(chunks).await;
     assert!(place.store.derived_without_chunk(&place.scope, 9).await.answered().is_empty());
     let check = place.store.check(&place.scope).await.answered();

@@ -1,7 +1,7 @@
-//! The methods of a store that promises test, and the engines that implement them.
+//! The methods of a store that are tested by promises, and the engines that implement them.
 //!
-//! An engine is tested by implementing [`Engine`] for the place of its data, [`Subject`] for its handles and [`Registrar`] for
-//! its registries. [`Sqlite`] does so by delegation.
+//! To be tested, an engine implements [`Engine`] for the place of its data, [`Subject`] for its handles and
+//! [`Registrar`] for its registries. [`Sqlite`] does so by delegating the calls.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,11 @@ use crate::store::{
     Version, Vocabulary, Wanted, WriteRow,
 };
 
-/// The owner of the memories in promises, unless they name another.
+/// The owner of the memories in promises that don't name another owner.
 pub const OWNER: &str = "ines";
 
-/// Passes the list of a store's methods to the macro `then`: each takes a scope first and returns a `Result`.
+/// Passes the list of a store's methods to the macro `then`. Each method takes a scope as its first argument and
+/// returns a `Result`.
 macro_rules! methods {
     ($then:ident) => {
         $then! {
@@ -145,23 +146,24 @@ macro_rules! methods {
 }
 pub(in crate::store) use methods;
 
-/// The data of one promise in an engine: a project's store, and the registry of the installation.
+/// An engine with the data of one promise: the store of a project, and the registry of the installation.
 pub trait Engine: Sync {
     /// A handle on the store.
     type Store: Subject;
     /// A handle on the registry.
     type Registry: Registrar;
 
-    /// Opens the store of the project [`project`], as another process does: all handles share the data.
+    /// Opens another handle on the store of the project [`project`], as another process would. All handles share
+    /// the data.
     fn open(&self) -> Self::Store;
 
     /// Opens the backup `copy` as a store of the project [`project`].
     fn open_copy(&self, copy: &Path) -> Self::Store;
 
-    /// Opens the registry of the owner [`OWNER`]: all handles share the data.
+    /// Opens another handle on the registry of the owner [`OWNER`]. All handles share the data.
     fn registry(&self) -> Self::Registry;
 
-    /// Returns a folder for backups, which is removed with the engine.
+    /// Returns a folder for backups. It is removed when the engine is dropped.
     fn folder(&self) -> PathBuf;
 
     /// Returns whether the bytes of `text` are in any file of the store.
@@ -177,7 +179,7 @@ macro_rules! subject {
     ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+) => {
         /// A handle on a store.
         pub trait Subject {
-            /// Sets the clock that the handle measures leases by to `now`, and stops it.
+            /// Stops the clock by which the handle measures leases, and sets it to `now`.
             fn set_clock(&self, now: Millis);
 
             $(
@@ -247,7 +249,7 @@ registrar! {
     original(copy: &ProjectId) -> Option<ProjectRow>;
 }
 
-/// The files of SQLite in a folder of their own.
+/// An engine that keeps SQLite's files in a temporary folder.
 pub struct Sqlite {
     folder: tempfile::TempDir,
 }

@@ -1,4 +1,5 @@
-//! Segments, summaries and versions: each is current for its messages or is removed, also after a restart.
+//! Promises about segments, summaries and versions: each is up to date with its messages or is removed, and this
+//! remains so after a restart.
 
 use super::place::{Answered, HOUR, Place, fact, message, name, note, outcomes, quarter};
 use super::subject::{Engine, Subject};
@@ -21,7 +22,7 @@ pub async fn a_summary_of_a_quarter_leaves_with_its_sources<E: Engine>(place: Pl
     let said = place.rows("t").await.remove(0).id;
     place.forget(&[&said], "f1").await;
     assert_eq!(place.found("guava").await, 0, "it left with the summary of a session of it");
-    // The summary is of sources that were read before one was forgotten.
+    // The sources of this summary were read before one of them was forgotten.
     assert_eq!(save(quarter("lychee", &stands)).await, Outcome::Forgotten);
     assert_eq!(
         (place.found("lychee").await, save(quarter("lychee", &stands[..1])).await),
@@ -48,7 +49,7 @@ pub async fn a_summary_leaves_with_the_first_of_its_messages_and_the_others_stay
     assert_eq!(place.store.summary(&place.scope, &first).await.answered(), None);
     place.summarise("s", 0, 1).await;
     assert_eq!(texts(&place).await[0], "one");
-    // A summary of the other messages doesn't cover the restored message.
+    // A summary made without the restored message doesn't cover it.
     place.undo().await;
     assert_eq!(texts(&place).await.len(), 1);
     assert!(matches!(place.summarise("s", 0, 1).await, Saved::Made(id) if id == first));
@@ -94,7 +95,8 @@ pub async fn the_newest_version_of_a_summary_is_served<E: Engine>(place: Place<E
         rows.into_iter().map(|row| (row.version, row.summary.text, row.summary.cited)).collect::<Vec<_>>()
     };
     assert_eq!(newest(&place).await, [(2, "better".to_owned(), vec![0, 1])]);
-    // The same provider is asked again: its answer from before `since` is replaced, a later one stays.
+    // The same provider is asked again. Its stored answer is replaced if it is from before `since`, and kept
+    // otherwise.
     let again = |text: &str| Summary { text: text.into(), ..by_model.clone() };
     let saved = place.store.save_version(&place.scope, again("best"), 2, 3).await.answered();
     assert!(matches!(saved, Saved::AlreadyMade(_)), "{saved:?}");
@@ -108,7 +110,8 @@ pub async fn segments_follow_one_another_and_count_living_messages<E: Engine>(pl
     let said = place.say("s", &["one", "two", "three", "four", "five"]).await;
     place.forget(&[&said[2]], "f1").await;
     place.close_segments("s", &[(0, 0, 1)]).await;
-    // The message between them is forgotten now; when it is restored, it belongs to the second segment.
+    // The message between the two segments is forgotten at this time. When it is restored, it belongs to the second
+    // segment.
     place.close_segments("s", &[(0, 0, 4), (1, 3, 4)]).await;
     place.close_segments("s", &[(3, 9, 12)]).await;
     let counted = async |place: &Place<E>| {
@@ -138,7 +141,8 @@ pub async fn of_two_that_close_a_segment_one_does<E: Engine>(place: Place<E>) {
     assert_eq!((next.first, next.last), (rows[0].last + 1, 3));
 }
 
-/// Otherwise a summary whose range ends after its session would cover messages that are stored later.
+/// Otherwise, if the range of a summary extended beyond the end of the session, it would cover messages that are
+/// stored later.
 pub async fn a_summary_ends_with_its_session<E: Engine>(place: Place<E>) {
     place.say("s", &["one"]).await;
     place.summarise("s", 0, 7).await;
@@ -192,7 +196,7 @@ pub async fn a_session_has_one_summary<E: Engine>(place: Place<E>) {
     assert_eq!(place.found("cherimoya").await, 1);
     place.say("s", &["three"]).await;
     assert!(matches!(place.summarise_session("s", "mangosteen", 2).await, Saved::Made(_)));
-    // Another process stores a summary of fewer messages later.
+    // Another process stores a summary of fewer messages afterwards.
     assert!(matches!(place.summarise_session("s", "salak", 1).await, Saved::AlreadyMade(_)));
     let place = place.reopened();
     assert_eq!((place.found("cherimoya").await, place.found("mangosteen").await), (0, 1));
@@ -212,7 +216,7 @@ pub async fn the_summary_of_a_session_leaves_with_its_messages<E: Engine>(place:
     assert_eq!(place.store.conversation(&place.scope, &name("s")).await.answered(), None);
     let check = place.store.check(&place.scope).await.answered();
     assert!(check.is_sound(), "{check:?}");
-    // A summary of the other messages doesn't cover a restored message.
+    // A summary made without a restored message doesn't cover it.
     assert!(matches!(place.summarise_session("s", "rambutan", 2).await, Saved::Made(_)));
     place.undo().await;
     assert_eq!(place.found("rambutan").await, 0);
@@ -229,7 +233,7 @@ pub async fn a_summary_of_a_session_is_due_at_its_date<E: Engine>(place: Place<E
     let due = async |now, limit| place.store.due_conversations(&place.scope, now, limit).await.answered();
     assert_eq!((due(99, 9).await, due(100, 9).await), (vec![], vec![name("b")]));
     assert_eq!((due(200, 9).await, due(200, 1).await), (vec![name("b"), name("a")], vec![name("b")]));
-    // Another text of the same messages keeps the due date; a summary of more messages doesn't.
+    // A new summary of the same messages keeps the due date; a summary of more messages removes it.
     place.summarise_session("a", "other words", 0).await;
     assert_eq!(due(200, 9).await, [name("b"), name("a")]);
     place.say("a", &["more"]).await;
@@ -273,7 +277,7 @@ pub async fn sessions_that_grew_first_come_first<E: Engine>(place: Place<E>) {
     assert_eq!((grown(9).await, grown(2).await), ("acb".into(), "ac".into()));
 }
 
-/// Changes the session `s`, in another way at each step.
+/// Changes the session `s`, in a different way at each step.
 async fn change<E: Engine>(place: &Place<E>, said: &[MemoryId], step: usize) {
     match step {
         0 => drop(place.say("s", &["three"]).await),

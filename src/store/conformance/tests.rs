@@ -1,5 +1,5 @@
-//! Runs every promise twice: it has to hold for SQLite, and its fault has to break it. One more promise is tested with
-//! random histories.
+//! Runs every promise twice: it has to hold for SQLite, and a store with its fault has to break it. One more
+//! promise is tested with random histories.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use super::promises;
 use super::subject::{Engine, Sqlite, Subject};
 use crate::store::Summary;
 
-/// The time limit of a promise, since a broken store may make it wait.
+/// How long a promise may run. It needs a limit because a broken store may make it wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a promise against the engine; returns the message of its panic if it is broken.
@@ -114,7 +114,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 1..30)
 }
 
-/// Asserts that a session is summarised by its living messages after each step.
+/// Asserts that after each step the summaries of the session are made of exactly its living messages.
 async fn a_history_leaves_current_summaries<E: Engine>(mut place: Place<E>, steps: Vec<Step>) {
     let (mut said, mut operations) = (0, 0);
     let mut late: Option<Summary> = None;
@@ -143,7 +143,7 @@ async fn a_history_leaves_current_summaries<E: Engine>(mut place: Place<E>, step
                 late = Some(place.draft("s", first, first + i64::from(more)).await);
                 place.summarise("s", first, first + i64::from(more)).await;
             }
-            // A summary of the messages before the last changes.
+            // This summary was made before the last changes to the messages.
             Step::SaveLate => {
                 if let Some(summary) = late.take() {
                     place.store.save_summary(&place.scope, summary, 1).await.answered();
@@ -175,7 +175,7 @@ async fn assert_summaries_are_current<E: Engine>(place: &Place<E>) {
     }
 }
 
-/// Draws histories until one breaks the promise about summaries; returns the message of its panic.
+/// Draws histories until one breaks the promise about summaries, and returns the message of its panic as an error.
 fn histories<E: Engine>(config: Config, engine: impl Fn() -> E) -> Result<(), String> {
     let mut runner = TestRunner::new(Config { source_file: Some(file!()), ..config });
     let kept = runner.run(&steps(), |steps| {

@@ -1,4 +1,5 @@
-//! Storing memories: when which caller sees a write, the order of writes, and the effect of a second write.
+//! Promises about storing memories: who sees a write and when, the order of writes, and the effect of writing the
+//! same memory again.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -103,7 +104,7 @@ pub async fn of_writers_of_one_memory_one_stores_it<E: Engine>(place: Place<E>) 
         }
         assert_eq!(met.iter().filter(|met| **met == Outcome::Stored).count(), 1, "{met:?}");
         assert_eq!(met.iter().filter(|met| **met == Outcome::AlreadyStored).count(), 3, "{met:?}");
-        // The next round begins when all handles are done.
+        // By now all handles have finished this round.
         place.say("s", &[text]).await;
     }
     assert_eq!(place.rows("s").await.len(), texts.len());
@@ -118,7 +119,8 @@ pub async fn messages_are_numbered_in_the_order_given<E: Engine>(place: Place<E>
     assert_eq!(texts, ["maple", "willow", "larch"]);
 }
 
-/// Writes to one session with several handles at once; returns the texts in the order of the session.
+/// Writes to one session through several handles at once. Returns the session's messages in order, each with its
+/// ordinal and text.
 async fn written_at_once<E: Engine>(place: &Place<E>) -> Vec<(i64, String)> {
     let handles: Vec<E::Store> = (0..4).map(|_| place.engine.open()).collect();
     let writers = handles.iter().enumerate().map(async |(writer, handle)| {
@@ -147,14 +149,14 @@ pub async fn each_concurrent_writer_keeps_its_order<E: Engine>(place: Place<E>) 
             written.iter().map(|(_, text)| text).filter(|text| text.starts_with(writer)).collect();
         assert!(own.is_sorted() && own.len() == 9, "{own:?}");
     }
-    // A batch is stored in one step: no memory of another handle is between its memories.
+    // A batch is stored in one step, so its memories are not mixed with those of another handle.
     for batch in written.chunks(3) {
         assert_eq!(batch[0].1[..3], batch[2].1[..3], "{batch:?}");
     }
 }
 
 pub async fn the_last_stored_is_listed_first<E: Engine>(place: Place<E>) {
-    // Memories are ordered by when they were stored, not by date.
+    // Memories are ordered by the time at which they were stored, not by their dates.
     place.put(message_at("s", "maple", 90)).await;
     place.put(message_at("s", "willow", 10)).await;
     place.put(message_at("s", "larch", 50)).await;
@@ -221,7 +223,7 @@ pub async fn a_store_admits_its_own_project_only<E: Engine>(place: Place<E>) {
     assert_eq!(place.listed(&Filter::default()).await, ["maple"]);
 }
 
-/// A message gets no ordinal within a range that was summarised.
+/// A new message must not get an ordinal within a range that was already summarised.
 pub async fn the_number_of_a_purged_message_is_not_given_again<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["one", "two"]).await;
     place.forget(&[&said[1]], "f1").await;

@@ -1,9 +1,9 @@
-//! Whether a process may take a lease.
+//! Decides whether a process may take a lease.
 
 use crate::memory::Millis;
 
-/// The longest lease, in milliseconds: an hour. A lease that ends later was written with a wrong clock and counts as
-/// ended. Arbitrary: many times the longest that callers take.
+/// The longest lease, in milliseconds: an hour. A lease that ends later was written with a wrong clock and counts
+/// as ended. Arbitrary: many times as long as any lease that callers take.
 const LONGEST: Millis = 60 * 60 * 1000;
 
 /// A lease that was taken.
@@ -15,15 +15,15 @@ pub struct Held<'a> {
     pub expires: Millis,
 }
 
-/// Returns whether `asker` may take or renew the lease at `now`: the lease is free, is held by `asker`, has ended, or
-/// ends later than any lease can.
+/// Returns whether `asker` may take or renew the lease at `now`. It may if the lease is free, is held by `asker`,
+/// has ended, or ends later than any valid lease.
 pub fn may_take(held: Option<Held<'_>>, asker: &str, now: Millis) -> bool {
     let Some(held) = held else { return true };
     held.holder == asker || has_ended(held.expires, LONGEST, now)
 }
 
-/// Returns whether a lease or date that ends at `expires` has ended at `now`. One that ends later than `longest` from
-/// now counts as ended: it was written with a wrong clock.
+/// Returns whether a lease or wait that ends at `expires` has ended at `now`. If `expires` lies more than `longest`
+/// after `now`, it was written with a wrong clock, and the lease or wait counts as ended.
 pub fn has_ended(expires: Millis, longest: Millis, now: Millis) -> bool {
     expires <= now || expires > now.saturating_add(longest)
 }

@@ -1,7 +1,7 @@
-//! The decisions of a store as pure functions, apart from SQL.
+//! The decisions of a store as pure functions, kept separate from SQL.
 //!
-//! An engine reads the values that a decision needs, calls a function of this module, and writes its result, all in one transaction.
-//! Every engine calls the same functions, so that all decide alike.
+//! An engine reads the values that a decision needs, calls a function of this module, and writes its result, all in
+//! one transaction. Every engine calls the same functions, so that all engines decide alike.
 
 pub mod leases;
 pub mod queue;

@@ -1,15 +1,17 @@
-//! The states of entries in the queue of summaries: which are due, and how a request or a failure changes one.
+//! The states of entries in the queue of summaries: which entries are due, and how a request or a failure changes
+//! an entry.
 
 use super::leases::has_ended;
 use crate::memory::Millis;
 
-/// Milliseconds from now to the latest valid date: a day. A later date was written with a wrong clock.
+/// How far in the future a stored date may lie, in milliseconds: a day. A later date was written with a wrong
+/// clock.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
 
-/// How often an entry is tried before it counts as failed.
+/// How many times an entry is tried before it counts as failed.
 const TRIES: i64 = 5;
 
-/// The state of an entry, as it is stored.
+/// The stored state of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It waits.
@@ -18,7 +20,7 @@ pub enum State {
     Processing,
     /// Its summary was made.
     Completed,
-    /// It was given up.
+    /// No more tries are made.
     Failed,
 }
 
@@ -48,7 +50,7 @@ pub struct Entry {
     pub state: State,
     /// Whether the user asked for it.
     pub by_user: bool,
-    /// How often it was tried.
+    /// How many times it was tried.
     pub tries: i64,
     /// When it may be tried again.
     pub not_before: Millis,
@@ -63,11 +65,12 @@ pub enum Next {
     Wait,
     /// It may be taken.
     Take,
-    /// It is given up: the process that made the last allowed try died.
+    /// It counts as failed: the process that made the last allowed try died.
     GiveUp,
 }
 
-/// Returns the next step for `entry`; `now` is the caller's date, `clock` the store's clock, which leases use.
+/// Returns the next step for `entry`. `now` is the caller's time; `clock` is the time of the store's clock, which
+/// leases use.
 pub fn next(entry: Entry, now: Millis, clock: Millis) -> Next {
     match entry.state {
         State::Pending if has_ended(entry.not_before, FARTHEST, now) => Next::Take,
@@ -77,15 +80,15 @@ pub fn next(entry: Entry, now: Millis, clock: Millis) -> Next {
     }
 }
 
-/// Returns the entry after another request for it, due from `not_before` on; `known` is the entry before, if there was
-/// one.
+/// Returns the entry as it is after a request for it. `known` is the entry before the request, if there was one,
+/// and `not_before` is when the request is due.
 pub fn requested(known: Option<Entry>, by_user: bool, not_before: Millis) -> Entry {
     let new = Entry { state: State::Pending, by_user, tries: 0, not_before, expires: 0 };
     let Some(known) = known else { return new };
     let by_user_ever = by_user || known.by_user;
     match known.state {
         State::Processing => Entry { by_user: by_user_ever, ..known },
-        // An entry that waits after a failure keeps its date, unless the user asks.
+        // An entry that waits after a failure keeps its date, unless the user makes the request.
         State::Pending if by_user => {
             Entry { by_user: true, not_before: known.not_before.min(not_before), ..known }
         }

@@ -1,12 +1,13 @@
-//! Which cached answers are removed to make space, when the text index is merged, and which memories an undo restores.
+//! Decides which cached answers are removed to make space, when the text index is merged, and which memories an
+//! undo restores.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
 use crate::tuning::ranking::INDEX_GROWTH;
 
-/// Returns how many entries of a cache of `total` bytes to remove so that the rest fits into `most` bytes. `bytes` are
-/// the sizes of the entries, the least recently used first.
+/// Returns how many entries to remove from a cache of `total` bytes so that the rest fits into `most` bytes.
+/// `bytes` are the sizes of the entries, the least recently used first.
 pub fn surplus(total: i64, most: i64, bytes: impl IntoIterator<Item = i64>) -> usize {
     let mut left = total;
     let is_too_much = |size: &i64| {
@@ -17,14 +18,15 @@ pub fn surplus(total: i64, most: i64, bytes: impl IntoIterator<Item = i64>) -> u
     bytes.into_iter().take_while(is_too_much).count()
 }
 
-/// Returns whether to merge a text index of `documents`, of which `merged` were there at the last merge. An index of
-/// fewer than `least` is searched fast enough without.
+/// Returns whether to merge a text index that has `documents` documents and had `merged` at its last merge. An
+/// index of fewer than `least` documents is searched fast enough without a merge.
 pub fn is_merge_due(documents: i64, merged: i64, least: i64) -> bool {
     documents >= least && documents as f64 >= INDEX_GROWTH * merged as f64
 }
 
-/// Returns which of some forgotten memories an undo restores, as places in `forgotten`: those whose forgotten sources
-/// are all restored too. `forgotten` has each memory with its forgotten sources, and after them.
+/// Returns which memories of `forgotten` an undo restores, as places in `forgotten`: those whose forgotten sources
+/// are all restored too. `forgotten` pairs each memory with its forgotten sources, and lists sources before the
+/// memories made from them.
 pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<usize> {
     let mut coming: HashSet<Key> = HashSet::new();
     let mut places = Vec::with_capacity(forgotten.len());
@@ -37,9 +39,9 @@ pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<
     places
 }
 
-/// Returns a function that takes the session and ordinal of a message, and returns whether a message up to `reach`
-/// places from it is not among `turns`. If all its neighbours are among `turns`, they were forgotten with it, and it is
-/// restored with the same context.
+/// Returns a function that tells whether a restored message, given by its session and ordinal, is at the edge of
+/// `turns`, the restored messages. It is if any message up to `reach` places before or after it is not in `turns`.
+/// Otherwise it was forgotten and restored together with its neighbours, so its context has not changed.
 pub fn at_the_edge(turns: HashSet<(i64, i64)>, reach: i64) -> impl Fn((i64, i64)) -> bool {
     move |(session, ordinal)| {
         // There is no message before the first of a session.

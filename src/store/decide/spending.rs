@@ -1,7 +1,7 @@
-//! Whether limits leave room for a request, and how a finished call is counted.
+//! Decides whether limits leave room for a request, and how a finished call is counted.
 //!
-//! An amount that may have been spent stays counted: a call whose process died counts in full, and the day of the
-//! ledger never goes back, even if the clock does.
+//! An amount that may have been spent stays counted: if the process of a call dies, the whole reserved amount
+//! counts as spent, and the day of the ledger never goes back, even if the clock does.
 
 use crate::money::Money;
 use crate::store::{SpendLimits, Spent};
@@ -9,15 +9,15 @@ use crate::store::{SpendLimits, Spent};
 /// A limit on what may be spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// For one call.
+    /// The limit for one call.
     Call,
-    /// For the provider, for a day.
+    /// The limit for the provider on one day.
     ProviderDay,
-    /// For all providers and projects, for a day.
+    /// The limit for all providers and projects on one day.
     Day,
-    /// For the project, for all time.
+    /// The limit for the project over all time.
     Project,
-    /// For all providers and projects, for all time.
+    /// The limit for all providers and projects over all time.
     Total,
 }
 
@@ -25,7 +25,7 @@ impl Limit {
     /// All limits, in the order they are checked.
     pub const ALL: [Limit; 5] = [Limit::Call, Limit::ProviderDay, Limit::Day, Limit::Project, Limit::Total];
 
-    /// Returns the amount of this limit in `limits`; `None` if it is not set.
+    /// Returns the amount that `limits` sets for this limit; `None` if it sets none.
     pub fn of(self, limits: &SpendLimits) -> Option<Money> {
         match self {
             Limit::Call => limits.call,
@@ -36,7 +36,7 @@ impl Limit {
         }
     }
 
-    /// Returns the name of the limit in errors.
+    /// Returns the name by which errors call the limit.
     pub fn as_str(self) -> &'static str {
         match self {
             Limit::Call => "one call",
@@ -47,7 +47,7 @@ impl Limit {
         }
     }
 
-    /// Returns whether the limit applies to a day, so that the next day it starts from zero.
+    /// Returns whether the limit applies to one day, so that counting starts from zero on the next day.
     pub fn is_daily(self) -> bool {
         matches!(self, Limit::ProviderDay | Limit::Day)
     }
@@ -58,14 +58,14 @@ impl Limit {
 pub struct Refusal {
     /// The limit that the request would exceed.
     pub limit: Limit,
-    /// Its amount.
+    /// The amount of that limit.
     pub amount: Money,
-    /// The amount that counts against it: spent and reserved.
+    /// The amount that already counts against the limit: what was spent and what is reserved.
     pub before: Money,
 }
 
-/// Returns the first limit that a request of at most `most` would exceed; `before` has the amount that counts against
-/// each limit, in the order of [`Limit::ALL`]. A free request is never refused.
+/// Returns the first limit that a request which costs up to `most` might exceed. `before` has the amount that
+/// already counts against each limit, in the order of [`Limit::ALL`]. A free request is never refused.
 pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<Refusal> {
     if most == Money(0) {
         return None;
@@ -76,24 +76,25 @@ pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<
     })
 }
 
-/// Returns the day of the ledger: `today`, or the latest day `known` in the ledger if the clock went back since.
+/// Returns the day to count on: `today`, or, if the clock went back, `known`, the latest day in the ledger.
 pub fn day(known: Option<i64>, today: i64) -> i64 {
     known.map_or(today, |known| known.max(today))
 }
 
-/// The amounts that a finished call adds to the ledger.
+/// What a finished call adds to the amounts in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// Calls to add.
+    /// How many calls to add.
     pub calls: i64,
-    /// Failed calls to add: -1 if the call was counted as failed before, and succeeded.
+    /// How many failed calls to add: -1 if the call succeeded but was already counted as failed.
     pub failed: i64,
-    /// The amount to add.
+    /// How much to add to the amount spent.
     pub spent: Money,
 }
 
-/// Returns the amounts to add for a call that reserved `held` and ended with `outcome`. If its reservation expired,
-/// `held` was already counted as the cost of a failed call, and only a higher cost adds to it.
+/// Returns the amounts to add for a call that reserved `held` and ended with `outcome`. `is_open` tells whether its
+/// reservation still exists. If the reservation has expired, the call was already counted as failed at a cost of
+/// `held`, and only a cost beyond `held` is added.
 pub fn settled(is_open: bool, held: Money, outcome: &Spent) -> Settled {
     match is_open {
         true => Settled { calls: 1, failed: outcome.has_failed.into(), spent: outcome.cost },

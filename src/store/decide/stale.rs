@@ -1,9 +1,12 @@
-//! Whether a write adds a memory, a session's summary or a segment, or one that is stored makes it unnecessary.
+//! Decides whether a memory, a session's summary or a segment is written, or a stored one makes the write
+//! unnecessary.
 
 use crate::memory::{MemoryId, Millis};
 use crate::store::{Outcome, SegmentRow};
 
-/// Returns the outcome of storing a memory whose id is `stored` or purged; `None` where the id is new.
+/// Returns the outcome of a write whose id the store already knows. `stored` is the memory that is stored under
+/// this id, if any, and `is_purged` tells whether a memory with this id was purged. Returns `None` if the id is
+/// new, so that the memory is to be stored.
 pub fn outcome(stored: Option<Known>, is_purged: bool) -> Option<Outcome> {
     match stored {
         Some(Known { is_forgotten: true, .. }) => Some(Outcome::Forgotten),
@@ -16,20 +19,20 @@ pub fn outcome(stored: Option<Known>, is_purged: bool) -> Option<Outcome> {
 /// A memory that is stored under an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Whether it has the text of the write.
+    /// Whether its text is the same as that of the write.
     pub is_same: bool,
     /// Whether it is forgotten.
     pub is_forgotten: bool,
 }
 
-/// The memory that summarises a session, with the fields that decide whether another replaces it.
+/// The stored summary of a session, with the fields that decide whether a new summary replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Its id.
     pub id: MemoryId,
     /// The ordinal of the last message that it was made of.
     pub last: i64,
-    /// When it is due to be made again; `None` if the session has no newer messages.
+    /// When the summary is due to be made again; `None` if the session has no newer messages.
     pub due: Option<Millis>,
 }
 
@@ -38,19 +41,19 @@ pub struct Standing {
 pub enum Standin {
     /// It is the first summary of the session.
     First,
-    /// It replaces the summary before.
+    /// It replaces the stored summary.
     Replaces {
-        /// When the new one is due to be made again, or `None`.
+        /// When the new summary is due to be made again; `None` if the session has no newer messages.
         due: Option<Millis>,
     },
-    /// The stored summary, which has this id, covers as many messages or more, and stays.
+    /// The stored summary, which has this id, is kept: it is the same one or covers more messages.
     Stays(MemoryId),
 }
 
-/// Returns the effect of storing the memory `id`, made from the messages up to `last`; `known` is the memory that
-/// summarises the session now.
+/// Returns the effect of storing the summary `id`, made from the messages up to `last`. `known` is the stored
+/// summary of the session.
 ///
-/// A new text for the same messages keeps the date at which the summary is due.
+/// A summary of the same messages with a new text keeps the date at which the stored one was due.
 pub fn standin(known: Option<Standing>, id: &MemoryId, last: i64) -> Standin {
     match known {
         None => Standin::First,
@@ -59,12 +62,13 @@ pub fn standin(known: Option<Standing>, id: &MemoryId, last: i64) -> Standin {
     }
 }
 
-/// Returns the segments of `offered` to close, each as number, first and last ordinal; `next` is the next free number,
-/// and `from` the first ordinal without a segment.
+/// Returns which of the segments in `offered` to close, each as its number, first ordinal and last ordinal. `next`
+/// is the next free number, and `from` is the first ordinal without a segment.
 ///
-/// Segments never change: where a number is taken, another process closed that segment. A segment begins where the one
-/// before ends, so that a forgotten message that is restored later belongs to a segment too. The first segment that
-/// leaves a gap, or ends before it begins, ends the list.
+/// Segments never change: if the number of an offered segment is taken, another process has closed it already. A
+/// segment begins right after the end of the previous one, so that a forgotten message that is restored later also
+/// belongs to a segment. The result stops before the first offered segment that skips a number or would end before
+/// it begins.
 pub fn closed(mut next: i64, mut from: i64, offered: &[SegmentRow]) -> Vec<(i64, i64, i64)> {
     let mut closed = Vec::new();
     for segment in offered {

@@ -1,4 +1,4 @@
-//! Opening connections, running blocking work, and the errors of SQLite.
+//! Opens connections, runs blocking work, and turns SQLite's errors into Tiro's.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,23 +12,25 @@ use crate::error::{Error, Kind, Result};
 /// How long a writer waits for other processes before it fails.
 pub(in crate::store::sqlite) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The pause between two checks whether another call has finished its write.
+/// How long to wait between two checks whether another call has finished its write.
 pub(in crate::store::sqlite) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// The page cache of the writing connection, in KiB. Arbitrary: about the pages that one transaction of an import changes.
+/// The page cache of the writing connection, in KiB. Arbitrary: room for about the pages that one transaction
+/// of an import changes.
 const CACHE_KIB: i64 = 4 * 1024;
 
 /// Lets SQLite move the log into the file when the last connection is closed.
 ///
-/// Called once the connection is known to belong to the same file as the log: a connection that was opened just after another
-/// file was renamed into place would write the log of the old file into the new one.
+/// It must be called only if the log is known to belong to the file that the connection has open. A connection
+/// that was opened just after another file was renamed into place would write the log of the old file into the
+/// new file.
 pub(in crate::store::sqlite) fn moves_log_at_close(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(())
 }
 
 pub(in crate::store::sqlite) fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    // Only a store in memory has a URI as its name: the path of a file is canonical and begins with `/`.
+    // Only a store in memory is named by a URI: the path of a file is canonical, so it begins with `/`.
     let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
     let connection = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -39,12 +41,13 @@ pub(in crate::store::sqlite) fn connect_to(path: &Path, flags: OpenFlags) -> rus
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(64);
-    // SQLite opens the file with the first statement.
+    // SQLite opens the file only when it runs the first statement.
     connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
     Ok(connection)
 }
 
-/// Locks a mutex that a panicking thread may have poisoned: no user leaves its value half changed.
+/// Locks a mutex even if a thread that panicked has poisoned it: no code leaves the value of such a mutex half
+/// changed.
 pub(in crate::store::sqlite) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -58,7 +61,7 @@ pub(in crate::store::sqlite) async fn blocking<T: Send + 'static>(
     })
 }
 
-/// Adds to an error that the store at `path` was being opened.
+/// Returns an error which says that the store at `path` can't be opened; its source is `error`.
 pub(in crate::store::sqlite) fn opening(path: &Path, error: Error) -> Error {
     let hint =
         error.way_out().unwrap_or("check the folder's permissions and free space, or set TIRO_DATA_DIR");
@@ -73,7 +76,7 @@ impl From<rusqlite::Error> for Error {
             Some(DatabaseBusy | DatabaseLocked) => (
                 Kind::Busy,
                 "another process writes to the store",
-                "try again when it is done; other servers and imports of the project write to it",
+                "try again when it is done; other servers and imports of the project write to the same store",
             ),
             Some(OperationInterrupted) => (
                 Kind::Busy,
@@ -93,11 +96,11 @@ impl From<rusqlite::Error> for Error {
             Some(NotADatabase | DatabaseCorrupt) => (
                 Kind::Store,
                 "the file is damaged or is not a database",
-                "move it away and `tiro restore` a backup; Tiro leaves it untouched",
+                "move the file away and restore a backup with `tiro restore`; Tiro leaves the file untouched",
             ),
             _ => (Kind::Store, "the store failed", "`tiro doctor` checks the store"),
         };
-        // SQLite's message may quote a text; its code can't.
+        // SQLite's message may quote a stored text, so only its code is shown.
         let code = error.sqlite_error().filter(|_| message == "the store failed");
         let code = code.map_or(String::new(), |code| format!(" with code {} of SQLite", code.extended_code));
         Error::new(kind, format!("{message}{code}")).source(error).hint(hint)

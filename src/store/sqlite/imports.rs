@@ -1,4 +1,4 @@
-//! Cursors: how much of a history an import has read.
+//! Cursors, which say how much of a history an import has read.
 
 use rusqlite::OptionalExtension;
 
@@ -8,7 +8,8 @@ use crate::scope::Scope;
 use crate::store::Store;
 
 impl Store {
-    /// Returns the cursor of the owner's import of `source`, as the last [`Store::set_import_cursor`] stored it; `None` before.
+    /// Returns the cursor of the owner's import of `source` that [`Store::set_import_cursor`] stored last;
+    /// `None` if it never stored one.
     pub async fn import_cursor(&self, scope: &Scope, source: &str) -> Result<Option<String>> {
         let source = source.to_owned();
         self.read(scope, move |_, connection, scope| {
@@ -20,7 +21,8 @@ impl Store {
         .await
     }
 
-    /// Stores the cursor of the owner's import of `source` with the date `now`; of several callers the last one wins.
+    /// Stores the cursor of the owner's import of `source` with the date `now`; if several callers store one,
+    /// the last one wins.
     pub async fn set_import_cursor(
         &self,
         scope: &Scope,

@@ -1,4 +1,4 @@
-//! Keys and versions as columns: each is the number of a row.
+//! Reads and writes keys and versions as columns: each is a number.
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value, ValueRef};
 

@@ -1,4 +1,4 @@
-//! Leases: the right of one process to do some work, until it ends.
+//! Leases: a lease gives one process the right to do some work, until the lease ends.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -9,11 +9,11 @@ use crate::store::Store;
 use crate::store::decide::leases::{Held, may_take};
 
 impl Store {
-    /// Takes or renews the owner's lease `name` for `holder`, for `lasts` milliseconds from now on by the store's own clock;
-    /// returns `false` where another holder has it.
+    /// Takes or renews the owner's lease `name` for `holder`; returns `false` if another holder has it. The
+    /// lease ends `lasts` milliseconds from now, by the store's own clock.
     ///
-    /// Of several callers at once, one gets it. A holder that neither renews nor releases it, such as a dead process,
-    /// loses it when it ends. Owners don't see each other's leases.
+    /// If several callers try at once, one of them gets the lease. A holder that doesn't renew the lease, such
+    /// as a process that died, loses it at that time. Owners don't see each other's leases.
     pub async fn lease(&self, scope: &Scope, name: &str, holder: &str, lasts: Millis) -> Result<bool> {
         let (name, holder) = (owned(scope, name), holder.to_owned());
         let store = self.clone();
@@ -35,7 +35,7 @@ impl Store {
         .await
     }
 
-    /// Ends the owner's lease `name` where `holder` has it; does nothing where another has taken it since.
+    /// Ends the owner's lease `name` if `holder` has it; does nothing if another holder has taken it.
     pub async fn release(&self, scope: &Scope, name: &str, holder: &str) -> Result<()> {
         let (name, holder) = (owned(scope, name), holder.to_owned());
         self.write(scope, move |connection, _| {
@@ -48,7 +48,8 @@ impl Store {
     }
 }
 
-/// Returns the name that the owner's lease is stored under: the table has no column for the owner.
+/// Returns the name under which the owner's lease is stored. It contains the owner, for whom the table has no
+/// column.
 fn owned(scope: &Scope, name: &str) -> String {
     format!("{name} of {}", scope.owner.as_str())
 }

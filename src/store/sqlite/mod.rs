@@ -1,8 +1,9 @@
 //! The store in SQLite: one database file for each project, in WAL mode, shared by many processes.
 //!
-//! Rows, text index and vectors change in one transaction, and a write returns only after it is durable. Every write is one
-//! short `BEGIN IMMEDIATE` with nothing slow inside: deferred transactions that upgrade fail with "database is locked" under
-//! many writers. SQLite's calls block, so they run on blocking threads.
+//! Rows, text index and vectors change in one transaction, and a write returns only after it is durable. Every
+//! write is one short `BEGIN IMMEDIATE` transaction, in which nothing slow happens. A deferred transaction,
+//! which begins by reading, would often fail with "database is locked" at its first write if there are many
+//! writers. SQLite's calls block, so they run on blocking threads.
 
 mod columns;
 mod connection;
@@ -41,15 +42,16 @@ use crate::store::clock::Clock;
 pub use foreign::Foreign;
 pub use registry::Registry;
 
-/// Bytes from which the WAL is emptied after a write: a little more than small writes fill.
+/// The most bytes that the WAL may have after a write; a longer WAL is emptied. Small writes let it grow to a
+/// little less.
 const LONGEST_LOG: u64 = 4_350_000;
 
-/// The first SQLite without the checkpoint race that can corrupt a WAL file.
+/// The oldest SQLite that is free of the checkpoint race, which can corrupt a database in WAL mode.
 const OLDEST_SOUND_SQLITE: i32 = 3_051_003;
 
 /// One open file of memories. Clones share its connections and its cache of vectors.
 ///
-/// The promises of all its methods are those of [the module](crate::store).
+/// [The module](crate::store) says what all its methods promise.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -78,10 +80,10 @@ struct CacheUse {
 impl Store {
     /// Opens the file at `path`, creating it and bringing its schema up to date as needed.
     ///
-    /// Of several processes that open it at once, one creates or upgrades it and the others wait. Errors with
-    /// [`Kind::Store`] where the file is not a store, comes from a newer Tiro and this one may not write to it, or
-    /// can't be opened, and with [`Kind::Busy`] where an upgrade takes longer than five minutes. The file is never
-    /// renamed, replaced or repaired.
+    /// If several processes open it at once, one creates or upgrades it and the others wait. Errors with
+    /// [`Kind::Store`] if the file can't be opened, is not a store, or comes from a newer Tiro and this one may
+    /// not write to it. Errors with [`Kind::Busy`] if an upgrade takes longer than five minutes. The file is
+    /// never renamed, replaced or repaired.
     pub fn open(path: &Path, flavour: Flavour, project: ProjectId) -> Result<Store> {
         if rusqlite::version_number() < OLDEST_SOUND_SQLITE {
             let version = rusqlite::version();
@@ -91,7 +93,7 @@ impl Store {
         if let Some(parent) = path.parent() {
             private::create_dir(parent)?;
         }
-        /// Tries to open the file, if it is replaced while it is opened.
+        /// How many times to try to open a file that is replaced during the opening.
         const ATTEMPTS: usize = 3;
         // One process at a time makes a file or changes its schema; the others wait for it.
         let turn = place::Turn::take(path)?;
@@ -105,7 +107,8 @@ impl Store {
     }
 
     fn open_in_turn(path: &Path, flavour: Flavour, project: ProjectId, turn: &place::Turn) -> Result<Store> {
-        // SQLite gives the log the mode of its database, and a new database the mode that the umask leaves.
+        // SQLite would create the file with the permissions that the umask leaves, and it gives the log those
+        // of the file. So `fill` gets an empty file that already exists and is private.
         let fill = |new: &Path| {
             let mut writer = connect(new, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             moves_log_at_close(&writer)?;
@@ -120,7 +123,7 @@ impl Store {
         Ok(Store::of(path.to_owned(), flavour, project, place, writer))
     }
 
-    /// Makes an empty store in memory, named `name` within this process; it ends with the process.
+    /// Makes an empty store in memory, called `name` within this process. It is gone when the process ends.
     pub fn blank(name: &str, flavour: Flavour, project: ProjectId) -> Result<Store> {
         let path = PathBuf::from(format!("file:/{name}-{flavour:?}?vfs=memdb"));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -205,7 +208,7 @@ impl Store {
 
     /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file.
     ///
-    /// Errors with [`Kind::Busy`] where `work` takes longer than [`readers::OLDEST`].
+    /// Errors with [`Kind::Busy`] if `work` takes longer than [`readers::OLDEST`].
     async fn read<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -216,7 +219,8 @@ impl Store {
         let turn = self.inner.readers.turn().await;
         blocking(move || {
             let mut reader = store.inner.readers.lend(turn)?;
-            // Checked after the connection was opened too, since the file may have been replaced before.
+            // The place is checked only after the connection was opened, since the file may have been replaced
+            // before that.
             store.inner.place.check()?;
             moves_log_at_close(&reader)?;
             let snapshot = reader.transaction().map_err(Error::from)?;
@@ -227,7 +231,8 @@ impl Store {
 
     /// Runs `work` in one immediate transaction on the writing connection, on a blocking thread.
     ///
-    /// Its changes are durable when this returns; where it fails, none are kept.
+    /// The changes of `work` are durable when this method returns. If `work` fails, none of its changes are
+    /// kept.
     async fn write<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -255,9 +260,10 @@ impl Store {
         self.inner.readers.rest();
     }
 
-    /// Waits until a write could begin, for `patience` at most.
+    /// Waits until a write could begin, but no longer than `patience`.
     ///
-    /// Errors with [`Kind::Busy`] where other processes, or other calls of this one, write all that time.
+    /// Errors with [`Kind::Busy`] if other processes, or other calls of this process, write during all that
+    /// time.
     pub async fn await_turn(&self, scope: &Scope, patience: Duration) -> Result<()> {
         self.admit(scope)?;
         let store = self.clone();
@@ -281,16 +287,16 @@ impl Store {
         .await
     }
 
-    /// Errors with [`Kind::NotFound`] for a scope of another project.
+    /// Errors with [`Kind::NotFound`] if the scope is of another project.
     fn admit(&self, scope: &Scope) -> Result<()> {
         if scope.project == self.inner.project {
             return Ok(());
         }
-        Err(Error::not_found("the scope is of another project than the store"))
+        Err(Error::not_found("the scope is of a project that the store doesn't hold"))
     }
 
-    /// Moves the log into the file, so that a copy of the file alone is complete. Does nothing while another call reads
-    /// or writes.
+    /// Moves the log into the file, so that a copy of only this file is complete. Does nothing while another
+    /// call reads or writes.
     pub async fn rest(&self, scope: &Scope) -> Result<()> {
         self.admit(scope)?;
         let store = self.clone();
@@ -305,17 +311,17 @@ impl Store {
 }
 
 impl Inner {
-    /// Errors with [`Kind::Store`] where a newer Tiro upgraded the file so that this one may not write to it, or the
-    /// file was overwritten by another store.
+    /// Errors with [`Kind::Store`] if a newer Tiro upgraded the file so that this one may not write to it, or
+    /// if another store overwrote the file.
     ///
-    /// Part of each write's transaction, since a server may run for weeks.
+    /// Each write checks this in its transaction, since the file may change while a server runs for weeks.
     fn may_write(&self, transaction: &Connection) -> Result<()> {
         migrate::may_write(transaction, self.flavour)?;
         self.place.check_content(transaction)
     }
 
-    /// Empties the WAL where it is longer than `most` bytes; without this it keeps the size of the longest write. Does nothing
-    /// where others read.
+    /// Empties the WAL if it is longer than `most` bytes; otherwise the WAL would keep the size that the
+    /// longest write gave it. Does nothing while others read.
     fn shorten_log(&self, writer: &Connection, most: u64) {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");

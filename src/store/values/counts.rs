@@ -4,12 +4,12 @@ use super::SegmentRow;
 use crate::memory::Level;
 use crate::store::SessionKey;
 
-/// Living memories of one kind.
+/// The number and size of the living memories of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindCount {
     /// The kind's word.
     pub kind: String,
-    /// How many.
+    /// How many living memories are of the kind.
     pub memories: i64,
     /// Bytes of their texts.
     pub bytes: i64,
@@ -17,10 +17,10 @@ pub struct KindCount {
     pub tokens: i64,
 }
 
-/// The amounts that a store holds for one owner.
+/// Counts and sizes of what a store holds for one owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Living memories by kind, by the kind's word.
+    /// The living memories of each kind, in the order of the kinds' words.
     pub kinds: Vec<KindCount>,
     /// Sessions with at least one living memory.
     pub sessions: i64,
@@ -28,25 +28,25 @@ pub struct Stats {
     pub embedded: i64,
     /// Chunks that wait for an embedding.
     pub pending: i64,
-    /// Forgotten memories, which an undo brings back.
+    /// Memories that are forgotten but not purged; an undo can restore them.
     pub tombstoned: i64,
     /// Bytes of the file and its write-ahead log.
     pub file_bytes: u64,
     /// Living commits made since the first session began.
     pub commits_since: i64,
-    /// Those of them that are linked to a session.
+    /// How many of the commits in `commits_since` are linked to a session.
     pub commits_linked: i64,
-    /// Sessions that changed a file which a commit changed within the next month.
+    /// Sessions that changed a file which a commit then changed within a month.
     pub sessions_committed: i64,
-    /// Those of them that are linked to a commit.
+    /// How many of the sessions in `sessions_committed` are linked to a commit.
     pub sessions_linked: i64,
-    /// Repeated outputs, which are counted and not stored again.
+    /// How often an output that is already stored came again. These outputs are counted, but not stored again.
     pub repeats: i64,
     /// Living memories stored in the last seven days.
     pub stored_lately: i64,
 }
 
-/// How much a store remembers, for the pointer that a new session gets.
+/// How much a store remembers, for the pointer: the line that tells a new session about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     /// Living commits.
@@ -59,12 +59,13 @@ pub struct Sizes {
     pub sessions: i64,
 }
 
-/// How often a tool's calls took about the same time.
+/// How many calls of a tool took about the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Measurement {
     /// The tool's name.
     pub name: String,
-    /// The bucket of durations: each is a quarter of a doubling wide, from one microsecond on.
+    /// The number of the bucket of durations. Bucket 0 begins at one microsecond, and every four buckets the
+    /// duration doubles.
     pub bucket: u32,
     /// How many calls fell into the bucket.
     pub count: u64,
@@ -83,12 +84,13 @@ impl Measurement {
     }
 }
 
-/// Tokens that contexts saved: assembled contexts are sent instead of whole conversations.
+/// Tokens that were saved because assembled contexts were sent instead of whole conversations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Savings {
     /// Contexts that were sent.
     pub answers: i64,
-    /// Tokens of the whole conversations, each counted once for each context.
+    /// Tokens of the whole conversations in whose place contexts were sent. A conversation counts once for each
+    /// of its contexts.
     pub whole: i64,
     /// Tokens of the contexts.
     pub sent: i64,
@@ -114,7 +116,7 @@ pub struct SummarisedSegment {
     pub session: SessionKey,
     /// The segment.
     pub segment: SegmentRow,
-    /// The tokens of its summary at each level, the shortest first; `None` where there is none.
+    /// The tokens of its summary at each level, the shortest level first; `None` for a level without a summary.
     pub summaries: [Option<i64>; 3],
 }
 
@@ -125,7 +127,7 @@ pub struct LevelCount {
     pub level: Level,
     /// The provider that made them, or `extractive`.
     pub provider: String,
-    /// How many ranges have one.
+    /// How many ranges of messages have such a summary.
     pub summaries: i64,
     /// Their tokens (o200k).
     pub tokens: i64,
@@ -142,11 +144,11 @@ pub struct CacheStats {
     pub bytes: i64,
     /// How often the cache had the answer.
     pub hits: i64,
-    /// How often it didn't.
+    /// How often the cache didn't have the answer.
     pub misses: i64,
 }
 
-/// The faults that a check of a store found; empty and zero where it is sound.
+/// The faults that a check of a store found. If the store is sound, every field is empty or zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Check {
     /// The faults that SQLite's own integrity check reports.

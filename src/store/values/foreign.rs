@@ -4,30 +4,32 @@ use super::{Origin, PreparedMemory, SegmentRow, Summary};
 use crate::memory::{CommitRecord, Memory, MemoryId, Millis};
 use crate::scope::SessionId;
 
-/// A memory of a backup, with its rows of other tables.
+/// A memory of a backup, with the rows that belong to it in other tables.
 #[derive(Clone, Debug)]
 pub struct ForeignMemory {
     /// The memory.
     pub memory: Memory,
     /// The memories that it refers to.
     pub references: Vec<MemoryId>,
-    /// How many bytes of the text are embedded, from its beginning; `None` for all.
+    /// How many bytes at the beginning of the text are embedded; `None` if all are.
     pub lead: Option<usize>,
     /// The files it touches.
     pub files: Vec<String>,
-    /// The fields of a commit beside its text.
+    /// If the memory is a commit, its fields except the text.
     pub commit: Option<CommitRecord>,
-    /// All full ids of the commit.
+    /// If the memory is a commit, all its full ids.
     pub shas: Vec<String>,
     /// The keys of its repeated occurrences.
     pub repeats: Vec<String>,
-    /// The sessions that led to the commit, the likeliest first, each with a confidence from 0 to 1.
+    /// If the memory is a commit, the sessions that led to it, the likeliest first, each with a confidence from
+    /// 0 to 1.
     pub links: Vec<(SessionId, f64)>,
-    /// The evidence of a tool call that links its session to commits.
+    /// If the memory is a tool call, the evidence that links its session to commits.
     pub evidence: ForeignEvidence,
-    /// Whether the text index has the memory itself; some derived memories are found by their source alone.
+    /// Whether the text index contains the memory. Some derived memories are not indexed and are found only
+    /// through their source.
     pub is_indexed: bool,
-    /// The operation that forgot it, where the backup names one, and when; `None` for a living memory.
+    /// The operation that forgot the memory, if the backup names it, and when; `None` for a living memory.
     pub forgotten: Option<(Option<String>, Millis)>,
 }
 
@@ -36,18 +38,20 @@ pub struct ForeignMemory {
 pub struct ForeignPage {
     /// The memories that can be stored.
     pub memories: Vec<ForeignMemory>,
-    /// How many more are longer than a memory may be.
+    /// How many further memories were left out because they are longer than a memory may be.
     pub too_long: usize,
-    /// How many more are not valid: of an unknown kind, without an id, at an impossible time.
+    /// How many further memories were left out because they are not valid: the kind is unknown, the id is
+    /// missing, or the time is impossible.
     pub malformed: usize,
 }
 
-/// Which memories are read: derived ones come after their sources.
+/// Which memories to read. The originals are read first, so that derived memories come after their sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignPart {
     /// Messages, commits and notes.
     Original,
-    /// Memories derived from the originals, except those of whole sessions, which come with their sessions.
+    /// Memories derived from the originals. Those that summarise whole sessions are left out: they are read
+    /// with their sessions.
     Derived,
 }
 
@@ -56,7 +60,7 @@ pub enum ForeignPart {
 pub struct ForeignSession {
     /// Its name.
     pub session: SessionId,
-    /// The client and work tree of the session, and its aliases.
+    /// The client, work tree, title and aliases of the session.
     pub origin: Origin,
     /// The branch that was last checked out in it.
     pub branch: Option<String>,
@@ -123,7 +127,8 @@ pub struct ForeignWrite {
     pub worktree: Option<String>,
     /// The branch that was checked out.
     pub branch: Option<String>,
-    /// 32-bit hashes of added and removed lines; `None` where they aren't known, or are more than a store keeps.
+    /// 32-bit hashes of added and removed lines; `None` if the lines aren't known, or there are more than a
+    /// store keeps.
     pub lines: Option<Vec<u8>>,
 }
 
@@ -132,7 +137,7 @@ pub struct ForeignWrite {
 pub struct ForeignCall {
     /// When the call began, and when it ended.
     pub time: (Millis, Millis),
-    /// The beginning of the commit's id; empty where git printed no id.
+    /// The beginning of the commit's id; empty if git printed no id.
     pub sha: String,
     /// The work tree.
     pub worktree: Option<String>,
@@ -145,16 +150,17 @@ pub struct RestoredMemory {
     pub memory: PreparedMemory,
     /// Its ordinal in its session in the backup.
     pub ordinal: Option<i64>,
-    /// The operation that forgot it, and when; `None` for a living memory.
+    /// The operation that forgot the memory, and when; `None` for a living memory.
     pub forgotten: Option<(String, Millis)>,
     /// Whether it is marked as important.
     pub is_marked: bool,
-    /// All full ids of a commit.
+    /// If the memory is a commit, all its full ids.
     pub shas: Vec<String>,
     /// The keys of its repeated occurrences.
     pub repeats: Vec<String>,
-    /// The sessions that led to a commit, the likeliest first, each with a confidence from 0 to 1.
+    /// If the memory is a commit, the sessions that led to it, the likeliest first, each with a confidence from
+    /// 0 to 1.
     pub links: Vec<(SessionId, f64)>,
-    /// The evidence of a tool call that links its session to commits.
+    /// If the memory is a tool call, the evidence that links its session to commits.
     pub evidence: ForeignEvidence,
 }

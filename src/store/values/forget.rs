@@ -20,14 +20,14 @@ pub enum Selection {
 pub enum Reach {
     /// Living memories only.
     Living,
-    /// Forgotten memories that are not purged, too.
+    /// Living memories, and forgotten memories that are not purged.
     Forgotten,
 }
 
 /// The memories that one operation forgot, brought back or removed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forgotten {
-    /// The operation's name, for undoing it; empty where no memory was forgotten.
+    /// The operation's name, by which it can be undone; empty if no memory was forgotten.
     pub operation: String,
     /// The memories, in the order they were stored.
     pub ids: Vec<MemoryId>,
@@ -36,7 +36,7 @@ pub struct Forgotten {
 }
 
 impl Forgotten {
-    /// Adds the memories of `more`, and takes its operation where this one has none.
+    /// Adds the memories of `more`. If `self` has no operation, it takes over the operation of `more`.
     pub fn add(&mut self, more: Forgotten) {
         if self.operation.is_empty() {
             self.operation = more.operation;
@@ -55,7 +55,7 @@ pub struct Operation {
     pub kind: String,
     /// When it happened.
     pub at: Millis,
-    /// How many memories it still holds: forgotten and not purged.
+    /// How many memories are recorded under the operation; purged ones no longer are.
     pub memories: i64,
     /// Whether it was undone.
     pub undone: bool,
@@ -76,7 +76,7 @@ pub struct Expired {
     pub superseded: i64,
 }
 
-/// A session without recent memories that led to no commit.
+/// A session that has no recent memories and led to no commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftSession {
     /// The session.

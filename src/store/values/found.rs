@@ -13,7 +13,7 @@ pub struct DenseCandidate {
     pub chunk: ChunkKey,
 }
 
-/// A chunk that contains some of the words.
+/// A chunk that contains some words of the query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LexicalCandidate {
     /// The memory.
@@ -22,7 +22,7 @@ pub struct LexicalCandidate {
     pub chunk: ChunkKey,
     /// The group of kinds it belongs to.
     pub group: Group,
-    /// BM25, higher is better.
+    /// The BM25 score; higher is better.
     pub score: f64,
 }
 
@@ -36,8 +36,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Returns the weight of each word by its rarity over all of `stores`, as BM25's inverse document frequency: above 0, and
-    /// highest for a word that no document contains.
+    /// Returns the weight of each word: the rarer it is in all of `stores`, the higher. It is BM25's inverse
+    /// document frequency, so it is above 0, and highest for a word that no document contains.
     pub fn rarity(stores: &[Vocabulary]) -> Vec<f64> {
         let words = stores.iter().map(|store| store.counts.len()).max().unwrap_or(0);
         let all: i64 = stores.iter().map(|store| store.documents).sum();
@@ -49,7 +49,7 @@ impl Vocabulary {
     }
 }
 
-/// A candidate as ranking needs it: everything but its text.
+/// The fields of a candidate that ranking needs, which are all but its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
     /// Its key.
@@ -79,17 +79,17 @@ pub struct Neighbour {
 /// A memory that was found, as an answer shows it.
 #[derive(Clone, Debug)]
 pub struct ShownMemory {
-    /// Its place in the list that was asked for.
+    /// Its place in the list of memories that the caller asked for.
     pub place: usize,
     /// The memory.
     pub memory: Memory,
     /// Its best chunk.
     pub chunk: ChunkRange,
-    /// The full git ids of a commit: more than one after a rebase or a cherry-pick.
+    /// If the memory is a commit, its full git ids. There is more than one after a rebase or a cherry-pick.
     pub commit_ids: Vec<String>,
-    /// The sessions that led to a commit, the likeliest first.
+    /// If the memory is a commit, the sessions that led to it, the likeliest first.
     pub conversations: Vec<SessionId>,
-    /// The confidence in each of these links, 0 to 1.
+    /// The confidence in each link to a session of `conversations`, 0 to 1.
     pub confidences: Vec<f64>,
 }
 

@@ -35,7 +35,8 @@ pub struct Planned {
     pub until: Millis,
 }
 
-/// An amount that is reserved for one call; [`Registry::settle`](crate::store::Registry::settle) ends it.
+/// An amount that is reserved for one call, until [`Registry::settle`](crate::store::Registry::settle) is
+/// called.
 #[derive(Debug)]
 pub struct Reservation {
     pub(in crate::store) id: i64,

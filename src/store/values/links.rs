@@ -39,7 +39,7 @@ pub struct WriteRow {
     pub worktree: Option<String>,
     /// The branch that was checked out.
     pub branch: Option<String>,
-    /// Sorted hashes of the added and removed lines; empty where they aren't known.
+    /// Sorted hashes of the added and removed lines; empty if the lines aren't known.
     pub lines: Vec<u32>,
 }
 
@@ -52,7 +52,7 @@ pub struct CallRow {
     pub began: Millis,
     /// When the call ended.
     pub ended: Millis,
-    /// The beginning of the commit's id; empty where git printed no id.
+    /// The beginning of the commit's id; empty if git printed no id.
     pub sha: String,
     /// The work tree.
     pub worktree: Option<String>,
@@ -61,7 +61,8 @@ pub struct CallRow {
 /// A part of the graph of commits, in the order they were read. The git module encodes and decodes the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphRow {
-    /// Identifies the ends of the history when the part was read.
+    /// Identifies the commits at which a shallow history ended when the part was read; empty for a complete
+    /// history.
     pub stamp: String,
     /// The number of the part's first commit.
     pub first: usize,
@@ -80,7 +81,8 @@ pub struct BehindRow {
     pub session: SessionId,
     /// The title that its client gave it.
     pub title: Option<String>,
-    /// The time of its last message before the commit, or of its first message where there is none before.
+    /// The time of its last message before the commit. If none of its messages is before the commit, the time
+    /// of its first message.
     pub time: Millis,
     /// The ordinal of that message.
     pub ordinal: i64,

@@ -7,11 +7,11 @@ use crate::scope::ProjectId;
 pub struct ProjectRow {
     /// Its id.
     pub id: ProjectId,
-    /// Its name, from the directory it was first seen in.
+    /// Its name, taken from the directory in which the project was first seen.
     pub name: String,
     /// The folder of its store beneath `projects/` in the data directory.
     pub folder: String,
-    /// Where it was seen, latest first: canonical paths.
+    /// The canonical paths at which the project was seen, the latest first.
     pub places: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Sessions, their messages, and the segments that these fall into.
+//! Sessions, their messages, and the segments into which the messages are divided.
 
 use crate::memory::{Kind, MemoryId, MemoryKey, Millis, Provenance, Role};
 use crate::scope::SessionId;
@@ -23,16 +23,16 @@ pub struct SessionRow {
     pub head_sha: Option<String>,
 }
 
-/// A session's title and client, as people know it.
+/// A session's title and client, by which people recognise it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The title that its client gave it, else the beginning of the user's first message.
+    /// The title that its client gave it; if there is none, the beginning of the user's first message.
     pub title: Option<String>,
     /// The client program.
     pub client: Option<String>,
 }
 
-/// A session's client, work tree, title and aliases; a field that is `None` leaves the stored value.
+/// A session's client, work tree, title and aliases; a field that is `None` doesn't change the stored value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The client program.
@@ -72,7 +72,7 @@ pub struct MessageRow {
     pub provenance: Provenance,
 }
 
-/// A run of messages of a session: it is summarised, and changes tier, as a whole.
+/// A run of messages of a session. The whole run is summarised together, and moves between tiers together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentRow {
     /// Its place among the segments, from 0.
@@ -81,7 +81,7 @@ pub struct SegmentRow {
     pub first: i64,
     /// The ordinal of its last message.
     pub last: i64,
-    /// Its living messages; 0 where all are forgotten.
+    /// How many of its messages are living; 0 if all are forgotten.
     pub messages: i64,
     /// Their tokens (o200k).
     pub tokens: i64,
@@ -98,7 +98,8 @@ pub struct GrownSession {
 
 /// Returns a hash of the messages that a summary is made of, from their ids in order.
 ///
-/// The text of an id never changes, so the texts don't have to be read.
+/// The text stored under an id never changes, so hashing the ids is enough, and the texts don't have to be
+/// read.
 pub fn source_hash<'a>(ids: impl IntoIterator<Item = &'a MemoryId>) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary sources");
     for id in ids {

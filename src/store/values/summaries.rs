@@ -9,7 +9,8 @@ use crate::store::QueueKey;
 pub struct Summary {
     /// The session whose messages it summarises.
     pub session: SessionId,
-    /// The number of the segment it is of; `None` for another range, or the whole session.
+    /// The number of the segment that it summarises; `None` if it summarises another range or the whole
+    /// session.
     pub segment: Option<i64>,
     /// Its level of detail.
     pub level: Level,
@@ -72,7 +73,7 @@ pub struct ConversationRow {
     pub made_at: Millis,
 }
 
-/// A summary to make, and its provider.
+/// A summary to make, and the provider that is to make it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The session whose messages it summarises.
@@ -85,7 +86,7 @@ pub struct Wanted {
     pub last: i64,
     /// The provider's name.
     pub provider: String,
-    /// Whether the user asked for it: such entries come first.
+    /// Whether the user asked for it. Entries that the user asked for are taken from the queue first.
     pub asked_by: AskedBy,
 }
 
@@ -145,9 +146,9 @@ pub struct Attempt {
     pub cost_micros: i64,
     /// How long it took, in milliseconds.
     pub took_ms: i64,
-    /// The quality of the answer, 0 to 1; `None` without an answer.
+    /// The quality of the answer, 0 to 1; `None` if there was no answer.
     pub quality: Option<f64>,
-    /// The error, where it failed.
+    /// The error, if the attempt failed.
     pub error: Option<String>,
     /// When it ended.
     pub at: Millis,

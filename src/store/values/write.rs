@@ -7,9 +7,9 @@ use crate::store::ChunkKey;
 /// A memory ready to be stored: redacted, chunked, counted, and embedded if the model was loaded.
 #[derive(Clone, Debug)]
 pub struct PreparedMemory {
-    /// Its id: a second write of the same memory has the same id.
+    /// Its id. If the same memory is written again, it has the same id.
     pub id: MemoryId,
-    /// Its fields, secrets replaced.
+    /// Its fields, in which secrets are replaced.
     pub draft: Draft,
     /// Tokens of the text (o200k).
     pub tokens: i64,
@@ -37,15 +37,15 @@ pub enum Outcome {
     Stored,
     /// The memory was already there, with the same text.
     AlreadyStored,
-    /// Another text was already there under the id, and stays.
+    /// Another text was already stored under the id. It stays, and the memory was not stored.
     Conflict,
     /// The memory, or a source that it is derived from, is forgotten; it was not stored.
     Forgotten,
-    /// A memory like it was already there; this occurrence was counted.
+    /// An output like this one was already stored; this occurrence was only counted.
     Repeated,
 }
 
-/// The results of a write; returned only after it is durable.
+/// The results of a write, which are returned only after the write is durable.
 #[derive(Clone, Debug, Default)]
 pub struct Receipt {
     /// Each memory's id and result, in the order given.
@@ -61,7 +61,7 @@ impl Receipt {
     }
 }
 
-/// A chunk that waits for its embedding, with the fields that its context is made of.
+/// A chunk that waits for its embedding, with the fields that the text to embed is made of.
 #[derive(Clone, Debug)]
 pub struct PendingChunk {
     /// The chunk.

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::block::Block;
 use super::{Entry, Hit, MAX_GROUPS};
 
-/// Whether hits are one list or a list for each label.
+/// Whether the hits are returned in one list or in one list for each label.
 #[derive(Clone, Copy)]
 pub(super) enum Split {
     No,
@@ -17,9 +17,9 @@ pub(super) enum Split {
 pub(super) struct Best {
     k: usize,
     split: Split,
-    /// For each list its best rows, the worst on top.
+    /// The best rows of each list. The worst of them is on top of the heap.
     heaps: Vec<BinaryHeap<Reverse<Ranked>>>,
-    /// For each label the score from which a row may enter its list.
+    /// The lowest score with which a row of each label can still enter its list.
     thresholds: [f32; MAX_GROUPS],
 }
 
@@ -37,7 +37,8 @@ impl Best {
         Best { k, split, heaps: vec![BinaryHeap::new(); lists], thresholds }
     }
 
-    /// Offers the rows of a block that `accepts` admits; calls `score` only for rows whose bound is good enough.
+    /// Offers the rows of a block that `accepts` admits. `score` is called only for rows whose bound is good
+    /// enough.
     pub(super) fn offer_block(
         &mut self,
         block: &Block,
@@ -45,7 +46,8 @@ impl Best {
         score: impl Fn(usize) -> f32,
         accepts: &(dyn Fn(&Entry) -> bool + Sync),
     ) {
-        // A label without rows must not lower the threshold: its list never fills.
+        // The labels of other blocks are left out: a list that isn't full has no threshold, and would lower the
+        // floor.
         let lowest = |thresholds: &[f32]| {
             let thresholds = block.labels.iter().map(|&label| thresholds[usize::from(label)]);
             thresholds.fold(f32::INFINITY, f32::min)
@@ -73,7 +75,7 @@ impl Best {
         }
     }
 
-    /// Adds the row if it is among the best; returns whether it is.
+    /// Adds the row if it is among the best rows seen so far, and returns whether it is.
     pub(super) fn offer(&mut self, Entry { chunk, memory, group, .. }: Entry, score: f32) -> bool {
         let list = match self.split {
             Split::No => 0,
@@ -116,7 +118,7 @@ impl Best {
     }
 }
 
-/// A hit in the order of hits: the greater is the better.
+/// A hit that can be compared with others: the better hit is the greater.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ranked(pub(super) Hit);
 

@@ -3,7 +3,8 @@
 use super::Entry;
 use super::codes::Codes;
 
-/// Rows of a block; also how many are bounded before the best are picked (arbitrary: bounds stay in the nearest cache).
+/// The most rows of a block. A scan bounds all rows of a block before it picks the best (arbitrary: the bounds
+/// of so many rows stay in the processor's nearest cache).
 pub(super) const BLOCK: usize = 4096;
 
 /// Up to [`BLOCK`] rows, by column.
@@ -14,7 +15,7 @@ pub(super) struct Block {
     memories: Vec<i64>,
     sessions: Vec<i64>,
     pub(super) groups: Vec<u8>,
-    /// Every label that `groups` has or had.
+    /// Every label that is in `groups`, or was in it before.
     pub(super) labels: Vec<u8>,
 }
 

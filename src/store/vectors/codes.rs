@@ -1,16 +1,17 @@
 //! The arithmetic of vectors: dot products of int8 codes in two planes, and of half-precision floats.
 //!
-//! The loops are compiled for several instruction sets; the best that the machine has is chosen at run time. Products of codes are
-//! sums of integers, so every machine and every order gives the same result.
+//! The loops are compiled for several instruction sets; the best that the machine has is chosen at run time. A
+//! product of codes is a sum of integers, so it is the same on every machine and in every order of summing.
 //!
-//! A code is stored as a byte, offset by 128, and the bytes of rows in two planes: one of the high halves, one of the
-//! low halves, four halves to a word. Both planes together take as much memory as whole bytes. The high plane alone
-//! gives an upper bound of a product: a low half is 7.5 plus a *remainder*, and the remainders add little. By the
-//! Cauchy–Schwarz inequality they add at most the product of their length and the query's, .11 of a cosine. If their
-//! signs are random, they add more than six standard deviations, .035 of a cosine at 384 dimensions, for one row in a
-//! billion. The bound allows for six standard deviations; that of Cauchy–Schwarz would leave four to sixteen times as
-//! many rows to score. Where remainders are longer than random ones, as in vectors of few distinct values, their signs
-//! may follow the vector's, and the bound is that of Cauchy–Schwarz.
+//! A code plus 128 is stored as a byte. The bytes of rows are split into halves: one plane has the high halves
+//! and another the low halves, four halves in each word. Both planes together take as much memory as whole
+//! bytes. The high plane alone gives an upper bound of a product: a low half is 7.5 plus a *remainder*, and the
+//! remainders add little. By the Cauchy–Schwarz inequality, the remainders of a row add at most their length
+//! times the length of the query, which is .11 of a cosine. If their signs are random, only the remainders of
+//! one row in a billion add more than six standard deviations, which are .035 of a cosine at 384 dimensions. So
+//! the bound allows for six standard deviations; with the bound of Cauchy–Schwarz, four to sixteen times as
+//! many rows would have to be scored. If the remainders are longer than random ones, as in vectors of few
+//! distinct values, their signs may follow the signs of the vector. Then the bound of Cauchy–Schwarz is used.
 
 use std::ops::Range;
 
@@ -18,13 +19,13 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
 
-/// Halves of codes in a word of a plane.
+/// How many halves of codes are in a word of a plane.
 const HALVES: usize = 4;
 
-/// The mean square of a remainder, where each of the sixteen is as likely as the others.
+/// The mean square of a remainder, if each of the sixteen possible remainders is equally likely.
 const MEAN_SQUARE: f64 = 21.25;
 
-/// How many standard deviations the remainders may add to a product.
+/// How many standard deviations of the remainders' sum the bound allows for.
 const DEVIATIONS: f64 = 6.0;
 
 /// Returns a vector as stored: half-precision floats, little-endian.
@@ -34,7 +35,7 @@ pub fn encode_f16(vector: &[f32]) -> Vec<u8> {
     halves.into_iter().flat_map(f16::to_le_bytes).collect()
 }
 
-/// Returns the vector that [`encode_f16`] stored, or `None` of an odd number of bytes.
+/// Returns the vector that [`encode_f16`] encoded, or `None` if the number of bytes is odd.
 pub fn decode_f16(bytes: &[u8]) -> Option<Vec<f32>> {
     let (pairs, []) = bytes.as_chunks::<2>() else { return None };
     let halves: Vec<f16> = pairs.iter().map(|&pair| f16::from_le_bytes(pair)).collect();
@@ -47,13 +48,14 @@ pub fn decode_f16(bytes: &[u8]) -> Option<Vec<f32>> {
 #[derive(Debug)]
 pub(super) struct Codes {
     dimensions: usize,
-    /// Words of a row in a plane; half `h` of word `w` is of dimension `h * words + w`.
+    /// How many words of a plane each row has. Half `h` of word `w` belongs to dimension `h * words + w`.
     words: usize,
     high: Vec<u16>,
     low: Vec<u16>,
     /// The factor from codes to values, for each row.
     scales: Vec<f32>,
-    /// The square of the longest remainder of any row that was ever here, four times so that it is whole.
+    /// The largest squared length of the remainders of any row that is or was here, times four so that it is an
+    /// integer.
     remainder: u32,
 }
 
@@ -127,7 +129,7 @@ impl Codes {
             true => (DEVIATIONS / (self.dimensions as f64).sqrt()).min(1.0),
             false => 1.0,
         };
-        // The part that is the same for every row, rounded up.
+        // The part of the bound that is the same for every row, rounded up.
         let remainders = share * (f64::from(self.remainder) * query.square).sqrt();
         let rest = ((remainders + 15.0 * f64::from(query.sum)) / 2.0).floor() as i32 + 1 - 128 * query.sum;
         match query.codes.as_slice().try_into() {
@@ -151,9 +153,10 @@ impl Codes {
     }
 }
 
-/// A query in integers: 15 bits take no more time than 8, and lose no relevant precision.
+/// A query as integers of up to 15 bits, which take no more time than 8 bits would, and lose no relevant
+/// precision.
 pub(super) struct Query {
-    /// As many as a row has halves; those past the dimensions are 0.
+    /// One code for each half of a row; the codes past the last dimension are 0.
     codes: Vec<i16>,
     scale: f32,
     sum: i32,
@@ -173,7 +176,8 @@ impl Query {
     }
 }
 
-/// Fills `codes` with `vector` over the scale that maps its largest value to `largest`, and returns that scale.
+/// Fills `codes` with `vector`, divided by the scale that maps its largest value to `largest`; returns that
+/// scale.
 ///
 /// A vector that is zero or not finite becomes zeros.
 fn quantize<T>(vector: &[f32], largest: f32, codes: &mut [T], code: impl Fn(f32) -> T) -> f32 {
@@ -187,10 +191,10 @@ fn quantize<T>(vector: &[f32], largest: f32, codes: &mut [T], code: impl Fn(f32)
     scale
 }
 
-/// [`Codes::bound`] for the default model's dimensions, in a quarter of the time.
+/// Does the same as `bound_any` for the default model's 384 dimensions, in a quarter of the time.
 ///
-/// The compiler unrolls a row of known length, and four places read at once keep the memory busy (a sixth faster at
-/// 100,000 rows than one).
+/// The compiler unrolls the loop over a row of known length. Reading at four places in turn keeps the memory
+/// busy: at 100,000 rows, it is a sixth faster than reading at one.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512vnni", "x86_64+avx2", "aarch64+neon"))]
 fn bound_384(high: &[u16], scales: &[f32], query: &[i16; 384], rest: i32, scale: f32, bounds: &mut [f32]) {
     let (rows, _) = high.as_chunks::<96>();
@@ -244,7 +248,7 @@ fn sum_any(words: &[u16], query: &[i16]) -> i32 {
     sum
 }
 
-/// Returns the dot product, summed in an order that no machine changes.
+/// Returns the dot product, summed in the same order on every machine.
 pub(super) fn dot(left: &[f32], right: &[f32]) -> f32 {
     let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<16>(), right.as_chunks::<16>());
     let mut sums = [0.0; 16];

@@ -1,20 +1,24 @@
 //! Exact vector search: a scan over int8 codes in memory, then exact scores of the best few from their stored vectors.
 //!
-//! A process keeps one [`VectorIndex`] of the embeddings of its project's chunks, built from the f16 vectors in the
-//! database. It is a scan, not a graph: 100,000 codes take one to two milliseconds, less with a filter, and there is no
-//! graph to build, lock or tune. Codes lose a little precision (each vector has one scale), so a caller asks for
-//! several times the hits it wants and orders them exactly with [`rescore`].
+//! A process keeps one [`VectorIndex`] of the embeddings of its project's chunks, built from the f16 vectors in
+//! the database. A search scans all codes and follows no graph: 100,000 codes take one to two milliseconds,
+//! less with a filter, and there is no graph to build, lock or tune. Codes lose a little precision (each vector
+//! has one scale), so a caller asks for several times the hits it wants and orders them exactly with
+//! [`rescore`].
 //!
-//! A scan reads half of each code, which gives an upper bound of the score. Only rows whose bound reaches the worst hit so far are
-//! scored by their whole codes: for 40 hits one in a hundred of 100,000, one in a thousand of a million. The hits are those of
-//! scoring every row (`codes` says with which probability), for half of the memory traffic, which takes most of the time at a million
-//! rows. Quarters, two bits a dimension, took twice as long: plain loops spend more on unpacking than they save.
+//! A scan reads half of each code, which gives an upper bound of the score. Only rows whose bound reaches the
+//! score of the worst hit so far are scored by their whole codes: for 40 hits, one in a hundred of 100,000
+//! rows, and one in a thousand of a million. The hits are the same as if every row were scored (`codes` says
+//! with which probability), but a scan reads only half as much memory, and at a million rows it spends most of
+//! its time on reading. Scans that read a quarter of each code, two bits for each dimension, took twice as
+//! long: plain loops lose more time by unpacking than they save by reading less.
 //!
-//! Rows are stored in blocks, so that growing never copies rows; a row takes about 410 bytes at 384 dimensions. Equal scores are
-//! ordered by chunk id, so the same rows give the same answer in any order and with any number of threads.
+//! Rows are stored in blocks, so that no rows are copied when the index grows; a row takes about 410 bytes at
+//! 384 dimensions. Equal scores are ordered by chunk id, so the answer depends only on the rows, whatever their
+//! order and the number of threads.
 //!
-//! It is not a cache: an engine loads it and applies the changes of other processes. It knows neither kinds nor scopes, only a
-//! label for each row and a filter.
+//! The index doesn't load or update itself: the storage engine loads it and applies the changes of other
+//! processes. It knows no kinds and no scopes, only a label for each row and a filter.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,22 +36,23 @@ mod codes;
 #[cfg(test)]
 mod tests;
 
-/// The fewest rows worth a thread of their own (arbitrary: about ten times what starting one takes).
+/// The fewest rows for which a scan uses another thread (arbitrary: scanning them takes about ten times as long
+/// as starting a thread).
 const ROWS_PER_THREAD: usize = 32 * 1024;
 
-/// The number of labels that [`VectorIndex::search_groups`] may tell apart.
+/// The most labels that [`VectorIndex::search_groups`] can tell apart.
 pub const MAX_GROUPS: usize = 256;
 
 /// The ids and the label of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The chunk; an index has one row for each.
+    /// The chunk. An index has only one row for the same chunk.
     pub chunk: i64,
     /// The memory that the chunk belongs to.
     pub memory: i64,
     /// The session that the memory belongs to; 0 for none.
     pub session: i64,
-    /// A label that the caller chooses, to get separate hits for each.
+    /// A label that the caller chooses, to get separate hits for each label.
     pub group: u8,
 }
 
@@ -67,10 +72,11 @@ pub struct Hit {
 pub enum Filter<'a> {
     /// Every row.
     All,
-    /// The rows of these chunks, in ascending order; unknown and repeated ones are skipped. Faster than a scan below a tenth of
-    /// the rows.
+    /// The rows of these chunks, which must be in ascending order. Chunks that are unknown or repeated are
+    /// skipped. This is faster than a scan if fewer than a tenth of the rows are named.
     Chunks(&'a [i64]),
-    /// The rows for which this returns true; it is called for rows that would be hits only, in no particular order.
+    /// The rows for which this function returns true. It is called in no particular order, and only for rows
+    /// that would otherwise be hits.
     Where(&'a (dyn Fn(&Entry) -> bool + Sync)),
 }
 
@@ -78,7 +84,7 @@ pub enum Filter<'a> {
 #[derive(Debug)]
 pub struct VectorIndex {
     dimensions: usize,
-    /// The blocks: all are full but the last, which is not empty.
+    /// The blocks. All are full except the last, which has at least one row.
     blocks: Vec<Block>,
     /// The place of every row, in the order of chunk ids.
     by_chunk: Vec<u32>,
@@ -149,7 +155,7 @@ impl VectorIndex {
 
     /// Returns the `k` rows nearest to `query` by approximate dot product, the nearest first.
     ///
-    /// Uses up to `threads` threads where there are enough rows. For a query that is not finite every score is 0.
+    /// Uses up to `threads` threads if there are enough rows. If the query is not finite, every score is 0.
     ///
     /// # Panics
     ///
@@ -158,7 +164,7 @@ impl VectorIndex {
         self.scan(query, k, filter, threads, Split::No).pop().expect("one list is always made")
     }
 
-    /// Returns for each label below `groups` the `k` nearest of its rows, from one scan.
+    /// Returns the `k` nearest rows of each label below `groups`, all from one scan.
     ///
     /// # Panics
     ///
@@ -197,7 +203,7 @@ impl VectorIndex {
         };
         let threads = threads.min(self.len() / ROWS_PER_THREAD).max(1);
         let next = AtomicUsize::new(0);
-        // A thread takes the next block when it is done with one, so that all threads end at about the same time.
+        // A thread that is done with a block takes the next one, so all threads end at about the same time.
         let scan_blocks = |best: &mut Best| {
             let mut bounds = [0.0; BLOCK];
             while let Some(block) = self.blocks.get(next.fetch_add(1, Relaxed)) {
@@ -243,7 +249,8 @@ impl VectorIndex {
         }
     }
 
-    /// Returns where in `by_chunk` the row of `chunk` is, or would be.
+    /// Returns the place in `by_chunk` of the row of `chunk`. If there is no such row, the error is the place
+    /// where it would be.
     fn place_of(&self, chunk: i64) -> Result<usize, usize> {
         match self.by_chunk.last() {
             // Ids mostly come in ascending order.
@@ -263,8 +270,8 @@ impl VectorIndex {
 
 /// Orders hits by the exact dot product of `query` with their stored vectors, and keeps the best `k`.
 ///
-/// `vector_of` returns the [encoded](encode_f16) vector of a chunk; where it returns `None`, or a vector of another
-/// length, the hit is left out.
+/// `vector_of` returns the [encoded](encode_f16) vector of a chunk. If it returns `None`, or a vector whose
+/// length isn't the query's, the hit is left out.
 ///
 /// # Errors
 ///

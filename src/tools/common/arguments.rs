@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result, quoted};
 
-/// Returns `arguments` as `T`, which `schema` describes.
+/// Reads `arguments` as a `T`, the type that `schema` describes.
 pub(crate) fn read<T: DeserializeOwned>(schema: &Map<String, Value>, mut arguments: Value) -> Result<T> {
     if arguments.is_null() {
         arguments = Value::Object(Map::new());
@@ -22,7 +22,7 @@ pub(crate) fn read<T: DeserializeOwned>(schema: &Map<String, Value>, mut argumen
         .map_err(|error| Error::bad_input("the arguments do not fit together").source(error))
 }
 
-/// Checks `value` against `schema` and changes its names to the schema's spelling.
+/// Checks `value` against `schema` and renames its fields to the schema's spelling.
 fn settle(value: &mut Value, schema: &Map<String, Value>, path: &Path) -> Result<()> {
     for key in ["anyOf", "oneOf"] {
         if let Some(Value::Array(branches)) = schema.get(key) {
@@ -65,7 +65,7 @@ fn settle(value: &mut Value, schema: &Map<String, Value>, path: &Path) -> Result
 
 fn settle_object(value: &mut Value, schema: &Map<String, Value>, path: &Path) -> Result<()> {
     let Value::Object(fields) = value else { return Err(wrong_type(value, "an object", path)) };
-    // An object without named properties is a map: its keys are the caller's own.
+    // An object without named properties is a map, whose keys the caller chooses.
     let Some(Value::Object(properties)) = schema.get("properties") else { return Ok(()) };
     let required = |name: &str| {
         schema
@@ -189,7 +189,8 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a camelCase or kebab-case name in snake_case; a run of capitals is one word: `sessionID` is `session_id`.
+/// Returns a camelCase or kebab-case name in snake_case. Several capitals in a row count as one word: `sessionID`
+/// becomes `session_id`.
 fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     let mut previous = '_';
@@ -203,9 +204,11 @@ fn snake_case(name: &str) -> String {
     snake
 }
 
-/// Returns the Levenshtein distance of `a` and `b`: the letters to insert, delete or replace.
+/// Returns the Levenshtein distance of `a` and `b`: how many letters must be inserted, deleted or replaced to turn one
+/// into the other.
 fn edits(a: &str, b: &str) -> usize {
-    // A caller can send a name of any length, and the time grows with it.
+    // Only the first 64 letters are compared: a caller can send a name of any length, and the time grows with the
+    // length.
     let a: Vec<char> = a.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=a.len()).collect();
     for (i, letter) in b.chars().enumerate() {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::tokens;
 
-/// Returns the beginning of `text` with at most `tokens` tokens; it ends with a whole word if a word ends in its second
-/// half.
+/// Returns the beginning of `text`, with at most `tokens` tokens. The cut is moved back to the end of a word, unless
+/// that would drop more than half of the beginning.
 pub(crate) fn beginning(text: &str, tokens: usize) -> &str {
     let cut = tokens::truncate(text, tokens);
     if cut.len() == text.len() || text[cut.len()..].starts_with(char::is_whitespace) {
@@ -17,8 +17,8 @@ pub(crate) fn beginning(text: &str, tokens: usize) -> &str {
     }
 }
 
-/// Returns the beginning of `text` with at most `bytes` bytes; if it is cut, it ends with a whole word where possible,
-/// and ` …` follows.
+/// Returns `text` if it has at most `bytes` bytes. Otherwise returns its beginning, cut after a whole word if possible,
+/// followed by ` …`.
 pub(crate) fn beginning_in_bytes(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
         return Cow::Borrowed(text);

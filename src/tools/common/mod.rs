@@ -1,4 +1,4 @@
-//! Reading arguments and writing answers, shared by the operations.
+//! Functions that the operations share: they read arguments and write answers.
 
 pub(crate) mod arguments;
 pub(crate) mod beginning;
@@ -18,10 +18,10 @@ use crate::store::ProjectRow;
 /// The longest name, title or id in an argument, in bytes. Arbitrary.
 const SHORT: usize = 500;
 
-/// Returns the budget of an answer in tokens, and a notice if it was lowered to `most`. Without `asked` it is `usual`,
-/// kept between `least` and `most`.
+/// Returns the budget of an answer in tokens. It is `asked`; if `asked` is `None`, it is `usual`, raised to `least` or
+/// lowered to `most`. If `asked` is greater than `most`, the budget is `most`, and a notice says so.
 ///
-/// Errors if `asked` is below `least`, which no answer fits into. Clients cut answers longer than `most`.
+/// Errors if `asked` is below `least`: no answer fits into so few tokens. Above `most`, clients would cut the answer.
 pub fn max_tokens(
     asked: Option<usize>,
     usual: usize,
@@ -40,10 +40,10 @@ pub fn max_tokens(
     }
 }
 
-/// Other words that agents use for a kind, and that kind.
+/// Words that agents use instead of a kind's name, each with the kind that it means.
 const ALSO_CALLED: [(&str, Kind); 2] = [("finding", Kind::Research), ("preference", Kind::Fact)];
 
-/// Returns the kind that `word` names, also by another word for it (`finding`, `preference`). Errors for any other
+/// Returns the kind that `word` means: the name of a kind, or one of the words in [`ALSO_CALLED`]. Errors for any other
 /// word.
 pub fn kind(argument: &str, word: &str) -> Result<Kind> {
     let also = || ALSO_CALLED.iter().find(|(name, _)| *name == word.trim()).map(|(_, kind)| *kind);
@@ -64,7 +64,7 @@ pub fn whole(argument: &str, text: &str) -> Result<()> {
         .hint("save it in parts, or only the important part; nothing was stored"))
 }
 
-/// Returns `text` without surrounding white space: a name, a title or an id. Errors if it is empty or longer than 500
+/// Returns `text`, a name, title or id, without surrounding white space. Errors if it is empty or longer than 500
 /// bytes.
 pub fn short(argument: &str, text: &str) -> Result<String> {
     let text = text.trim();
@@ -75,7 +75,8 @@ pub fn short(argument: &str, text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// Returns the notice for a project without memories: which calls store the first ones.
+/// Returns the notice for a project without memories. It names the calls that store the first memories; for a copy of
+/// another project, it says how to share that project's memory.
 pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<String> {
     let registry = &engine.installation().await?.registry;
     let original = match &project.original {
@@ -86,23 +87,24 @@ pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<Strin
         let (copied, way_out) = (copied_from(&original), share(&original, &project.root));
         return Ok(format!("nothing is remembered of this project yet: it is {copied}; {way_out}"));
     }
-    let import = if project.repository.is_some() { ", `tiro import git` its commits" } else { "" };
+    let import =
+        if project.repository.is_some() { ", and `tiro import git` imports its commits" } else { "" };
     Ok(format!(
         "nothing is remembered of this project yet; save_messages and store_memory store the first memories{import}"
     ))
 }
 
-/// Returns text that describes a repository copied from that of `original`.
+/// Returns words that describe a repository as a copy of the repository of `original`.
 pub fn copied_from(original: &ProjectRow) -> String {
     let place = original.places.first().map(|place| place.strip_suffix("/.git").unwrap_or(place));
     let place = place.map_or(String::new(), |place| format!(" in {place}"));
-    format!("a copy of {}{place}, with a memory of its own", original.name)
+    format!("a copy of {}{place}, but with its own memory", original.name)
 }
 
-/// Returns text that says how the copy in `root` can share the memory of `original`.
+/// Returns a sentence that says how the copy in `root` can share the memory of `original`.
 pub fn share(original: &ProjectRow, root: &Path) -> String {
     let (id, root) = (original.id.as_str(), root.display());
-    format!("`tiro projects link {id} {root}` lets it share that memory")
+    format!("`tiro projects link {id} {root}` lets it share the memory of the original")
 }
 
 /// Returns the branch and the commit that are checked out; `None` for each that is unknown.
@@ -111,8 +113,8 @@ pub fn head(project: &OpenProject) -> (Option<String>, Option<String>) {
     head.map_or((None, None), |head| (head.branch, head.commit.map(|sha| sha.to_string())))
 }
 
-/// Returns the replaced secrets, the chunks without an embedding and the notices as lines to append to an answer; empty
-/// if there are none.
+/// Returns lines to append to an answer: which secrets were replaced, how many chunks have no embedding, and the
+/// notices. Each line is left out if it has nothing to say.
 pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -> String {
     let mut text = String::new();
     if !redactions.is_empty() {

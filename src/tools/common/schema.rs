@@ -2,8 +2,8 @@
 //!
 //! A model reads every token of a schema in every conversation, and several model APIs reject the default output of
 //! schemars (`["integer", "null"]`, `format: "uint"`, `$ref`). So the generated schema is rewritten: an optional field
-//! is not required instead of nullable, an enum of documented variants is a plain list, and titles, formats and empty
-//! defaults are removed. Arguments are checked against the input schema, so it keeps every bound.
+//! is left out of `required` rather than made nullable, an enum of documented variants is a plain list, and titles,
+//! formats and empty defaults are removed. Arguments are checked against the input schema, so it keeps every bound.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, json_schema};
@@ -18,10 +18,11 @@ pub fn input_schema<T: JsonSchema>() -> Map<String, Value> {
     schema
 }
 
-/// Returns the schema of the answer `T`: its top-level fields, each with its type unless it has several.
+/// Returns the schema of the answer `T`: its top-level fields, each with its type. A field that may have several types
+/// gets none.
 ///
-/// No field is required: the answer of a failed call has the field `error` instead, and some clients check it against
-/// the same schema.
+/// No field is required: the answer of a failed call has the field `error` instead, and some clients check that answer
+/// against this schema, too.
 pub fn output_schema<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_serialize());
     simplify(&mut schema);
@@ -120,7 +121,8 @@ fn without_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Replaces a list of one alternative by that alternative; keys that the schema itself has take precedence.
+/// If `key` lists only one alternative, replaces the list by the keys of that alternative. Keys that the schema already
+/// has take precedence.
 fn one_branch(schema: &mut Map<String, Value>, key: &str) {
     if schema.get(key).and_then(Value::as_array).is_none_or(|branches| branches.len() != 1) {
         return;

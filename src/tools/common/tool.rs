@@ -33,7 +33,7 @@ pub struct Tool {
     call: Box<dyn Fn(Value) -> Pending<Answer> + Send + Sync>,
 }
 
-/// The description of a tool apart from its types.
+/// What a tool says about itself, without its schemas and its function.
 pub struct About {
     /// See [`Tool::name`].
     pub name: String,
@@ -86,14 +86,16 @@ impl Tool {
 pub struct Answer {
     /// The answer as text. It is complete, since some clients show a model only the text.
     pub text: String,
-    /// The answer as data. Fields without a value are left out instead of `null`.
+    /// The answer as data. Fields without a value are left out rather than set to `null`.
     pub fields: Map<String, Value>,
 }
 
 impl Answer {
     /// Returns the answer with `text` and the fields of `output`.
     ///
-    /// # Panics Panics if `output` does not serialise to a JSON object; every test of the tool would find that.
+    /// # Panics
+    ///
+    /// Panics if `output` does not serialise to a JSON object; every test of the tool would find that.
     pub fn new(text: String, output: &impl Serialize) -> Answer {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(output) else {
             panic!("the output of a tool serialises to a JSON object")
@@ -115,7 +117,8 @@ impl Answer {
     }
 }
 
-/// What a call of a tool may do: the MCP tool annotations, by which clients decide whether to ask the user.
+/// What a call of a tool may do. Clients receive this as the MCP tool annotations, and decide by it whether to ask the
+/// user before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
     /// It changes nothing.
@@ -129,19 +132,20 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Only reads.
+    /// For a tool that only reads.
     pub const READS: Hints =
         Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
-    /// Adds something; calling it twice may add it twice.
+    /// For a tool that adds something; calling it twice may add the same thing twice.
     pub const ADDS: Hints =
         Hints { read_only: false, destructive: false, idempotent: false, open_world: false };
-    /// Sets or adds something; a second call with the same arguments changes nothing.
+    /// For a tool that sets or adds something; a second call with the same arguments changes nothing.
     pub const SETS: Hints =
         Hints { read_only: false, destructive: false, idempotent: true, open_world: false };
-    /// Makes something, at most once, and may ask an external model for it.
+    /// For a tool that may ask an external model to make something; a second call with the same arguments makes nothing
+    /// new.
     pub const ASKS: Hints =
         Hints { read_only: false, destructive: false, idempotent: true, open_world: true };
-    /// Deletes something.
+    /// For a tool that deletes something.
     pub const REMOVES: Hints =
         Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
 }

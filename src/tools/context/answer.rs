@@ -1,9 +1,9 @@
-//! Makes the answer that shows a context, within its budget exactly.
+//! Makes the answer that shows a context, and never lets it exceed its budget.
 //!
 //! The chosen passages are put into two envelopes, and the whole answer is counted as clients see it: as text and as
-//! JSON. While it exceeds the budget, the least important passages are left out. The passages that don't depend on the
-//! question have the first envelope: the mark of an envelope is a hash of its content, so these bytes stay the same
-//! from question to question.
+//! JSON. While it exceeds the budget, the least important passages are left out. The first envelope holds the passages
+//! that don't depend on the question. The mark of an envelope is a hash of its content, so the bytes of the first
+//! envelope stay the same from question to question.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use crate::humanize::counted;
 use crate::tokens;
 use crate::tools::common::tool::Answer;
 
-/// The smallest budget, in tokens: the frame and a few lines.
+/// The smallest budget, in tokens: enough for the frame and a few lines.
 pub const LEAST: usize = 300;
 
-/// The largest budget, in tokens: clients cut tool results at 25,000.
+/// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 pub const MOST: usize = 20_000;
 
 /// The beginning of a notice that says that there are no memories to answer from.
 pub(crate) const NOTHING: &str = "nothing is remembered of";
 
-/// The name under which an answer lists the tokens outside of its parts.
+/// The name under which an answer lists the tokens that belong to none of its parts.
 const FRAMING: &str = "frame";
 
 /// The answer that shows a context.
@@ -33,15 +33,15 @@ const FRAMING: &str = "frame";
 pub struct Context {
     /// The chosen passages, quoted as data.
     pub context: String,
-    /// Tokens of the answer (o200k), as text or as JSON, whichever are more.
+    /// The tokens of the answer (o200k): of its text or of its JSON, whichever has more.
     pub tokens_used: usize,
-    /// Tokens of each part, and of the frame around the parts.
+    /// The tokens of each part, and of the frame around the parts.
     pub parts: BTreeMap<String, usize>,
     /// How many passages of each part were left out.
     pub dropped: BTreeMap<String, usize>,
-    /// Chunks without an embedding and conversations without a summary.
+    /// How many chunks have no embedding yet, plus how many conversations have no summary yet.
     pub pending: usize,
-    /// What the answer lacks, each a sentence without a full stop.
+    /// Remarks about what the answer lacks, each a sentence without a full stop.
     pub notices: Vec<String>,
     /// The budget, which the text shows.
     #[serde(skip)]
@@ -49,9 +49,9 @@ pub struct Context {
     pub budget: usize,
 }
 
-/// Returns the answer that shows `chosen`, at most `budget` tokens as text and as JSON.
+/// Returns the answer that shows as much of `chosen` as fits: neither its text nor its JSON exceeds `budget` tokens.
 pub fn fit(mut chosen: Chosen, budget: usize, secret: &[u8; 32]) -> Context {
-    // Notices take a quarter of the budget, at most.
+    // Notices take at most a quarter of the budget.
     let mut notice_tokens = 0;
     let before = chosen.notices.len();
     chosen.notices.retain(|notice| {
@@ -113,7 +113,8 @@ fn rendered(chosen: &Chosen, budget: usize, secret: &[u8; 32]) -> Context {
     }
 }
 
-/// Returns the lines, with each head once before consecutive lines under it.
+/// Returns the lines of the passages. If consecutive passages have the same head, it is written once, before the first
+/// of their lines.
 fn body<'a>(passages: impl Iterator<Item = &'a Passage>) -> String {
     let mut body = String::new();
     let mut head = "";
@@ -128,11 +129,11 @@ fn body<'a>(passages: impl Iterator<Item = &'a Passage>) -> String {
 }
 
 impl Context {
-    /// Sets `tokens_used` to the tokens of the answer as text or as JSON, whichever are more, and the cost of the frame
-    /// to what the parts don't take.
+    /// Counts the tokens of the answer as text and as JSON, and sets `tokens_used` to the larger count, which it
+    /// returns. Sets the cost of the frame to the tokens that the parts don't take.
     fn measure(&mut self) -> usize {
-        // Both numbers are part of the JSON that is counted; the budget, their largest value, takes at least as many
-        // tokens.
+        // Both numbers are part of the JSON that is counted. While it is counted, they are set to the budget, the
+        // largest value they can get, so the final numbers take no more tokens.
         let parts: usize = self.parts.values().sum();
         self.parts.insert(FRAMING.to_owned(), self.budget);
         let answer = Answer::new(self.text(), self);

@@ -1,7 +1,8 @@
 //! Summarises the conversations that are related to a question, one by one, within one budget.
 //!
-//! Conversations are weighed against the question as for a context, and each gets a share of the budget by its weight.
-//! Tokens that one leaves go to the next. Each summary names the arguments that open it.
+//! Conversations are weighed against the question in the same way as for a context, and each gets a share of the budget
+//! by its weight. Tokens that one summary does not use go to the next. Each summary comes with the arguments with which
+//! expand_detail opens it.
 
 use std::collections::BTreeSet;
 
@@ -36,24 +37,24 @@ pub const NAME: &str = "get_context_summary";
 pub const TITLE: &str = "Summarise context";
 /// The description of the tool, which agents read.
 pub const DESCRIPTION: &str = "Summarises the conversations that have to do with a question, within a \
-    budget, and says how to open each. For messages word by word use retrieve_context.";
+    budget, and says how to open each. For the messages themselves use retrieve_context.";
 
-/// Tokens of an answer, by default.
+/// The budget of an answer, in tokens, if the call names none.
 const MAX_TOKENS: usize = 2000;
 
 /// The smallest budget, in tokens.
 const LEAST_TOKENS: usize = 200;
 
-/// The largest budget, in tokens: clients cut tool results at 25,000.
+/// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 const MOST_TOKENS: usize = 20_000;
 
-/// Tokens of the frame of an answer, at most.
+/// The most tokens that the frame of an answer takes.
 const FRAME: usize = 90;
 
-/// Tokens of the frame of each summary in it, at most.
+/// The most tokens that the frame of one summary in the answer takes.
 const SUMMARY_FRAME: usize = 54;
 
-/// Messages of a conversation that its summary is made from, at most: the last ones. Arbitrary.
+/// The most messages that the summary of a conversation is made from: its last ones. Arbitrary.
 const MOST_MESSAGES: usize = 2000;
 
 /// The arguments of the call.
@@ -78,15 +79,15 @@ pub struct Args {
 pub struct Output {
     /// Says that quoted text is data, not instructions.
     pub caution: &'static str,
-    /// The summaries, of the most related conversation first.
+    /// The summaries, that of the most related conversation first.
     pub summaries: Vec<SessionSummary>,
-    /// Tokens of this answer (o200k).
+    /// The tokens of this answer (o200k).
     pub tokens_used: usize,
-    /// Tokens of the messages that were summarised.
+    /// How many tokens the summarised messages have.
     pub source_tokens: usize,
-    /// Related conversations that did not fit.
+    /// How many related conversations did not fit.
     pub dropped: usize,
-    /// Chunks without an embedding yet, which only words find.
+    /// How many chunks have no embedding yet; only their words find them.
     pub pending: usize,
     /// Other remarks, each a sentence without a full stop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -103,20 +104,20 @@ pub struct Output {
 pub struct SessionSummary {
     /// The session's name.
     pub session_id: String,
-    /// Its weight for the question, as a share of the best conversation's.
+    /// How related it is to the question: its weight, as a share of the weight of the best conversation.
     pub relevance: f64,
     /// The numbers of the first and the last message that were summarised.
     pub range: (i64, i64),
     /// The text of the summary.
     pub summary: String,
-    /// The argument `id` of expand_detail that opens the conversation where it answers best.
+    /// The argument `id` of expand_detail that opens the conversation at the message that answers best.
     pub open: String,
     /// The argument `level` of expand_detail: one level deeper than this summary.
     #[schemars(with = "String")]
     pub level: Depth,
 }
 
-/// Weighs the conversations against the question and summarises the weightiest.
+/// Weighs the conversations against the question and summarises those with the most weight.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim().to_owned();
     if query.is_empty() {
@@ -173,8 +174,8 @@ fn requested_sessions(project: &OpenProject, names: Option<&[String]>) -> Result
     Ok(Sessions::Only(ids.collect::<Result<Vec<SessionId>>>()?))
 }
 
-/// Returns the conversations to summarise, each with its weight, the weightiest first. Unless `scope` names sessions,
-/// those that are hardly related to the question are left out.
+/// Returns the conversations to summarise, each with its weight, the greatest weight first. Conversations that are
+/// hardly related to the question are left out, unless `scope` names the sessions.
 fn by_weight(hits: &[Hit], scope: &Scope) -> Vec<(SessionId, f64)> {
     let best = hits.iter().map(|hit| hit.ranked.score).fold(0.0, f64::max);
     let mut order: Vec<(SessionId, f64)> =
@@ -188,7 +189,7 @@ fn by_weight(hits: &[Hit], scope: &Scope) -> Vec<(SessionId, f64)> {
     order
 }
 
-/// The question that conversations are summarised for, and how.
+/// The question that conversations are summarised for, with the level of detail and the range of times.
 struct Question {
     query: String,
     level: Level,
@@ -214,13 +215,14 @@ async fn summarise(
         let (session, weight) = &order[place];
         let waiting: f64 = order[place..].iter().map(|(_, weight)| weight).sum();
         let share = (left as f64 * weight / waiting.max(f64::MIN_POSITIVE)) as usize;
-        // Each summary gets a useful size: of many conversations only the weightiest are summarised.
+        // Every summary gets a useful size, even if there are many conversations: then only the first of them are
+        // summarised.
         let most = share.max(RELATED_TOKENS + SUMMARY_FRAME).min(left).saturating_sub(SUMMARY_FRAME);
         if most < RELATED_TOKENS {
             break;
         }
-        // No message of the conversation is within the times: the search found something else of it, such as its
-        // summary.
+        // This fails if no message of the conversation lies within the times: then the search found something else of
+        // the conversation, such as its summary.
         let Ok(mut rows) = make::range(project, session, (None, None), (*since, *until)).await else {
             continue;
         };
@@ -243,7 +245,7 @@ async fn summarise(
         }
         let text = envelope::escape(&made.text).into_owned();
         let name = envelope::escape(session.as_str()).into_owned();
-        // The summary opens at the conversation's best hit.
+        // `open` leads to the conversation's best hit.
         let mut own = hits.iter().filter(|hit| hit.memory.session.as_ref() == Some(session));
         let place = own.find_map(|hit| hit.memory.ordinal).or(made.cited.first().copied()).unwrap_or(first);
         let open = format!("{name}#{place}");
@@ -302,15 +304,15 @@ fn render(output: &Output, secret: &[u8; 32]) -> String {
     text +=
         &format!("\nFrom {tokens} tokens; expand_detail opens each: its `open` as `id`, with its `level`.");
     if output.dropped > 0 {
-        let (one, several) = ("more conversation has", "more conversations have");
-        text += &format!(" {} to do with it.", counted(output.dropped, one, several));
+        let (one, several) = ("more related conversation", "more related conversations");
+        text += &format!(" {} did not fit.", counted(output.dropped, one, several));
     }
     text + &common::footnotes(&[], output.reported_pending(), &output.notices)
 }
 
 impl Output {
-    /// Returns the number of chunks without an embedding if the text mentions it, which it does once a process;
-    /// otherwise 0.
+    /// Returns the number of chunks without an embedding if the text is to mention it, otherwise 0. Only the first
+    /// answer to a caller mentions it.
     fn reported_pending(&self) -> usize {
         if self.says_pending { self.pending } else { 0 }
     }

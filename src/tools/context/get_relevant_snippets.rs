@@ -26,13 +26,14 @@ pub const NAME: &str = "get_relevant_snippets";
 /// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Get relevant snippets";
 /// The description of the tool, which agents read.
-pub const DESCRIPTION: &str = "Returns messages of all conversations that answer a question, with those \
+pub const DESCRIPTION: &str = "Returns messages that answer a question, from all conversations, with those \
     around them, in order of time. For summaries too use retrieve_context.";
 
-/// Tokens of an answer, by default.
+/// The budget of an answer, in tokens, if the call names none.
 const MAX_TOKENS: usize = 1000;
 
-/// Hits that the strategy `recency` orders by time, at most: the best ones. Arbitrary: hits beyond them rarely answer.
+/// How many of the best hits the strategy `recency` orders by time; it drops the others. Arbitrary: the others rarely
+/// answer.
 const MOST_BY_TIME: usize = 40;
 
 /// The arguments of the call.
@@ -108,12 +109,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         .collect();
     fill(passages, &mut budget, &mut chosen, true);
     let secret = engine.installation().await?.secret;
-    // Counting loads the tokenizer's dictionary the first time, which blocks.
+    // The first count loads the tokenizer's dictionary, which blocks the thread.
     let fit = tokio::task::spawn_blocking(move || answer::fit(chosen, max_tokens, &secret));
     Ok(fit.await.expect("fitting does not panic"))
 }
 
-/// Returns `hits`, which are ordered best first, in the order of the strategy.
+/// Returns `hits`, which are given with the best first, in the order that the strategy asks for.
 fn ordered(mut hits: Vec<Hit>, strategy: Strategy) -> Vec<Hit> {
     let newest = hits.iter().map(|hit| hit.memory.time).max().unwrap_or(0);
     let by_id = |a: &Hit, b: &Hit| a.memory.id.cmp(&b.memory.id);

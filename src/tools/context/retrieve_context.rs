@@ -25,7 +25,7 @@ pub const NAME: &str = "retrieve_context";
 pub const TITLE: &str = "Assemble context";
 /// The description of the tool, which agents read.
 pub const DESCRIPTION: &str = "Assembles what is remembered about a question: key facts, summaries, recent \
-    and relevant messages, commits; of session_id, or else of all sessions. For single facts use \
+    and relevant messages, commits; from session_id, or else from all sessions. For single facts use \
     search_project_memory.";
 
 /// The arguments of the call.
@@ -62,7 +62,7 @@ pub struct TimeRange {
 impl TimeRange {
     /// Returns start and end in milliseconds; `None` for a side without limit.
     ///
-    /// Errors with [`BadInput`](crate::error::Kind::BadInput) where one is not a date or time.
+    /// Errors with [`BadInput`](crate::error::Kind::BadInput) if one of them is not a date or time.
     pub(crate) fn read(&self) -> Result<(Option<Millis>, Option<Millis>)> {
         times::range(("time_range.start", self.start.as_deref()), ("time_range.end", self.end.as_deref()))
     }
@@ -80,7 +80,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let project = caller.project(engine).await?;
     let (asked, notice) = read(engine, project, &args).await?;
     let mut notices = catch_up::before_a_call(engine, caller).await;
-    // An answer that reports newly imported messages is not cached: the report is true once.
+    // An answer that reports newly imported messages is not cached: the report is true only for this call.
     let is_cacheable = notices.is_empty();
     match (&asked.session, &asked.scope.sessions) {
         (Some(session), _) => require_session(project, session).await?,
@@ -99,7 +99,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let options = &engine.config().options;
     let store = &project.store;
     let key = |version: [Version; 2]| key(engine, &args, &asked, space.as_deref(), version);
-    // The version is read before the memories: a write in between changes it, and the answer is not reused.
+    // The version is read before the memories. If a write comes in between, the answer is cached under the older
+    // version, so no later call finds it.
     let mut before = version(engine, project, &asked).await?;
     if is_cacheable
         && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
@@ -114,7 +115,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             let mut prepared = within_session::prepare(engine, project, session).await?;
             is_whole = prepared.waiting == 0;
             if prepared.wrote && is_whole {
-                // Preparing wrote, which changed the version: read the version again, then the memories.
+                // Preparing stored something, which changed the version. So the version is read again, and then the
+                // memories.
                 before = version(engine, project, &asked).await?;
                 prepared = within_session::prepare(engine, project, session).await?;
             }
@@ -134,7 +136,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     chosen.notices.splice(0..0, notices);
     let secret = engine.installation().await?.secret;
     let budget = asked.budget;
-    // Counting loads the tokenizer's dictionary the first time, which blocks.
+    // The first count loads the tokenizer's dictionary, which blocks the thread.
     let fit = tokio::task::spawn_blocking(move || answer::fit(chosen, budget, &secret));
     let context = fit.await.expect("fitting does not panic");
     let whole = match &asked.session {
@@ -143,7 +145,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     };
     count_saving(caller, whole, &context);
     let answer = CachedAnswer { context, whole };
-    // Where the session still has messages without a summary, the next call makes more, so this answer is not cached.
+    // If messages of the session still wait for a summary, the next call makes more summaries, so this answer is not
+    // cached.
     if is_cacheable && is_whole {
         let body = serde_json::to_string(&answer).expect("an answer is JSON");
         let (ttl, most) = (options.cache_ttl(), options.cache_bytes());
@@ -156,11 +159,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 #[derive(Serialize, Deserialize)]
 struct CachedAnswer {
     context: Context,
-    /// Tokens of the conversation that it replaces; `None` across conversations.
+    /// The tokens of the whole conversation that the context replaces; `None` if it is drawn from several
+    /// conversations.
     whole: Option<i64>,
 }
 
-/// Counts the tokens that the answer saves over the whole conversation; nothing across conversations.
+/// Counts the tokens that the answer saves compared with the whole conversation. Counts nothing if `whole` is `None`.
 fn count_saving(caller: &Caller, whole: Option<i64>, context: &Context) {
     if let Some(whole) = whole {
         caller.saved(whole, i64::try_from(context.tokens_used).unwrap_or(i64::MAX));
@@ -209,12 +213,13 @@ async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(As
     Ok((asked, notice))
 }
 
-/// Returns `asked` within the limits, or `usual` without it, and a notice if the limits changed it.
+/// Returns the budget: `asked` if it is given, otherwise `usual`, brought within the limits. Also returns a notice if
+/// `asked` was lowered.
 pub(crate) fn budget(asked: Option<usize>, usual: usize) -> Result<(usize, Option<String>)> {
     common::max_tokens(asked, usual, LEAST, MOST)
 }
 
-/// Errors with [`NotFound`](crate::error::Kind::NotFound) where the session has no memories.
+/// Errors with [`NotFound`](crate::error::Kind::NotFound) if the session has no memories.
 async fn require_session(project: &OpenProject, session: &SessionId) -> Result<()> {
     let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
     let holds = project.store.surroundings(&scope, session, -1, 0, 0).await?;
@@ -225,8 +230,8 @@ async fn require_session(project: &OpenProject, session: &SessionId) -> Result<(
     Ok(())
 }
 
-/// Returns the versions of the project's and the owner's memories; at least one is new after any write that could
-/// change the answer.
+/// Returns the versions of the project's and the owner's memories. Every write that could change the answer changes at
+/// least one of the two.
 async fn version(engine: &Engine, project: &OpenProject, asked: &Asked) -> Result<[Version; 2]> {
     let own = project.store.source_version(&asked.scope).await?;
     let owners = &engine.installation().await?.registry;

@@ -1,4 +1,4 @@
-//! Summarises every session that has no summary of a level yet, or an outdated one.
+//! Summarises every session that has no summary of a given level yet, or only an outdated one.
 //!
 //! A summary is outdated if the session's messages have changed since, or if it is extractive and a model may write it
 //! now. A session that fails is reported, and the others are still summarised.
@@ -23,10 +23,10 @@ use crate::summaries::wanted::Wanted;
 use crate::tools::common;
 use crate::tools::context::summarize_conversation::Detail;
 
-/// Sessions read from the store at once.
+/// How many sessions are read from the store at once.
 const PAGE: usize = 500;
 
-/// Failures that the text shows, at most; the JSON has all.
+/// The most failures that the text shows; the JSON has all of them.
 const SHOWN: usize = 5;
 
 /// The arguments of `tiro summarize --all`.
@@ -36,7 +36,7 @@ pub struct Args {
     pub level: Option<Detail>,
     /// Whether the configured model for summaries may write them.
     pub use_provider: bool,
-    /// Only estimate tokens and cost.
+    /// Whether only to estimate tokens and cost.
     pub dry_run: bool,
 }
 
@@ -49,9 +49,9 @@ pub struct Output {
     pub level: String,
     /// The number of sessions with messages.
     pub sessions: usize,
-    /// Sessions with a summary of this level of all their messages.
+    /// How many sessions already had a summary of this level that covers all their messages.
     pub up_to_date: usize,
-    /// Sessions that were summarised, or in a dry run would be.
+    /// How many sessions were summarised, or would be in a real run.
     pub summarised: usize,
     /// How many of these summaries are extractive.
     pub extractive: usize,
@@ -59,7 +59,7 @@ pub struct Output {
     pub provider: Option<String>,
     /// Sessions that could not be summarised, each with the error.
     pub failed: Vec<String>,
-    /// In a dry run, the most requests, tokens and dollars.
+    /// In a dry run, the most requests, tokens and dollars that a real run can take.
     pub at_most: Option<AtMost>,
     /// The cost in US dollars.
     pub cost_usd: f64,
@@ -67,8 +67,8 @@ pub struct Output {
     pub notices: Vec<String>,
 }
 
-/// Summarises the sessions that need it, the latest first, or estimates that; `progress` gets the sessions done and
-/// their total.
+/// Summarises the sessions that need it, the latest first; in a dry run, only estimates what that would take. Calls
+/// `progress` with how many sessions are done and how many there are.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,
@@ -115,13 +115,15 @@ pub async fn run(
                 if unanswered_in_a_row == PATIENCE {
                     by_model = false;
                     let why = made.notices.last().cloned().unwrap_or_default();
-                    output.notices.push(format!("no model was asked from then on: {why}"));
+                    output.notices.push(format!(
+                        "no model was asked from then on, after {PATIENCE} sessions without an answer: {why}"
+                    ));
                 }
             }
             output.summarised += 1;
             Ok::<(), crate::error::Error>(())
         };
-        // An error ends only its own session.
+        // If one session fails, the loop goes on with the next.
         if let Err(error) = step.await {
             output.failed.push(format!("`{}`: {error}", quoted(session)));
         }
@@ -142,7 +144,8 @@ async fn sessions(project: &OpenProject) -> Result<Vec<SessionId>> {
     }
 }
 
-/// Returns whether a summary of the session is made from exactly the messages `rows`, and by a model if `by_model`.
+/// Returns whether the session has a summary that was made from exactly the messages `rows`. If `by_model`, only a
+/// summary that a model wrote counts.
 async fn is_up_to_date(
     project: &OpenProject,
     session: &SessionId,

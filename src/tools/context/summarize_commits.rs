@@ -1,4 +1,4 @@
-//! Summarises commits by the model that is configured for summaries, or estimates tokens and cost.
+//! Summarises commits with the model that is configured for summaries, or only estimates tokens and cost.
 
 use std::fmt::Write;
 
@@ -11,13 +11,13 @@ use crate::tools::common;
 
 pub use crate::summaries::of_commits::{Args, Summarised as Output};
 
-/// Failures that the text shows, at most; the JSON has all.
+/// The most failures that the text shows; the JSON has all of them.
 const SHOWN: usize = 5;
 
-/// Summarises the newest commits without a summary, or estimates that; `progress` gets the commits done and their
-/// total.
+/// Summarises the newest commits that have no summary yet; in a dry run, only estimates what that would take. Calls
+/// `progress` with how many commits are done and how many there are.
 ///
-/// Errors with [`Kind::Provider`](crate::error::Kind::Provider) where no provider is configured for summaries. An
+/// Errors with [`Kind::Provider`](crate::error::Kind::Provider) if no provider is configured for summaries. An
 /// interrupted run can be repeated: it continues with the commits that have no summary yet.
 pub async fn run(
     engine: &Engine,

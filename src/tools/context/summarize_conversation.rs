@@ -24,19 +24,19 @@ pub const NAME: &str = "summarize_conversation";
 /// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Summarise a conversation";
 /// The description of the tool, which agents read.
-pub const DESCRIPTION: &str = "Summarises one session, or a range of its messages; expand_detail opens what \
-    it cites. To answer a question use retrieve_context.";
+pub const DESCRIPTION: &str = "Summarises one session, or a range of its messages; expand_detail opens the \
+    cited ones. To answer a question use retrieve_context.";
 
-/// Tokens of an answer beside the summary, about.
+/// About how many tokens an answer takes besides the summary.
 const FRAME: usize = 180;
 
-/// The smallest budget, in tokens: the frame and a short sentence.
+/// The smallest budget, in tokens: enough for the frame and a short sentence.
 const LEAST: usize = FRAME + 20;
 
 /// The largest budget, in tokens.
 const MOST: usize = 8000;
 
-/// Topics that an answer lists, at most.
+/// The most topics that an answer lists.
 const TOPICS: usize = 6;
 
 /// The level of detail of a summary, as an argument.
@@ -80,7 +80,7 @@ pub struct Args {
     pub until: Option<String>,
     /// Topics to focus on.
     pub focus: Option<String>,
-    /// Tokens of the answer, at most.
+    /// The most tokens of the answer.
     #[schemars(description = "", range(min = LEAST))]
     pub max_tokens: Option<usize>,
     /// false: never ask a model.
@@ -108,11 +108,11 @@ pub struct Output {
     pub range: (i64, i64),
     /// How many messages were summarised.
     pub messages: usize,
-    /// Their tokens (o200k).
+    /// The tokens of these messages (o200k).
     pub tokens: usize,
     /// Tokens of the summary (o200k).
     pub summary_tokens: usize,
-    /// Numbers of the messages that its sentences come from.
+    /// The numbers of the messages that the sentences of the summary come from.
     pub cited: Vec<i64>,
     /// The topics of the conversation, with the numbers of their messages.
     pub topics: Vec<String>,
@@ -120,7 +120,8 @@ pub struct Output {
     pub provider: String,
     /// The provider's model; empty if extractive.
     pub model: String,
-    /// The share of names, decisions and numbers that it keeps, of those that fit its length: 0 to 1.
+    /// The share of the names, decisions and numbers that the summary keeps, among those that would fit its length: 0
+    /// to 1.
     pub quality: f64,
     /// The cost in US dollars; in a dry run, the most it can cost.
     pub cost_usd: Option<f64>,
@@ -142,7 +143,7 @@ pub struct Output {
     secret: [u8; 32],
 }
 
-/// Summarises the messages, or for a dry run estimates requests, tokens and cost.
+/// Summarises the messages; in a dry run, only estimates requests, tokens and cost.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(args.max_tokens, MOST, LEAST, MOST)?;
     let max_tokens = args.max_tokens.and(Some(max_tokens));
@@ -240,15 +241,15 @@ async fn fit(mut output: Output, max_tokens: Option<usize>) -> Result<Output> {
 }
 
 impl Output {
-    /// Returns the tokens of the answer as text or as JSON, whichever are more.
+    /// Returns the tokens of the answer: of its text or of its JSON, whichever has more.
     fn measure(&self) -> usize {
         let Answer { text, fields } = Answer::new(self.text(), self);
         messages::count(&text)
             .max(messages::count(&serde_json::to_string(&fields).expect("an answer is JSON")))
     }
 
-    /// Leaves out the least important part of an answer that exceeds its budget by `over` tokens; returns false if none
-    /// is left.
+    /// Leaves out the least important part of an answer that exceeds its budget by `over` tokens; returns false if
+    /// nothing is left to leave out.
     fn shrink(&mut self, over: usize) -> bool {
         self.truncated = true;
         if self.topics.pop().is_some() {
@@ -282,7 +283,7 @@ impl Output {
             );
             return match requests {
                 0 => format!(
-                    "{about}: sentences are chosen on this machine at no cost; at most {} tokens.",
+                    "{about}: at most {} tokens, in sentences chosen on this machine at no cost.",
                     self.summary_tokens
                 ),
                 _ => {
@@ -301,7 +302,7 @@ impl Output {
         }
         let mut text = envelope::wrap(&self.secret, &body);
         if let Some(id) = &self.id {
-            text += &format!("\nOpen it further with expand_detail `{id}`.");
+            text += &format!("\nexpand_detail `{id}` opens it in more detail.");
         }
         let by =
             if self.model.is_empty() { provider.clone() } else { format!("{provider} ({})", self.model) };

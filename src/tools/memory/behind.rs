@@ -1,5 +1,5 @@
-//! Finds the conversations that led to the commits on a page of hits: the name of each, the argument that opens it, and
-//! its message that answers best.
+//! Finds the conversations that led to the commits on a page of hits. For each conversation it returns the name, the
+//! argument that opens it, and the message that answers the query best.
 
 use std::sync::Arc;
 
@@ -18,19 +18,19 @@ use crate::tools::common::beginning::beginning_in_bytes;
 use crate::tools::memory::hits::{Behind, BehindMessage};
 use crate::tools::memory::linked::LONGEST_TITLE;
 
-/// Commits of a page, at most, whose conversations are searched once more because the first search found none of their
-/// messages. Arbitrary.
+/// How many conversations of a page may be searched a second time, if the first search found none of their messages.
+/// Arbitrary.
 const SEARCHED: usize = 3;
 
-/// The query of the search, to search some conversations again.
+/// The query of the search and its embedder, to search some conversations once more.
 pub(crate) struct Question<'a> {
     pub query: &'a str,
     pub embedder: Option<Arc<Embedder>>,
 }
 
-/// Returns for each of `shown` the conversation that most likely led to it, with the message that answers best unless
-/// that message is a hit itself; `None` for a hit that isn't a commit or has no conversation. `ranked` are all hits of
-/// the search, also those of other pages.
+/// Returns for each of `shown` the conversation that most likely led to it; `None` if the hit isn't a commit or no
+/// conversation led to it. The conversation comes with its message that answers best, unless the page shows that
+/// message as a hit. `ranked` are all hits of the search, including those of other pages.
 pub(crate) async fn conversations(
     project: &OpenProject,
     question: Question<'_>,
@@ -78,7 +78,7 @@ pub(crate) async fn conversations(
     Ok(all)
 }
 
-/// Returns the best message of the conversation among the hits.
+/// Returns the best hit in `ranked` that is a message of the conversation `row`.
 fn best<'a>(ranked: &'a [Ranked], row: &BehindRow) -> Option<&'a Ranked> {
     let is_of = |hit: &&Ranked| {
         hit.store == 0 && hit.place.kind == Kind::Message && hit.place.session == Some(row.key)

@@ -25,22 +25,22 @@ pub const NAME: &str = "expand_detail";
 /// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Open a memory";
 /// The description of the tool, which agents read.
-pub const DESCRIPTION: &str = "Opens one memory: its full text and what surrounds it; a summary down to its \
-    messages. To find memories use search_project_memory.";
+pub const DESCRIPTION: &str = "Opens one memory: its full text and what surrounds it. A summary opens level \
+    by level. To find memories use search_project_memory.";
 
-/// Tokens of an answer, by default.
+/// The budget of an answer, in tokens, if the call names none.
 const MAX_TOKENS: usize = 4000;
 
-/// The smallest budget, in tokens: the envelope and a line. Arbitrary.
+/// The smallest budget, in tokens: enough for the envelope and a line. Arbitrary.
 const LEAST_TOKENS: usize = 150;
 
-/// The largest budget, in tokens: clients cut tool results at 25,000.
+/// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 pub(crate) const MOST_TOKENS: usize = 20_000;
 
-/// Neighbours on each side, at most.
+/// The most neighbours on each side.
 const MOST_NEIGHBOURS: usize = 20;
 
-/// References that are followed one after the other from the memory, at most.
+/// The most references that are followed in a row, starting from the memory.
 const MAX_HOPS: usize = 2;
 
 /// The arguments of the call.
@@ -109,12 +109,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let secret = engine.installation().await?.secret;
     let notices = clamped.into_iter().collect();
     let page = Page { secret, memory, start, around, references, linked, notices, budget };
-    // Counting loads the tokenizer's dictionary the first time, which blocks.
+    // The first count loads the tokenizer's dictionary, which blocks the thread.
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
 }
 
 /// Returns the memory that `text` names, with its store and scope: a commit, a message by session and number, a
-/// summary, or any other memory. Errors with [`NotFound`](crate::error::Kind::NotFound) where there is none.
+/// summary, or any other memory. Errors with [`NotFound`](crate::error::Kind::NotFound) if there is no such memory.
 async fn resolve<'e>(
     engine: &'e Engine,
     caller: &'e Caller,
@@ -144,7 +144,8 @@ async fn resolve<'e>(
     }
 }
 
-/// Returns the memories that at most [`MAX_HOPS`] references lead to, in either direction, the nearest first.
+/// Returns the memories that are at most [`MAX_HOPS`] references away from `memory`, the nearest first. References are
+/// followed in both directions.
 async fn follow(store: &Store, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
     let mut reached = vec![memory];
     let mut frontier = vec![memory];
@@ -164,8 +165,8 @@ async fn follow(store: &Store, scope: &Scope, memory: MemoryKey) -> Result<Vec<M
     Ok(reached)
 }
 
-/// Returns the memory id of the commit whose SHA begins with `text`, at least seven digits; `None` where no stored
-/// commit does.
+/// Returns the memory id of the commit whose SHA begins with `text`; `None` if `text` has fewer than seven digits or no
+/// stored commit has such a SHA.
 async fn commit_named(engine: &Engine, caller: &Caller, text: &str) -> Result<Option<MemoryId>> {
     let [name] = query::commit_ids(text)[..] else { return Ok(None) };
     let project = caller.project(engine).await?;
@@ -174,8 +175,8 @@ async fn commit_named(engine: &Engine, caller: &Caller, text: &str) -> Result<Op
     Ok(memory.map(|memory| memory.id))
 }
 
-/// Returns the memory with the id `id`, and its store and scope: the project's or else the owner's. Errors with
-/// [`NotFound`](crate::error::Kind::NotFound) where neither has it.
+/// Returns the memory with the id `id`, with its store and scope. Looks in the project's store first, then in the
+/// owner's. Errors with [`NotFound`](crate::error::Kind::NotFound) if neither has the memory.
 async fn find<'e>(
     engine: &'e Engine,
     caller: &'e Caller,

@@ -30,19 +30,19 @@ pub const DESCRIPTION: &str = "Forgets memories by ids, session_id, source or qu
     brings them back. Returns exactly what it removed; with a query, look first with `dry_run: true`. To \
     correct a fact store the right one with store_memory.";
 
-/// Memories that one query forgets, at most. Arbitrary: few enough to check by eye.
+/// The most memories that one query forgets. Arbitrary: few enough to check by eye.
 const BY_QUERY: usize = 20;
 
-/// Budget of the search for matches, in tokens: large enough for [`BY_QUERY`] hits.
+/// The budget of the search for matches, in tokens: large enough for [`BY_QUERY`] hits.
 const SEARCH_TOKENS: usize = 20_000;
 
-/// Tokens of the beginning that is shown of each memory that a query would forget.
+/// For each memory that a query would forget, how many tokens of its beginning are shown.
 const EXCERPT: usize = 30;
 
-/// Past operations, the latest first, among which the one to undo is searched. Arbitrary.
+/// How many of the latest operations are searched for the one to undo. Arbitrary.
 const OPERATIONS_READ: usize = 1000;
 
-/// Ids that an answer lists, at most; more are only counted. Arbitrary.
+/// The most ids that an answer lists; if there are more, they are only counted. Arbitrary.
 const LISTED: usize = 100;
 
 /// The arguments of the call.
@@ -71,26 +71,25 @@ pub struct Output {
     pub done: String,
     /// The id of the operation, to undo it.
     pub operation: Option<String>,
-    /// The number of memories.
+    /// How many memories were forgotten, restored or removed, or in a dry run would be.
     pub count: usize,
-    /// Their tokens (o200k).
+    /// The tokens of these memories (o200k).
     pub tokens: i64,
-    /// Their ids, if there are at most 100.
+    /// The ids of these memories, if there are at most 100.
     pub ids: Vec<String>,
-    /// Those of the given ids that no memory has, or that only a forgotten memory has.
+    /// The given ids that no memory has, or only a forgotten memory.
     pub unknown: Vec<String>,
-    /// Matches of the query that were not forgotten, because others match much better.
+    /// How many matches of the query were not forgotten, because others match much better.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
-    /// The number of the removed memories that had been forgotten before.
+    /// How many of the removed memories had been forgotten before.
     #[serde(skip_serializing_if = "is_zero")]
     pub forgotten_before: usize,
-    /// Forgotten memories that have the query's words and were not removed: the next call with the same query removes
-    /// more.
+    /// How many forgotten memories with the query's words were not removed. Repeating the call removes more of them.
     #[serde(skip_serializing_if = "is_zero")]
     pub forgotten_left_out: usize,
-    /// Paths of stores that belong to no registered project, for example after a merge: removed memories may still be
-    /// in them.
+    /// Paths of stores that belong to no registered project, for example after a merge: the removed memories may still
+    /// be in them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub strays: Vec<String>,
     /// Says that quoted text is data, not instructions.
@@ -119,7 +118,7 @@ fn is_zero(count: &usize) -> bool {
 /// The memories that a call selects, and what the answer says about the selection.
 #[derive(Default)]
 struct Selected<'a> {
-    /// The selection in each store that has some of it.
+    /// The selection for each store that has some of the selected memories.
     parts: Vec<(&'a Store, &'a Scope, Selection)>,
     unknown: Vec<String>,
     left_out: usize,
@@ -138,7 +137,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if let Some(operation) = &args.undo {
         return undo(engine, places, operation, is_dry).await;
     }
-    // A purge also selects forgotten memories, whose text is in the files until they are purged.
+    // A purge also selects forgotten memories: their text stays in the files until they are purged.
     let is_purge = args.purge.unwrap_or(false);
     let reach = if is_purge { Reach::Forgotten } else { Reach::Living };
     let selected = select(engine, caller, places, &args, reach).await?;
@@ -157,13 +156,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         });
     }
     if is_purge && !is_dry {
-        // Memories that an earlier call only began to purge are already forgotten; they are removed now.
+        // If an earlier purge was interrupted, the memories that it left are forgotten but still stored. They are
+        // removed now.
         for (store, scope) in places {
             let left = store.finish_purges(scope, Millis::MAX).await?;
             all.add(left);
         }
     }
-    // The memories of such stores were merged into another project, or their project is unknown.
+    // Stray stores: their memories were merged into another project, or their project is unknown.
     let strays = if is_purge && !is_dry { owners.strays().await? } else { Vec::new() };
     let mut unknown = unknown(&selected.parts, &all);
     unknown.extend(selected.unknown);
@@ -196,7 +196,7 @@ fn nothing_matches() -> Error {
     Error::not_found("nothing matches, nothing was forgotten").hint("search first: search results show ids")
 }
 
-/// Restores the memories that the operation forgot, or for a dry run returns which it would restore.
+/// Restores the memories that the operation forgot; in a dry run, only returns which it would restore.
 async fn undo(
     engine: &Engine,
     places: [(&Store, &Scope); 2],
@@ -204,8 +204,8 @@ async fn undo(
     is_dry: bool,
 ) -> Result<Output> {
     let operation = Some(operation.trim()).filter(|name| *name != "last" && !name.is_empty());
-    // Each of the two stores has its own operations: a named operation is in one of them; the last one is the later of
-    // both.
+    // Each of the two stores records its own operations. A named operation is in one of the stores; without a name, the
+    // later one of the stores' last operations is undone.
     let mut latest: Option<(i64, &Store, &Scope)> = None;
     for (store, scope) in places {
         let operations = store.operations(scope, OPERATIONS_READ).await?;
@@ -227,8 +227,8 @@ async fn undo(
 
 /// Returns the memories to forget, by store.
 ///
-/// Errors with [`BadInput`](crate::error::Kind::BadInput) unless exactly one selector is given, and where memories of
-/// both stores would be forgotten by one operation that can be undone.
+/// Errors with [`BadInput`](crate::error::Kind::BadInput) unless exactly one selector is given. Also errors if one
+/// operation that can be undone would forget memories of both stores.
 async fn select<'a>(
     engine: &Engine,
     caller: &Caller,
@@ -290,7 +290,7 @@ async fn select<'a>(
     }
 }
 
-/// Returns the id of the forgotten message that `text`, SESSION#NUMBER, names.
+/// Returns the id of the forgotten message that `text` names in the form SESSION#NUMBER.
 async fn forgotten_place(engine: &Engine, caller: &Caller, text: &str) -> Result<Option<MemoryId>> {
     let project = caller.project(engine).await?;
     match levels::place(&project.redactor, "ids", text)? {
@@ -299,8 +299,8 @@ async fn forgotten_place(engine: &Engine, caller: &Caller, text: &str) -> Result
     }
 }
 
-/// Selects the memories of the project that match best. Where `reach` includes forgotten memories, also selects those
-/// in either store that have all words of the query.
+/// Selects the memories of the project that match best. If `reach` includes forgotten memories, also selects the
+/// forgotten ones of either store that have all words of the query.
 async fn by_query<'a>(
     engine: &Engine,
     caller: &Caller,
@@ -341,7 +341,7 @@ fn shown(id: &str, text: &str) -> Match {
     Match { id: id.to_owned(), text: format!("{start}{more}") }
 }
 
-/// Adds to `error` how to forget a commit, if one of `ids` looks like a commit's id.
+/// Adds a hint to `error` on how to forget a commit, if one of `ids` looks like a commit's id.
 fn with_commit_hint(ids: &[String], error: Error) -> Error {
     let is_commit = |text: &String| {
         let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -355,7 +355,7 @@ fn with_commit_hint(ids: &[String], error: Error) -> Error {
     }
 }
 
-/// Returns the ids of the selections that no memory in `forgotten` has, each once.
+/// Returns each selected id that no memory in `forgotten` has, without repeats.
 fn unknown(parts: &[(&Store, &Scope, Selection)], forgotten: &Forgotten) -> Vec<String> {
     let known: HashSet<&MemoryId> = forgotten.ids.iter().collect();
     let mut seen = HashSet::new();
@@ -428,7 +428,7 @@ impl Output {
             let stores = counted(self.strays.len(), "store", "stores");
             let named = humanize::some(&self.strays);
             text += &format!(
-                "\n{stores} of no registered project may still hold it, and can be deleted: {named}."
+                "\n{stores} of no registered project may still hold the text, and can be deleted: {named}."
             );
         }
         if self.forgotten_left_out > 0 {

@@ -1,8 +1,8 @@
 //! Makes the answer that shows a page of hits, within its budget both as text and as JSON.
 //!
 //! A page shows hits in the order of the ranking until one doesn't fit; the cursor names that hit, so no hit is
-//! skipped. A hit that doesn't fit even on a page of its own is shown shortened. The tokens of hits are first added up,
-//! then the whole answer is counted.
+//! skipped. If a hit doesn't fit even as the only one on a page, it is shortened. How many hits fit is first estimated
+//! by adding up their tokens; then the tokens of the whole answer are counted.
 
 mod hit;
 
@@ -21,7 +21,7 @@ use crate::tuning::ranking::{BESIDE_COMMITS, NOTICES};
 
 pub use self::hit::{Behind, BehindMessage, Frame, Hit, ScoreParts};
 
-/// Tokens of a hit's text below which it is not shown. Arbitrary: about a short sentence.
+/// A hit is not shown if fewer than this many tokens of its text would fit. Arbitrary: about a short sentence.
 const LEAST_TEXT: usize = 12;
 
 /// The answer of the call.
@@ -33,19 +33,19 @@ pub struct Output {
     pub hits: Vec<Hit>,
     /// `all`, or the names of the sessions that were searched.
     pub covered: Vec<String>,
-    /// Tokens of this answer (o200k), as text or as JSON, whichever are more.
+    /// The tokens of this answer (o200k): of its text or of its JSON, whichever has more.
     pub tokens_used: usize,
     /// Whether hits of this page did not fit the budget.
     pub truncated: bool,
     /// How many did not fit; the next page begins with them.
     pub dropped: usize,
-    /// Chunks without an embedding yet, which only words find.
+    /// How many chunks have no embedding yet; only their words find them.
     pub pending: usize,
     /// The cursor of the next page.
     pub next_cursor: Option<String>,
-    /// What the answer lacks, each a sentence without a full stop.
+    /// Remarks about what the answer lacks, each a sentence without a full stop.
     pub notices: Vec<String>,
-    /// Milliseconds by stage, if the configuration asks for them.
+    /// How many milliseconds each stage of the search took, if the configuration asks for it.
     pub timings: Option<HashMap<&'static str, f64>>,
     /// Whether the text mentions `pending`.
     #[serde(skip)]
@@ -65,9 +65,9 @@ pub struct Page {
     pub output: Output,
     /// How many hits of the ranking come before the page.
     pub offset: usize,
-    /// Whether there are hits after it.
+    /// Whether there are hits after the page.
     pub has_more: bool,
-    /// The most tokens for the text, and for the JSON.
+    /// The most tokens that the text may have; also the most that the JSON may have.
     pub max_tokens: usize,
     /// The secret of the installation.
     pub secret: [u8; 32],
@@ -75,7 +75,7 @@ pub struct Page {
 
 /// Returns the answer with as many of the page's first hits as fit.
 ///
-/// Counting loads the tokenizer's dictionary the first time, which blocks.
+/// The first count loads the tokenizer's dictionary, which blocks the thread.
 pub fn fit(mut page: Page) -> Output {
     bound_names_and_notices(&mut page.output, page.max_tokens);
     let mut count = estimate(&mut page);
@@ -87,7 +87,7 @@ pub fn fit(mut page: Page) -> Output {
         match count {
             0 => return without_hits(page),
             1 => {
-                // A single hit is shortened, or left out where even that doesn't fit.
+                // The only hit left is shortened, or left out if even the shortened hit doesn't fit.
                 if let Some(output) = shortened(&mut page) {
                     return output;
                 }
@@ -98,8 +98,8 @@ pub fn fit(mut page: Page) -> Output {
     }
 }
 
-/// Returns how many hits fit, by the sum of their costs. Leaves out the messages shown with commits where their share
-/// of the budget is spent.
+/// Returns about how many hits fit, by the sum of their costs. The messages that are shown with commits have a share of
+/// the budget; those that exceed it are left out.
 fn estimate(page: &mut Page) -> usize {
     let count = messages::count;
     let empty = answer(page, 0);
@@ -127,8 +127,8 @@ fn estimate(page: &mut Page) -> usize {
     page.hits.len()
 }
 
-/// Returns the answer with the first hit alone, its text and its optional parts cut until it fits; `None` where less
-/// than [`LEAST_TEXT`] tokens of text would be left.
+/// Returns the answer with only the first hit. The hit's text and optional parts are cut until the answer fits. Returns
+/// `None` if fewer than [`LEAST_TEXT`] tokens of text would be left.
 fn shortened(page: &mut Page) -> Option<Output> {
     let whole = page.hits[0].clone();
     loop {
@@ -150,7 +150,8 @@ fn shortened(page: &mut Page) -> Option<Output> {
             if output.tokens_used <= page.max_tokens {
                 return Some(output);
             }
-            // JSON may cost more tokens than the text itself, so the text is shortened in proportion to its cost.
+            // The text may cost more tokens in JSON than by itself, so it is shortened in proportion to what it costs
+            // in the answer.
             let (tokens, cost) = (messages::count(text), output.tokens_used.saturating_sub(alone).max(1));
             text = beginning(text, (tokens * room / cost).min(tokens.saturating_sub(1)));
         }
@@ -160,8 +161,8 @@ fn shortened(page: &mut Page) -> Option<Output> {
     }
 }
 
-/// Returns the answer with the first `count` hits, each commit after the conversation that led to it, and with its
-/// tokens counted.
+/// Returns the answer with the first `count` hits, and counts its tokens. Hits from a conversation come before the
+/// commit that the conversation led to.
 fn answer(page: &Page, count: usize) -> Output {
     let mut output = page.output.clone();
     let hits = &page.hits[..count];
@@ -191,7 +192,8 @@ fn answer(page: &Page, count: usize) -> Output {
         _ => envelope::wrap(&page.secret, &body),
     };
     output.rendered += &output.footer();
-    // `tokens_used` is part of the JSON that is counted; the budget, its largest value, takes at least as many tokens.
+    // `tokens_used` is part of the JSON that is counted. While it is counted, the field holds the budget, the largest
+    // value it can get, so the final number takes no more tokens.
     output.tokens_used = page.max_tokens;
     output.tokens_used = messages::count(&output.rendered).max(output.data_tokens());
     output
@@ -205,7 +207,7 @@ fn without_hits(mut page: Page) -> Output {
     answer(&page, 0)
 }
 
-/// Leaves out notices and session names that exceed their share of the budget, and adds how many.
+/// Leaves out notices and session names that exceed their share of the budget, and adds a line that says how many.
 fn bound_names_and_notices(output: &mut Output, max_tokens: usize) {
     let share = max_tokens / NOTICES;
     let fits = |lines: &mut Vec<String>, frame: &str| {
@@ -226,7 +228,7 @@ fn bound_names_and_notices(output: &mut Output, max_tokens: usize) {
         output.notices.push(format!("{} left out", counted(notices_left_out, "more notice", "more notices")));
     }
     if sessions_left_out > 0 {
-        output.covered.push(counted(sessions_left_out, "session", "sessions"));
+        output.covered.push(counted(sessions_left_out, "more session", "more sessions"));
     }
 }
 
@@ -254,7 +256,7 @@ impl Output {
         lines
     }
 
-    /// Returns its tokens as JSON (o200k).
+    /// Returns how many tokens (o200k) the answer has as JSON.
     fn data_tokens(&self) -> usize {
         let fields = Answer::new(String::new(), self).fields;
         messages::count(&serde_json::to_string(&fields).expect("an answer is JSON"))

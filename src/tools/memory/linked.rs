@@ -11,13 +11,13 @@ use crate::scope::{Scope, SessionId};
 use crate::store::Store;
 use crate::tools::common::beginning::beginning_in_bytes;
 
-/// Links of a memory that are shown, at most. Arbitrary: a long session leads to dozens of commits.
+/// The most links that are shown for a memory. Arbitrary: a long session leads to dozens of commits.
 const MOST: usize = 6;
 
-/// Bytes of a title or subject that are shown, at most. Arbitrary: a line.
+/// The most bytes that are shown of a title or subject. Arbitrary: about a line.
 pub(crate) const LONGEST_TITLE: usize = 120;
 
-/// The confidence from which it is not shown: it rounds to 100%.
+/// A confidence of at least this value is not shown: it would round to 100%.
 const CERTAIN: f64 = 0.995;
 
 /// A session that led to a commit, or a commit that a session led to.
@@ -36,7 +36,7 @@ pub struct Linked {
     pub date: String,
     /// The confidence of the link, 0.5 to 1.
     pub confidence: f64,
-    /// How many more links the memory has; on the last one that is shown.
+    /// How many more links the memory has than are shown. Only the last shown link has this field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
 }
@@ -106,7 +106,7 @@ pub(crate) async fn of(store: &Store, scope: &Scope, memory: &Memory) -> Result<
     Ok(with_more(linked.collect(), all))
 }
 
-/// Returns the words for a confidence, such as `, 80% sure`; empty from 99.5% on.
+/// Returns the words for a confidence, such as `, 80% sure`; empty if it is 99.5% or more.
 pub fn sure(confidence: f64) -> String {
     if confidence >= CERTAIN { String::new() } else { format!(", {:.0}% sure", confidence * 100.0) }
 }

@@ -22,7 +22,7 @@ pub const TITLE: &str = "List sessions";
 pub const DESCRIPTION: &str = "Lists the project's conversations, latest first, with their size, dates and \
     branch. To find what was said use search_project_memory.";
 
-/// Sessions on a page, at most.
+/// The most sessions on a page.
 const PAGE: usize = 100;
 
 /// The arguments of the call.
@@ -58,13 +58,13 @@ pub struct Session {
     /// The title that its client gave it, or the beginning of the user's first message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Memories in it.
+    /// How many memories it has.
     pub memories: i64,
-    /// Their tokens (o200k).
+    /// The tokens of its memories (o200k).
     pub tokens: i64,
-    /// Time of the first.
+    /// The time of its first memory.
     pub first: String,
-    /// Time of the last.
+    /// The time of its last memory.
     pub last: String,
     /// The branch that was last checked out in it.
     pub branch: Option<String>,

@@ -18,18 +18,18 @@ use crate::tokens::bounded;
 use crate::tools::common::tool::Pending;
 use crate::tools::memory::{expand_detail, list_sessions};
 
-/// Tokens of a resource, at most.
+/// The most tokens of a resource.
 const MAX_TOKENS: usize = 20_000;
 
-/// Tokens reserved for the line that says that messages are missing.
+/// How many tokens are reserved for the line that says that messages are missing.
 const NOTE_TOKENS: usize = 40;
 
-/// Memories of a conversation that are read, at most: more don't fit.
+/// The most memories of a conversation that are read: more don't fit.
 const MOST_MEMORIES: usize = 2000;
 
 /// The functions that read resources; each already has the engine and the caller.
 pub struct Resources {
-    /// Returns the page of sessions that starts at a cursor; the first page without one.
+    /// Returns the page of sessions that starts at the given cursor, or the first page if there is no cursor.
     pub sessions: Box<dyn Fn(Option<String>) -> Pending<SessionPage> + Send + Sync>,
     /// Returns the text of the session with this id, or a [`NotFound`](crate::error::Kind::NotFound) error.
     pub session: Box<dyn Fn(String) -> Pending<String> + Send + Sync>,
@@ -118,7 +118,7 @@ async fn conversation(engine: &Engine, caller: &Caller, id: &str) -> Result<Stri
     let mut is_cut = newest.len() > MOST_MEMORIES;
     for memory in newest.iter().take(MOST_MEMORIES) {
         let excerpt = Shown::of_memory(memory).excerpt(&memory.text);
-        // The upper bound is cheap to compute, so most texts are not counted.
+        // The budget is charged with an upper bound of the tokens, which is cheaper than counting them.
         let tokens = bounded(&excerpt).high;
         if !budget.spend(tokens) {
             is_cut = true;

@@ -25,10 +25,10 @@ pub const DESCRIPTION: &str = "Saves messages of a conversation for good, search
     `id` makes saving it again harmless. Secrets are replaced first. For a single fact or decision use \
     store_memory.";
 
-/// Ids that an answer lists, at most; more are only counted. Arbitrary.
+/// The most ids that an answer lists; if there are more, they are only counted. Arbitrary.
 const LISTED: usize = 100;
 
-/// Milliseconds between a message's time and now, at most, for the message to get the checked-out branch and commit.
+/// A message gets the checked-out branch and commit if its time is at most this many milliseconds from now.
 const RECENT: Millis = 10 * 60 * 1000;
 
 /// The arguments of the call.
@@ -43,7 +43,7 @@ pub struct Args {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[allow(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
 pub struct Message {
-    /// Your id of it; saving the same id again changes nothing.
+    /// Your id for it; saving the same id again changes nothing.
     pub id: Option<String>,
     /// user, assistant, tool or system.
     pub role: String,
@@ -59,22 +59,22 @@ pub struct Message {
 pub struct Output {
     /// The conversation's name.
     pub session_id: String,
-    /// Messages stored by this call.
+    /// How many messages this call stored.
     pub saved: usize,
-    /// Messages that were stored before, unchanged.
+    /// How many messages were stored before with the same text.
     pub already_stored: usize,
-    /// Ids of messages whose id was stored before with another text; the stored text stays.
+    /// The ids that were stored before with another text. That text stays, and the new one is not stored.
     pub conflicts: Vec<String>,
-    /// Messages that were forgotten before and stay forgotten.
+    /// How many messages were forgotten before and stay forgotten.
     pub forgotten: usize,
-    /// Messages left out because `ignore.sessions` names the conversation.
+    /// How many messages were left out because `ignore.sessions` names the conversation.
     pub left_out: usize,
     /// The memories' ids, in order, if there are at most 100.
     pub ids: Vec<String>,
     /// Secrets replaced, by rule.
     #[schemars(with = "Vec<Value>")]
     pub redactions: Vec<Redaction>,
-    /// Chunks without an embedding yet: searches find them by words, not by meaning.
+    /// How many chunks have no embedding yet: searches find them by words, not by meaning.
     pub pending: usize,
     /// Other remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
@@ -197,7 +197,8 @@ impl Output {
         }
         if self.left_out > 0 {
             let left_out = counted(self.left_out, "was", "were");
-            text += &format!(", {left_out} left out: the configuration's `ignore.sessions` names it");
+            text +=
+                &format!(", {left_out} left out: the configuration's `ignore.sessions` names the session");
         }
         if !self.conflicts.is_empty() {
             text += &format!(

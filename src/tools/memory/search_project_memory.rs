@@ -36,16 +36,16 @@ pub const TITLE: &str = "Search project memory";
 pub const DESCRIPTION: &str = "Finds what was said, decided and committed here; search before asking why \
     code is as it is. Returns excerpts, best first. To read one memory whole use expand_detail.";
 
-/// Hits on one page, at most.
+/// The most hits on one page.
 const MOST_HITS: usize = 50;
 
-/// The smallest budget, in tokens: the envelope and one short hit.
+/// The smallest budget, in tokens: enough for the envelope and one short hit.
 const LEAST_TOKENS: usize = 100;
 
-/// The largest budget, in tokens: clients cut tool results at 25,000.
+/// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 const MOST_TOKENS: usize = 20_000;
 
-/// The notice for a page without a hit that has enough of the query's words or meaning.
+/// The notice for a page on which no hit has enough of the query's words or comes near its meaning.
 const NO_GOOD_HIT: &str = "no hit answers this well: these are the nearest, and may be unrelated";
 
 /// The arguments of the call.
@@ -96,7 +96,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let installation = engine.installation().await?;
     let (scope, covered) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
 
-    // The owner's memories belong to no session, so a search of some sessions leaves them out.
+    // The owner's memories belong to no session, so a search limited to some sessions leaves them out.
     let owners = &installation.registry;
     let mut places: Vec<(&Store, &Scope)> = vec![(&project.store, &scope)];
     if scope.sessions == Sessions::All {
@@ -218,7 +218,8 @@ fn offset(cursor: Option<&str>) -> Result<usize> {
     })
 }
 
-/// Returns the scope narrowed to `sessions`, and their names for the answer; `all` if none is given.
+/// Returns the scope narrowed to `sessions`, and their names for the answer. If none is given, the scope stays as it is
+/// and the name is `all`.
 fn narrowed(scope: &Scope, redactor: &Redactor, sessions: Option<&[String]>) -> Result<(Scope, Vec<String>)> {
     let Some(names) = sessions.filter(|names| !names.is_empty()) else {
         return Ok((scope.clone(), vec!["all".to_owned()]));
@@ -242,7 +243,7 @@ pub(crate) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Re
 fn searched_text(found: &ShownMemory) -> String {
     let ShownMemory { memory, chunk, .. } = found;
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
-    // Of a commit the whole message counts, and the paths that it changed.
+    // For a commit, the searched text is the whole message and the changed paths.
     let piece = if memory.kind == Kind::Commit { memory.text.as_str() } else { piece };
     let names = [&memory.speaker, &memory.title, &memory.topic, &memory.path, &memory.indexed];
     names.into_iter().flatten().fold(piece.to_owned(), |text, name| text + "\n" + name)
@@ -257,7 +258,8 @@ fn hit(
     behind: Option<Behind>,
 ) -> Hit {
     let ShownMemory { mut memory, chunk, conversations, confidences, .. } = found;
-    // A commit can have several ids; the hit cites one that is an ancestor of the checked-out commit.
+    // A commit that was rebased or cherry-picked has several SHAs. The hit cites one that is an ancestor of the
+    // checked-out commit.
     if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string())) {
         memory.source_id = Some(sha);
     }
@@ -302,7 +304,7 @@ fn hit(
     }
 }
 
-/// Returns for each memory whether the commit or file that it refers to has changed, as git says.
+/// Asks git for each memory whether the commit or file that it refers to has changed.
 async fn standings(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Standing> {
     let subjects: Vec<Subject> = found.map(|found| Subject::of(&found.memory, &found.commit_ids)).collect();
     graph::standing(project, subjects).await

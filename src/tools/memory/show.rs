@@ -26,7 +26,7 @@ pub use self::brief::Brief;
 pub(crate) use self::brief::line;
 pub use self::conversation::Conversation;
 
-/// Sessions that the error lists, at most, where a name matches several.
+/// The most sessions that the error lists if a name matches several.
 const MOST_NAMED: usize = 6;
 
 /// The arguments of `tiro show`.
@@ -40,9 +40,9 @@ pub struct Args {
     pub collapse: bool,
     /// Limits a summary to this topic.
     pub focus: Option<String>,
-    /// How many messages before it; 2 if `None`.
+    /// How many messages before it to show; 2 if `None`.
     pub before: Option<usize>,
-    /// How many messages after it; 2 if `None`.
+    /// How many messages after it to show; 2 if `None`.
     pub after: Option<usize>,
     /// The number of the first message of a conversation to show.
     pub from: Option<i64>,
@@ -90,11 +90,11 @@ pub struct Opened {
     pub referred_to_by: Vec<Brief>,
 }
 
-/// Finds what `args.id` names and reads it: a session's whole name comes before an id, an id before a part of a name or
-/// title.
+/// Finds what `args.id` names and reads it. If it names several things, the whole name of a session takes precedence
+/// over an id, and an id over a part of a session's name or title.
 ///
-/// Errors with [`NotFound`](crate::error::Kind::NotFound) where nothing has that name, and with
-/// [`BadInput`](crate::error::Kind::BadInput) where several sessions match it.
+/// Errors with [`NotFound`](crate::error::Kind::NotFound) if nothing has that name, and with
+/// [`BadInput`](crate::error::Kind::BadInput) if several sessions match it.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let text = args.id.trim();
@@ -227,7 +227,7 @@ async fn opened(
     Ok(Output::Memory(Box::new(opened)))
 }
 
-/// Returns the memory with the id `id`, its store and its scope; `None` where no memory has it.
+/// Returns the memory with the id `id`, its store and its scope; `None` if no memory has that id.
 async fn find<'e>(
     engine: &'e Engine,
     project: &'e OpenProject,

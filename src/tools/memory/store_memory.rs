@@ -55,18 +55,18 @@ pub struct Args {
 pub struct Output {
     /// The memory's id.
     pub id: String,
-    /// Whether this call stored it; false if it was stored before, or forgotten.
+    /// Whether this call stored it; false if it was stored or forgotten before.
     pub stored: bool,
     /// The memory's kind.
     pub kind: String,
     /// project or owner.
     pub scope: String,
-    /// References that name no memory in the same store; they are stored all the same.
+    /// References that name no memory in the same store. They are stored anyway.
     pub unknown_references: Vec<String>,
     /// Secrets replaced, by rule.
     #[schemars(with = "Vec<Value>")]
     pub redactions: Vec<Redaction>,
-    /// Chunks without an embedding yet: searches find them by words, not by meaning.
+    /// How many chunks have no embedding yet: searches find them by words, not by meaning.
     pub pending: usize,
     /// Other remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
@@ -129,8 +129,8 @@ pub async fn store(
     let mut notices: Vec<String> = trouble.into_iter().collect();
     if *outcome == Outcome::Forgotten {
         notices.push(
-            "it was forgotten before and stays forgotten; undo that, or store it in other \
-            words"
+            "it was forgotten before and stays forgotten; undo the forgetting, or store it \
+            in other words"
                 .to_owned(),
         );
     }
@@ -181,7 +181,8 @@ fn draft(args: &Args, text: String, now: i64, redactor: &Redactor) -> Result<Dra
     Ok(draft)
 }
 
-/// Returns the option that excludes the memory, if one does; relative paths begin at `root`.
+/// Returns the name of the option that excludes the memory, if there is one. The memory's path is compared as a path
+/// relative to `root`.
 fn ignored(engine: &Engine, draft: &Draft, root: Option<&Path>) -> Option<&'static str> {
     let ignored = &engine.config().ignored;
     if draft.session.as_ref().is_some_and(|session| ignored.session(session.as_str())) {

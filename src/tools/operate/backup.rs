@@ -31,7 +31,7 @@ pub struct Backup {
     pub not_included: String,
 }
 
-/// Copies the project's store to `file`; other processes may read and write the store meanwhile.
+/// Copies the project's store to `file`; other processes may read and write the store during the copy.
 pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<Backup> {
     let project = caller.project(engine).await?;
     project.store.back_up(&project.scope, &file).await?;
@@ -43,35 +43,38 @@ pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<
 /// The answer of `tiro restore`.
 #[derive(Debug, Default, Serialize)]
 pub struct Restored {
-    /// Memories that the project did not have.
+    /// How many memories were added, since the project did not have them.
     pub added: usize,
-    /// Memories that the project has already.
+    /// How many memories the project has already.
     pub known: usize,
-    /// Memories whose id the project uses for another text; that text stays.
+    /// How many memories were left out because the project uses their id for another text. That text stays.
     pub conflicts: usize,
-    /// Memories that were forgotten in the project and stay forgotten.
+    /// How many memories were forgotten in the project before and stay forgotten.
     pub forgotten: usize,
-    /// Added memories that are forgotten in the backup and stay forgotten; `tiro undo` brings them back.
+    /// How many of the added memories are forgotten in the backup, and so stay forgotten; `tiro undo` brings them back.
     pub still_forgotten: usize,
-    /// Ids that were purged in the backup's project; the project never stores them again.
+    /// How many ids were purged in the backup's project. This project never stores a memory with such an id again.
     pub purged: usize,
-    /// Summaries that the project did not have.
+    /// How many summaries were added, since the project did not have them.
     pub summaries: usize,
-    /// Summaries left out because the project's messages in their range differ; they are made again when needed.
+    /// How many summaries were left out because the project has other messages in their range. They are made again when
+    /// needed.
     pub outdated: usize,
-    /// Memories left out because they are longer than [`LONGEST_TEXT`].
+    /// How many memories were left out because they are longer than [`LONGEST_TEXT`].
     pub too_long: usize,
-    /// Entries left out because they are not valid memories: an unknown kind, no id, an impossible time.
+    /// How many entries were left out because they aren't valid memories: they have an unknown kind, no id or an
+    /// impossible time.
     pub malformed: usize,
     /// Secrets of the backup that were replaced, counted by rule.
     pub redactions: Vec<Redaction>,
-    /// Chunks that have no embedding yet.
+    /// How many of the added chunks have no embedding yet.
     pub pending: usize,
     /// The parts of a backup that are never restored, each with the reason.
     pub left_out: Vec<&'static str>,
 }
 
-/// The parts of a backup that are not restored: they belong to the place of the backup, or are computed again.
+/// The parts of a backup that are not restored: they concern only the place where the backup was made, or are computed
+/// again.
 pub const LEFT_OUT: [&str; 5] = [
     "memories stored for all projects, which are in no project's store",
     "embeddings, which are computed again",
@@ -80,8 +83,8 @@ pub const LEFT_OUT: [&str; 5] = [
     "queued requests for summaries, and cached answers",
 ];
 
-/// Merges the backup `file` into the project by id: the project's memories stay, and new ones keep the time and marks
-/// of the backup.
+/// Merges the backup `file` into the project. Memories are compared by id: those that the project has stay as they are,
+/// and new ones keep the time and marks that they have in the backup.
 ///
 /// The file is not trusted: its entries pass the same checks as every write (see `store/sqlite/foreign/`).
 pub async fn restore(
@@ -102,7 +105,8 @@ pub async fn restore(
         target.page(page).await?;
         progress(target.done, foreign.all);
     }
-    // Summaries need their messages, and derived memories need the summaries.
+    // The order matters: a summary can be stored only after its messages, and a derived memory only after the
+    // summaries.
     while let Some(sessions) = foreign.next_sessions(ForeignDepth::Made).await? {
         for session in sessions.into_iter().filter_map(|each| target.session(each)).collect::<Vec<_>>() {
             target.restore_derived(session).await?;
@@ -118,7 +122,7 @@ pub async fn restore(
     Ok(target.restored)
 }
 
-/// A project that a backup is merged target.
+/// The project that a backup is merged into.
 struct Target<'a> {
     engine: &'a Engine,
     project: &'a OpenProject,
@@ -163,7 +167,7 @@ impl Target<'_> {
     fn prepared(&mut self, each: ForeignMemory) -> Option<RestoredMemory> {
         let redactor = &self.project.redactor;
         let (ordinal, is_marked) = (each.memory.ordinal, each.memory.marked);
-        // A derived memory that has no chunks of its own is found through its source.
+        // A derived memory may have no chunks in the backup; then it gets none here, and is found through its source.
         let is_indexed = each.is_indexed || each.memory.provenance != Provenance::Derived;
         let shas = each.shas.clone();
         let named = |name: &SessionId| SessionId::read(redactor, "session", name.as_str()).ok();
@@ -202,7 +206,8 @@ impl Target<'_> {
         Some(ForeignSession { session, origin, branch: clean(each.branch), ..each })
     }
 
-    /// Stores the segments, the summaries and the session memory of a session; skips those whose messages differ here.
+    /// Stores the segments, the summaries and the session memory of a session; skips each of them if its messages are
+    /// different in this project.
     async fn restore_derived(&mut self, each: ForeignSession) -> Result<()> {
         let (store, scope, now) = (&self.project.store, &self.project.scope, self.engine.now());
         let session = each.session;
@@ -297,7 +302,7 @@ fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
         time: memory.time,
         importance: memory.importance,
         references,
-        // The id was derived with a key that the backup doesn't hold; it names the same memory here.
+        // The id was derived with a key that the backup doesn't hold, so it is kept: it names the same memory here.
         identity: Identity::Known(memory.id),
         work: Work::default(),
         commit,
@@ -308,7 +313,7 @@ impl Backup {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         format!(
-            "Wrote {} ({} bytes).\nIt holds this project alone: memories stored for all your projects are in {}.",
+            "Wrote {} ({} bytes).\nIt holds only this project: memories stored for all your projects are in {}.",
             self.file, self.bytes, self.not_included
         )
     }
@@ -323,10 +328,10 @@ impl Restored {
     /// Returns the result as text; `source` names the file or project that was merged.
     pub fn merged(&self, source: &str) -> String {
         let mut text = format!(
-            "Added {}; {} here already, {} here, {} forgotten here. {} for embedding.",
+            "Added {}; {} here already, {}, {} forgotten here. {} for embedding.",
             counted(self.added, "memory", "memories"),
             counted(self.known, "was", "were"),
-            counted(self.conflicts, "differs and was left as it is", "differ and were left as they are"),
+            counted(self.conflicts, "differs here and was not replaced", "differ here and were not replaced"),
             counted(self.forgotten, "is", "are"),
             counted(self.pending, "piece waits", "pieces wait"),
         );
@@ -361,7 +366,7 @@ impl Restored {
         }
         if !self.redactions.is_empty() {
             let secrets = self.redactions.iter().map(|each| each.count).sum::<usize>();
-            text += &format!("\n{} in it replaced.", counted(secrets, "secret was", "secrets were"));
+            text += &format!("\n{} replaced.", counted(secrets, "secret was", "secrets were"));
         }
         text + &format!("\nNot taken from {source}: {}.", self.left_out.join("; "))
     }

@@ -1,8 +1,8 @@
 //! Runs Tiro end to end on the current repository and on a long conversation, without an API key.
 //!
-//! The repository's commits go into the repository's project, as with `tiro import git`. The conversation is bundled,
-//! about a made-up project, and goes into a project of its own, so that it never mixes with real memories. A second run
-//! finds everything stored and adds nothing.
+//! The repository's commits are stored in the repository's project, as by `tiro import git`. The conversation is
+//! bundled with Tiro and is about a made-up project. It is stored in a separate project, so that it never mixes with
+//! real memories. A second run finds everything stored and adds nothing.
 
 mod long_conversation;
 mod questions;
@@ -25,16 +25,18 @@ use crate::tools::memory::search_project_memory::Hit;
 use crate::tools::operate::{import_git, index};
 use crate::tools::provider::model;
 
-/// Tokens an answer of the demonstration may take.
+/// The most tokens that an answer of the demonstration may take.
 const MAX_TOKENS: usize = 600;
 
-/// The bundled question that a whole context is assembled for. Arbitrary: its answer is far back in the conversation.
+/// The index of the bundled question for which a whole context is assembled. Arbitrary: its answer is far back in the
+/// conversation.
 const ASSEMBLED: usize = 8;
 
-/// How long embedding may take. Keyword search finds the rest, and the next server or `tiro index` embeds it.
+/// How long embedding may take. Texts that are not embedded by then are found by keywords only, until the next server
+/// or `tiro index` embeds them.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// The newest commits that questions may be made from.
+/// How many of the newest commits questions may be made from.
 const COMMITS_READ: usize = 2_000;
 
 /// The arguments of `tiro demo`.
@@ -55,7 +57,7 @@ pub struct Output {
     pub assembled: Option<Assembled>,
     /// Where the memories are kept.
     pub data_directory: String,
-    /// Milliseconds of the whole run.
+    /// How many milliseconds the whole run took.
     pub milliseconds: u64,
 }
 
@@ -304,7 +306,7 @@ fn millis(began: Instant) -> u64 {
 }
 
 impl Answer {
-    /// Returns which commit a question about the history was made from, as the end of a sentence.
+    /// Returns the end of a sentence that says which commit a question about the history was made from.
     fn origin(&self) -> String {
         let is_commit = |id: &&str| id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         match self.source.as_deref().filter(is_commit) {
@@ -326,7 +328,7 @@ impl Answer {
 }
 
 impl Output {
-    /// Returns the answers as text; each step was printed when it ended.
+    /// Returns the answers as text. The steps are not in it, since each step was printed when it ended.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for answer in &self.answers {

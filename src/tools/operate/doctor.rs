@@ -34,7 +34,8 @@ pub struct Output {
     pub ok: bool,
 }
 
-/// Bytes that a check writes and removes to see whether the disk has room. Arbitrary: more than a small write needs.
+/// How many bytes a check writes, and then removes, to see whether the disk has room. Arbitrary: more than a small
+/// write needs.
 const PROBE_BYTES: usize = 64 << 10;
 
 /// Runs every check; changes nothing. Reads the whole store.
@@ -97,10 +98,10 @@ fn configuration(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns the faults of configured providers; everything else works without them.
+/// Returns the faults of configured providers. Everything that needs no provider still works.
 fn providers(engine: &Engine) -> Vec<Finding> {
     let config = engine.config();
-    // The check of the configuration reports an unreadable file.
+    // If the file can't be read, the check of the configuration reports that.
     let providers = config.sources.providers(&config.options).unwrap_or_default();
     let faults = providers.iter().filter_map(|each| each.check_encryption().err());
     faults.map(|fault| failed("providers", &fault)).collect()
@@ -116,7 +117,8 @@ fn data_directory(engine: &Engine) -> Finding {
     }
     let probe = || {
         let mut file = tempfile::tempfile_in(existing)?;
-        // A full disk has room for the name of a file, and may promise room that it doesn't have.
+        // On a full disk a file can still be created, and the system may accept bytes that it has no room for. So the
+        // check writes some bytes and syncs them.
         file.write_all(&[0x5a; PROBE_BYTES])?;
         file.sync_all()
     };
@@ -185,7 +187,7 @@ fn model(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns the stores that no place of a project leads to; `None` if there are none.
+/// Reports the stores that belong to no registered project; `None` if there are none.
 async fn strays(registry: &Registry) -> Option<Finding> {
     let what = "stores of no project";
     let strays = match registry.strays().await {
@@ -194,7 +196,7 @@ async fn strays(registry: &Registry) -> Option<Finding> {
     };
     let folders: Vec<String> = strays.iter().map(|row| row.folder.clone()).collect();
     let first = strays.first()?;
-    // Not necessarily a fault: a merge leaves one behind.
+    // Not necessarily a fault: a merge leaves such a store behind.
     let mend = format!(
         "`tiro projects link {} DIR` assigns it to DIR; a store that a merge left behind can be removed",
         first.id.as_str()
@@ -212,7 +214,7 @@ async fn registered(engine: &Engine, project: &OpenProject) -> Finding {
     };
     match original {
         Ok(None) => Finding { what, ok: true, found, mend: None },
-        // Not a fault: a copy may be meant to have a memory of its own.
+        // Not a fault: the user may want the copy to have its own memory.
         Ok(Some(original)) => Finding {
             what,
             ok: true,
@@ -247,7 +249,7 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
         true => format!("{}: sound", store.path().display()),
         false => format!("{}: {}", store.path().display(), complaints(&check)),
     };
-    let mend = "move the file away and `tiro restore` a backup";
+    let mend = "move the file away and restore a backup with `tiro restore`";
     Finding { what, ok, found, mend: (!ok).then(|| mend.into()) }
 }
 
@@ -324,8 +326,10 @@ async fn queued(project: &OpenProject) -> Option<Finding> {
     if waiting + counts.failed == 0 {
         return None;
     }
-    let found =
-        format!("{waiting} waiting, {} given up: the summaries made without a model are used", counts.failed);
+    let found = format!(
+        "{waiting} waiting, {} given up; summaries made without a model are used instead",
+        counts.failed
+    );
     // Not a fault: a summary made without a model is used instead.
     let mend = (counts.failed > 0)
         .then(|| "`tiro provider test` reports the fault; `tiro summarize SESSION` asks again".to_owned());

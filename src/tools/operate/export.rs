@@ -9,7 +9,7 @@ use crate::filter::Filter;
 use crate::memory::Memory;
 use crate::times;
 
-/// Memories read in one query.
+/// How many memories are read in one query.
 const PAGE: usize = 500;
 
 /// A memory as one line of the export.
@@ -25,7 +25,7 @@ pub struct Exported {
     pub provenance: String,
     /// The conversation it belongs to.
     pub session_id: Option<String>,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Option<String>,
     /// The speaker's name.
     pub speaker: Option<String>,
@@ -37,7 +37,7 @@ pub struct Exported {
     pub path: Option<String>,
     /// The branch it was made on.
     pub branch: Option<String>,
-    /// The hash of the commit that was checked out.
+    /// The hash of the commit that was checked out when it was made.
     pub head_sha: Option<String>,
     /// When it was said or committed, RFC 3339.
     pub time: String,

@@ -1,9 +1,9 @@
-//! Deletes expired entries and reports each count.
+//! Deletes expired entries and reports how many there were of each kind.
 //!
 //! Messages, notes and commits never expire; deleting a merged branch removes nothing. Sessions that led to no commit
-//! are forgotten by age only if the caller gives a number of days, and `tiro undo` brings them back. Quarters are
-//! summed up only on request, which removes nothing. The summary of a quarter stays when its sessions are forgotten by
-//! age.
+//! are forgotten by age only if the caller gives a number of days, and `tiro undo` brings them back. A quarter is
+//! summed up only on request, and nothing is removed then. The summary of a quarter stays when its sessions are
+//! forgotten by age.
 
 use serde::Serialize;
 
@@ -17,17 +17,17 @@ use crate::summaries::quarters::{self, Quarter};
 use crate::times;
 use crate::tuning::forgetting::KEPT;
 
-/// Milliseconds of a day.
+/// How many milliseconds a day has.
 const DAY: Millis = 24 * 60 * 60 * 1000;
 
 /// The arguments of `tiro gc`.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// Only report what would be deleted.
+    /// Whether only to report what would be deleted.
     pub dry_run: bool,
-    /// Forget sessions that ended at least so many days ago and led to no commit; `None` forgets none.
+    /// Sessions are forgotten if they ended at least this many days ago and led to no commit. `None` forgets none.
     pub sessions_after_days: Option<u32>,
-    /// Summarise the sessions of each quarter that is over.
+    /// Whether to summarise the sessions of each quarter that is over.
     pub quarters: bool,
 }
 
@@ -36,13 +36,13 @@ pub struct Args {
 pub struct Output {
     /// Whether nothing was changed.
     pub dry_run: bool,
-    /// Expired cached answers.
+    /// How many cached answers had expired.
     pub cached_answers: i64,
-    /// Their bytes.
+    /// How many bytes these answers had.
     pub cached_bytes: i64,
-    /// Queue entries that were completed or given up more than a week ago.
+    /// How many entries of the queue were completed or given up more than a week ago.
     pub queue_entries: i64,
-    /// Summaries that a later version replaced more than a week ago.
+    /// How many summaries were replaced by a later version more than a week ago.
     pub superseded_summaries: i64,
     /// Forgotten sessions that led to no commit.
     pub sessions: Vec<ForgottenSession>,
@@ -55,11 +55,11 @@ pub struct Output {
 pub struct ForgottenSession {
     /// Its name.
     pub session_id: String,
-    /// Its memories.
+    /// How many memories it had.
     pub memories: usize,
     /// When it ended.
     pub last: String,
-    /// The operation to name to `tiro undo`; absent in a dry run.
+    /// The operation that `tiro undo` takes to bring it back; absent in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
 }

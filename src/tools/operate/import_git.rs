@@ -10,7 +10,8 @@ use crate::tools::common;
 
 pub use crate::ingest::commits::{Args, Imported as Output};
 
-/// Stores every commit that the store doesn't have; calls `progress` with the commits done and their total.
+/// Stores every commit that the store doesn't have. Calls `progress` with how many commits are done and how many there
+/// are.
 ///
 /// Can be interrupted and repeated. Errors with [`Kind::Git`](crate::error::Kind::Git) if the project is not a
 /// repository.

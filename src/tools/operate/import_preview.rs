@@ -1,7 +1,7 @@
 //! Reports what an import would store, and what summaries of its commits would cost (`--dry-run`).
 //!
-//! A preview writes and registers nothing, and asks no model. Its counts are upper bounds: only the write path knows
-//! which entries are repeats under another id, and which were forgotten before.
+//! A preview writes and registers nothing, and asks no model. Its counts are upper bounds: only a real import finds out
+//! which entries repeat another one under a different id, and which were forgotten before.
 
 use std::ops::ControlFlow;
 
@@ -36,7 +36,7 @@ pub struct Commits {
     pub dry_run: bool,
     /// The most commits that would be imported.
     pub commits: usize,
-    /// Older commits that `limit` leaves out.
+    /// How many older commits `limit` leaves out.
     pub left_out: usize,
     /// Commits that can't be read, with the reason.
     pub unreadable: Vec<String>,
@@ -51,9 +51,9 @@ pub struct Commits {
 pub struct Summaries {
     /// The provider that would be asked.
     pub provider: String,
-    /// Commits to summarise, including those that were imported before.
+    /// How many commits would be summarised, including those that were imported before.
     pub commits: usize,
-    /// Requests, tokens and cost.
+    /// The most requests, tokens and dollars that this would take.
     pub at_most: AtMost,
 }
 
@@ -62,15 +62,15 @@ pub struct Summaries {
 pub struct Sessions {
     /// Always true: nothing was imported.
     pub dry_run: bool,
-    /// Transcripts of the project, or the named ones.
+    /// How many transcripts were looked at: all of the project, or the named ones.
     pub transcripts: usize,
-    /// Transcripts that grew since they were read last.
+    /// How many of these transcripts grew since they were last read.
     pub grown: usize,
     /// The most entries that would be stored.
     pub entries: usize,
-    /// Their tokens (o200k), an upper bound.
+    /// The most tokens (o200k) that these entries have.
     pub tokens: usize,
-    /// Bytes that would be read.
+    /// How many bytes would be read.
     pub bytes: u64,
     /// Transcripts that can't be read, with the reason.
     pub failed: Vec<String>,
@@ -78,9 +78,10 @@ pub struct Sessions {
     pub notices: Vec<String>,
 }
 
-/// Reports which commits of the repository would be imported, and with `summarize` what their summaries would cost.
+/// Reports how many commits of the repository would be imported. With `summarize`, also reports what their summaries
+/// would cost.
 ///
-/// Errors in the cases in which the import does.
+/// Errors in the same cases as the import.
 pub async fn commits(
     engine: &Engine,
     caller: &Caller,
@@ -158,7 +159,7 @@ async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha
     Ok(commits.into_iter().filter_map(|each| Some((sha(each.source_id.as_deref())?, each.text))).collect())
 }
 
-/// Reports which entries of a client's sessions would be imported.
+/// Reports how many entries of a client's sessions would be imported.
 pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) -> Result<Sessions> {
     let seen = caller.look(engine).await?;
     let place = Place::new(&seen.root, seen.repository.as_deref());

@@ -9,7 +9,8 @@ use crate::tools::common;
 
 pub use crate::ingest::sessions::{Args, Imported as Output};
 
-/// Stores the new entries of the project's transcripts; calls `progress` with the bytes done and their total.
+/// Stores the new entries of the project's transcripts. Calls `progress` with how many bytes are read and how many
+/// there are.
 ///
 /// Can be interrupted and repeated: an entry has the same id each time.
 pub async fn run(
@@ -63,7 +64,7 @@ impl Output {
             text += &format!("\nUnreadable: {}.", humanize::some(&self.failed));
         }
         if self.bytes_left > 0 {
-            text += &format!("\n{} bytes are left for the next time.", self.bytes_left);
+            text += &format!("\n{} bytes are left for the next import.", self.bytes_left);
         }
         text + &common::footnotes(&self.redactions, self.pending, &self.notices)
     }

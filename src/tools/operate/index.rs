@@ -11,13 +11,13 @@ use crate::humanize::counted;
 use crate::idle::pending::{LEASE, places, step};
 use crate::summaries::{segments, sessions};
 
-/// The interval between checks whether another process has finished the work.
+/// How long to wait between two checks of whether another process has finished the work.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// The arguments of `tiro index`.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// Threads to embed with.
+    /// How many threads embed.
     pub threads: usize,
     /// How long to work before the rest is left pending; no limit if `None`.
     pub patience: Option<Duration>,
@@ -26,14 +26,14 @@ pub struct Args {
 /// The answer of `tiro index`.
 #[derive(Debug, Serialize)]
 pub struct Output {
-    /// Chunks embedded by this call.
+    /// How many chunks this call embedded.
     pub embedded: usize,
-    /// Chunks that have no embedding yet.
+    /// How many chunks have no embedding yet.
     pub pending: usize,
 }
 
-/// Makes the missing session summaries and embeds every pending chunk, in the project's store and the owner's; calls
-/// `progress` with the chunks done and left.
+/// Makes the missing session summaries and embeds every pending chunk, in the project's store and the owner's. Calls
+/// `progress` with how many chunks are done and how many are left.
 ///
 /// Errors with [`Kind::Model`] if no model is installed, and with [`Kind::Busy`] if another process holds the lease and
 /// makes no progress.
@@ -50,7 +50,8 @@ pub async fn run(
     while !is_over() && segments::mend(engine, store, scope).await? > 0 {}
     sessions::work_off(engine, caller, args.patience.unwrap_or(Duration::MAX)).await?;
     for (store, scope) in places(engine, caller).await? {
-        // Vectors of another model are not comparable, so they are computed again; an interruption loses nothing.
+        // Vectors of different models can't be compared, so those of another model are removed and their chunks are
+        // embedded again. If that is interrupted, the next run continues.
         if let Embedding::Ready(embedder) = engine.embedding().await {
             store.mark_other_spaces_pending(scope, embedder.space().as_str()).await?;
         }

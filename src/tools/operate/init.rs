@@ -21,7 +21,7 @@ use crate::ingest::sessions;
 use crate::project::{self, SeenProject};
 use crate::spool::capture::{self, Scope};
 
-/// Import rates, for the estimate of the time that an import takes.
+/// Import rates, from which the time of an import is estimated.
 const COMMITS_A_SECOND: u64 = 1200;
 const BYTES_A_SECOND: u64 = 4 * 1024 * 1024;
 
@@ -34,9 +34,9 @@ pub struct Prepared {
     pub scope: Scope,
     /// Which projects were captured before; `None` if the user never chose.
     pub scope_before: Option<Scope>,
-    /// Whether the user chose this project before, for the scope that captures only chosen projects.
+    /// Whether the user chose this project before. This matters only if the scope is to capture only chosen projects.
     pub is_chosen: bool,
-    /// Servers of Tiro that were configured by hand beside the one that `tiro init` writes.
+    /// Servers of Tiro that were configured by hand, in addition to the one that `tiro init` writes.
     pub additional: Vec<clients::Finding>,
     /// The commits and sessions that can be imported.
     pub backfill: Backfill,
@@ -44,7 +44,8 @@ pub struct Prepared {
     pub root: Option<PathBuf>,
     /// The project's name; `None` if the working directory is not in a project.
     pub project: Option<String>,
-    /// The files and folders that the first call that stores something creates; empty if the project has a store.
+    /// The files and folders that will be created by the first call that stores something; empty if the project has a
+    /// store.
     pub makes: Vec<String>,
 }
 
@@ -53,7 +54,7 @@ pub struct Prepared {
 pub struct Backfill {
     /// Whether the project is a repository.
     pub git: bool,
-    /// Commits that are not imported.
+    /// How many commits are not imported.
     pub commits: usize,
     /// The sessions that are not imported, by client.
     pub sessions: Vec<Held>,
@@ -68,7 +69,7 @@ pub struct Held {
     pub client: Client,
     /// How many transcripts grew since they were read last, or were never read.
     pub transcripts: usize,
-    /// Bytes of them that are not read yet.
+    /// How many bytes of these transcripts are not read yet.
     pub bytes: u64,
 }
 
@@ -85,9 +86,10 @@ pub struct Output {
     pub captured: Scope,
 }
 
-/// Returns what would be written and can be imported; changes nothing and does not register the project.
+/// Returns what would be written and what can be imported. Changes nothing and does not register the project.
 ///
-/// Which projects are captured is `scope`, else the earlier choice, else every project.
+/// The projects to capture are those of `scope`; without it, those that the user chose earlier; without such a choice,
+/// all.
 ///
 /// # Errors
 ///
@@ -137,7 +139,8 @@ pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> 
     })
 }
 
-/// Returns the quoted paths that the first call that stores something creates for a project without a store.
+/// Returns the quoted paths that will be created, for a project without a store, by the first call that stores
+/// something.
 pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
     let data_dir = &engine.config().data_dir;
     let id = project.repository.as_ref().map(|repository| repository.common_dir().join(identity::FILE));
@@ -158,12 +161,12 @@ pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     Ok(Output { found, written, findings, captured: prepared.scope })
 }
 
-/// Returns the servers of Tiro that are configured by hand beside the one that `tiro init` writes.
+/// Returns the servers of Tiro that are configured by hand, in addition to the one that `tiro init` writes.
 pub fn additional_servers(engine: &Engine, prepared: &Prepared) -> Result<Vec<clients::Finding>> {
     Ok(by_hand::look(&sessions::places(engine)?, prepared.root.as_deref(), None))
 }
 
-/// Notes that the user chose the project, if only chosen projects are captured.
+/// Records that the user chose the project, if only chosen projects are captured.
 pub async fn choose_project(engine: &Engine, caller: &Caller, prepared: &Prepared) -> Result<()> {
     if prepared.scope == Scope::Project && prepared.project.is_some() {
         let project = caller.begin_project(engine).await?;
@@ -172,8 +175,8 @@ pub async fn choose_project(engine: &Engine, caller: &Caller, prepared: &Prepare
     Ok(())
 }
 
-/// Starts to follow new commits, unless they are followed already. Commits that branches lead to now are left to an
-/// import, and so are commits made while the project was not captured.
+/// Starts to follow new commits, unless they are followed already. Commits that branches already contain are not stored
+/// by this, and neither are commits that were made while the project was not captured: `tiro import git` stores them.
 ///
 /// Errors if the project's store can't be opened or written.
 pub async fn follow_commits(engine: &Engine, caller: &Caller, prepared: &Prepared) -> Result<()> {
@@ -190,10 +193,10 @@ pub async fn follow_commits(engine: &Engine, caller: &Caller, prepared: &Prepare
     follow_from(engine, caller, &tips).await
 }
 
-/// What is set up for projects other than that of the working directory.
+/// What is set up for other projects than the one in the working directory.
 #[derive(Debug, Default, Serialize)]
 pub struct Others {
-    /// Hooks of other repositories.
+    /// The hooks in other repositories.
     pub hooks: Vec<PathBuf>,
     /// Other chosen projects; empty if every project is captured.
     pub projects: Vec<PathBuf>,
@@ -240,7 +243,7 @@ pub async fn lost(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Findi
     clients::lost(&record(engine), &repositories(engine, caller).await)
 }
 
-/// Returns whether clients are set up, by the record of setup.
+/// Returns whether the record of setup says that clients are set up.
 pub fn was_applied(engine: &Engine) -> bool {
     clients::was_applied(&record(engine))
 }
@@ -250,7 +253,7 @@ fn record(engine: &Engine) -> PathBuf {
     engine.config().data_dir.join("init")
 }
 
-/// Returns the registered repositories that exist, and that of the working directory.
+/// Returns the registered repositories that exist, and the repository of the working directory.
 async fn repositories(engine: &Engine, caller: &Caller) -> Vec<GitPlace> {
     // An unreadable registry is treated as an empty one.
     let rows = match engine.existing_installation().await {
@@ -301,7 +304,7 @@ async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
         let (mut count, mut size) = (0, 0);
         for transcript in transcripts::of_project(places, client, &roots) {
-            // An unreadable cursor counts the whole transcript; the import reports the error.
+            // If the cursor can't be read, the whole transcript counts as unread; the import reports the error.
             let unread = Cursor::unread(project, &transcript.path).await.unwrap_or(transcript.bytes);
             count += usize::from(unread > 0);
             size += unread;
@@ -324,7 +327,8 @@ impl Prepared {
             || !is_chosen
     }
 
-    /// Returns whether this project was captured before, alone or with all.
+    /// Returns whether this project was captured before, either because it was chosen or because every project was
+    /// captured.
     fn was_captured(&self) -> bool {
         match self.scope_before {
             Some(Scope::Machine) => true,

@@ -1,4 +1,4 @@
-//! Lists the projects, links a directory to one, and merges two.
+//! Lists the projects, links a directory to a project, merges two projects, and removes one.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub struct Project {
     pub name: String,
     /// The directories where it was seen, latest first.
     pub places: Vec<String>,
-    /// Its store.
+    /// The path of its store.
     pub store: String,
     /// Bytes of the store.
     pub bytes: u64,
@@ -56,14 +56,14 @@ pub struct Merged {
     pub into: String,
     /// The id of the project that was merged and is no longer listed; its store stays on disk.
     pub from: String,
-    /// Memories that `into` did not have.
+    /// How many memories were added, since `into` did not have them.
     pub added: usize,
-    /// Memories that were in both.
+    /// How many memories were in both projects.
     pub known: usize,
-    /// Entries that were left out because they are too long or not valid memories.
+    /// How many entries were left out because they are too long or aren't valid memories.
     pub left_out: usize,
-    /// All counts: conflicts, forgotten memories of either project, summaries, secrets, and the parts that are never
-    /// merged.
+    /// All counts of the merge, such as conflicts, forgotten memories of either project, summaries and secrets; also
+    /// the list of the parts that are never merged.
     pub restored: backup::Restored,
     /// The path of the store that is no longer used.
     pub left_behind: String,
@@ -85,10 +85,11 @@ pub async fn list(engine: &Engine) -> Result<Listed> {
     Ok(Listed { projects: rows.into_iter().map(project).collect() })
 }
 
-/// Assigns `directory` to the project `id`: after a move that lost the id, or for a second clone.
+/// Assigns `directory` to the project `id`. This is for a directory that lost its id when it was moved, or for a second
+/// clone.
 ///
-/// With `forget_others`, the project moved: its other places are removed. Errors if the project or the directory does
-/// not exist.
+/// With `forget_others`, the project's other places are removed, since the project moved. Errors if the project or the
+/// directory does not exist.
 pub async fn link(
     engine: &Engine,
     caller: &Caller,
@@ -171,7 +172,7 @@ pub struct Removed {
     pub name: String,
     /// The directories where it was seen.
     pub places: Vec<String>,
-    /// The folder of its store, backups included.
+    /// The folder that holds its store and the backups of the store.
     pub folder: String,
     /// Bytes of the store.
     pub bytes: u64,
@@ -195,7 +196,7 @@ pub struct Remembered {
 /// Removes a project for good: its store with the automatic backups, its id in the repositories that keep it, and the
 /// references that hooks left for it. With `dry_run` it only reports them.
 ///
-/// The memories of all projects stay, and so do the repository's post-commit hook and the work tree.
+/// Memories that were stored for all projects stay. The repository's post-commit hook and the work tree stay, too.
 pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool) -> Result<Removed> {
     let row = find(engine, which).await?;
     let path = engine.store_path(&row.folder);
@@ -257,7 +258,8 @@ fn rename(engine: &Engine, repository: &Repository, id: &ProjectId) -> Result<()
     Spool::of(data_dir, &place).inherit(&before)
 }
 
-/// Finds a project by its id, or by its name if only one has it; also one of which only the store is left.
+/// Finds a project by its id, or by its name if only one project has that name. Also finds a project of which only the
+/// store is left.
 async fn find(engine: &Engine, which: &str) -> Result<ProjectRow> {
     let registry = &engine.installation().await?.registry;
     let mut rows = registry.all().await?;

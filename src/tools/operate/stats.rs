@@ -37,22 +37,22 @@ pub struct Output {
     pub owner_memories: i64,
     /// The vector space of the embedding model; absent if none is installed.
     pub embedder: Option<String>,
-    /// Commits made since the first session began.
+    /// How many commits were made since the first session began.
     pub commits_since_sessions: i64,
-    /// Those of them that are linked to a session.
+    /// How many of these commits are linked to a session.
     pub commits_linked: i64,
-    /// Sessions that changed a file which was committed within a month.
+    /// How many sessions changed a file that was committed within a month.
     pub sessions_committed: i64,
-    /// Those of them that a commit is linked to.
+    /// How many of these sessions are linked to a commit.
     pub sessions_linked: i64,
     /// `sessions_linked` divided by `sessions_committed`; absent if the latter is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join_rate: Option<f64>,
-    /// Tool outputs so similar to an earlier one that only their number is stored.
+    /// How many tool outputs were so similar to an earlier one that they were only counted.
     pub repeats: i64,
     /// Memories stored in the last seven days.
     pub stored_lately: i64,
-    /// The tokens that contexts saved against whole conversations.
+    /// The tokens that contexts saved, compared with whole conversations.
     pub contexts: Contexts,
     /// Closed segments and their summaries, by tier.
     pub tiers: Vec<TierUse>,
@@ -68,12 +68,12 @@ pub struct Output {
     pub spending: Vec<spending::Day>,
 }
 
-/// The tokens of contexts against those of the whole conversations, in all processes.
+/// The tokens of contexts, compared with the tokens of the whole conversations. The calls of all processes count.
 #[derive(Debug, Serialize)]
 pub struct Contexts {
-    /// Contexts of one conversation that were returned, cached ones included.
+    /// How many contexts of a single conversation were returned, including cached ones.
     pub answers: i64,
-    /// The tokens of those conversations, added up for each answer (o200k).
+    /// The sum of the tokens (o200k) of those conversations. A conversation counts once for each of its contexts.
     pub conversation_tokens: i64,
     /// The tokens of the answers.
     pub sent_tokens: i64,
@@ -90,11 +90,13 @@ pub struct TierUse {
     pub tier: String,
     /// How many.
     pub segments: i64,
-    /// Those that have the summary of their tier; the recent tier shows messages and counts all of its segments.
+    /// How many of them have the summary that their tier shows. The recent tier shows messages, so all its segments
+    /// count.
     pub summarised: i64,
     /// The tokens of the messages of the summarised segments (o200k).
     pub tokens: i64,
-    /// The tokens shown for them: of the summaries, or of the messages in the recent tier.
+    /// The tokens shown for the summarised segments: those of their summaries, or in the recent tier those of their
+    /// messages.
     pub shown_tokens: i64,
     /// The share of `tokens` saved, from 0 to 1.
     pub saved: f64,
@@ -146,7 +148,7 @@ pub struct Queue {
     pub failed: i64,
 }
 
-/// How a tool was used, in all processes.
+/// How a tool was used. The calls of all processes count.
 #[derive(Debug, Serialize)]
 pub struct ToolUse {
     /// The tool.
@@ -250,7 +252,7 @@ fn share(part: i64, whole: i64) -> f64 {
     1.0 - part as f64 / whole.max(1) as f64
 }
 
-/// Sums up segments by tier; they are ordered by session and position.
+/// Sums up `segments` by tier. They must be ordered by session and position.
 fn tier_use(tiers: &Tiers, segments: &[SummarisedSegment]) -> Vec<TierUse> {
     let mut used: Vec<TierUse> = [Tier::Recent, Tier::Medium, Tier::Long, Tier::Ancient]
         .map(|tier| TierUse {
@@ -287,7 +289,7 @@ fn tier_use(tiers: &Tiers, segments: &[SummarisedSegment]) -> Vec<TierUse> {
     used
 }
 
-/// Sums up measurements by tool; they are ordered by name and bucket.
+/// Sums up `measurements` by tool. They must be ordered by name and bucket.
 fn tool_use(measurements: &[Measurement]) -> Vec<ToolUse> {
     let by_name = measurements.chunk_by(|one, other| one.name == other.name);
     let summed = by_name.map(|buckets| {

@@ -1,13 +1,13 @@
-//! Configures the provider that makes summaries, as far as an agent may: text in the memory could instruct an agent to
-//! send data elsewhere.
+//! Configures the provider that makes summaries, with limits on what an agent may set: a text in the memory could
+//! instruct an agent to send data elsewhere.
 //!
-//! An agent can't name a new address, can't send a key to another service than the key's own, can't store a key, and
-//! can't let an external provider, or one that was external, make summaries: only the user can, on the command line or
-//! in the file. On this machine an agent can name the default ports of Ollama, llama.cpp, LM Studio and vLLM, each
-//! under the name of that server; such a provider may make summaries at once, since nothing leaves the machine.
-//! Besides, an agent can set the model, the length of answers, the temperature, and which of the allowed providers is
-//! the default. The rules are checked on the provider's current state under the lock that guards the change, so
-//! concurrent calls can't get around them.
+//! An agent can't name a new address, can't send a key to a service that the key isn't for, and can't store a key. It
+//! also can't allow summaries to a provider that is external or was external before. Only the user can do these things,
+//! on the command line or in the file. On this machine, an agent can name the default ports of Ollama, llama.cpp, LM
+//! Studio and vLLM, each only for the provider with the name of that server. Such a provider may make summaries at
+//! once, since nothing leaves the machine. An agent can also set the model, the length of answers and the temperature,
+//! and choose the default among the allowed providers. The rules are checked against the provider's current state while
+//! the lock for the change is held, so concurrent calls can't get around them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub const NAME: &str = "configure_llm_provider";
 /// The title that clients show to people.
 pub const TITLE: &str = "Configure a provider";
 /// The description that agents read.
-pub const DESCRIPTION: &str = "Sets the model that makes summaries, only on the user's request; `operation` show lists \
+pub const DESCRIPTION: &str = "Sets the model that makes summaries, only if the user asks; `operation: show` lists \
     what is configured. Endpoints must be local or the user's own; keys stay in variables.";
 
 /// The arguments.
@@ -163,19 +163,19 @@ pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
     output(engine, changed.changed, changed.notices).await
 }
 
-/// Errors if a text holds a key: it would be written to the file and to the answer.
+/// Errors if one of `texts` holds a key: the key would be written to the file and to the answer.
 async fn refuse_secrets(engine: &Engine, texts: [Option<&String>; 3]) -> Result<()> {
     let redactor = &engine.installation().await?.redactor;
     let holds_secret = |text: &&String| !redactor.redact(text).found.is_empty();
     match texts.iter().flatten().any(holds_secret) {
         true => Err(Error::bad_input("the arguments contain a key; it was not stored")
-            .hint("the user puts the key into an environment variable; name that in `api_key_env`")),
+            .hint("the user puts the key into an environment variable; name that variable in `api_key_env`")),
         false => Ok(()),
     }
 }
 
-/// Returns the uses of a provider whose endpoint is set, or `None` if they do not change. Moving an external service to
-/// this machine does not allow it to make summaries.
+/// Returns the uses that a provider gets when its endpoint is set, or `None` if its uses do not change. Moving an
+/// external service to this machine does not allow it to make summaries.
 fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
     let service = known.map(|each| each.provider.service).or(config::usual_service(name))?;
     let uses = known.map_or(&[Use::Consult][..], |each| &each.uses);
@@ -184,10 +184,10 @@ fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
 }
 
 /// Accepts the endpoint that the user configured for the provider, and the default address of a model server on this
-/// machine; errors for others.
+/// machine; errors for any other endpoint.
 ///
-/// Any other port of this machine may be a database, a development server or an administration page. Each summary would
-/// send messages of the project there.
+/// On any other port of this machine there may be a database, a development server or an administration page, to which
+/// each summary would send messages of the project.
 fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Result<()> {
     let host = config::host(endpoint)?;
     if known.is_some_and(|each| each.provider.endpoint.as_deref() == Some(endpoint)) {
@@ -200,7 +200,7 @@ fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Res
     }
     if known.is_some_and(|each| each.provider.key != Key::None) {
         return Err(Error::bad_input(format!(
-            "`endpoint` would send the key of `{name}` to an address that it was not configured for"
+            "`endpoint` would send the key of `{name}` to an address for which the key was not configured"
         ))
         .hint(hint));
     }
@@ -214,7 +214,8 @@ fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Res
     }
 }
 
-/// Returns whether `endpoint`, at the loopback address `host`, is the default address of the server called `name`.
+/// Returns whether `endpoint` is the default address of the server called `name`. `host` is the host of `endpoint`, a
+/// loopback address.
 fn is_own_port(name: &str, service: Service, endpoint: &str, host: &str) -> bool {
     let usual = config::usual_endpoint(name, service);
     let Some(own) = usual.filter(|own| config::host(own).is_ok_and(config::is_loopback)) else {
@@ -223,7 +224,8 @@ fn is_own_port(name: &str, service: Service, endpoint: &str, host: &str) -> bool
     let behind = |address: &str, host: &str| {
         let (_, rest) = address.split_once(host)?;
         let rest = rest.trim_start_matches(']').trim_end_matches('/');
-        // Without a path, requests use the service's default path.
+        // An address with the path `/v1` counts like one without a path, since requests then use the service's default
+        // path.
         Some(
             rest.strip_suffix("/v1")
                 .filter(|_| service == Service::OpenaiCompatible)
@@ -235,7 +237,8 @@ fn is_own_port(name: &str, service: Service, endpoint: &str, host: &str) -> bool
     endpoint.starts_with("http://") && own_port.is_some() && behind(endpoint, host) == own_port
 }
 
-/// Accepts the variables that hold the key of the provider's own service, for its default address; errors for others.
+/// Accepts the variable that is configured for the provider. Also accepts a variable for keys of the provider's own
+/// service, if the provider has the default address of that service. Errors for any other variable.
 fn admit_variable(
     variable: &str,
     name: &str,
@@ -254,7 +257,7 @@ fn admit_variable(
         return Ok(());
     }
     let hint = "only the user can name another variable: `tiro provider add NAME --key-variable VARIABLE`";
-    // A server on this machine, or at an address of the user's, is not the service that the key belongs to.
+    // A server on this machine, or at an address that the user gave, is not the service that the key belongs to.
     if endpoint.or(known.and_then(|each| each.provider.endpoint.as_deref())).is_some() {
         let message = format!("`api_key_env` would send a key to the endpoint of `{name}`");
         return Err(Error::bad_input(message).hint(hint));

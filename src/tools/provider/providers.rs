@@ -1,4 +1,5 @@
-//! Lists the providers of language models and what leaves the machine for each; adds, changes, tests and removes them.
+//! Lists the providers of language models, and says what leaves the machine for each. Adds, changes, tests and removes
+//! providers.
 
 mod words;
 
@@ -17,7 +18,7 @@ use crate::tools::provider::spending::{Day, days};
 /// The longest time that a test request may take.
 const TRIAL: Duration = Duration::from_secs(60);
 
-/// The most tokens of its answer. Reasoning models spend tokens before they answer.
+/// The most tokens of the answer to a test request. Reasoning models spend tokens before they answer.
 const TRIAL_OUTPUT: usize = 512;
 
 /// The answer of `tiro provider list` and `show`.
@@ -31,7 +32,7 @@ pub struct Output {
     pub fallback: String,
     /// The provider that makes summaries with the present configuration; `None` if summaries are made without a model.
     pub summaries: Option<String>,
-    /// Providers that are configured for summaries and can't be asked, each with the reason.
+    /// Providers that are configured for summaries but can't be asked, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub idle: Vec<String>,
     /// Whether anything may leave this machine.
@@ -105,7 +106,7 @@ pub struct Tested {
     pub cost: f64,
     /// How many tokens were sent to which provider, at what cost.
     pub disclosure: String,
-    /// The providers that were asked before and failed, each with the reason.
+    /// The providers that were asked before this one and failed, each with the reason.
     pub notices: Vec<String>,
 }
 
@@ -151,7 +152,8 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
     })
 }
 
-/// Adds a provider, or changes it as [`set`] does. An empty `change` suffices if the name is that of a known service.
+/// Adds a provider, or changes it as [`set`] does. If `name` is that of a known service, an empty `change` suffices to
+/// add it.
 pub fn add(
     engine: &Engine,
     name: &str,
@@ -165,8 +167,8 @@ pub fn add(
     set(engine, name, change, admit)
 }
 
-/// Writes `change` into the configuration file. `admit` gets the provider's current state under the lock of the file;
-/// its error prevents the change.
+/// Writes `change` into the configuration file. `admit` gets the provider's current state while the file is locked. If
+/// it returns an error, nothing is changed.
 pub fn set(
     engine: &Engine,
     name: &str,
@@ -188,8 +190,8 @@ pub fn set(
         ))
         .hint("openai, openai-responses, anthropic, gemini, ollama, llamacpp, lmstudio, vllm or openai-compatible"));
     }
-    // The first provider that may make summaries becomes the default, whether the use was given or is the service's
-    // usual one.
+    // The first provider that may make summaries becomes the default, whether `change` names that use or the service
+    // has it by default.
     let is_named =
         |name: &String| named(&before, name).is_some_and(|each| each.uses.contains(&Use::Summarize));
     let is_first = ![&options.default_provider, &options.fallback_provider].into_iter().any(is_named);
@@ -234,8 +236,9 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
     Ok(Changed { name: name.to_owned(), file, changed, notices })
 }
 
-/// Sends a short text without any memory to the provider called `name`, or else to the provider that makes summaries.
-/// It uses the configured temperature, so a model that refuses the temperature fails this test.
+/// Sends a short text without any memory to the provider called `name`. If `name` is `None`, sends it to the provider
+/// that makes summaries. The request has the configured temperature, so a model that refuses this temperature fails the
+/// test.
 pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Result<Tested> {
     let request = Request {
         system: "You are being tried out.".into(),
@@ -283,7 +286,8 @@ pub(crate) fn read(engine: &Engine) -> Result<(Options, Vec<Configured>)> {
     Ok((options, providers))
 }
 
-/// Returns the name under which a provider called `name` is or would be configured, and a notice if the two differ.
+/// Returns the name under which the provider that a user calls `name` is or would be configured. If the two names
+/// differ, also returns a notice.
 pub(crate) fn configured_name(providers: &[Configured], name: &str) -> (String, Option<String>) {
     if providers.iter().any(|each| each.provider.name == name) {
         return (name.to_owned(), None);
@@ -359,7 +363,7 @@ fn discloses(configured: &Configured, options: &Options) -> String {
     for purpose in &configured.uses {
         parts.push(match purpose {
             Use::Summarize => "conversations and commits that are summarised",
-            Use::Embed => "every stored text, to embed it",
+            Use::Embed => "every stored text, so that it is embedded",
             Use::Consult if configured.memory => {
                 "the questions it is asked, and the memories it finds for them"
             }
@@ -384,7 +388,7 @@ fn notices_of(configured: &Configured, options: &Options) -> Vec<String> {
     }
     if !configured.is_local() {
         notices.push(format!(
-            "leaves this machine, to {}: {}",
+            "sent from this machine to {}: {}",
             ask::place(configured),
             discloses(configured, options)
         ));

@@ -1,15 +1,15 @@
 //! Finds files that import each other in a circle, directly or through others.
 //!
-//! A file imports another where it names an item that the other defines. A `mod` line is no import, and neither is a
-//! re-export: a file that names `crate::store::Store` imports the file that defines `Store`, wherever it is re-exported.
-//! Two things are not seen: calls of methods, since they name no file, and what a file takes from the module file above it
-//! (`ask/meter.rs` from `ask/mod.rs`), which holds the types that the files of its folder share.
+//! A file imports another if it names an item that the other defines. A `mod` line is no import, and neither is a
+//! re-export: a file that names `crate::store::Store` imports the file that defines `Store`, wherever it is
+//! re-exported. Two things are not seen: calls of methods, since they name no file, and what a file uses of the module
+//! file above it (`ask/meter.rs` of `ask/mod.rs`), which has the types that the files of its folder share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Source;
 
-/// A module of the crate: the file that it is, what it re-exports and under which names, and the modules within it.
+/// A module of the crate: its file, what it re-exports under which names, and the modules within it.
 struct Module {
     file: usize,
     reexports: BTreeMap<String, Vec<String>>,
@@ -78,7 +78,8 @@ impl<'a> Modules<'a> {
         found.filter(|other| !is_above(*other)).collect()
     }
 
-    /// Returns the file that defines what `path` names in the module `here`; none where it is of another crate.
+    /// Returns the file that defines what `path` names in the module `here`. Returns `None` if another crate defines
+    /// it.
     fn file_of(&self, here: &[String], path: &[String], depth: usize) -> Option<usize> {
         let mut at: Vec<String> = match path.first()?.as_str() {
             "crate" => Vec::new(),
@@ -120,7 +121,7 @@ fn defines(code: &str, name: &str) -> bool {
         .any(|word| code.contains(&format!("{word}{name}")))
 }
 
-/// Returns the module that the file at `path` beneath `src/` is, from the crate's root.
+/// Returns the path, from the crate's root, of the module whose file is `path` beneath `src/`.
 fn module_path(path: &str) -> Vec<String> {
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let mut parts: Vec<String> = path.split('/').map(str::to_owned).collect();
@@ -130,7 +131,7 @@ fn module_path(path: &str) -> Vec<String> {
     parts
 }
 
-/// Returns what `use` names in `code`: whether it is a re-export, the name it is known by, and its path.
+/// Returns what the `use` items in `code` name, each as whether it is re-exported, its name here, and its path.
 fn uses(code: &str) -> Vec<(bool, String, Vec<String>)> {
     let mut found = Vec::new();
     let mut statement: Option<(bool, String)> = None;
@@ -155,7 +156,7 @@ fn uses(code: &str) -> Vec<(bool, String, Vec<String>)> {
     found
 }
 
-/// Calls `each` for every name that the tree of a `use` ends in.
+/// Calls `each` for every name at the end of a branch in the tree of a `use`.
 fn leaves(prefix: &[String], tree: &str, each: &mut impl FnMut(String, Vec<String>)) {
     let tree = tree.trim();
     if let Some((before, group)) = tree.split_once('{') {
@@ -227,7 +228,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Returns the strongly connected components of a graph (Tarjan 1972), each as its nodes.
+/// Returns the strongly connected components of a graph (Tarjan 1972), each as a list of its nodes.
 fn components(edges: &[BTreeSet<usize>]) -> Vec<Vec<usize>> {
     struct Search<'a> {
         edges: &'a [BTreeSet<usize>],

@@ -1,15 +1,16 @@
-//! The house is tidy: rows import only rows below, each effect has one place, files and folders stay small.
+//! The sources follow the rules of the house: each row of modules imports only rows below it, each kind of effect is in
+//! one place, and files and folders stay small.
 //!
-//! The sources are read as text, without tests and comments. That is cruder than a compiler and good enough for a
-//! house rule: what it finds is real, and the planted violations at the end show that it finds.
+//! The sources are read as text, without tests and comments. That is cruder than a compiler but good enough for such
+//! rules: every violation that it reports is real, and the planted violations at the end show that it does find some.
 
 mod circles;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The rows of the house, doors first; a module may use those of the rows below its own, and those of the last row
-/// may use one another.
+/// The rows of modules, from the doors (what users call) down. A module may use the modules of the rows below its own,
+/// and modules of the last row may also use one another.
 const ROWS: &[&[&str]] = &[
     &["server", "cli"],
     &["tools"],
@@ -32,11 +33,11 @@ const ROWS: &[&[&str]] = &[
     ],
 ];
 
-/// Uses against the direction, each with the reason why it stands.
+/// Uses of a row above that are allowed, each with the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] =
     &[("cli", "server", "`tiro serve` is a command that opens the other door")];
 
-/// What may stand in some places only: the words, the places, the rule.
+/// What may occur only in some places, each as the words, the places, and the rule.
 const WALLS: &[(&[&str], &[&str], &str)] = &[
     (&["rmcp::", "use rmcp"], &["server/"], "MCP and JSON-RPC only in server/"),
     (&["JsonSchema"], &["tools/"], "JSON schemas only in tools/"),
@@ -70,8 +71,8 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
     ),
 ];
 
-/// Where an error becomes part of a text: each was looked at and is Tiro's own, or shown nowhere. What another library
-/// says can quote a file, so it is kept as the cause, of which only the kind is shown.
+/// The places where an error becomes part of a text. Each was checked: the error is Tiro's own, or the text is not
+/// shown. An error of another library can quote a file, so it is kept as the cause, of which only the kind is shown.
 const OWN_ERRORS: &[&str] = &[
     "caller.rs",
     "cli/memory/context.rs",
@@ -100,13 +101,13 @@ const OWN_ERRORS: &[&str] = &[
     "tools/context/summarize_all.rs",
 ];
 
-/// Lines of a file, without its tests.
+/// The most lines of a file, without its tests.
 const LONGEST_FILE: usize = 450;
 
-/// Lines of a function, from its signature to its last brace, without comments.
+/// The most lines of a function, from its signature to its last brace, without comments.
 const LONGEST_FUNCTION: usize = 80;
 
-/// Source files of a folder.
+/// The most source files of a folder.
 const LARGEST_FOLDER: usize = 14;
 
 /// A source file: its path beneath `src/` and its lines without tests and comments.
@@ -121,14 +122,14 @@ impl Source {
         Source { path: path.to_owned(), text: text.to_owned(), code: code(text) }
     }
 
-    /// Returns the module of the map that the file belongs to; none for the map itself.
+    /// Returns the module of the map to which the file belongs. Returns `None` for the map itself.
     fn module(&self) -> Option<&str> {
         let first = self.path.split('/').next()?;
         Some(first.strip_suffix(".rs").unwrap_or(first)).filter(|name| !matches!(*name, "main" | "lib"))
     }
 }
 
-/// Returns `text` without comments and without what stands behind `#[cfg(test)]` to the end of that item.
+/// Returns `text` without comments and without the items that follow `#[cfg(test)]`.
 fn code(text: &str) -> String {
     let mut kept = String::new();
     let mut lines = text.lines();
@@ -191,7 +192,7 @@ fn row(module: &str) -> Option<usize> {
     ROWS.iter().position(|row| row.contains(&module))
 }
 
-/// Returns what is not as it should be, a line each.
+/// Returns the violations of the rules, one line for each.
 fn violations(sources: &[Source]) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
@@ -235,7 +236,7 @@ fn untested(text: &str) -> usize {
         if line != "#[cfg(test)]" {
             count += 1;
         } else if lines.next().is_some_and(|line| !line.ends_with(';')) {
-            // A module of tests ends with the brace at the margin.
+            // A module of tests ends with a brace at the beginning of a line.
             lines.by_ref().find(|line| *line == "}");
         }
     }
@@ -311,7 +312,8 @@ fn the_house_is_tidy() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Windows refuses to sync what is open for reading, so that every backup and migration failed there.
+/// Windows refuses to sync a file that is open only for reading. For this reason every backup and migration failed
+/// there.
 #[test]
 fn a_file_is_synced_by_a_handle_that_can_write() {
     for source in sources() {

@@ -1,7 +1,8 @@
-//! The surroundings of the attack: files and a project's memory that no answer may show, and a private repository
-//! that is not a project of Tiro.
+//! The surroundings of the attack: files and a project's memory that no answer may show, and a private repository that
+//! Tiro doesn't know.
 //!
-//! Each contains unique words. The words look like no secret, so that redaction cannot hide that a file was read.
+//! Each of them contains a unique word. The words don't look like secrets, so that redaction can't hide that a file was
+//! read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +30,7 @@ pub const ENVIRONMENT_WORD: &str = "pewterorchid";
 /// A word of everything that is stored from a hostile repository.
 pub const INTRUDER_WORD: &str = "rustyintruder";
 
-/// The words that no answer may contain, each with the failure that it means.
+/// The words that no answer may contain. Each has the name of the failure that its appearance means.
 pub const FORBIDDEN: [(&str, &str); 4] = [
     (FILE_WORD, "a file outside"),
     (MEMORY_WORD, "another project's memory"),
@@ -37,7 +38,7 @@ pub const FORBIDDEN: [(&str, &str); 4] = [
     (ENVIRONMENT_WORD, "the environment"),
 ];
 
-/// The memories of the known project.
+/// How many memories the known project has.
 const MEMORIES: usize = 5;
 
 /// The targets of the hostile repositories.
@@ -48,9 +49,9 @@ pub struct Ground {
     pub known: PathBuf,
     /// A repository that Tiro has never seen.
     pub private: PathBuf,
-    /// A harmless repository, copied to begin each hostile one with.
+    /// A harmless repository. Each hostile one begins as a copy of it.
     template: PathBuf,
-    /// The original content of the files outside, by path.
+    /// The original content of the files outside the hostile repositories, by path.
     before: BTreeMap<PathBuf, Vec<u8>>,
     memory_before: Vec<String>,
 }
@@ -95,7 +96,7 @@ impl Ground {
         Ok(path.join(".git"))
     }
 
-    /// Returns the files outside that have changed.
+    /// Returns the files outside the hostile repositories that have changed.
     pub fn changed_files(&self) -> Result<Vec<PathBuf>> {
         let mut now = contents(&self.secrets)?;
         now.extend(contents(&self.private)?);
@@ -103,7 +104,7 @@ impl Ground {
         Ok(paths.filter(|path| self.before.get(*path) != now.get(*path)).cloned().collect())
     }
 
-    /// Returns the texts that the memory of the known project lost or gained.
+    /// Returns the texts that the memory of the known project has lost or gained.
     pub fn changed_memories(&self, tiro: &Tiro, data_dir: &Path) -> Result<Vec<String>> {
         let place = Place { data_dir: data_dir.to_owned(), project: self.known.clone() };
         let now = memory(tiro, &place)?;
@@ -113,7 +114,7 @@ impl Ground {
     }
 }
 
-/// Returns the texts of the memories of a project, without commits, which are imported automatically.
+/// Returns the texts of the memories of a project. Commits are left out, because they are imported automatically.
 fn memory(tiro: &Tiro, place: &Place) -> Result<Vec<String>> {
     let export = tiro.run(place, &["export"], std::time::Duration::from_secs(60))?;
     let lines = export.lines().map(serde_json::from_str::<serde_json::Value>);

@@ -1,10 +1,10 @@
-//! Private keys as tools print them: behind timestamps, line numbers, markup and quotes.
+//! Private keys as tools print them: after timestamps and line numbers, in markup, and in quotes.
 //!
 //! The keys are random bytes, so any line of a key in an answer is a leak of that key.
 
 use crate::random::Random;
 
-/// A way to print the lines of a file: its name, and the function that makes the text from the lines.
+/// A way to print the lines of a file: a name, and the function that makes the text from the lines.
 type Print = fn(&[String]) -> String;
 
 /// The ways in which a key is printed.
@@ -78,7 +78,7 @@ pub fn made_up(random: &mut Random) -> Vec<String> {
     lines
 }
 
-/// Returns how many lines of the key's body `shown` still contains, in full or at least 16 characters of it.
+/// Returns how many lines of the key's body are left in `shown`, in full or with at least 16 of their characters.
 pub fn lines_left(key: &[String], shown: &str) -> usize {
     let body = &key[1..key.len() - 1];
     body.iter()

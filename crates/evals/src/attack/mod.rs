@@ -1,9 +1,10 @@
 //! `evals attack`: whether hostile repositories and texts can read, change or delay anything they should not.
 //!
-//! Hostile repositories, such as an unpacked archive can contain, try to reach the user's files, other projects'
-//! memories, and all of the machine's time and memory. Every tool and every command runs in each of them. Private keys
-//! are saved as tools print them, texts imitate the frame of an answer, and texts that are slow to process are stored.
-//! The command fails if anything is shown, lost or changed that must not be.
+//! Hostile repositories, such as an unpacked archive can contain, try to reach the user's files and other projects'
+//! memories, and to use up the machine's time and memory. Every tool and every command runs in each of them. In
+//! addition, three kinds of texts are stored: private keys as tools print them, texts that imitate the frame of an
+//! answer, and texts that are slow to process. The command fails if anything is shown, lost or changed that must not
+//! be.
 
 mod frames;
 mod ground;
@@ -60,7 +61,7 @@ const MEMORY_MIB: f64 = 400.0;
 /// Runs the attack and returns the report.
 pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let mut tiro = tiro.clone();
-    // The environment is as secret as a file.
+    // The environment is as secret as a file, so no answer may show it.
     tiro.environment.push(("SERVICE_NAME".into(), ENVIRONMENT_WORD.into()));
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
     let detail = json!({"seed": args.seed, "short": args.short});
@@ -136,7 +137,8 @@ fn attack_by_repositories(args: &Args, tiro: &Tiro, report: &mut Report) -> Resu
     Ok(())
 }
 
-/// Returns the files of the data directory that contain a word of a file outside, of the environment or of a history.
+/// Returns the files of the data directory that contain the word of the files outside, of the environment or of the
+/// private history.
 fn stored(data_dir: &std::path::Path) -> Result<Vec<std::path::PathBuf>> {
     let words = FORBIDDEN.iter().map(|(word, _)| *word).filter(|word| *word != ground::MEMORY_WORD);
     let words: Vec<&str> = words.collect();
@@ -214,7 +216,7 @@ fn attack_by_frames(tiro: &Tiro, report: &mut Report) -> Result<()> {
 }
 
 fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> {
-    // Only saving is timed. Embedding follows later.
+    // Only saving is timed; the texts are embedded later.
     let tiro = &Tiro { model_dir: Some(std::path::PathBuf::from("/nowhere")), ..tiro.clone() };
     let bytes = if args.short { SHORT_TEXT } else { LONG_TEXT };
     let texts = texts::all(bytes);
@@ -256,7 +258,7 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
     report.aim("  slowest to search, open, assemble, summarise", slowest[1].0, "ms", Goal::AtMost(1000.0));
     report.add("  largest process", largest_process.0, "MiB");
     report.broken |= slowest[0].0 > 1000.0 || slowest[1].0 > 1000.0;
-    // An empty store takes some hundred kilobytes, and its log up to four megabytes.
+    // Even an empty store takes some hundred kilobytes, and its log up to four megabytes.
     if !args.short {
         report.aim(
             "  most disk, against the length of what was saved",
@@ -271,7 +273,7 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
     Ok(())
 }
 
-/// How often each text is saved: the copies are also indexed as context of one another.
+/// How often each text is saved. With several copies, each is also indexed as the context of others.
 const COPIES: usize = 4;
 
 /// The lengths of hostile texts in bytes.

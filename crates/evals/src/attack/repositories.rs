@@ -1,8 +1,8 @@
-//! Hostile repositories: each tries to reach a file, a memory or a history of others, or to use up the time and
+//! Hostile repositories. Each tries to reach a file, a memory or a history outside itself, or to use up the time and
 //! memory of the machine.
 //!
-//! A row of [`HOSTILE`] names a repository and makes it. Most are a harmless one with one change in its git
-//! directory, as an unpacked archive can contain it.
+//! A row of [`HOSTILE`] has the name of a repository and the function that makes it. Most are a harmless repository
+//! with one change in its git directory, such as an unpacked archive can contain.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use super::ground::{Ground, HISTORY_WORD, commit, copy};
 use crate::calls::{git, path_text};
 
-/// Makes a hostile repository at a path that does not exist yet; returns the directory to work in.
+/// Makes a hostile repository at a path that does not exist yet. Returns the directory in which to work.
 pub type Make = fn(&Ground, &Path) -> Result<PathBuf>;
 
 /// Every hostile repository.
@@ -347,7 +347,7 @@ fn pipe(ground: &Ground, path: &Path, name: &str) -> Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-/// Makes a harmless repository without the file `name` in its git directory; returns the path of that file.
+/// Makes a harmless repository and removes the file `name` from its git directory. Returns the path of that file.
 fn replaced(ground: &Ground, path: &Path, name: &str) -> Result<PathBuf> {
     let place = ground.ordinary(path)?.join(name);
     let _ = fs::remove_file(&place);
@@ -372,7 +372,8 @@ fn borrow_history(ground: &Ground, path: &Path) -> Result<PathBuf> {
     Ok(git_dir)
 }
 
-/// Commits a tree of `levels` levels, each of `width` entries that are all the same, and its revert.
+/// Commits a tree of `levels` levels, each with `width` entries that are all the same, and then a commit that reverts
+/// it.
 fn tree_bomb(path: &Path, levels: usize, width: usize) -> Result<()> {
     let blob = feed(path, &["hash-object", "-w", "--stdin"], b"boom\n")?;
     let mut entry = format!("100644 blob {blob}");
@@ -406,7 +407,7 @@ fn write_commit(path: &Path, commit: &[u8]) -> Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-/// Runs git with `input` on its standard input; returns its output.
+/// Runs git with `input` on its standard input. Returns its output.
 fn feed(path: &Path, arguments: &[&str], input: &[u8]) -> Result<String> {
     let mut command = Command::new("git");
     command.arg("-C").arg(path_text(path)?).args(arguments);

@@ -19,10 +19,11 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// The placeholder for a new file to write to.
 const NEW_FILE: &str = "<new file>";
 
-/// The query: words that forbidden and ordinary texts share.
+/// The query. Its words occur both in forbidden and in ordinary texts.
 const QUESTION: &str = "which decision was made about the harbour, the merger plans and the notes";
 
-/// Commands to run in each repository, in this order: those that read, import, and show the imported data.
+/// The commands to run in each repository, in this order: first those that read, then those that import, then those
+/// that show the imported data.
 const COMMANDS: &[&[&str]] = &[
     &["doctor"],
     &["doctor", "--json"],
@@ -60,13 +61,13 @@ const COMMANDS: &[&[&str]] = &[
 /// The results of all commands and calls.
 #[derive(Default)]
 pub struct Seen {
-    /// Commands and calls.
+    /// How many commands and calls ran.
     pub calls: usize,
-    /// Those that ended with an error, as most should in a hostile repository.
+    /// How many of them ended with an error, as most should in a hostile repository.
     pub errors: usize,
-    /// Leaks by kind: repository, call and the text around each.
+    /// The leaks, by kind. Each is given as its repository, its call and the text around it.
     pub shown: BTreeMap<&'static str, Vec<String>>,
-    /// Calls without an answer in [`LONGEST`], servers that ended, panics.
+    /// Calls that got no answer within [`LONGEST`], servers that ended, and panics.
     pub lost: Vec<String>,
     /// Answers with an unescaped control character.
     pub raw: Vec<String>,
@@ -79,7 +80,7 @@ pub struct Seen {
 impl Seen {
     /// Runs every command and calls every tool in `directory`, as the owner of `data_dir`.
     ///
-    /// `short` skips the demo, which takes as long as all others.
+    /// `short` skips the demo, which takes as long as all other commands together.
     pub fn visit(
         &mut self,
         tiro: &Tiro,
@@ -100,7 +101,7 @@ impl Seen {
                 .collect();
             self.run(tiro.command(&place, &arguments), &format!("{name}: tiro {}", arguments.join(" ")))?;
         }
-        // The imported data can be shown now.
+        // The tools are called last, when imported data can be shown.
         self.call_tools(tiro, &place, name)
     }
 
@@ -197,7 +198,8 @@ impl Seen {
     }
 }
 
-/// Returns a call of every tool with valid arguments, one with a message of the repository, and the resources.
+/// Returns requests: a call of every tool with valid arguments, one more call with a message from the repository, and
+/// reads of the resources.
 fn requests(server: &mut Server, name: &str) -> Result<Vec<(&'static str, Value, String)>> {
     let list = server.request("tools/list", json!({}))?;
     let tools = list["tools"].as_array().cloned().unwrap_or_default();
@@ -213,7 +215,7 @@ fn requests(server: &mut Server, name: &str) -> Result<Vec<(&'static str, Value,
     Ok(requests)
 }
 
-/// Returns arguments for a tool: special ones for some tools, otherwise what its schema requires.
+/// Returns arguments for a tool: special ones for some tools, and for the others what their schemas require.
 fn arguments(tool: &str, schema: &Value, name: &str) -> Value {
     let stored = format!("{INTRUDER_WORD} was here: {name}");
     match tool {
@@ -226,7 +228,7 @@ fn arguments(tool: &str, schema: &Value, name: &str) -> Value {
         "mark_important" => json!({"ids": ["attack#1"]}),
         "expand_detail" => json!({"id": "attack#1"}),
         "summarize_conversation" => json!({"session_id": "attack"}),
-        // A provider that is accepted would be asked for every later summary.
+        // The provider must be one that is refused: an accepted one would be asked for every later summary.
         "configure_llm_provider" => {
             json!({"provider": "nowhere", "config": {"endpoint": "http://127.0.0.1:1"}})
         }
@@ -246,7 +248,7 @@ fn arguments(tool: &str, schema: &Value, name: &str) -> Value {
     }
 }
 
-/// Returns every string of an answer, one per line, unescaped, as a model or a person sees it.
+/// Returns every string of an answer as a model or a person sees it: without JSON escapes, one per line.
 fn spoken(answer: &Value) -> String {
     match answer {
         Value::String(text) => format!("{text}\n"),
@@ -266,7 +268,7 @@ fn reader(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
     })
 }
 
-/// Returns the peak resident memory of a process; none without `/proc`.
+/// Returns the peak resident memory of a process in MiB; `None` without `/proc`.
 fn peak_mib(process: u32) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

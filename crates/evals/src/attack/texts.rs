@@ -1,9 +1,11 @@
-//! Texts that cost more to process than their length suggests: runs of every class of character, alone, between
-//! words and mixed, beginnings of secrets, and the separators of chunking, counting, indexing and summarising.
+//! Texts that cost more to process than their length suggests. They are runs of every class of character (alone,
+//! between words, and mixed), beginnings of secrets, and the separators at which texts are chunked, counted, indexed
+//! and summarised.
 //!
-//! Pure: the same size gives the same texts. None consists of only white space, which `save_messages` refuses.
+//! The functions here are pure: the same size gives the same texts. No text consists only of white space, which
+//! `save_messages` refuses.
 
-/// Runs: a name and the repeated text.
+/// Runs, each a name and the text that is repeated.
 const RUNS: &[(&str, &str)] = &[
     ("spaces", " "),
     ("tabs", "\t"),
@@ -125,7 +127,7 @@ const RUNS: &[(&str, &str)] = &[
     ("ids", "0f8fad5b-d9cb-469f-a165-70867728950e "),
 ];
 
-/// Literals that start redaction rules, for every kind of rule.
+/// Literals with which redaction rules begin, for every kind of rule.
 const LITERALS: &[&str] = &[
     "AKIA",
     "AIza",
@@ -190,7 +192,7 @@ const DRAWN: &[(&str, &str)] = &[
     ("everything", " \n\ta1.=\"'語😀\u{301}\u{200b}\0-_/\\[<"),
 ];
 
-/// Returns the texts, each about `size` bytes long, with a name: more than 300, all different.
+/// Returns more than 300 different texts, each about `size` bytes long and with a name.
 pub fn all(size: usize) -> Vec<(String, String)> {
     let mut texts: Vec<(String, String)> = Vec::new();
     for (name, part) in RUNS {
@@ -206,7 +208,7 @@ pub fn all(size: usize) -> Vec<(String, String)> {
     texts
 }
 
-/// Returns texts of the literals: each alone, and each with a value.
+/// Returns two texts for each literal: one repeats only the literal, the other the literal with a value.
 pub fn of_literals(size: usize, literals: &[&str]) -> Vec<(String, String)> {
     let texts = literals.iter().flat_map(|literal| {
         let valued = repeated(&format!("{literal}aB3dE5gH "), size);

@@ -1,10 +1,10 @@
 //! `evals join --repo`: the same measurement with the lines of real commits.
 //!
-//! For each of some commits by the repository's most frequent author, a session is written that made the same
-//! changes, minutes to a day before. For half of them a second session is written whose work was reverted: in the
-//! same places, with every line respelled that occurs nowhere else. Lines that many commits add (imports, closing
-//! lines) stay as they are. The session behind each commit is known, and no session committed by itself, so only
-//! lines and times decide.
+//! For each of some commits by the repository's most frequent author, this writes a session that made the same changes
+//! minutes to a day before the commit. For half of these commits it also writes a second session, whose work was
+//! reverted. That session changed the same places, but every line that occurs nowhere else is respelled; lines that
+//! many commits add (imports, closing lines) are not. The session behind each commit is known. No session committed by
+//! itself, so only lines and times decide which one a commit is linked to.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,13 +19,13 @@ use crate::random::Random;
 use crate::stats::{Goal, Report};
 use crate::talk::Session;
 
-/// The number of commits to use, and the number of latest commits to choose them from.
+/// How many commits are used, and from how many of the latest commits they are chosen.
 const COMMITS: (usize, usize) = (150, 400);
 
-/// The number of commits that add a line before it counts as common.
+/// A line counts as common if at least this many commits add it.
 const MANY: usize = 3;
 
-/// The most changes of a commit that are used: a change of all files is not the work of a session.
+/// The most changes that a commit which is used has: a change of all files would not be the work of a session.
 const MOST_CHANGES: usize = 60;
 
 /// A place in a file that a commit changes.
@@ -110,7 +110,7 @@ pub(super) fn run(repository: &Path, seed: u64, tiro: &Tiro, root: &Path) -> Res
     Ok(report)
 }
 
-/// Clones the repository as its most frequent author, and returns the name.
+/// Clones the repository as its most frequent author, and returns that author's name.
 fn clone(repository: &Path, into: &Path) -> Result<String> {
     let authors = git(repository, &["shortlog", "--summary", "--numbered", "--no-merges", "HEAD"])?;
     let first =
@@ -120,7 +120,7 @@ fn clone(repository: &Path, into: &Path) -> Result<String> {
     Ok(author)
 }
 
-/// Returns how many commits add each line, white space ignored.
+/// Returns how many commits add each line. White space is ignored.
 fn added(project: &Path) -> Result<HashMap<String, usize>> {
     let log = git(project, &["log", "-p", "-U0", "--no-merges", "--format=", "-n", "1500"])?;
     let mut added = HashMap::new();

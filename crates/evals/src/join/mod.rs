@@ -1,18 +1,18 @@
 //! `evals join`: whether a commit is linked to the session that led to it.
 //!
-//! Weeks of work are scripted: sessions that talk, read and edit, alone or in pairs, in one work tree or in two,
-//! and the commits that result. The agent commits within the session, or the user commits minutes to hours later,
-//! once or several times; commits are amended, rebased and squashed. Other sessions only read. Some changes are
-//! reverted before the user commits something else, and a colleague's commits are pulled. Some calls do not name
-//! the files they change, a formatter rewrites some lines, and many sessions write some common lines. The script
-//! knows the sessions behind each commit. Each commit is searched for by a unique word, and the conversations of
-//! its hit are compared with the truth: precision is the share of the named ones that are right, recall the share
-//! of the right ones that are named.
+//! A script performs weeks of work: sessions that talk, read and edit, alone or in pairs, in one work tree or in two,
+//! and the commits that result. The agent commits within the session, or the user commits minutes to hours later, once
+//! or several times; commits are amended, rebased and squashed. Other sessions only read. Some changes are reverted
+//! before the user commits something else, and a colleague's commits are pulled. Some calls do not name the files that
+//! they change, a formatter rewrites some lines, and some lines are common ones that many sessions write. The script
+//! knows which sessions led to each commit. The measurement searches for each commit by a unique word and compares the
+//! conversations that its hit names with these sessions. Precision is the share of the named conversations that are
+//! right, and recall is the share of the right ones that are named.
 //!
 //! The lines are synthetic; [`lines`] uses those of a real repository's commits.
 //!
-//! The measurement runs twice: once with hooks and calls during the work, and once with an import afterwards, when
-//! squashed branches are gone and only reflogs record where something was committed.
+//! The measurement runs twice: once with hooks and calls during the work, and once with an import afterwards. At the
+//! time of the import, squashed branches are gone, and only reflogs record where something was committed.
 
 mod lines;
 mod script;
@@ -63,7 +63,7 @@ enum Work {
     Amended,
     /// One session changes files three to nine hours before the user commits.
     HoursBefore,
-    /// One session changes files, one on another branch reads them only.
+    /// One session changes files, and another one, on another branch, only reads them.
     OtherBranch,
     /// The changes of a session are reverted; the user changes the same files by hand and commits.
     TakenBack,
@@ -75,15 +75,15 @@ enum Work {
     Pulled,
     /// A colleague's commit of the same files is pulled while the changes of a session are not committed.
     PulledMeanwhile,
-    /// Changed by commands that name no file, and committed by the session itself.
+    /// Files are changed by commands that name no file, and the session itself commits them.
     OwnCall,
-    /// Two sessions in a work tree of their own, whose branch is squashed.
+    /// Two sessions in a separate work tree, whose branch is squashed.
     SquashedTree,
-    /// Two sessions change the same files, one after the other; one commit has it all.
+    /// Two sessions change the same files, one after the other; one commit contains the work of both.
     Both,
     /// One session changes two files, which the user commits one by one, hours apart.
     OneByOne,
-    /// A session changes a file by editing it in place, and later another one changes more of it; each change is
+    /// A session edits a file in place, and later another session changes more of the same file. Each change is
     /// committed.
     InTurn,
 }
@@ -122,10 +122,10 @@ struct Truth {
 #[derive(Clone, Copy, Default)]
 struct Counts {
     commits: usize,
-    /// Commits that a session led to, and how many of them have a right first link.
+    /// How many commits a session led to, and how many of these have a right first link.
     with_session: usize,
     first: usize,
-    /// Right links, reported links, and links that are both.
+    /// How many links are right, how many are reported, and how many are both.
     right: usize,
     named: usize,
     both: usize,

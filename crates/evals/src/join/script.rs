@@ -1,4 +1,4 @@
-//! The work that `evals join` scripts: sessions, their commits, and which session led to which commit.
+//! Performs the work of `evals join`: sessions and their commits. Records which session led to which commit.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ const BEGAN: i64 = 1_767_258_000;
 
 const MINUTE: i64 = 60;
 
-/// Files that are worked on, in either work tree.
+/// How many files sessions work on, in either work tree.
 const FILES: usize = 40;
 
 /// The work done so far.
@@ -28,7 +28,7 @@ pub(super) struct Script<'a> {
     trees: Vec<Repo>,
     /// A colleague's clone.
     there: Repo,
-    /// A server started in each of the first two.
+    /// The servers, one started in each of the first two work trees.
     pub(super) servers: [Server; 2],
     random: Random,
     corpus: Corpus,
@@ -79,9 +79,9 @@ impl<'a> Script<'a> {
         })
     }
 
-    /// Does a piece of work, some time after the one before.
+    /// Performs a piece of work, some time after the previous one.
     pub(super) fn work(&mut self, work: Work) -> Result<()> {
-        // From a short break to a night, so that earlier sessions are sometimes still candidates.
+        // The break lasts from minutes to a night, so that earlier sessions are sometimes still candidates.
         self.now += self.between(5, 300) * MINUTE;
         match work {
             Work::Plain | Work::Amended => {
@@ -139,8 +139,8 @@ impl<'a> Script<'a> {
             Work::OtherBranch => {
                 let other_branch = format!("reads-{}", self.branches);
                 let worker = self.worker(0, "main")?;
-                // Its transcript names another branch: the session began there, and the user has changed branches
-                // since.
+                // The session's transcript names another branch: the session began there, and the user has changed
+                // branches since.
                 let reader = self.worker(0, &other_branch)?;
                 self.talk(&[&worker])?;
                 for _ in 0..3 {
@@ -234,7 +234,7 @@ impl<'a> Script<'a> {
         let worker = self.worker(0, &branch)?;
         self.talk(&[&worker])?;
         self.commit(&worker, Work::Rebased, true)?;
-        // Meanwhile `main` gets commits.
+        // Before the branch is rebased, `main` gets commits.
         self.now += self.between(30, 200) * MINUTE;
         self.trees[0].git(self.now, &["checkout", "--quiet", "main"])?;
         self.trees[0].append("CHANGES.md", "- more\n")?;
@@ -262,7 +262,7 @@ impl<'a> Script<'a> {
         self.looked(0)
     }
 
-    /// Works like an agent with its own work tree.
+    /// Two sessions work on a branch as agents do that have their own work tree, and the branch is squashed.
     fn squashed_tree(&mut self) -> Result<()> {
         self.branches += 1;
         let branch = format!("tree-{}", self.branches);
@@ -280,7 +280,8 @@ impl<'a> Script<'a> {
         self.looked(0)
     }
 
-    /// Squashes the branch into one commit on `main`, which replaces the commits since the truth `before`.
+    /// Squashes the branch into one commit on `main`. In the recorded truths, this commit replaces those from index
+    /// `before` on.
     fn squash(&mut self, branch: &str, before: usize, work: Work) -> Result<()> {
         let mut sessions: Vec<String> =
             self.truths.drain(before..).flat_map(|truth| truth.sessions).collect();
@@ -294,7 +295,7 @@ impl<'a> Script<'a> {
         Ok(())
     }
 
-    /// Reverts the changes of a session, and lets the user or another session change the same files.
+    /// Reverts the changes of a session, then lets the user or another session change the same files.
     fn taken_back(&mut self, work: Work) -> Result<()> {
         let worker = self.worker(0, "main")?;
         self.talk(&[&worker])?;
@@ -374,7 +375,7 @@ impl<'a> Script<'a> {
                 self.now += self.between(5, 200);
                 let line = self.line();
                 if self.random.chance(0.15) {
-                    // Changed by a command: no call names the file.
+                    // A command changes the file here, so no call names the file.
                     session.call(
                         self.now,
                         "Bash",
@@ -396,7 +397,8 @@ impl<'a> Script<'a> {
                 self.ask_about(onlooker, &workers[0].files)?;
             }
         }
-        // All files of both workers changed; two at once on the same files changed them in the same way.
+        // All files of both workers have changed. Two workers on the same files at once have changed them in the same
+        // way.
         let same = self.line();
         for worker in workers {
             for file in &worker.files {
@@ -409,7 +411,7 @@ impl<'a> Script<'a> {
         Ok(())
     }
 
-    /// Lets a session ask something and read a file, changing nothing.
+    /// Lets a session ask something and read a file without changing anything.
     fn ask_about(&mut self, onlooker: &Worker, files: &[String]) -> Result<()> {
         let path = self.trees[onlooker.tree].path.join(self.random.pick(files));
         onlooker.session.say(self.now, "user", "how does this part work?")?;
@@ -419,7 +421,7 @@ impl<'a> Script<'a> {
         onlooker.session.hook(self.tiro, &self.place)
     }
 
-    /// Commits what a session did: as a command of its own, or by the user some minutes later.
+    /// Commits what a session did, either by a command of the session or by the user some minutes later.
     fn commit(&mut self, worker: &Worker, work: Work, soon: bool) -> Result<String> {
         if soon && self.random.chance(0.6) {
             return self.commit_itself(worker, work);
@@ -430,7 +432,7 @@ impl<'a> Script<'a> {
         self.committed(worker, work, subject)
     }
 
-    /// Commits by a command of the session, with or without `--quiet`.
+    /// Lets the session commit by a command, with or without `--quiet`.
     fn commit_itself(&mut self, worker: &Worker, work: Work) -> Result<String> {
         let subject = self.subject();
         let tree = &self.trees[worker.tree];
@@ -457,7 +459,7 @@ impl<'a> Script<'a> {
         Ok(subject)
     }
 
-    /// Makes a call in that work tree half of the time; a later call finds the rest.
+    /// Makes a call in that work tree half of the time. Otherwise a later call finds what happened.
     fn looked(&mut self, tree: usize) -> Result<()> {
         if self.random.chance(0.5) {
             let tree = tree % self.servers.len();
@@ -483,7 +485,7 @@ impl<'a> Script<'a> {
         Ok(branch)
     }
 
-    /// Returns a line of code: mostly a unique one, sometimes a common one.
+    /// Returns a line of code, mostly a unique one and sometimes a common one.
     fn line(&mut self) -> String {
         self.lines += 1;
         match self.random.chance(0.15) {

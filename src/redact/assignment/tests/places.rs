@@ -2,7 +2,7 @@
 
 use super::{Dice, taken};
 
-/// Texts with a password at `§`.
+/// Texts in which `§` stands for a password.
 #[rustfmt::skip] // One place a line.
 const PLACES: &[&str] = &[
     // Settings
@@ -308,7 +308,8 @@ fn passwords_are_taken_wherever_they_are_written() {
         let (before, after) = place.split_once('§').expect("each place has one");
         for password in passwords(&mut dice) {
             count += 1;
-            // A mark that includes a sign beside the password differs from one that misses a part of it.
+            // It counts as found too if the mark includes a sign beside the password, but not if a part of the
+            // password is left.
             if taken(before, &password, after) {
                 found += 1;
             } else {

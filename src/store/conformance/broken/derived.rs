@@ -58,7 +58,7 @@ impl<S: Subject> BrokenStore<S> {
         Ok(self.made(saved, made))
     }
 
-    /// Reports, if that is the fault, that a summary was made although it was not.
+    /// Returns `made` if the fault is to report a summary as made that was not; otherwise returns `saved`.
     fn made(&self, saved: Saved, made: Saved) -> Saved {
         match saved {
             Saved::AlreadyMade(id) if self.is(Fault::TakesLateSummaries) => Saved::Made(id),
@@ -160,7 +160,7 @@ impl<S: Subject> BrokenStore<S> {
         if self.is(Fault::QueuesAnything) { Ok(()) } else { queued }
     }
 
-    /// Returns the date that the fault passes as `now`.
+    /// Returns the date to pass on as `now`, which the fault may change.
     fn due(&self, now: Millis) -> Millis {
         if self.is(Fault::IgnoresDue) { now + 12 * HOUR } else { now }
     }
@@ -190,7 +190,7 @@ impl<S: Subject> BrokenStore<S> {
         Ok(taken)
     }
 
-    /// Returns the holder that the fault passes for an entry.
+    /// Returns the holder of an entry to pass on, which the fault may change.
     fn holder(&self, entry: QueueKey, holder: &str) -> String {
         let taken = self.shared.taken.lock().unwrap();
         let last = taken.get(&entry).filter(|_| self.is(Fault::IgnoresHolder));
@@ -231,7 +231,7 @@ impl<S: Subject> BrokenStore<S> {
         self.inner.drop_queued(&self.scope(scope), entry, &self.holder(entry, holder)).await
     }
 
-    /// Returns the name that the fault passes for a lease.
+    /// Returns the name of a lease to pass on, which the fault may change.
     fn lease_name<'a>(&self, name: &'a str) -> &'a str {
         if self.is(Fault::OneLeaseForAll) { "lease" } else { name }
     }

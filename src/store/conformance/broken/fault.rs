@@ -2,7 +2,7 @@
 
 macro_rules! faults {
     ($($(#[$doc:meta])+ $fault:ident,)+) => {
-        /// A way in which a store breaks a promise without an error.
+        /// A way in which a store breaks a promise without returning an error.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Fault { $($(#[$doc])+ $fault,)+ }
 
@@ -14,27 +14,27 @@ macro_rules! faults {
 }
 
 faults! {
-    /// Drops the last memory of a write, and reports it as stored.
+    /// Drops the last memory of a write but reports it as stored.
     LosesWrites,
-    /// Hides the writes of a handle from other handles.
+    /// Hides what one handle writes from the other handles.
     SeesOwnWritesOnly,
-    /// Keeps a part of a failed write.
+    /// Keeps a part of a write that failed.
     ShowsUnacknowledged,
     /// Stores the memories of a batch in separate transactions.
     SplitsBatches,
-    /// Stores a memory that exists once more, under another id.
+    /// Stores a memory again, under another id, if it is stored already.
     StoresTwice,
-    /// Reports a memory as already stored if its id is stored with another text.
+    /// Reports a memory as already stored even if the stored memory of this id has another text.
     HidesConflicts,
     /// Stores a batch in reverse order.
     ReversesBatches,
-    /// Counts only the first occurrence of a memory.
+    /// Does not count further occurrences of a memory.
     CountsNoRepeats,
     /// Drops the references of a memory.
     IgnoresSources,
-    /// Drops title, topic, path, branch, speaker and the client's id.
+    /// Drops a memory's title, topic, path, branch, speaker and client id.
     DropsFields,
-    /// Reports no pending chunks.
+    /// Reports that no chunk waits for its embedding.
     ForgetsPending,
     /// Stores everything under one owner.
     IgnoresOwner,
@@ -50,9 +50,9 @@ faults! {
     IgnoresPage,
     /// Returns memories that the filter excludes.
     IgnoresFilter,
-    /// Applies the filter after choosing the best instead of before.
+    /// Chooses the best matches before it applies the filter, instead of after.
     FiltersAfterSearch,
-    /// Finds nothing by words.
+    /// Finds nothing when searching by words.
     IndexesNothing,
     /// Searches all groups of kinds.
     IgnoresGroups,
@@ -60,99 +60,99 @@ faults! {
     IgnoresSpace,
     /// Rounds cosines to whole numbers.
     RoundsCosines,
-    /// Reports that no document contains a word.
+    /// Reports for each word that no document contains it.
     MiscountsWords,
-    /// Drops embeddings of pending chunks.
+    /// Drops the embeddings of chunks that wait for theirs.
     LosesEmbeddings,
-    /// Keeps embeddings of other vector spaces.
+    /// Keeps embeddings of other vector spaces when it should drop them.
     KeepsOtherSpaces,
-    /// Drops chunks that are added to a memory.
+    /// Drops the chunks that are added to a stored memory.
     LosesChunks,
-    /// Numbers messages by their place among the living messages.
+    /// Numbers messages by their places among the living messages instead of keeping their ordinals.
     RenumbersMessages,
-    /// Reports memories as marked that it did not mark.
+    /// Reports memories as marked but does not mark them.
     MarksNothing,
-    /// Drops the origin of a session.
+    /// Drops the origin of a session: its title, client and the like.
     LosesOrigins,
-    /// Overwrites stored fields of a session's origin with `None`.
+    /// Overwrites stored fields of a session's origin with `None` if the new origin lacks them.
     OverwritesOrigins,
-    /// Drops aliases.
+    /// Drops the aliases of sessions.
     LosesAliases,
-    /// Returns no branch and no commit of a session.
+    /// Returns no branch and no commit for a session.
     LosesStands,
-    /// Treats every version of a session as the newest.
+    /// Marks a session as worked off even if it has grown since it was read.
     WorksOffAlways,
-    /// Ignores that a session was worked off.
+    /// Ignores that a session was worked off, so the session still counts as grown.
     WorksOffNothing,
-    /// Reports memories as forgotten that it keeps.
+    /// Reports memories as forgotten but keeps them.
     ForgetsNothing,
-    /// Reports memories as restored that stay forgotten.
+    /// Reports memories as restored but leaves them forgotten.
     UndoesNothing,
     /// Undoes the first operation instead of the last one.
     UndoesTheFirst,
-    /// Reports success where there is nothing to undo.
+    /// Reports success even if there is nothing to undo.
     UndoesAgain,
-    /// Reports memories as purged that it keeps.
+    /// Reports memories as purged but keeps them.
     PurgesNothing,
     /// Forgets memories in a call that only selects them.
     ForgetsWhenAsked,
-    /// Treats a session that is forgotten because of its age as if the user forgot it.
+    /// Treats a session that is forgotten because of its age as if the user had forgotten it.
     RetiresAsForgotten,
     /// Returns outdated answers, versions and search results.
     ServesStaleCache,
     /// Returns outdated summaries.
     ServesStaleSummaries,
-    /// Reports outdated and repeated summaries as made.
+    /// Reports summaries as made even if they are outdated or repeat a stored one.
     TakesLateSummaries,
-    /// Reports summaries as made and drops them.
+    /// Reports summaries as made but drops them.
     LosesSummaries,
-    /// Reports ranges that end one message later.
+    /// Reports ranges of messages as ending one message later than they do.
     WidensRanges,
-    /// Returns summaries of all levels.
+    /// Returns summaries of all levels when asked for one level.
     IgnoresLevel,
     /// Drops the date at which a session's summary is due.
     LosesDues,
     /// Treats every request as made by the user.
     AsksForAll,
-    /// Returns entries before they are due.
+    /// Hands out entries of the queue before they are due.
     IgnoresDue,
-    /// Gives one entry to several holders.
+    /// Gives the same entry to several holders.
     TakesTwice,
-    /// Lets a holder end an entry that another holder has taken since.
+    /// Lets a holder finish an entry that another holder has taken in the meantime.
     IgnoresHolder,
-    /// Returns a failed entry again at once.
+    /// Hands out a failed entry again at once, not only when it is due.
     RetriesAtOnce,
-    /// Never gives an entry up.
+    /// Never counts an entry as failed.
     TriesForever,
     /// Ignores a second request for an entry.
     QueuesOnce,
     /// Accepts requests for sessions that don't exist.
     QueuesAnything,
-    /// Ignores that entries are finished or dropped.
+    /// Ignores calls that finish or drop entries.
     FinishesNothing,
     /// Grants a lease to several holders.
     LeaseIsShared,
-    /// Grants every lease for an hour.
+    /// Grants every lease for an hour, however long was asked for.
     LeaseNeverExpires,
     /// Reports a lease as renewed without renewing it.
     RenewsNothing,
-    /// Lets a process release another's lease.
+    /// Lets a process release the lease of another process.
     AnyoneReleases,
-    /// Ignores that leases are released.
+    /// Ignores calls that release leases.
     ReleasesNothing,
     /// Treats all leases as one.
     OneLeaseForAll,
-    /// Caches no answer.
+    /// Drops answers instead of caching them.
     LosesAnswers,
-    /// Caches more answers than the limit.
+    /// Caches more answers than its limit allows.
     IgnoresRoom,
-    /// Counts no hits and misses of the cache.
+    /// Doesn't count the hits and misses of the cache.
     CountsNoUse,
     /// Reports nothing as expired.
     ExpiresNothing,
-    /// Drops cursors.
+    /// Drops the cursors of imports.
     LosesCursors,
-    /// Keeps one cursor for all sources.
+    /// Keeps a single cursor for all sources.
     OneCursorForAll,
     /// Drops the evidence of commits.
     LosesEvidence,
@@ -164,13 +164,13 @@ faults! {
     LosesReplacements,
     /// Keeps the replacement of a commit that is checked out again.
     ReplacesForever,
-    /// Returns one of several commits that have the prefix.
+    /// Returns one commit if several have the given prefix.
     TakesFirstMatch,
-    /// Reports parts of the graph as added that it refuses.
+    /// Reports parts of the graph as added although it refuses them.
     TakesEveryPart,
-    /// Reports parts of the graph as added and drops them.
+    /// Reports parts of the graph as added but drops them.
     LosesGraph,
-    /// Ignores the range of times.
+    /// Ignores the range of times that a call asks for.
     IgnoresRange,
     /// Drops measurements.
     LosesMeasurements,
@@ -182,22 +182,22 @@ faults! {
     RestoresAsNew,
     /// Restores no sessions.
     RestoresNoSessions,
-    /// Counts nothing for a call that ended.
+    /// Counts nothing for a call that has ended.
     SettlesNothing,
-    /// Checks no limit.
+    /// Reserves amounts without checking any limit.
     ReservesWithoutLimit,
-    /// Reserves nothing for a repeated request.
+    /// Reserves nothing for a request that is repeated.
     RepeatsForNothing,
     /// Never counts an expired reservation as spent.
     WaitsForTheDead,
-    /// Returns another secret each time.
+    /// Returns a new secret each time.
     MakesSecretsAnew,
     /// Drops projects and their records.
     LosesProjects,
-    /// Registers a second project at a place.
+    /// Registers a second project at a place that has one already.
     ClaimsAlways,
-    /// Keeps projects and places that are removed.
+    /// Keeps projects and places that were to be removed.
     KeepsPlaces,
-    /// Returns the first project of a place instead of the last one.
+    /// Returns the first project that was recorded for a place instead of the last.
     KeepsFirstPlaces,
 }

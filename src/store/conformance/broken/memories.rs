@@ -87,7 +87,7 @@ impl<S: Subject> BrokenStore<S> {
         Ok(receipt)
     }
 
-    /// Returns whether the handle shows the memory.
+    /// Returns whether the handle shows the memory, which a fault may hide.
     fn shows(&self, id: &MemoryId) -> bool {
         !self.is(Fault::SeesOwnWritesOnly) || self.own.lock().unwrap().contains(id)
     }

@@ -1,7 +1,8 @@
-//! A store that breaks one promise: it returns a wrong result without an error.
+//! A store that breaks a promise: it returns wrong results and no errors.
 //!
-//! A handle passes every call to the handle of a sound engine. The methods that a [`Fault`] changes are in `memories`,
-//! `derived` and `shared`, and take precedence over the methods of [`Passes`] with the same names.
+//! A handle passes every call on to the handle of a sound engine. The methods that a [`Fault`] changes are in
+//! `memories`, `derived` and `shared`. They take precedence over the methods of [`Passes`] that have the same
+//! names.
 
 mod derived;
 mod fault;
@@ -31,10 +32,10 @@ pub struct Broken<E> {
     shared: Arc<Shared>,
 }
 
-/// The state that the handles of a broken engine share.
+/// The state that all handles of a broken engine share.
 #[derive(Default)]
 struct Shared {
-    /// The holders of leases, by the name of the lease.
+    /// The holder of each lease, by the name of the lease.
     holders: Mutex<HashMap<String, String>>,
     /// The entries of the queue that were taken, each with its last holder.
     taken: Mutex<HashMap<QueueKey, (Queued, String)>>,
@@ -51,12 +52,12 @@ pub struct BrokenStore<S> {
     shared: Arc<Shared>,
     /// The memories that were saved by this handle.
     own: Mutex<HashSet<MemoryId>>,
-    /// The first answers to some questions.
+    /// The first answer to each question that a fault answers with outdated results.
     first: Mutex<HashMap<String, Box<dyn Any + Send>>>,
 }
 
 impl<E: Engine> Broken<E> {
-    /// Returns an engine like `inner` whose handles have the fault.
+    /// Returns an engine that works like `inner`, but whose handles have the fault.
     pub fn new(inner: E, fault: Fault) -> Broken<E> {
         Broken { inner, fault, shared: Arc::default() }
     }
@@ -93,7 +94,7 @@ impl<E: Engine> Engine for Broken<E> {
 }
 
 impl<S> BrokenStore<S> {
-    /// Returns the scope that calls are passed on with.
+    /// Returns the scope to pass on, which the fault may change.
     fn scope(&self, scope: &Scope) -> Scope {
         let mut scope = scope.clone();
         match self.fault {
@@ -109,7 +110,7 @@ impl<S> BrokenStore<S> {
         self.fault == fault
     }
 
-    /// Returns the answer, in the wrong order if that is the fault.
+    /// Returns the answer, reordered if that is the fault.
     fn ordered<T>(&self, mut answer: Vec<T>) -> Vec<T> {
         if self.is(Fault::ReordersResults) {
             answer.reverse();
@@ -117,7 +118,7 @@ impl<S> BrokenStore<S> {
         answer
     }
 
-    /// Returns the limit, or a larger one if that is the fault.
+    /// Returns the limit to pass on, which is larger if that is the fault.
     fn limit(&self, limit: usize) -> usize {
         if self.is(Fault::IgnoresLimit) { limit + 100 } else { limit }
     }
@@ -151,8 +152,8 @@ macro_rules! passes {
             )+
         }
 
-        /// Calls the methods with faults where they exist, otherwise those of [`Passes`]. It is a function of its own
-        /// because in the `impl` of the trait the calls could mean the trait's methods.
+        /// Calls the methods with faults where they exist, otherwise those of [`Passes`]. These are separate
+        /// functions, because within the `impl` of the trait the calls could mean the trait's methods.
         mod faulty {
             use super::*;
 

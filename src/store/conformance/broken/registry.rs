@@ -15,7 +15,7 @@ pub struct BrokenRegistry<R> {
 }
 
 impl<R> BrokenRegistry<R> {
-    /// Gives the handle the fault.
+    /// Returns the handle `inner` with the fault.
     pub fn new(inner: R, fault: Fault) -> BrokenRegistry<R> {
         BrokenRegistry { inner, fault }
     }

@@ -13,10 +13,12 @@ use crate::store::sqlite::file::place::whole;
 use crate::store::{Check, Store};
 
 impl Store {
-    /// Copies the memories of the scope's owner at one moment to the new file `target`; others can read and write
-    /// meanwhile. `target` gets its name when it is complete and on the disk.
+    /// Copies the memories of the scope's owner, as they are at one moment, to the new file `target`. Others
+    /// can read and write during the copying. The copy gets the name `target` only when it is complete and on
+    /// the disk.
     ///
-    /// Errors where `target` exists, and where the store is damaged, since the copy could not be restored.
+    /// Errors if `target` exists. Also errors if the store is damaged, since a copy of it could not be
+    /// restored.
     pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<()> {
         self.admit(scope)?;
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
@@ -41,7 +43,7 @@ impl Store {
     /// Checks the file, the text index and the vectors against each other, for all owners. Reads everything, which takes seconds
     /// at 100,000 memories.
     ///
-    /// Errors with [`Kind::Busy`] where the text index can't be checked because others write.
+    /// Errors with [`Kind::Busy`] if the text index can't be checked because others write.
     pub async fn check(&self, scope: &Scope) -> Result<Check> {
         self.admit(scope)?;
         let store = self.clone();
@@ -76,13 +78,14 @@ impl Store {
 }
 
 impl Inner {
-    /// Writes the content of the store at one moment into the empty file `target`, without free pages.
+    /// Writes the content of the store, as it is at one moment, into the empty file `target`, without free
+    /// pages.
     fn copy_to(&self, target: &Path) -> Result<()> {
-        // Reading connections refuse writes, to other files too.
+        // This needs a connection that can write: reading connections refuse to write even to other files.
         let source =
             crate::store::sqlite::file::connect::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         self.place.check()?;
-        // A file name may be any bytes.
+        // A file name may be any bytes, so it is not passed as a string.
         source.execute("VACUUM INTO CAST(?1 AS TEXT)", [target.as_os_str().as_encoded_bytes()])?;
         Ok(())
     }
@@ -92,7 +95,7 @@ impl Inner {
 fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     let connection = crate::store::sqlite::file::connect::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     crate::store::sqlite::connection::moves_log_at_close(&connection)?;
-    // The copy has no name yet, and is synced as a whole.
+    // The copy is not synced here: it has no name yet, and is synced as a whole before it gets one.
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "journal_mode", "MEMORY")?;
     let state: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
@@ -100,7 +103,7 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
         return Err(Error::new(Kind::Store, format!("the store is damaged: {state}")));
     }
     let owner = scope.owner.as_str();
-    // Cached answers can be made again.
+    // Cached answers are left out, since they can be made again.
     connection.execute("DELETE FROM context_cache", [])?;
     // Rows of other tables that belong to a memory or an operation are deleted with it.
     let mut left = 0;

@@ -9,8 +9,9 @@ use crate::error::Result;
 use crate::store::sqlite::connection::connect_to;
 use crate::store::sqlite::foreign::open::uri;
 
-/// Opens a connection with the settings of every connection: for reading alone where the file can't be written. It doesn't touch
-/// the log when it closes, until [`moves_log_at_close`](crate::store::sqlite::connection::moves_log_at_close) allows it.
+/// Opens a connection with the settings that all connections have; it is read-only if the file can't be
+/// written. When the connection closes, it leaves the log as it is, unless
+/// [`moves_log_at_close`](crate::store::sqlite::connection::moves_log_at_close) was called.
 pub(in crate::store::sqlite) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     let opened = connect_to(path, flags);
     match &opened {

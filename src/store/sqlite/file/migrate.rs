@@ -1,8 +1,9 @@
 //! Upgrades the schema of a file, or refuses a file that this program may not write.
 //!
-//! Migrations are numbered and only ever added. `min_reader` and `min_writer` in the file are the oldest schema versions whose
-//! programs may read and write it, so an additive migration leaves older servers working. An existing file is copied before it
-//! is upgraded; the last two copies are kept.
+//! Migrations are numbered; new ones are added, and old ones never change. A file names the oldest schema
+//! version whose programs may read it (`min_reader`) and the oldest whose programs may write it (`min_writer`).
+//! So after a migration that only adds to the schema, older servers continue to work. An existing file is
+//! copied before it is upgraded; the last two copies are kept.
 
 use std::path::{Path, PathBuf};
 
@@ -16,12 +17,13 @@ use crate::store::sqlite::file::place::whole;
 /// `Tiro` in ASCII: the application id of a SQLite file that belongs to Tiro.
 const APPLICATION_ID: i32 = 0x5469_726f;
 
-/// Copies that are kept beside the file.
+/// How many copies are kept beside the file.
 const BACKUPS_KEPT: usize = 2;
 
 struct Migration {
     sql: &'static str,
-    /// The oldest schema version whose programs can still read the file afterwards, and write it.
+    /// The oldest schema version whose programs can still read the file after the migration; `min_writer` is
+    /// the oldest whose programs can still write it.
     min_reader: i32,
     min_writer: i32,
 }
@@ -43,7 +45,8 @@ const WEAK_LINKS: Migration = Migration {
     min_reader: 1,
     min_writer: 1,
 };
-/// The same migrations in `owner.db`, where they come after the registry.
+/// The migrations above as `owner.db` has them: there they come after the migration [`REGISTRY`], so their
+/// versions are higher.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
 const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };
@@ -75,12 +78,13 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
     }
 }
 
-/// Returns the newest schema version this program knows.
+/// Returns the newest schema version that this program knows.
 pub(in crate::store::sqlite) fn newest(flavour: Flavour) -> i32 {
     migrations(flavour).len() as i32
 }
 
-/// Upgrades the file behind `connection` to the newest schema; writes nothing where it has that.
+/// Upgrades the file behind `connection` to the newest schema; writes nothing if the file already has that
+/// schema.
 pub(in crate::store::sqlite) fn migrate(
     connection: &mut Connection,
     path: &Path,
@@ -100,7 +104,7 @@ pub(in crate::store::sqlite) fn migrate(
 
 fn upgrade(connection: &mut Connection, flavour: Flavour) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have upgraded it first.
+    // Another process may have upgraded the file in between.
     let version: i32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     for migration in migrations(flavour).iter().skip(version.max(0) as usize) {
         transaction.execute_batch(migration.sql)?;
@@ -114,7 +118,8 @@ fn upgrade(connection: &mut Connection, flavour: Flavour) -> Result<()> {
     Ok(())
 }
 
-/// Turns write-ahead logging on. Waits for other processes that do the same, which SQLite's own timeout doesn't.
+/// Turns write-ahead logging on. Waits for other processes that do the same; SQLite's own timeout doesn't cover
+/// this.
 fn enter_wal(connection: &Connection) -> Result<()> {
     const ATTEMPTS: u32 = 200;
     for attempt in 1.. {
@@ -150,15 +155,15 @@ pub(in crate::store::sqlite) fn whose(connection: &Connection) -> rusqlite::Resu
     })
 }
 
-/// Returns the schema version of the file, 0 for an empty file; errors with [`Kind::Store`] where it belongs to another program,
-/// or to a newer Tiro that this one may not write beside.
+/// Returns the schema version of the file; 0 for an empty file. Errors with [`Kind::Store`] if the file belongs
+/// to another program, or if a newer Tiro upgraded it so that this one may not write to it.
 pub(in crate::store::sqlite) fn check(
     connection: &mut Connection,
     path: &Path,
     flavour: Flavour,
 ) -> Result<i32> {
     let refused = |error| crate::store::sqlite::connection::opening(path, Error::from(error));
-    // Read in one snapshot, since another process may be creating the tables.
+    // All is read in one snapshot, since another process may be creating the tables.
     let connection = connection.transaction().map_err(refused)?;
     let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
     match whose(&connection).map_err(refused)? {
@@ -184,7 +189,7 @@ pub(in crate::store::sqlite) fn check(
     Ok(version)
 }
 
-/// Errors with [`Kind::Store`] where a newer program upgraded the file and this program may no longer write to it.
+/// Errors with [`Kind::Store`] if a newer Tiro upgraded the file so that this one may no longer write to it.
 pub(in crate::store::sqlite) fn may_write(transaction: &Connection, flavour: Flavour) -> Result<()> {
     let min_writer: i32 = transaction
         .prepare_cached("SELECT value FROM meta WHERE key = 'min_writer'")?
@@ -196,10 +201,11 @@ pub(in crate::store::sqlite) fn may_write(transaction: &Connection, flavour: Fla
         .hint("restart the client, so that it starts the newer Tiro; this write was not stored"))
 }
 
-/// Copies the file beside itself before a migration changes it, and removes all but the last two copies.
+/// Copies the file into a folder beside it before a migration changes it, and removes all but the last two
+/// copies.
 ///
-/// A copy gets its name when it is complete. One process at a time does this, so an unfinished copy was left by a process that
-/// died.
+/// A copy gets its name only when it is complete. Only one process at a time makes a copy, so an unfinished
+/// copy that is already there was left by a process that died.
 fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
     let folder = backups_folder(path);
     private::create_dir(&folder)?;
@@ -214,7 +220,7 @@ fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
     Ok(())
 }
 
-/// Removes an automatic copy; succeeds where another process has removed it.
+/// Removes an automatic copy; succeeds also if another process has already removed it.
 fn remove(backup: &Path) -> Result<()> {
     match std::fs::remove_file(backup) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -224,7 +230,7 @@ fn remove(backup: &Path) -> Result<()> {
     }
 }
 
-/// Removes all automatic copies of the file at `path`, unfinished ones too.
+/// Removes all automatic copies of the file at `path`, including unfinished ones.
 pub(in crate::store::sqlite) fn remove_backups(path: &Path) -> Result<()> {
     let folder = backups_folder(path);
     backups(path)?.iter().chain(&whole::unfinished(&folder)).try_for_each(|backup| remove(backup))

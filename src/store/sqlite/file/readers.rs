@@ -1,10 +1,12 @@
 //! The pool of reading connections.
 //!
 //! A read waits for a connection without holding a thread, so that thousands of reads at once take no more file
-//! descriptors and memory than a few. A read uses the connection for one snapshot, whose age is limited: while a
-//! snapshot is open, SQLite can't reuse the WAL, which grows. Connections that were idle for a while are closed.
+//! descriptors and memory than a few. A read uses the connection for one snapshot. The age of a snapshot is
+//! limited: while one is open, SQLite can't reuse the WAL, so the WAL grows. Connections that were idle for a
+//! while are closed.
 //!
-//! A process that is stopped by a signal keeps its snapshot until it continues or ends: SQLite has no way to end it.
+//! A process that is stopped by a signal keeps its snapshot until the process continues or ends: SQLite has no
+//! way for others to end the snapshot.
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
@@ -20,24 +22,26 @@ use crate::store::sqlite::connection::lock;
 use crate::store::sqlite::file::connect::connect;
 use crate::store::sqlite::search::lexical::rank;
 
-/// Snapshots open at the same time, at most. Arbitrary: more than there are processors to work on them; each takes two file
-/// descriptors.
+/// The most snapshots that are open at the same time. Arbitrary: usually more than there are processors to work
+/// on them. Each takes two file descriptors.
 pub(in crate::store::sqlite) const AT_ONCE: usize = 8;
 
-/// Idle connections that stay open: as many as an ordinary search uses at once.
+/// How many idle connections stay open: as many as an ordinary search uses at once.
 const KEPT: usize = 2;
 
-/// How long other idle connections stay open.
+/// How long all other idle connections stay open.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The age at which a snapshot is ended, with the read that uses it. Arbitrary: many times the longest read on the slowest disk.
+/// The age at which a snapshot and the read that uses it are ended. Arbitrary: many times the longest read on
+/// the slowest disk.
 pub(in crate::store::sqlite) const OLDEST: Duration = Duration::from_secs(60);
 
-/// The page cache of each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100,000 memories; the
-/// operating system caches the rest. With 6 MiB a server grew by 42% over 30,000 calls, with 2 MiB by 24%.
+/// The page cache of each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100,000
+/// memories; the operating system caches the rest. Over 30,000 calls, the memory of a server grew by 42% with 6
+/// MiB, and by 24% with 2 MiB.
 const CACHE_KIB: i64 = 2 * 1024;
 
-/// Steps of SQLite's virtual machine between two checks of the clock: about a millisecond.
+/// How many steps SQLite's virtual machine takes between two checks of the clock: about a millisecond's work.
 const STEPS: i32 = 20_000;
 
 /// The reading connections of one file.
@@ -45,7 +49,7 @@ pub(in crate::store::sqlite) struct Readers {
     path: PathBuf,
     oldest: Duration,
     turns: Arc<Semaphore>,
-    /// Idle connections, the one used last at the end.
+    /// The idle connections; the one that was used last is at the end.
     idle: Mutex<Vec<Idle>>,
     is_closed: AtomicBool,
     began: Instant,
@@ -62,10 +66,10 @@ struct Idle {
     since: Instant,
 }
 
-/// A connection on loan; it returns to the pool when this is dropped.
+/// A connection on loan; it returns to the pool when the value is dropped.
 pub(in crate::store::sqlite) struct Reader<'a> {
     readers: &'a Readers,
-    /// `None` only while this is dropped.
+    /// `None` only while the value is being dropped.
     lent: Option<Idle>,
     _turn: Turn,
 }
@@ -84,7 +88,8 @@ impl Readers {
         Turn { _permit: permit.expect("nothing closes the semaphore") }
     }
 
-    /// Returns an idle connection, or a new one; its statements fail once the snapshot is too old.
+    /// Returns an idle connection, or a new one if none is idle. Its statements fail once its snapshot is too
+    /// old.
     pub fn lend(&self, turn: Turn) -> Result<Reader<'_>> {
         let idle = lock(&self.idle).pop();
         let lent = idle.map_or_else(|| self.open(), Ok)?;
@@ -97,20 +102,20 @@ impl Readers {
         lock(&self.idle).clear();
     }
 
-    /// Closes the idle connections now, and those on loan when they return.
+    /// Closes the idle connections now, and each connection on loan when it is returned.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.clear();
     }
 
-    /// Closes all but a few of the connections that were idle for long.
+    /// Closes the connections that have been idle for long, except the few that stay open.
     pub fn rest(&self) {
         let mut idle = lock(&self.idle);
-        // Those that were used longest ago are at the beginning.
+        // The connections that were used longest ago are at the beginning.
         let spare = idle.len().saturating_sub(KEPT);
         let rested = idle.iter().take(spare).take_while(|idle| idle.since.elapsed() >= IDLE).count();
         let closed: Vec<Idle> = idle.drain(..rested).collect();
-        // Closing takes a moment; other reads don't wait for it.
+        // The lock is released first: closing takes a moment, and other reads needn't wait for it.
         drop(idle);
         drop(closed);
     }
@@ -127,7 +132,7 @@ impl Readers {
         Ok(Idle { connection, deadline, since: Instant::now() })
     }
 
-    /// Returns the time `later` than now, in milliseconds since the pool was made.
+    /// Returns the time that is `later` after now, in milliseconds since the pool was made.
     fn millis(&self, later: Duration) -> u64 {
         (self.began.elapsed() + later).as_millis() as u64
     }
@@ -156,7 +161,7 @@ impl DerefMut for Reader<'_> {
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
         let Some(lent) = self.lent.take() else { return };
-        // A connection that is still in a transaction would keep its snapshot.
+        // A connection that is still in a transaction would keep its snapshot, so it is closed.
         if lent.connection.is_autocommit() {
             let mut idle = lock(&self.readers.idle);
             if !self.readers.is_closed.load(Ordering::Acquire) {
@@ -208,7 +213,7 @@ mod tests {
         assert!(readers.idle() <= KEPT, "{}", readers.idle());
     }
 
-    /// The log of the file that was there before was written into the one that had just been renamed into its place.
+    /// The log of a file was written into another file that had just been renamed into its place.
     #[tokio::test]
     async fn a_connection_to_a_file_that_was_just_replaced_leaves_the_new_one_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
@@ -225,7 +230,7 @@ mod tests {
         assert!(std::fs::read(&path).unwrap() == bytes, "the new file was written to");
     }
 
-    /// A read that took an hour prevented a restart of the WAL for an hour.
+    /// A read that took an hour kept SQLite from reusing the WAL for all that time.
     #[tokio::test]
     async fn a_snapshot_that_is_too_old_is_given_up_and_the_log_shrinks() {
         let folder = tempfile::tempdir().unwrap();
@@ -249,7 +254,7 @@ mod tests {
         drop(snapshot);
         drop(reader);
         assert_eq!(empty(&writer), 0);
-        // The connection serves the next read, which has a time limit of its own.
+        // The same connection serves the next read, whose time limit begins anew.
         let reader = readers.lend(readers.turn().await).unwrap();
         let length = reader.query_row("SELECT length(value) FROM meta WHERE key = 'x'", [], |row| row.get(0));
         assert_eq!(length, Ok(9_000_000));

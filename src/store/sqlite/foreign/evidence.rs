@@ -10,12 +10,12 @@ use crate::store::sqlite::links::{CommitCall, FileWrite, Known};
 use crate::store::{ForeignCall, ForeignEvidence, ForeignForgotten, ForeignWrite};
 use crate::tuning::links::LEAST_CONFIDENCE;
 
-/// Bytes of line hashes that are read of one change, at most: an import stores up to 64 hashes of 32 bits.
+/// The most bytes of line hashes that are read for one change: an import stores up to 64 hashes of 32 bits.
 const LONGEST_LINES: usize = 256;
 
 impl Reader {
-    /// Returns the sessions that led to the commit in row `commit`, each with its confidence. Links of older files are ignored, and
-    /// so are links below [`LEAST_CONFIDENCE`]: both were made by time alone.
+    /// Returns the sessions that led to the commit in row `commit`, each with its confidence. Links in files of
+    /// older versions and links below [`LEAST_CONFIDENCE`] are ignored: both were made only because the times fit.
     pub(super) fn links(&self, commit: i64) -> Result<Vec<(SessionId, f64)>> {
         if !self.has("file_writes") {
             return Ok(Vec::new());
@@ -76,7 +76,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// Adds the sessions that were forgotten because of their age, each with the memory that summarised it.
+    /// Adds to `forgotten` the sessions that were forgotten because of their age, each with the memory that
+    /// summarised it.
     pub(super) fn retired(&self, forgotten: &mut ForeignForgotten) -> Result<()> {
         if !self.has("file_writes") {
             return Ok(());
@@ -94,7 +95,7 @@ impl Reader {
     }
 }
 
-/// Stores the file changes and commits of the tool call `id`; rows that are there stay.
+/// Stores the file changes and commits of the tool call `id`. Rows that exist already are not changed.
 pub(super) fn add(
     connection: &Connection,
     owner: &str,
@@ -117,7 +118,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Returns about how many bytes the evidence takes.
+/// Returns about how many bytes of memory the evidence takes.
 pub(super) fn bytes(evidence: &ForeignEvidence) -> usize {
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let writes = evidence.writes.iter().map(|write| {

@@ -1,11 +1,12 @@
-//! Reading the memories of a backup, an untrusted file.
+//! Reads the memories of a backup, which is an untrusted file.
 //!
-//! A backup can come from anywhere. It is opened for reading alone, and only plain tables of it are used: no trigger, view, virtual
-//! table or computed column of it runs. Its tables are checked for damage before they are read, and read a page of memories at a
-//! time, so that a file of any size takes little memory. A memory that is longer than the write path admits, or is not valid, is left
-//! out and counted.
+//! A backup can come from anywhere. It is opened read-only, and only its plain tables are used: none of its
+//! triggers, views, virtual tables or computed columns runs. Its tables are checked for damage before they are
+//! read. They are read one page of memories at a time, so that even a large file takes little memory. A memory
+//! that is not valid, or is longer than the write path admits, is left out and counted.
 //!
-//! Ids, times and kinds are taken as the file has them. The provenance of a memory is never more trusted than its speaker allows.
+//! Ids, times and kinds are taken from the file as they are. A provenance that is more trusted than the
+//! memory's speaker allows is lowered.
 
 mod evidence;
 pub(super) mod open;
@@ -29,20 +30,21 @@ use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::file::migrate::Whose;
 use crate::store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart};
 
-/// The most memories of a page, and the bytes of text at which a page ends. Arbitrary.
+/// The most memories of a page, and the number of bytes after which a page ends. Arbitrary.
 const PAGE: (usize, usize) = (500, 8 << 20);
 
-/// The longest name, title, path or other short text, in bytes. Arbitrary: the write path admits 500 bytes in arguments, and
-/// subjects of commits are longer.
+/// The longest name, title, path or other short text, in bytes. Arbitrary: the write path admits 500 bytes in
+/// arguments, but subjects of commits can be longer.
 const LONGEST_NAME: usize = 4096;
 
-/// References, files and parents that are read of a memory, at most. Arbitrary: as many as a commit over a whole tree has.
+/// The most references, the most files and the most parents that are read for a memory. Arbitrary: a commit
+/// that changes a whole tree has about so many files.
 const MOST_BESIDE: usize = 10_000;
 
 /// The latest time a memory can have: the end of the year 9999.
 const LATEST: Millis = 253_402_300_799_999;
 
-/// The tables that are read, and whether older files lack them.
+/// The tables that are read, each with whether the files of older versions may lack it.
 const TABLES: [(&str, bool); 18] = [
     ("memories", false),
     ("sessions", false),
@@ -64,7 +66,7 @@ const TABLES: [(&str, bool); 18] = [
     ("commit_calls", true),
 ];
 
-/// The condition that the texts of a memory `m` and its session `s` are not too long.
+/// The condition that the texts of a memory `m` and of its session `s` are not too long.
 const FITS: &str = "octet_length(m.text) <= ?3 AND coalesce(octet_length(m.indexed), 0) <= ?3
     AND max(coalesce(octet_length(s.name), 0), coalesce(octet_length(m.speaker), 0),
             coalesce(octet_length(m.title), 0), coalesce(octet_length(m.topic), 0),
@@ -81,7 +83,7 @@ pub struct Foreign {
 
 struct Reader {
     connection: Connection,
-    /// The owner whose memories are read, as the file has it.
+    /// The owner whose memories are read, as named in the file.
     owner: String,
     tables: HashSet<&'static str>,
     part: ForeignPart,
@@ -92,9 +94,10 @@ struct Reader {
 impl Foreign {
     /// Opens the backup `source` for reading, and checks its tables for damage.
     ///
-    /// A backup of another machine may have another owner, whose memories are read; of several owners' memories, those
-    /// of the scope's owner are read. Errors with [`Kind::NotFound`] where there is no such file, and with
-    /// [`Kind::BadInput`] where it is not a backup or is damaged.
+    /// If the backup has the memories of only one owner, these are read, even if it is another owner, as in a
+    /// backup from another machine. If it has the memories of several owners, those of the scope's owner are
+    /// read. Errors with [`Kind::NotFound`] if there is no such file, and with [`Kind::BadInput`] if it is not
+    /// a backup or is damaged.
     pub async fn open(scope: &Scope, source: &Path) -> Result<Foreign> {
         let (scope, source) = (scope.clone(), source.to_owned());
         blocking(move || {
@@ -105,7 +108,7 @@ impl Foreign {
         .await
     }
 
-    /// Returns the next page of memories of `part`, in the order they were stored; `None` at its end.
+    /// Returns the next page of memories of `part`, in the order they were stored; `None` after the last page.
     pub async fn next(&mut self, part: ForeignPart) -> Result<Option<ForeignPage>> {
         let Some(mut reader) = self.reader.take() else { return Ok(None) };
         let (reader, page) = blocking(move || {
@@ -169,7 +172,7 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         let state: String = connection
             .query_row(&format!("PRAGMA quick_check('{table}')"), [], |row| row.get(0))
             .map_err(|error| unusable("it is damaged").source(error))?;
-        // The report of the check may quote the file.
+        // The report of the check may quote the content of the file, so it is not shown.
         if state != "ok" {
             return Err(unusable("it is damaged"));
         }
@@ -264,7 +267,7 @@ impl Reader {
         Ok(Some(page))
     }
 
-    /// Returns the memory in the row `seq`; `None` where it is not valid.
+    /// Returns the memory in the row `seq`; `None` if it is not valid.
     fn one(&self, seq: i64) -> Result<Option<ForeignMemory>> {
         let sql = "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
                  m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
@@ -273,7 +276,7 @@ impl Reader {
         memory.map_err(read)?.map(|memory| self.beside(memory)).transpose()
     }
 
-    /// Returns the memory in the row `seq` where it is the owner's, not too long, and valid.
+    /// Returns the memory in the row `seq`; `None` if it is another owner's, too long, or not valid.
     fn at(&self, seq: i64) -> Result<Option<ForeignMemory>> {
         let sql = format!(
             "SELECT 1 FROM memories m LEFT JOIN sessions s ON s.seq = m.session
@@ -287,7 +290,8 @@ impl Reader {
         }
     }
 
-    /// Returns the texts that `sql` selects for the row `seq`, [`MOST_BESIDE`] at most; those that are too long are left out.
+    /// Returns up to [`MOST_BESIDE`] of the texts that `sql` selects for the row `seq`. Texts that are too long
+    /// are left out.
     fn strings(&self, sql: &str, seq: i64) -> Result<Vec<String>> {
         let sql = format!("SELECT {sql} LIMIT {MOST_BESIDE}");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -297,7 +301,7 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    /// Adds the rows that belong to the memory in other tables.
+    /// Returns the memory with the rows that belong to it in other tables.
     fn beside(&self, memory: Memory) -> Result<ForeignMemory> {
         let strings = |sql: &str| self.strings(sql, memory.key.in_store());
         let strings_of = |table: &str, sql: &str| if self.has(table) { strings(sql) } else { Ok(Vec::new()) };
@@ -359,7 +363,8 @@ impl Reader {
     }
 }
 
-/// Reads a memory, lowering its provenance to what its speaker allows; `None` where it is not valid.
+/// Reads a memory, and lowers its provenance to what its speaker allows. Returns `None` if the memory is not
+/// valid.
 fn believable(row: &Row<'_>) -> rusqlite::Result<Option<Memory>> {
     let Ok(mut memory) = crate::store::sqlite::read::memories::memory(row) else { return Ok(None) };
     let has_session = row.get_ref(5)?.as_str().is_ok();
@@ -376,7 +381,7 @@ fn believable(row: &Row<'_>) -> rusqlite::Result<Option<Memory>> {
     Ok(Some(memory))
 }
 
-/// Returns the most trusted provenance that a memory of the kind, said by `role`, can have.
+/// Returns the most trusted provenance that a memory of this kind can have if `role` said it.
 fn at_best(kind: MemoryKind, role: Option<Role>) -> Provenance {
     match (kind, role) {
         (MemoryKind::Commit, _) => Provenance::GitCommit,
@@ -393,7 +398,7 @@ fn is_sha(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Adds to an error that the backup could not be read to its end.
+/// Returns an error which says that the backup could not be read to its end; its source is `error`.
 fn read(error: impl Into<rusqlite::Error>) -> Error {
     let error: rusqlite::Error = error.into();
     if error.sqlite_error_code() == Some(OperationInterrupted) {
@@ -404,7 +409,7 @@ fn read(error: impl Into<rusqlite::Error>) -> Error {
         .hint("the memories that were read are stored; the file may be damaged")
 }
 
-/// Returns about how many bytes the memory takes, with its rows of other tables.
+/// Returns about how many bytes the memory takes, together with its rows of other tables.
 fn bytes_of(found: &ForeignMemory) -> usize {
     let texts = [&found.files, &found.shas, &found.repeats].into_iter().flatten();
     let parents = found.commit.iter().flat_map(|commit| commit.files.iter().chain(&commit.parents));

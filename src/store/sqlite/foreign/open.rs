@@ -1,4 +1,5 @@
-//! Opening an untrusted database: for reading alone, with everything off that a file can define and SQLite would run.
+//! Opens an untrusted database read-only, and turns off everything that the file could define and that SQLite
+//! would run.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,13 +12,13 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use crate::error::Result;
 use crate::memory::LONGEST_TEXT;
 
-/// How long one statement may take. Arbitrary: a check reads the whole table.
+/// How long one statement may take. Arbitrary: time for the check for damage, which reads a whole table.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Steps of SQLite's virtual machine between two checks of the clock.
+/// How many steps SQLite's virtual machine takes between two checks of the clock.
 const LOOK: i32 = 100_000;
 
-/// Opens the file for reading alone, with everything off that a file can define and SQLite would run.
+/// Opens the file read-only, and turns off everything that the file could define and that SQLite would run.
 pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = |immutable: bool| -> rusqlite::Result<Connection> {
@@ -33,7 +34,7 @@ pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
         ] {
             connection.set_db_config(setting, is_on)?;
         }
-        // The longest text with the other columns of its row.
+        // Room for the longest text and the other columns of its row.
         let longest = 2 * LONGEST_TEXT + (1 << 20);
         for (limit, most) in [
             (Limit::SQLITE_LIMIT_LENGTH, longest as i32),
@@ -51,7 +52,8 @@ pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok(connection)
     };
-    // A file with a log may be in use; one without may be in a folder where no log can be made.
+    // A file that has a log may be in use. A file without a log may be in a folder where no log can be made, so
+    // it is opened as one that doesn't change.
     let mut log = source.as_os_str().to_owned();
     log.push("-wal");
     match Path::new(&log).exists() {
@@ -82,13 +84,13 @@ pub(in crate::store::sqlite) fn uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-/// Ends statements that take too long.
+/// Makes the connection end statements that take too long.
 pub(super) fn watch(connection: &mut Connection) -> Result<()> {
     let (mut began, mut last) = (Instant::now(), Instant::now());
     connection.progress_handler(
         LOOK,
         Some(move || {
-            // This isn't called between two statements: after a pause a new statement has begun.
+            // This function is called only while a statement runs, so after a pause a new statement has begun.
             if last.elapsed() > Duration::from_secs(1) {
                 began = Instant::now();
             }
@@ -99,7 +101,7 @@ pub(super) fn watch(connection: &mut Connection) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether `name` is a plain table without computed columns; `None` where there is no such table.
+/// Returns whether `name` is a plain table without computed columns; `None` if nothing has that name.
 pub(super) fn plain_table(connection: &Connection, name: &str) -> Result<Option<bool>> {
     let found: Option<(String, i64)> = connection
         .query_row("SELECT type, rootpage FROM sqlite_schema WHERE name = ?1", [name], |row| {

@@ -14,7 +14,8 @@ use crate::store::{ForeignConversation, ForeignDepth, ForeignForgotten, ForeignS
 const LONGEST_SUMMARY: usize = 1 << 20;
 
 impl Foreign {
-    /// Returns the next sessions of the backup, beginning with the first again at each new `depth`; `None` at the end.
+    /// Returns the next sessions of the backup, or `None` after the last. If `depth` differs from that of the
+    /// previous call, begins with the first session again.
     pub async fn next_sessions(&mut self, depth: ForeignDepth) -> Result<Option<Vec<ForeignSession>>> {
         let Some(mut reader) = self.reader.take() else { return Ok(None) };
         let (reader, page) = blocking(move || {
@@ -26,7 +27,8 @@ impl Foreign {
         Ok(page)
     }
 
-    /// Returns the purged ids, the operations, and the sessions that were forgotten because of their age.
+    /// Returns the purged ids of the backup, its operations, and its sessions that were forgotten because of
+    /// their age.
     pub async fn forgotten(&mut self) -> Result<ForeignForgotten> {
         let Some(reader) = self.reader.take() else { return Ok(ForeignForgotten::default()) };
         let (reader, forgotten) = blocking(move || {
@@ -41,7 +43,7 @@ impl Foreign {
 
 impl Reader {
     fn sessions(&mut self, depth: ForeignDepth) -> Result<Option<Vec<ForeignSession>>> {
-        /// Sessions of a page. Arbitrary.
+        /// How many sessions a page has. Arbitrary.
         const PAGE: i64 = 20;
         if self.session.0 != Some(depth) {
             self.session = (Some(depth), i64::MIN);
@@ -147,7 +149,8 @@ impl Reader {
     }
 
     fn forgotten(&self) -> Result<ForeignForgotten> {
-        /// The most ids that are read. Arbitrary: ten times as many as a purge of everything leaves.
+        /// The most purged ids, and the most operations, that are read. Arbitrary: a purge of everything leaves
+        /// about a tenth of that.
         const MOST: i64 = 1_000_000;
         let mut forgotten = ForeignForgotten::default();
         if !self.has("purged") || !self.has("operations") {
@@ -174,7 +177,7 @@ impl Reader {
     }
 }
 
-/// Returns whether a text can be the id of an operation: letters and digits.
+/// Returns whether a text can be the id of an operation: 1 to 64 ASCII letters and digits.
 pub(super) fn is_operation(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -16,13 +16,13 @@ use crate::store::sqlite::write::record;
 use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory, Store};
 
-/// The most ordinals that are skipped before a message, for purged ones. Arbitrary: a gap costs nothing, but a backup must not use
-/// up all ordinals.
+/// The most ordinals that are skipped before a message, where purged messages were. Arbitrary: a gap costs
+/// nothing, but a backup must not be able to use up all ordinals.
 const WIDEST_GAP: i64 = 1_000_000;
 
 impl Store {
-    /// Stores the client, names, branch, segments and summaries of sessions of a backup, where none are stored here. A summary is
-    /// stored only where all its messages are here, too.
+    /// Stores the client, work tree, title, aliases, branch and commit of sessions of a backup. Values that are
+    /// already stored here are kept.
     pub async fn restore_sessions(&self, scope: &Scope, sessions: Vec<ForeignSession>) -> Result<()> {
         self.write(scope, move |connection, scope| {
             let owner = scope.owner.as_str();
@@ -53,10 +53,11 @@ impl Store {
         .await
     }
 
-    /// Stores memories of a backup in one transaction, with their rows of other tables: each at its ordinal in its session where
-    /// that is free, and forgotten where it is forgotten in the backup. Returns the result of each.
+    /// Stores memories of a backup in one transaction, with their rows of other tables, and returns the result
+    /// of each. A message keeps its ordinal in its session if that is still free. A memory that is forgotten in
+    /// the backup is forgotten here too.
     ///
-    /// Existing memories, living or forgotten, don't change, so repeating a restore has no effect.
+    /// Existing memories don't change, whether living or forgotten, so a repeated restore has no effect.
     pub async fn restore(
         &self,
         scope: &Scope,
@@ -66,8 +67,8 @@ impl Store {
         self.write(scope, move |connection, scope| restore(connection, scope, &restored, now)).await
     }
 
-    /// Stores the purged ids and the operations of a backup: purged memories can't be stored, forgotten ones can be restored;
-    /// returns how many of its purged ids were new here.
+    /// Stores the purged ids and the operations of a backup, so that its purged memories can't be stored here,
+    /// and its forgotten ones can be restored by an undo. Returns how many of the purged ids were new here.
     pub async fn restore_forgotten(&self, scope: &Scope, forgotten: ForeignForgotten) -> Result<usize> {
         self.write(scope, move |connection, scope| {
             let owner = scope.owner.as_str();
@@ -90,7 +91,7 @@ impl Store {
             }
             let mut added = 0;
             for id in &forgotten.purged {
-                // A memory that is here stays: a purge there doesn't remove it here.
+                // A memory that is in this store stays, even if it was purged in the store of the backup.
                 added += connection
                     .prepare_cached(
                         "INSERT OR IGNORE INTO purged (owner, id) SELECT ?1, ?2
@@ -126,7 +127,7 @@ fn restore(
         if let (Some(session), Some(ordinal)) = (&mut session, ordinal) {
             session.skip_to(*ordinal, WIDEST_GAP);
         }
-        // A forgotten memory is stored even where its sources are forgotten too.
+        // A forgotten memory is stored even if its sources are forgotten too.
         let outcome = match each.forgotten {
             Some(_) => insert_one(connection, scope, memory, session, now)?,
             None => save_one(connection, scope, memory, session, now)?,
@@ -177,7 +178,7 @@ fn restore(
     Ok(receipt)
 }
 
-/// Marks a memory as important where the backup does, and stores its links and evidence.
+/// Marks a memory as important if the backup does, and stores its links to sessions.
 fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory) -> Result<()> {
     let id = &restored.memory.id;
     if restored.is_marked {
@@ -188,7 +189,7 @@ fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory
     link(connection, owner, id, &restored.links)
 }
 
-/// Stores the sessions that led to a commit, where none are stored here.
+/// Stores the sessions that led to a commit, unless sessions are already stored for it here.
 fn link(connection: &Connection, owner: &str, id: &MemoryId, links: &[(SessionId, f64)]) -> Result<()> {
     let commit: Option<i64> = connection
         .prepare_cached(

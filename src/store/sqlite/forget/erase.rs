@@ -1,4 +1,4 @@
-//! Removing a memory from the indexes, or from the store.
+//! Removes a memory from the store, or only from the caches of vectors.
 
 use rusqlite::Connection;
 
@@ -16,7 +16,7 @@ pub(in crate::store::sqlite) fn erase(connection: &Connection, memory: i64) -> R
     Ok(())
 }
 
-/// Appends the embedded chunks of a memory to the log from which the caches of vectors catch up.
+/// Appends the embedded chunks of a memory to the log from which the caches of vectors are updated.
 pub(super) fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
     connection
         .prepare_cached(

@@ -1,6 +1,6 @@
 //! Marks memories as important, forgets them, and undoes forgetting.
 //!
-//! Forgetting sets a tombstone: the memory leaves every answer at once, and `undo` restores it.
+//! Forgetting sets a tombstone: from then on no answer contains the memory, until `undo` restores it.
 
 mod erase;
 mod purge;
@@ -28,33 +28,34 @@ use erase::log_chunks;
 pub(in crate::store::sqlite) use select::SelectedRow;
 use select::{select, selected_row, with_derived};
 
-/// Memories that one transaction forgets or restores, which takes a quarter of a second. More take several
-/// transactions: if one fails, or the process dies, those before it stay recorded under the operation's id, and a
-/// repeated call continues.
+/// The most memories that one transaction forgets or restores, which takes a quarter of a second. More memories
+/// need several transactions. If one of these fails, or the process dies, the earlier ones stay recorded under
+/// the operation's id, and a repeated call continues.
 const AT_ONCE: usize = if cfg!(test) { 3 } else { FORGOTTEN_AT_ONCE };
 
-/// The kind of an operation that is not finished with purging its memories.
+/// The kind of an operation whose memories are not all purged yet.
 const PURGING: &str = "purging";
 
 /// The reason for forgetting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store::sqlite) enum Act {
-    /// The user forgets, until an undo.
+    /// The user forgets memories, which an undo can restore.
     Forget,
-    /// The user purges.
+    /// The user purges memories.
     Purge,
-    /// The garbage collector forgets because of age.
+    /// The garbage collector forgets a session because of its age.
     Retire,
 }
 
 impl Store {
-    /// Forgets the living memories of the scope that `selection` names, with all that are derived from them, as the operation
-    /// `operation`; returns them. [`Store::undo`] restores them.
+    /// Forgets the living memories of the scope that `selection` names, and all memories derived from them, as
+    /// the operation `operation`. Returns the memories that it forgot; [`Store::undo`] restores them.
     ///
-    /// From then on no call returns them, and storing them again does nothing. Summaries of ranges with a forgotten message, and
-    /// the memory that summarises its session, are removed for good: they can be made again from the remaining messages.
-    /// The selection is made once; more than 5,000 memories are forgotten in several transactions, and where one fails, a
-    /// repeated call forgets the rest. Returns an empty result, and records no operation, where the selection is empty.
+    /// From then on no call returns them, and storing them again does nothing. If a message is forgotten, the
+    /// summaries of ranges that contain it, and the memory that summarises its session, are removed for good.
+    /// They can be made again from the remaining messages. The selection is made once. More than 5,000 memories
+    /// are forgotten in several transactions; if one of these fails, a repeated call forgets the rest. If
+    /// nothing is selected, the result is empty and no operation is recorded.
     pub async fn forget(
         &self,
         scope: &Scope,
@@ -65,8 +66,8 @@ impl Store {
         self.forget_as(scope, selection, operation, Act::Forget, now).await
     }
 
-    /// Forgets a session because of its age, as [`Store::forget`] does. The summary of its quarter, which was made to replace it,
-    /// stays until the user forgets the session.
+    /// Forgets a session because of its age, as [`Store::forget`] does. The summary of its quarter, which was
+    /// made to replace the session, stays until the user forgets the session.
     pub async fn retire(
         &self,
         scope: &Scope,
@@ -77,7 +78,7 @@ impl Store {
         self.forget_as(scope, &Selection::Session(session.clone()), operation, Act::Retire, now).await
     }
 
-    /// Forgets for the reason `act`.
+    /// Forgets the memories that `selection` names, for the reason `act`.
     pub(in crate::store::sqlite) async fn forget_as(
         &self,
         scope: &Scope,
@@ -87,7 +88,7 @@ impl Store {
         now: Millis,
     ) -> Result<Forgotten> {
         let (selection, id) = (selection.clone(), operation.to_owned());
-        // A purge removes memories that were forgotten before, too.
+        // A purge also removes memories that were forgotten before.
         let reach = if act == Act::Purge { Reach::Forgotten } else { Reach::Living };
         let kind = if act == Act::Purge { PURGING } else { "forget" };
         let mut began = Instant::now();
@@ -124,12 +125,13 @@ impl Store {
         Ok(all)
     }
 
-    /// Restores the memories that the operation forgot, or the owner's latest operation where `operation` is `None`; returns them.
+    /// Restores the memories that `operation` forgot, and returns them. If `operation` is `None`, undoes the
+    /// owner's latest operation.
     ///
-    /// It doesn't restore memories that were purged since, or that are derived from one that another operation forgot.
-    /// Summaries of ranges that get a message back are removed. Of two callers at once one restores each memory. If one
-    /// of several transactions fails, a repeated call restores the rest. Errors with `Kind::NotFound` where no such
-    /// operation can be undone.
+    /// It doesn't restore memories that have been purged, or that are derived from a memory that another
+    /// operation forgot. Summaries of ranges that get a message back are removed. If two callers undo at once,
+    /// each memory is restored by only one of them. If one of several transactions fails, a repeated call
+    /// restores the rest. Errors with `Kind::NotFound` if there is no such operation, or it can't be undone.
     pub async fn undo(&self, scope: &Scope, operation: Option<&str>, now: Millis) -> Result<Forgotten> {
         let operation = operation.map(str::to_owned);
         let (id, mut rest) = self
@@ -157,7 +159,8 @@ impl Store {
         }
     }
 
-    /// Returns the memories that [`Store::undo`] would restore, without restoring them; errors as it does.
+    /// Returns the memories that [`Store::undo`] would restore, without restoring them. Errors as
+    /// [`Store::undo`] does.
     pub async fn undoable(&self, scope: &Scope, operation: Option<&str>) -> Result<Forgotten> {
         let operation = operation.map(str::to_owned);
         self.read(scope, move |_, connection, scope| {
@@ -167,8 +170,8 @@ impl Store {
         .await
     }
 
-    /// Marks living memories of the scope as important, or removes the mark, and sets their importance where that is `Some`;
-    /// returns the ids that exist, in the order they were stored.
+    /// Marks living memories of the scope as important, or removes the mark. Also sets their importance if
+    /// `importance` is `Some`. Returns those of `ids` that exist, in the order the memories were stored.
     pub async fn mark(
         &self,
         scope: &Scope,
@@ -215,7 +218,7 @@ impl Store {
     }
 }
 
-/// Pauses for other writers, about as long as the step that began at `began` took.
+/// Pauses so that others can write, for about as long as the step that began at `began` took.
 async fn give_way(began: Instant) -> Result<()> {
     let pause = began.elapsed().clamp(TURN.0, TURN.1);
     blocking(move || {
@@ -225,7 +228,7 @@ async fn give_way(began: Instant) -> Result<()> {
     .await
 }
 
-/// Sets the tombstones of the rows, and records them under `operation`.
+/// Sets the tombstones of the memories in `rows`, and records these memories under `operation`.
 pub(in crate::store::sqlite) fn tombstone(
     connection: &Connection,
     operation: &str,
@@ -241,7 +244,8 @@ pub(in crate::store::sqlite) fn tombstone(
             .execute((operation, row.seq))?;
         log_chunks(connection, row.seq, "removed")?;
     }
-    // The memory that summarises a session was already removed with its messages, if both were selected.
+    // If a session's messages were selected together with the memory that summarises it, that memory was
+    // already removed with the messages.
     connection
         .prepare_cached(
             "DELETE FROM operation_memories WHERE operation = ?1 AND memory NOT IN (SELECT seq FROM memories)",
@@ -250,9 +254,10 @@ pub(in crate::store::sqlite) fn tombstone(
     reindex_neighbours(connection, rows.iter())
 }
 
-/// Returns the operation to undo, the latest if `operation` is `None`, and the memories to restore.
+/// Returns the operation to undo, and the memories to restore. If `operation` is `None`, the latest operation
+/// is undone.
 ///
-/// A memory that is also derived from one that stays forgotten stays forgotten with it.
+/// A memory stays forgotten if any memory that it is derived from stays forgotten.
 fn to_bring_back(
     connection: &Connection,
     scope: &Scope,
@@ -283,7 +288,7 @@ fn to_bring_back(
          CROSS JOIN memories s ON s.id = r.target AND s.owner = m.owner
          WHERE m.seq = ?1 AND m.provenance = 'derived' AND s.tombstoned_at IS NOT NULL",
     )?;
-    // The sources of a memory were stored before it.
+    // The sources of a memory were stored before it, so they come earlier in `rows`.
     let mut with_sources: Vec<(i64, Vec<i64>)> = Vec::with_capacity(rows.len());
     for row in &rows {
         let forgotten = sources.query_map([row.seq], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -295,7 +300,8 @@ fn to_bring_back(
     Ok((id, back))
 }
 
-/// Restores those of the rows that are still forgotten, where `operation` wasn't undone or purged since; returns them.
+/// Restores those of the rows that are still forgotten, and returns them. Restores none if `operation` has been
+/// undone or purged since the rows were read.
 fn bring_back(
     connection: &Connection,
     operation: &str,
@@ -322,7 +328,7 @@ fn bring_back(
     Ok(rows)
 }
 
-/// Indexes the messages again that lost or gained a neighbour.
+/// Indexes again the messages that lost or gained a neighbour because `rows` were forgotten or restored.
 fn reindex_neighbours<'a>(
     connection: &Connection,
     rows: impl Iterator<Item = &'a SelectedRow>,
@@ -336,7 +342,7 @@ fn reindex_neighbours<'a>(
         {
             last = ordinal;
         }
-        // The nearest living neighbours may be far away where others are forgotten.
+        // If the messages in between are forgotten, the nearest living neighbours may be far away.
         let nearest = |sql: &str, ordinal: i64| -> Result<Option<i64>> {
             let reach = NEIGHBOURS;
             Ok(connection.prepare_cached(sql)?.query_row((session, ordinal, reach), |row| row.get(0))?)
@@ -351,7 +357,7 @@ fn reindex_neighbours<'a>(
                  AND tombstoned_at IS NULL ORDER BY ordinal LIMIT ?3)",
             last,
         )?;
-        // An older Tiro indexed every chunk with a context.
+        // An older Tiro gave every chunk a context, so all chunks are indexed again.
         turns::index_turns(connection, session, from.unwrap_or(first)..to.unwrap_or(last) + 1, i64::MIN)?;
     }
     Ok(())

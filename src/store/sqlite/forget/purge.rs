@@ -1,8 +1,9 @@
-//! Removing forgotten memories for good: rows, text index, vectors, automatic backups, and the bytes on disk.
+//! Removes forgotten memories for good: their rows, index entries and vectors, the automatic backups, and the
+//! bytes on disk.
 //!
-//! A purge first sets the tombstones of its memories and records that it began; then it removes them in short transactions, so that
-//! others can write in between. Where its process dies, the memories stay forgotten, and the next purge, or an idle server,
-//! finishes it.
+//! A purge first sets the tombstones of its memories and records that it began; then it removes them in short
+//! transactions, so that others can write in between. If the process of a purge dies, its memories stay
+//! forgotten, and the next purge or an idle server finishes the removal.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -25,12 +26,12 @@ use crate::store::sqlite::write::turns;
 use crate::store::{Forgotten, Selection, Store};
 use crate::tuning::forgetting::{DELETE_MERGE, MERGED_AT_ONCE, REMOVED_AT_ONCE};
 
-/// Tries to empty the WAL while others read; each try waits as long as a writer does.
+/// How many times to try to empty the WAL while others read. Each try waits as long as a writer does.
 const EMPTYINGS: usize = 3;
 
 impl Store {
-    /// Forgets and purges the memories that `selection` names, forgotten ones too, as [`Store::forget`] and [`Store::purge`] would
-    /// one after the other.
+    /// Forgets and purges the memories that `selection` names, including those that are already forgotten. It
+    /// does the same as [`Store::forget`] and then [`Store::purge`].
     pub async fn forget_for_good(
         &self,
         scope: &Scope,
@@ -45,12 +46,13 @@ impl Store {
         self.purge(scope, operation, now).await
     }
 
-    /// Removes for good the memories that `operation` forgot: rows, index, vectors, summaries, cached answers, and the automatic
-    /// backups; returns them. It can't be undone.
+    /// Removes for good the memories that `operation` forgot, and returns them. This removes their rows, index
+    /// entries, vectors, summaries and cached answers, and the automatic backups of the file. A purge can't be
+    /// undone.
     ///
-    /// When it returns, no file of the store has their text. Their ids stay known, so that storing them again does nothing. Takes
-    /// many short transactions; where one fails, the rest stays forgotten, can't be restored, and is removed by
-    /// [`Store::finish_purges`].
+    /// When it returns, no file of the store contains their text. Their ids stay known, so that storing them
+    /// again does nothing. The purge takes many short transactions. If one fails, the remaining memories stay
+    /// forgotten and can't be restored; [`Store::finish_purges`] removes them.
     pub async fn purge(&self, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
         let id = operation.to_owned();
         let purged = self.write(scope, move |connection, scope| begin(connection, scope, &id, now)).await?;
@@ -111,7 +113,7 @@ impl Store {
         let store = self.clone();
         blocking(move || {
             migrate::remove_backups(&store.inner.path)?;
-            // Readers are closed first: an old snapshot would keep the WAL.
+            // Idle readers are closed first: an old snapshot would keep SQLite from emptying the WAL.
             store.inner.readers.clear();
             let writer = lock(&store.inner.writer);
             for _ in 0..EMPTYINGS {
@@ -123,7 +125,7 @@ impl Store {
                 std::thread::sleep(LOOK_AGAIN);
             }
             let message =
-                "removed texts may still be in the log of the store, because another process reads it";
+                "removed texts may still be in the log of the store, because another process reads the store";
             Err(Error::new(Kind::Busy, message)
                 .hint("`tiro gc` finishes the removal; other servers of the project may be busy"))
         })
@@ -150,8 +152,8 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
     )?;
     let rows: Vec<SelectedRow> =
         statement.query_map((operation, owner), selected_row)?.collect::<Result<_, _>>()?;
-    // A memory that was forgotten and restored before is in other operations too. They have no index by memory, so this is done
-    // once for all memories.
+    // A memory that was once forgotten and restored is recorded under other operations too. The table has no
+    // index by memory, so one statement removes these records for all memories.
     connection
         .prepare_cached(
             "DELETE FROM operation_memories WHERE operation <> ?1
@@ -162,12 +164,12 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
     let sessions: BTreeSet<i64> = rows.iter().filter_map(|row| row.session).collect();
     for session in sessions {
         turns::index_forgotten(connection, session, operation)?;
-        // A client makes the title of a session from its messages.
+        // A client makes the title of a session from its messages, so the title may repeat their text.
         connection.prepare_cached("UPDATE sessions SET title = NULL WHERE seq = ?1")?.execute([session])?;
     }
     // Cached answers may contain the text.
     connection.prepare_cached("DELETE FROM context_cache WHERE owner = ?1")?.execute([owner])?;
-    // SQLite would clean the same parts of the index again and again while memories are removed.
+    // Otherwise SQLite would clean the same parts of the index again and again while memories are removed.
     configure(connection, "deletemerge", 0)?;
     Ok(forgotten(operation.to_owned(), &rows))
 }
@@ -206,7 +208,7 @@ fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()>
 /// Removes operations and sessions that have no memory any more.
 fn forget_names(connection: &Connection, scope: &Scope) -> Result<()> {
     let owner = scope.owner.as_str();
-    // Memories that were restored or removed since don't belong to the operation any more.
+    // Memories that were restored or removed after the operation don't belong to it any more.
     connection
         .prepare_cached(
             "DELETE FROM operation_memories
@@ -221,7 +223,7 @@ fn forget_names(connection: &Connection, scope: &Scope) -> Result<()> {
                  AND id NOT IN (SELECT operation FROM operation_memories)",
         )?
         .execute([owner])?;
-    // The name of a session may repeat its text.
+    // The name of a session may repeat its text, so sessions without memories are removed.
     connection
         .prepare_cached(
             "DELETE FROM sessions WHERE owner = ?1
@@ -231,11 +233,12 @@ fn forget_names(connection: &Connection, scope: &Scope) -> Result<()> {
     configure(connection, "deletemerge", DELETE_MERGE)
 }
 
-/// Merges parts of the text index, which drops entries that were only marked as deleted; returns whether any are left to merge.
+/// Merges parts of the text index; this drops entries that were only marked as deleted. Returns whether there
+/// is more to merge.
 fn merge(connection: &Connection, pages: i64) -> Result<bool> {
     let before = connection.total_changes();
     configure(connection, "merge", pages)?;
-    // The last step of a merge changes fewer than two rows, by SQLite's documentation.
+    // According to SQLite's documentation, a merge that changes fewer than two rows had nothing left to do.
     Ok(connection.total_changes() - before >= 2)
 }
 

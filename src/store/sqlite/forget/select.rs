@@ -1,6 +1,7 @@
-//! Selecting the memories to forget: by id, session or filter.
+//! Selects the memories to forget: by id, session or filter.
 //!
-//! Forgetting selects among living memories. A purge selects among forgotten ones too, which are in the file until then.
+//! Forgetting selects among living memories. A purge also selects among forgotten ones, which are in the file
+//! until they are purged.
 
 use std::collections::HashSet;
 
@@ -15,11 +16,12 @@ use crate::store::sqlite::columns;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::{Forgotten, Reach, Selection, Store};
 
-/// Forgotten memories whose texts are read at once, in some milliseconds. Arbitrary.
+/// How many forgotten memories have their texts read at once. Arbitrary: this takes some milliseconds.
 const READ_AT_ONCE: i64 = 1_000;
 
 impl Store {
-    /// Returns the memories within reach that `selection` names, with all that are derived from them, without forgetting them.
+    /// Returns the memories within `reach` that `selection` names, and all memories within `reach` that are
+    /// derived from them. Forgets none of them.
     pub async fn selected(&self, scope: &Scope, selection: &Selection, reach: Reach) -> Result<Forgotten> {
         let selection = selection.clone();
         self.read(scope, move |_, connection, scope| {
@@ -30,11 +32,12 @@ impl Store {
         .await
     }
 
-    /// Returns up to `most` forgotten memories of the scope that contain all of `words`, which are in lower case, with their texts,
-    /// in the order they were stored; and how many more there are.
+    /// Returns up to `most` forgotten memories of the scope that contain all of `words`, with their texts, in
+    /// the order they were stored. Also returns how many more such memories there are. `words` must be in lower
+    /// case.
     ///
-    /// Reads the texts of all forgotten memories, a thousand at a time, each thousand at its own moment: forgotten memories are in
-    /// no index.
+    /// No index is used: this reads the texts of all forgotten memories, a thousand at a time. Each thousand is
+    /// read as it is at that moment.
     pub async fn forgotten_with(
         &self,
         scope: &Scope,
@@ -79,7 +82,7 @@ impl Store {
         }
     }
 
-    /// Returns the message at an ordinal of a session, where it is forgotten and not purged.
+    /// Returns the message at an ordinal of a session, if it is forgotten but not purged.
     pub async fn forgotten_at(
         &self,
         scope: &Scope,
@@ -137,7 +140,8 @@ pub(super) fn select(
                 Value::from(scope.owner.as_str().to_owned()),
                 Value::from(session.as_str().to_owned()),
             ]);
-            // The memory that summarises the session is removed with its messages.
+            // The memory that summarises the session is not selected: it is removed with the session's
+            // messages.
             "m.session = (SELECT seq FROM sessions WHERE owner = ? AND name = ?)
                  AND m.seq NOT IN (SELECT memory FROM conversations)"
                 .to_owned()
@@ -156,7 +160,8 @@ pub(super) fn select(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Adds the memories within reach that are derived from one of `rows`, directly or not, in the order they were stored.
+/// Adds to `rows` the memories within `reach` that are derived from one of them, directly or through others.
+/// Returns all in the order they were stored.
 pub(super) fn with_derived(
     connection: &Connection,
     scope: &Scope,
@@ -164,7 +169,8 @@ pub(super) fn with_derived(
     reach: Reach,
 ) -> Result<Vec<SelectedRow>> {
     let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
-    // The join begins with the reference: one that began with the owner would visit every memory for each row.
+    // The join begins with the reference: a join that began with the owner would visit every memory for each
+    // row.
     let mut statement = connection.prepare_cached(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
          FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory

@@ -8,8 +8,8 @@ use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::write::record::commit_id;
 use crate::store::{CallRow, Store, WriteRow};
 
-/// Stores the id of a commit, and the file changes and commits of a tool call. Repeated calls add to those of the one memory that
-/// is stored of equal calls.
+/// Stores the id of a commit, and the file changes and commits of a tool call. Equal tool calls share one
+/// stored memory; each further call adds its changes and commits to that memory.
 pub(in crate::store::sqlite) fn record(
     connection: &Connection,
     owner: &str,
@@ -32,7 +32,7 @@ pub(in crate::store::sqlite) fn record(
         write.insert(connection, owner, id, Known::Replaced)?;
     }
     let Some(printed) = &work.commits else { return Ok(()) };
-    // A call without output is linked by its time.
+    // If git printed no id, an empty one is stored, and the call is linked by its time.
     let quiet = [String::new()];
     let printed = if printed.is_empty() { &quiet[..] } else { printed };
     for sha in printed {
@@ -43,10 +43,10 @@ pub(in crate::store::sqlite) fn record(
     Ok(())
 }
 
-/// The effect of an insert on a row that exists.
+/// What an insert does with a row that exists already.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::store::sqlite) enum Known {
-    /// It is replaced by the new one.
+    /// The new row replaces it.
     Replaced,
     /// It stays.
     Kept,
@@ -62,7 +62,7 @@ impl Known {
     }
 }
 
-/// A row for a change of a file.
+/// A change of a file, to be stored as a row.
 pub(in crate::store::sqlite) struct FileWrite<'a> {
     pub time: Millis,
     pub path: &'a str,
@@ -93,7 +93,7 @@ impl FileWrite<'_> {
     }
 }
 
-/// A row for a call that makes a commit.
+/// A tool call that made a commit, to be stored as a row.
 pub(in crate::store::sqlite) struct CommitCall<'a> {
     /// When it began and when it was answered.
     pub time: (Millis, Millis),
@@ -102,7 +102,7 @@ pub(in crate::store::sqlite) struct CommitCall<'a> {
 }
 
 impl CommitCall<'_> {
-    /// Stores that the tool call `id` makes a commit.
+    /// Stores that the tool call `id` made the commit.
     pub fn insert(&self, connection: &Connection, owner: &str, id: &MemoryId, known: Known) -> Result<()> {
         let sql = format!(
             "{} INTO commit_calls (memory, began, ended, sha, worktree)
@@ -133,7 +133,8 @@ pub(in crate::store::sqlite) fn alias(
 }
 
 impl Store {
-    /// Returns the file changes of living tool calls of the owner's sessions between `from` and `until`, in order of time.
+    /// Returns the file changes that living tool calls of the owner's sessions made between `from` and `until`,
+    /// in order of time.
     pub async fn file_writes(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<WriteRow>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(

@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::{GraphRow, Store};
 
-/// Number of parts from which all are joined into one: each commit that is followed when it is made adds a part.
+/// The most parts that are kept; when another one is added, all are joined into one. Each commit that is
+/// imported as soon as it is made adds a part.
 const MOST_PARTS: i64 = 64;
 
 impl Store {
@@ -29,8 +30,9 @@ impl Store {
         .await
     }
 
-    /// Adds a part that continues the last one, or begins the graph of another history. Returns false, and adds
-    /// nothing, if it does neither, for example because another process added a part since.
+    /// Adds a part that continues the last one, or that begins the graph of another history. If the part does
+    /// neither, for example because another process added a part in between, nothing is added and the result is
+    /// `false`.
     pub async fn add_to_commit_graph(&self, scope: &Scope, part: GraphRow) -> Result<bool> {
         self.write(scope, move |connection, scope| {
             let owner = scope.owner.as_str();
@@ -40,7 +42,7 @@ impl Store {
             if part.first as i64 != end {
                 return Ok(false);
             }
-            // Parts of a history with other ends are out of date.
+            // Parts of a history that ended at other commits are out of date.
             connection
                 .prepare_cached("DELETE FROM commit_graph WHERE owner = ?1 AND stamp <> ?2")?
                 .execute((owner, &part.stamp))?;

@@ -15,7 +15,8 @@ use crate::store::{ChunkKey, CommitLinks, CommitRow, Origin, Store};
 
 pub(in crate::store::sqlite) use evidence::{CommitCall, FileWrite, Known, alias, record};
 
-/// Replacements of a commit that are followed, at most: a commit that was amended and then squashed has two.
+/// The most replacements of a commit that are followed, one after the other. A commit that was amended and then
+/// squashed has two.
 const REPLACEMENTS: usize = 8;
 
 impl Store {
@@ -37,7 +38,7 @@ impl Store {
         .await
     }
 
-    /// Returns the living summary that was derived from the commit `id`; `None` where there is none.
+    /// Returns the living summary that was derived from the commit `id`, or `None`.
     pub async fn summary_of_commit(&self, scope: &Scope, id: &MemoryId) -> Result<Option<MemoryId>> {
         let id = id.clone();
         self.read(scope, move |_, connection, scope| {
@@ -64,8 +65,8 @@ impl Store {
         .await
     }
 
-    /// Stores client, work tree, title and aliases of a session, which is created where it is new. An alias moves to the session
-    /// that took it last.
+    /// Stores the client, work tree, title and aliases of a session. The session is created if it is new. If
+    /// several sessions take the same alias, it belongs to the last of them.
     pub async fn describe_session(&self, scope: &Scope, session: &SessionId, origin: Origin) -> Result<()> {
         let session = session.clone();
         self.write(scope, move |connection, scope| {
@@ -85,7 +86,8 @@ impl Store {
         .await
     }
 
-    /// Returns those of `ids`, the clients' own ids of messages, that are stored in another session than `session`.
+    /// Returns those of `ids` that are stored in a session that isn't `session`. `ids` are the ids that clients
+    /// gave their messages.
     pub async fn known_elsewhere(
         &self,
         scope: &Scope,
@@ -95,7 +97,8 @@ impl Store {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
-                // The join begins with the id: one that began with the owner would visit every message for each id.
+                // The join begins with the id: a join that began with the owner would visit every message for
+                // each id.
                 "SELECT 1 FROM memories m INDEXED BY memories_by_source CROSS JOIN sessions s ON s.seq = m.session
                  WHERE m.source_id = ?2 AND m.owner = ?1 AND s.name <> ?3
                  UNION ALL
@@ -114,8 +117,9 @@ impl Store {
         .await
     }
 
-    /// Returns for each branch and time the full git id of the last living commit up to that time, on that branch or an unknown
-    /// one; `None` where there is none.
+    /// Returns, for each branch and time in `places`, the full git id of the last living commit up to that
+    /// time. The commit is on the given branch, or its branch is unknown. Returns `None` for a place without
+    /// such a commit.
     pub async fn commits_before(
         &self,
         scope: &Scope,
@@ -136,8 +140,9 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living commits up to the time `until`, in order of time and key, beginning after `after`; without a
-    /// key, with the first commit of that time.
+    /// Returns up to `limit` living commits up to the time `until`, in order of time and key. The list begins
+    /// after the commit with the time and key of `after`; if `after` has no key, it begins with the first
+    /// commit of that time.
     pub async fn commits_made(
         &self,
         scope: &Scope,
@@ -174,9 +179,9 @@ impl Store {
         .await
     }
 
-    /// Replaces the links of each commit, the likeliest first. Links to commits or sessions that were purged since are
-    /// ignored, and so are links with a confidence below one half, which a trigger of the schema drops
-    /// (`migrations/0007_weak_links.sql`).
+    /// Replaces the links of each commit by the given ones, which must be ordered with the likeliest first.
+    /// Links of commits or sessions that have been purged are ignored. Links with a confidence below one half
+    /// are ignored too: a trigger of the schema drops them (`migrations/0007_weak_links.sql`).
     pub async fn link_commits(&self, scope: &Scope, links: Vec<CommitLinks>) -> Result<()> {
         self.write(scope, move |connection, scope| {
             for (commit, sessions) in &links {
@@ -187,7 +192,7 @@ impl Store {
                     )?
                     .execute((commit, scope.owner.as_str()))?;
                 for (place, (session, confidence)) in sessions.iter().enumerate() {
-                    // The commit or the session may have been purged since it was read.
+                    // The commit or the session may have been purged after it was read.
                     connection
                         .prepare_cached(
                             "INSERT INTO commit_sessions (memory, place, session, confidence)
@@ -202,7 +207,7 @@ impl Store {
         .await
     }
 
-    /// Returns the links of each of the commits, in order; none for a commit of another owner.
+    /// Returns the links of each of the commits, in order. A commit of another owner has none.
     pub async fn links_of(&self, scope: &Scope, commits: Vec<MemoryKey>) -> Result<Vec<CommitLinks>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -219,9 +224,9 @@ impl Store {
         .await
     }
 
-    /// Stores which of `commits` were replaced, as by an amendment: `replaced` has pairs of the old and the new commit, and the new
-    /// one refers to the old. Earlier replacements of `commits` are removed, where the new commit is in `among` or `among` is
-    /// `None`.
+    /// Stores which of `commits` were replaced, for example by an amendment. `replaced` has pairs of the old
+    /// and the new commit; a reference from the new to the old one is stored. Earlier replacements of `commits`
+    /// are removed first; if `among` is `Some`, only replacements by a commit in `among` are removed.
     pub async fn replace_commits(
         &self,
         scope: &Scope,
@@ -262,8 +267,8 @@ impl Store {
         .await
     }
 
-    /// Returns those of `commits` that were replaced, each with the living commit that replaces it in the end and that commit's
-    /// first chunk.
+    /// Returns those of `commits` that were replaced, each with the last living commit in its chain of
+    /// replacements, and the first chunk of that commit.
     pub async fn stand_ins(
         &self,
         scope: &Scope,
@@ -295,7 +300,8 @@ impl Store {
         .await
     }
 
-    /// Returns the commits that were replaced, each once for each of its full git ids.
+    /// Returns the commits that were replaced, with their full git ids. A commit with several ids is returned
+    /// several times.
     pub async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(MemoryKey, String)>> {
         self.read(scope, |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -310,7 +316,7 @@ impl Store {
         .await
     }
 
-    /// Returns the time of the first file change or commit by a session of the owner; `None` where there is none.
+    /// Returns the time of the first file change or commit by a tool call of the owner, or `None`.
     pub async fn first_evidence(&self, scope: &Scope) -> Result<Option<Millis>> {
         self.read(scope, |_, connection, scope| {
             Ok(connection.query_row(
@@ -328,7 +334,7 @@ impl Store {
     }
 }
 
-/// Returns the lines of a column; none for `NULL`.
+/// Returns the lines of the text in a column; no lines if it is `NULL`.
 fn lines(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
     let text: Option<String> = row.get(column)?;
     Ok(text.iter().flat_map(|text| text.split('\n')).map(str::to_owned).collect())

@@ -1,4 +1,4 @@
-//! From a commit to the sessions that led to it, and from a session to its commits.
+//! Finds the sessions that led to a commit, and the commits that a session led to.
 
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
@@ -21,8 +21,9 @@ impl Store {
         .await
     }
 
-    /// Returns those of `sessions` that hold living messages of the scope, in that order, each with its last message up to
-    /// `time`.
+    /// Returns those of `sessions` that have living messages of the scope, in the order of `sessions`. Each
+    /// result has the time and ordinal of the session's last message up to `time`; if all its messages are
+    /// later, those of its first message.
     pub async fn behind(
         &self,
         scope: &Scope,
@@ -67,11 +68,11 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living commits that `session` led to, those made after `time` first, the nearest in time first, and
-    /// how many there are in all.
+    /// Returns up to `limit` living commits that `session` led to, and how many there are in all. Commits made
+    /// at `time` or later come first, then earlier ones; in both groups those nearest to `time` come first.
     ///
-    /// `head` is a commit that was checked out in the session. Where an agent saved the session itself, without a client, commits
-    /// on top of `head` are linked too, with the lowest confidence.
+    /// `head` is a commit that was checked out in the session. If an agent saved the session itself, without a
+    /// client, commits whose parent is `head` also count as linked, with the lowest confidence.
     pub async fn linked_commits(
         &self,
         scope: &Scope,
@@ -85,7 +86,8 @@ impl Store {
             let Some(session) = find_session(connection, scope, &session)? else {
                 return Ok((Vec::new(), 0));
             };
-            // Commits belong to no session, so the scope's sessions are only applied to `session`, above.
+            // Commits belong to no session, so the scope's sessions limit only `session`, which was found
+            // above.
             let owner = Value::from(scope.owner.as_str().to_owned());
             let mut statement = connection.prepare_cached(
                 "SELECT m.id, m.source_id, substr(m.text, 1, 400), m.time, l.confidence FROM memories m

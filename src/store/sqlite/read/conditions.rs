@@ -21,13 +21,13 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// Returns the conditions that admit the memories of the scope, forgotten ones too.
+    /// Returns the conditions that admit the memories of the scope, including forgotten ones.
     pub fn with_forgotten(connection: &Connection, scope: &Scope) -> Result<Conditions> {
         let owner = Value::from(scope.owner.as_str().to_owned());
         let mut conditions = Conditions { sql: String::from("m.owner = ?"), values: vec![owner] };
         if let Some(sessions) = sessions(connection, scope)? {
-            // The owner's row is read once: in a query for one row, the comparison of names would take most of the
-            // time.
+            // The rows of the sessions are looked up once, before the query: in a query for one row, comparing
+            // the names would take most of the time.
             let marks = vec!["?"; sessions.len()].join(", ");
             conditions.and(&format!("m.session IN ({marks})"), sessions.into_iter().map(Value::from));
         }
@@ -50,8 +50,8 @@ impl Conditions {
             }
         }
         if let Some(id) = source_id {
-            // A rebased or picked commit has several ids.
-            // Answers show ten digits of an id; fewer could mean several commits.
+            // A commit that was rebased or cherry-picked has several ids. Answers show ten digits of an id;
+            // fewer digits could be those of several commits.
             let is_prefix = (10..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
             let end = if is_prefix { format!("{id}g") } else { format!("{id}\0") };
             self.and(
@@ -83,8 +83,8 @@ impl Conditions {
     }
 }
 
-/// Returns the rows of the sessions that the scope names, by name or alias, in ascending order; `None` for a scope of all
-/// sessions.
+/// Returns the row numbers of the sessions that the scope names by name or alias, in ascending order; `None` if
+/// the scope has all sessions.
 pub(in crate::store::sqlite) fn sessions(connection: &Connection, scope: &Scope) -> Result<Option<Vec<i64>>> {
     let Sessions::Only(ids) = &scope.sessions else { return Ok(None) };
     let marks = vec!["?"; ids.len()].join(", ");

@@ -1,4 +1,4 @@
-//! Reading memories: whole, as candidates, by their neighbours and references.
+//! Reads memories: whole, as candidates for ranking, or through their neighbours and references.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,8 @@ pub(in crate::store::sqlite) const COLUMNS: &str =
     m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed";
 
 impl Store {
-    /// Returns the living memories of the scope among `keys`, in that order; others are left out.
+    /// Returns the memories in `keys`, in the order of `keys`. Memories that are not living or not in the scope
+    /// are left out.
     pub async fn memories(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -42,7 +43,8 @@ impl Store {
         .await
     }
 
-    /// Returns the living memories of the scope among `keys` as ranking needs them, in that order; others are left out.
+    /// Returns what ranking needs of each memory in `keys`, in the order of `keys`. Memories that are not
+    /// living or not in the scope are left out.
     pub async fn places(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -101,7 +103,8 @@ impl Store {
         .await
     }
 
-    /// Returns the living messages right before and right after each of the messages `keys`, each once, in the order of keys.
+    /// Returns the living messages right before and right after each of the messages in `keys`. A message is
+    /// returned only once; the result is ordered by key.
     pub async fn beside(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -124,8 +127,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living messages of the session that are marked or have at least the importance `importance`, the
-    /// latest first.
+    /// Returns up to `limit` living messages of the session, the latest first, that are marked as important or
+    /// whose importance is at least `importance`.
     pub async fn important_messages(
         &self,
         scope: &Scope,
@@ -133,7 +136,7 @@ impl Store {
         importance: f64,
         limit: usize,
     ) -> Result<Vec<Memory>> {
-        // The first condition is that of an index, which has few rows of a long session.
+        // The first condition is that of a partial index, which has only a few rows even for a long session.
         let which = "(m.marked = 1 OR m.importance IS NOT NULL) AND m.ordinal IS NOT NULL
             AND (m.marked = 1 OR m.importance >= ?) ORDER BY m.ordinal DESC LIMIT ?";
         self.in_session(scope, session, which, vec![importance.into(), (limit as i64).into()]).await
@@ -167,7 +170,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living memories that `filter` admits, the last stored first, beginning after the memory `after`.
+    /// Returns up to `limit` living memories that `filter` admits, the last stored first. If `after` is `Some`,
+    /// the list begins with the memory that was stored before `after`.
     ///
     /// Memories that are stored while a caller reads page after page appear on no later page.
     pub async fn list(
@@ -194,8 +198,9 @@ impl Store {
         .await
     }
 
-    /// Returns each of `found`, pairs of a memory and its best chunk, as an answer shows it. Memories that are forgotten or out of
-    /// scope are left out; `place` is the place in `found`.
+    /// Returns the memories of `found` as answers show them; `found` has pairs of a memory and its best chunk.
+    /// Memories that are forgotten or out of scope are left out. The field `place` of each result is its place
+    /// in `found`.
     pub async fn shown(&self, scope: &Scope, found: Vec<(MemoryKey, ChunkKey)>) -> Result<Vec<ShownMemory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -234,7 +239,8 @@ impl Store {
         .await
     }
 
-    /// Returns the living memories of the scope that `memory` refers to, or that refer to it, in the order of keys.
+    /// Returns the living memories of the scope that `memory` refers to, and those that refer to it, ordered by
+    /// key.
     pub async fn references(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -255,7 +261,7 @@ impl Store {
         .await
     }
 
-    /// Returns the living memories of the scope that `memory` refers to, in the order of keys.
+    /// Returns the living memories of the scope that `memory` refers to, ordered by key.
     pub async fn refers_to(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -272,13 +278,14 @@ impl Store {
         .await
     }
 
-    /// Returns the living commit of the scope whose git id begins with `prefix`, and its first chunk; `None` where there is none,
-    /// or more than one.
+    /// Returns the living commit of the scope whose git id begins with `prefix`, and its first chunk. Returns
+    /// `None` if there is no such commit, or more than one.
     pub async fn commit_named(&self, scope: &Scope, prefix: &str) -> Result<Option<(MemoryKey, ChunkKey)>> {
         let prefix = prefix.to_ascii_lowercase();
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
-            // `g` follows the hexadecimal digits.
+            // `g` comes right after the hexadecimal digits, so the range has exactly the ids that begin with
+            // `prefix`.
             let sql = format!(
                 "SELECT DISTINCT m.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = m.seq)
                  FROM commit_ids i JOIN memories m ON m.seq = i.memory
@@ -298,7 +305,7 @@ impl Store {
         .await
     }
 
-    /// Returns the full git ids of all commits of the owner, forgotten ones included.
+    /// Returns the full git ids of all commits of the owner, including forgotten ones.
     pub async fn known_commits(&self, scope: &Scope) -> Result<Vec<String>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached("SELECT sha FROM commit_ids WHERE owner = ?1")?;
@@ -325,10 +332,11 @@ fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns the sessions that led to the commit and have memories in scope, the likeliest first, each with its confidence.
+/// Returns the sessions that led to the commit and have memories in the scope, the likeliest first, each with
+/// the confidence in its link.
 ///
-/// A session that an agent saved itself has no tool calls as evidence: it is linked with the lowest confidence where a parent of
-/// the commit was checked out in it.
+/// A session that an agent saved itself has no tool calls as evidence. It is linked, with the lowest
+/// confidence, if a parent of the commit was checked out in it.
 pub(in crate::store::sqlite) fn conversations(
     connection: &Connection,
     conditions: &Conditions,

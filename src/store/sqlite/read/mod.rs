@@ -1,4 +1,4 @@
-//! Reading memories, messages and sessions.
+//! Reads memories, messages and sessions.
 
 pub(super) mod behind;
 pub(super) mod conditions;

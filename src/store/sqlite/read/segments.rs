@@ -1,7 +1,7 @@
 //! The messages of a session in order, its segments, and versions that tell whether a session changed.
 //!
-//! Triggers of the schema give a session and its owner a new version with every change of a memory, by any program. A
-//! cached answer is current while the version equals the one at which it was made.
+//! Whenever any program changes a memory, triggers of the schema give its session and its owner a new version.
+//! A cached answer is current as long as the version is still the one at which the answer was made.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -15,7 +15,8 @@ use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::{GrownSession, MessageRow, SegmentRow, Store, Version, source_hash};
 
 impl Store {
-    /// Returns the living messages of the session from `from_ordinal` on, in order; none without such a session.
+    /// Returns the living messages of the session from `from_ordinal` on, in order; none if there is no such
+    /// session.
     pub async fn session_messages(
         &self,
         scope: &Scope,
@@ -36,7 +37,8 @@ impl Store {
         .await
     }
 
-    /// Returns the texts of the living memories of the scope among `keys`, in that order; others are left out.
+    /// Returns the texts of the memories in `keys`, in the order of `keys`. Memories that are not living or not
+    /// in the scope are left out.
     pub async fn texts(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -70,10 +72,10 @@ impl Store {
 
     /// Closes segments of the session, which never change from then on.
     ///
-    /// A segment whose number is taken is ignored: another caller closed it first. A segment begins where the one
-    /// before it ended, and its own `first` is ignored, so that a forgotten message that is restored later belongs to a
-    /// segment too. The first that leaves a gap in the numbers ends the list. The store counts messages and tokens
-    /// itself.
+    /// If the number of a segment is taken, the segment is ignored: another caller closed it first. The store
+    /// ignores `first`, and lets each segment begin right after the previous one, so that a forgotten message
+    /// that is restored later also belongs to a segment. At the first gap in the numbers, the rest of the list
+    /// is ignored. The store counts messages and tokens itself.
     pub async fn add_segments(
         &self,
         scope: &Scope,
@@ -102,12 +104,12 @@ impl Store {
         .await
     }
 
-    /// Returns the tokens (o200k) of the session's living messages; 0 without such a session.
+    /// Returns the tokens (o200k) of the session's living messages; 0 if there is no such session.
     pub async fn session_tokens(&self, scope: &Scope, session: &SessionId) -> Result<i64> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let Some(session) = find_session(connection, scope, &session)? else { return Ok(0) };
-            // Closed segments have their sums already.
+            // The tokens of closed segments are already summed up.
             let (closed, from): (i64, i64) = connection
                 .prepare_cached(
                     "SELECT coalesce(sum(tokens), 0), coalesce(max(last), -1) FROM segments WHERE session = ?1",
@@ -124,11 +126,12 @@ impl Store {
         .await
     }
 
-    /// Returns the version of the scope: it differs from every earlier one when a memory of the scope was stored, forgotten,
-    /// restored or marked, or when an embedding or a summary of it was stored.
+    /// Returns the version of the scope. Whenever a memory of the scope is stored, forgotten, restored or
+    /// marked, and whenever an embedding or a summary of such a memory is stored, the scope gets a version that
+    /// it never had before.
     ///
-    /// A caller that reads the version first, and memories afterwards, knows that its result is current while the version stays
-    /// equal.
+    /// A caller that reads the version first, and memories afterwards, knows that its result is current as long
+    /// as the version stays the same.
     pub async fn source_version(&self, scope: &Scope) -> Result<Version> {
         self.read(scope, |_, connection, scope| {
             let owner = scope.owner.as_str();
@@ -139,7 +142,8 @@ impl Store {
                     .optional()?;
                 return Ok(version.unwrap_or(Version::from_store(0)));
             };
-            // A sum or a maximum could be the same again after a session was removed.
+            // The versions are hashed, because their sum or maximum could be the same again after a session was
+            // removed.
             let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 source version");
             let mut sessions = Vec::with_capacity(names.len());
             for name in names {
@@ -157,8 +161,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` sessions of the scope whose messages changed since the last [`Store::worked_off`], the longest ago
-    /// first.
+    /// Returns up to `limit` sessions of the scope whose messages changed since the last [`Store::worked_off`].
+    /// Sessions whose change is the oldest come first.
     pub async fn grown_sessions(&self, scope: &Scope, limit: usize) -> Result<Vec<GrownSession>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -180,8 +184,8 @@ impl Store {
         .await
     }
 
-    /// Notes that segments and summaries of the session are up to date. Does nothing where its messages changed since `grown` was
-    /// read.
+    /// Records that segments and summaries of the session are up to date. Does nothing if its messages changed
+    /// after `grown` was read.
     pub async fn worked_off(&self, scope: &Scope, grown: GrownSession) -> Result<()> {
         self.write(scope, move |connection, scope| {
             connection
@@ -195,7 +199,8 @@ impl Store {
     }
 }
 
-/// Returns the row of the session with the name or alias `session`, where the scope admits it.
+/// Returns the row of the session with the name or alias `session`; `None` if there is none or the scope
+/// doesn't admit it.
 pub(in crate::store::sqlite) fn find_session(
     connection: &Connection,
     scope: &Scope,
@@ -227,7 +232,8 @@ fn named(connection: &Connection, owner: &str, name: &SessionId) -> Result<Optio
         .optional()?)
 }
 
-/// Returns the row of the session as [`find_session`] does; errors with `Kind::NotFound` where the scope has none.
+/// Returns the row of the session as [`find_session`] does. Errors with `Kind::NotFound` if the scope has no
+/// such session.
 pub(in crate::store::sqlite) fn required_session(
     connection: &Connection,
     scope: &Scope,
@@ -239,7 +245,7 @@ pub(in crate::store::sqlite) fn required_session(
     })
 }
 
-/// Returns the [`source_hash`] of the living messages of the session's range.
+/// Returns the [`source_hash`] of the living messages of the session from the ordinal `first` to `last`.
 pub(in crate::store::sqlite) fn hash_of_range(
     connection: &Connection,
     session: i64,
@@ -255,7 +261,8 @@ pub(in crate::store::sqlite) fn hash_of_range(
     Ok(source_hash(&ids))
 }
 
-/// Gives the sessions of the chunks, and their owner, a new version, since searches by meaning find more now.
+/// Gives the sessions of the chunks, and their owner, a new version, since searches by meaning can now find the
+/// chunks.
 pub(in crate::store::sqlite) fn bump(connection: &Connection, owner: &str, chunks: &[i64]) -> Result<()> {
     if chunks.is_empty() {
         return Ok(());

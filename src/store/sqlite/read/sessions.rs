@@ -10,14 +10,16 @@ use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::segments::find_session;
 use crate::store::{About, SessionRow, Store};
 
-/// The title of the session `s`: the one that its client gave it, else the beginning of the user's first message.
+/// The title of the session `s`: the title that its client gave it; if there is none, the beginning of the
+/// user's first message.
 const TITLE: &str = "coalesce(nullif(trim(s.title), ''), (
     SELECT substr(u.text, 1, 500) FROM memories u
     WHERE u.session = s.seq AND u.owner = s.owner AND u.kind = 'message' AND u.role = 'user'
         AND u.tombstoned_at IS NULL ORDER BY u.ordinal LIMIT 1))";
 
 impl Store {
-    /// Returns up to `limit` sessions of the scope that have living memories, the latest first, from the place `offset` on.
+    /// Returns up to `limit` sessions of the scope that have living memories, the latest first. The first
+    /// `offset` sessions are left out.
     pub async fn sessions(&self, scope: &Scope, offset: usize, limit: usize) -> Result<Vec<SessionRow>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -26,7 +28,7 @@ impl Store {
                  WHERE s.owner = ?1 AND m.owner = ?1 AND m.tombstoned_at IS NULL
                  GROUP BY s.seq ORDER BY max(m.time) DESC, s.name LIMIT ?2 OFFSET ?3",
             )?;
-            // Only a scope of all sessions is paged by SQL: a project may hold thousands.
+            // SQL picks the page only if the scope has all sessions, of which a project may have thousands.
             let (sql_limit, sql_offset) = match &scope.sessions {
                 Sessions::All => (limit as i64, offset as i64),
                 Sessions::Only(_) => (-1, 0),
@@ -59,7 +61,8 @@ impl Store {
         .await
     }
 
-    /// Returns the branch and the commit that were last checked out in the session; `None` for both without such a session.
+    /// Returns the branch and the commit that were last checked out in the session; both are `None` if there is
+    /// no such session.
     pub async fn session_stands(
         &self,
         scope: &Scope,
@@ -75,7 +78,8 @@ impl Store {
         .await
     }
 
-    /// Returns title and client of each of `sessions`, in order; empty for a session that is not in the scope.
+    /// Returns the title and client of each of `sessions`, in order; both are empty for a session that is not
+    /// in the scope.
     pub async fn about_sessions(&self, scope: &Scope, sessions: Vec<SessionId>) -> Result<Vec<About>> {
         self.read(scope, move |_, connection, scope| {
             let sql = format!("SELECT {TITLE}, s.client FROM sessions s WHERE s.seq = ?1");
@@ -94,8 +98,9 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` sessions of the scope with living memories that `text` names, the latest first: the session of that
-    /// name or alias, else those whose name begins with it, else those whose title contains it, ignoring case.
+    /// Returns up to `limit` sessions that `text` names and that have living memories in the scope, the latest
+    /// first. `text` names the session whose name or alias it is; if there is none, those whose name begins
+    /// with `text`; if there are none either, those whose title contains `text`, ignoring case.
     pub async fn sessions_called(&self, scope: &Scope, text: &str, limit: usize) -> Result<Vec<SessionId>> {
         let text = text.to_owned();
         self.read(scope, move |_, connection, scope| {

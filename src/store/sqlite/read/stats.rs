@@ -1,4 +1,4 @@
-//! Counts of a store, durations of its tools, and tokens saved.
+//! Counts of a store, durations of tool calls, and saved tokens.
 
 use rusqlite::OptionalExtension;
 
@@ -23,7 +23,7 @@ const COMMITTED: &str =
 const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
 
 impl Store {
-    /// Returns how many memories and sessions of each group the scope's owner has.
+    /// Returns how many commits, messages, notes and sessions the scope's owner has.
     pub async fn sizes(&self, scope: &Scope) -> Result<Sizes> {
         self.read(scope, |_, connection, scope| {
             let mut sizes = Sizes::default();
@@ -58,7 +58,8 @@ impl Store {
         .await
     }
 
-    /// Adds to the measured durations and the savings of the owner; amounts of several processes add up.
+    /// Adds `measurements` and `savings` to those that are stored for the owner, so the amounts of several
+    /// processes add up.
     pub async fn measure(
         &self,
         scope: &Scope,
@@ -88,7 +89,7 @@ impl Store {
         .await
     }
 
-    /// Returns all measured durations of the owner, by name and bucket.
+    /// Returns all measured durations of the owner, ordered by name and bucket.
     pub async fn measurements(&self, scope: &Scope) -> Result<Vec<Measurement>> {
         self.read(scope, |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -122,7 +123,8 @@ impl Store {
         .await
     }
 
-    /// Returns the closed segments with living messages of the owner's sessions, in order, with the tokens of their summaries.
+    /// Returns the closed segments of the owner's sessions that have living messages, in order, with the tokens
+    /// of their summaries.
     pub async fn summarised_segments(&self, scope: &Scope) -> Result<Vec<SummarisedSegment>> {
         self.read(scope, |_, connection, scope| {
             let tokens = |level: Level| {
@@ -156,7 +158,8 @@ impl Store {
         .await
     }
 
-    /// Returns counts and sizes for the scope's owner; `now` ends the week that [`Stats::stored_lately`] counts.
+    /// Returns counts and sizes for the scope's owner. `now` is the end of the week for which
+    /// [`Stats::stored_lately`] counts.
     pub async fn stats(&self, scope: &Scope, now: Millis) -> Result<Stats> {
         self.read(scope, move |inner, connection, scope| {
             let owner = scope.owner.as_str();

@@ -1,9 +1,9 @@
-//! The ledger of spending on models, in `owner.db`, since its limits apply to all projects together.
+//! The ledger of spending on models. It is in `owner.db`, because its limits apply to all projects together.
 //!
-//! A call reserves the most that it may cost, in the transaction that checks the limits; afterwards it is settled by
-//! its real cost. So concurrent processes can't exceed a limit together. An amount that may have been spent stays
-//! counted: a reservation whose process died counts in full, and the day of the ledger never goes back, even if the
-//! clock does.
+//! The transaction that checks the limits also reserves the most that a call may cost; after the call, its real
+//! cost replaces the reservation. So several processes at once can't exceed a limit together. An amount that
+//! may have been spent stays counted: if a process died, its reservation counts in full. The day of the ledger
+//! never goes back, even if the clock does.
 //!
 //! Callers decide on prices and on which providers may be used.
 
@@ -16,7 +16,7 @@ use crate::money::Money;
 use crate::store::decide::spending::{self, Limit, Refusal, Settled};
 use crate::store::{Planned, Registry, Reservation, SpendingRow, Spent};
 
-/// Milliseconds after its deadline during which a reservation still counts as open. Arbitrary: a process may be
+/// How long a reservation still counts as open after its deadline, in milliseconds. Arbitrary: a process may be
 /// suspended that long.
 const GRACE_MS: Millis = 60_000;
 
@@ -37,9 +37,10 @@ impl FromSql for Money {
 impl Registry {
     /// Reserves the most that one request of `planned` may cost; the reservation is durable when this returns.
     ///
-    /// Of several callers at once, each gets a reservation only while it fits into the limits together with all open
-    /// and settled calls. Reservations of other calls that ended more than a minute after their deadline, by `now`, are
-    /// counted as spent first. Errors with [`Kind::Limit`], and reserves nothing, where a limit would be exceeded.
+    /// First, reservations of other calls whose deadline was more than a minute before `now` are counted as
+    /// spent. If several callers reserve at once, each gets a reservation only if it fits into the limits
+    /// together with all open and settled calls. Errors with [`Kind::Limit`] if a limit would be exceeded, and
+    /// then reserves nothing.
     pub async fn reserve(&self, planned: Planned, now: Millis) -> Result<Reservation> {
         self.memories()
             .write(self.scope(), move |connection, _| {
@@ -71,7 +72,8 @@ impl Registry {
 
     /// Reserves the same amount once more, for a retry: the provider may bill the failed request too.
     ///
-    /// Errors as [`Registry::reserve`] does, and where the reservation was counted as spent since; reserves nothing more then.
+    /// Errors as [`Registry::reserve`] does, and also if the reservation has been counted as spent. After an
+    /// error, nothing more is reserved.
     pub async fn reserve_again(&self, reservation: &mut Reservation, now: Millis) -> Result<()> {
         let (id, day, held) = (reservation.id, reservation.day, reservation.held);
         let planned = reservation.planned.clone();
@@ -114,7 +116,7 @@ impl Registry {
             .await
     }
 
-    /// Returns the spending, the latest day first; open calls count with their reserved amounts.
+    /// Returns the spending, the latest day first. Open calls are included with their reserved amounts.
     pub async fn spending(&self) -> Result<Vec<SpendingRow>> {
         self.memories()
             .read(self.scope(), |_, connection, _| {
@@ -160,7 +162,7 @@ fn count_expired(connection: &Connection, now: Millis) -> Result<()> {
     Ok(())
 }
 
-/// Returns the day of the ledger, and stores it.
+/// Returns the day of the ledger, and stores it if it is a new one.
 fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
     let known: Option<i64> = connection
         .query_row("SELECT value FROM meta WHERE key = 'ledger_day'", [], |row| row.get(0))
@@ -172,7 +174,8 @@ fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
     Ok(day)
 }
 
-/// Errors with [`Kind::Limit`] where one more request would exceed a limit; `held` is already reserved for the call.
+/// Errors with [`Kind::Limit`] if one more request would exceed a limit. `held` is the amount that is already
+/// reserved for the call.
 fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, today: i64) -> Result<()> {
     let mut before = [Money(0); Limit::ALL.len()];
     for (limit, before) in Limit::ALL.into_iter().zip(&mut before) {
@@ -186,7 +189,7 @@ fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, toda
     }
 }
 
-/// Returns the amount that counts against a limit: spent and reserved.
+/// Returns the amount that counts against a limit: what is spent plus what is reserved.
 fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, day: i64) -> Result<Money> {
     let (condition, word) = match limit {
         Limit::Call => return Ok(held),

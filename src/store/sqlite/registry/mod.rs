@@ -1,7 +1,7 @@
-//! The owner's projects and the directories where they were seen, the ledger of spending, and the installation's
-//! secret, in `owner.db`.
+//! The contents of `owner.db`: the owner's projects and the directories where they were seen, the ledger of
+//! spending, and the installation's secret.
 //!
-//! There is one `owner.db` for each owner: its tables of projects and spending have no column for the owner.
+//! Each owner has an `owner.db`, so its tables of projects and spending have no column for the owner.
 
 pub(super) mod ledger;
 
@@ -17,7 +17,8 @@ use crate::private;
 use crate::scope::{OwnerId, ProjectId, Scope};
 use crate::store::{Flavour, ProjectRow, Store};
 
-/// The registry of projects, in the owner's store. The promises of its methods are those of [the module](crate::store).
+/// The registry of projects, in the owner's store. [The module](crate::store) says what all its methods
+/// promise.
 #[derive(Clone)]
 pub struct Registry {
     store: Store,
@@ -25,10 +26,10 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Opens `owner.db` in the data directory, creating both as needed.
+    /// Opens `owner.db` in the data directory; creates the file and the directory if they are missing.
     ///
-    /// Errors as [`Store::open`] and [`private::data_dir`] do, and with [`Kind::Store`] where `owner.db` is empty although there are
-    /// stores of projects: it lost its content.
+    /// Errors as [`Store::open`] and [`private::data_dir`] do. Also errors with [`Kind::Store`] if `owner.db`
+    /// is an empty file although there are stores of projects, which means that it lost its content.
     pub fn open(data_dir: &Path, owner: &OwnerId) -> Result<Registry> {
         private::data_dir(data_dir)?;
         let path = data_dir.join("owner.db");
@@ -40,10 +41,11 @@ impl Registry {
         Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
     }
 
-    /// Errors with [`Kind::Store`] where the store of the project at `path` was made before and is an empty file now: opened as a new
-    /// store, it would hide that its memories are lost.
+    /// Errors with [`Kind::Store`] if the project's store at `path` was made earlier and is now an empty file.
+    /// If it were opened as a new store, nobody would notice that its memories are lost.
     pub async fn refuse_emptied(&self, id: &ProjectId, path: &Path) -> Result<()> {
-        // A new store gets its name when it is complete, so an empty file is a store that lost its content.
+        // A new store gets its name only when it is complete, so an empty file is a store that lost its
+        // content.
         if self.is_made(id).await? && is_empty(path) {
             return Err(emptied(path).hint(
                 "move it away, then `tiro restore` a backup; `tiro.db.backups` beside it may contain one",
@@ -52,7 +54,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Records that the store of the project was made. If that can't be written now, the next call tries again.
+    /// Records that the store of the project was made. If the record can't be written now, the next call tries
+    /// again.
     pub async fn note_made(&self, id: &ProjectId) {
         // A caller that only reads must not wait for a writer.
         let is_new = matches!(self.is_made(id).await, Ok(false));
@@ -78,7 +81,8 @@ impl Registry {
             .await
     }
 
-    /// Returns an empty registry in memory, named `name` within this process; it ends with the process.
+    /// Returns an empty registry in memory, called `name` within this process. It is gone when the process
+    /// ends.
     pub fn blank(owner: &OwnerId, name: &str) -> Result<Registry> {
         let store = Store::blank(name, Flavour::Owner, ProjectId::owner_wide())?;
         Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
@@ -89,12 +93,13 @@ impl Registry {
         &self.store
     }
 
-    /// Returns the scope of those memories.
+    /// Returns the scope of the memories that belong to the owner and to no project.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// Stores that `provider` asked us not to send requests before `until` (`Retry-After`); the last of several callers wins.
+    /// Stores that `provider` asked us not to send requests before `until` (`Retry-After`). If several callers
+    /// store a time, the last one wins.
     pub async fn note_retry_after(&self, provider: &str, until: Millis) -> Result<()> {
         let key = format!("left_alone:{provider}");
         self.store
@@ -106,8 +111,8 @@ impl Registry {
             .await
     }
 
-    /// Returns the time before which `provider` last asked us not to send requests; `None` where it never did. The time
-    /// may be in the past.
+    /// Returns the time before which `provider` last asked us not to send requests; `None` if it never asked.
+    /// The time may be in the past.
     pub async fn retry_after(&self, provider: &str) -> Result<Option<Millis>> {
         let key = format!("left_alone:{provider}");
         self.store
@@ -118,8 +123,8 @@ impl Registry {
             .await
     }
 
-    /// Returns the installation's secret, 32 random bytes; stores `fresh` as the secret where there is none. All
-    /// callers get the same secret, also concurrent first callers.
+    /// Returns the installation's secret, 32 random bytes. If there is none yet, `fresh` is stored as the
+    /// secret. All callers get the same secret, even if several are the first at once.
     pub async fn secret(&self, fresh: [u8; 32]) -> Result<[u8; 32]> {
         let known = self
             .store
@@ -158,7 +163,7 @@ impl Registry {
         Ok(self.all().await?.into_iter().find(|row| row.places.iter().any(|known| known == place)))
     }
 
-    /// Returns every project, by name, then id.
+    /// Returns every project, ordered by name, then by id.
     pub async fn all(&self) -> Result<Vec<ProjectRow>> {
         self.store
             .read(&self.scope, |_, connection, _| {
@@ -181,8 +186,9 @@ impl Registry {
             .await
     }
 
-    /// Returns the projects whose stores are in the data directory but not in the registry, ordered by folder: after
-    /// the loss of `owner.db`, or left by a merge. Their directories aren't known; they are named after their folders.
+    /// Returns the projects that have a store in the data directory but are not in the registry, ordered by
+    /// folder. There are such projects after the loss of `owner.db` or after a merge of two projects. The
+    /// directories of these projects aren't known; the projects are named after the folders of their stores.
     pub async fn strays(&self) -> Result<Vec<ProjectRow>> {
         let known = self.all().await?;
         let folders = self.store.path().with_file_name("projects");
@@ -199,7 +205,7 @@ impl Registry {
         Ok(strays)
     }
 
-    /// Stores that the repository of the project `copy` is a copy of that of `original`.
+    /// Stores that the repository of the project `copy` is a copy of the repository of `original`.
     pub async fn note_copy(&self, copy: &ProjectId, original: &ProjectId) -> Result<()> {
         let (key, original) = (copy_key(copy), original.as_str().to_owned());
         self.store
@@ -211,7 +217,7 @@ impl Registry {
             .await
     }
 
-    /// Returns the project whose repository the one of `copy` is a copy of, or `None`.
+    /// Returns the project of which `copy` is a copy, as [`Registry::note_copy`] stored it, or `None`.
     pub async fn original(&self, copy: &ProjectId) -> Result<Option<ProjectRow>> {
         let key = copy_key(copy);
         let id: Option<String> = self
@@ -227,8 +233,8 @@ impl Registry {
         }
     }
 
-    /// Stores that the project was seen at `place` at `now`, and registers it under `name` and `folder` where it is
-    /// new. A place belongs to the project that was last seen there.
+    /// Stores that the project was seen at `place` at the time `now`. If the project is new, it is registered
+    /// with `name` and `folder`. A place belongs to the project that was last seen there.
     pub async fn record(
         &self,
         id: &ProjectId,
@@ -255,8 +261,9 @@ impl Registry {
             .await
     }
 
-    /// Registers a new project at `place`, unless one is registered there; returns the one that is. Of several callers
-    /// at once, one registers its project, and all get that project.
+    /// Registers a new project at `place`, unless a project is already registered there. Returns the project
+    /// that is registered there in the end. If several callers do this at once, one of them registers its
+    /// project, and all get that project.
     pub async fn claim(
         &self,
         id: &ProjectId,
@@ -310,7 +317,8 @@ impl Registry {
             .await
     }
 
-    /// Gives the places of `from` to `to` and removes `from` from the registry; its file stays.
+    /// Gives the places of the project `from` to the project `to`, and removes `from` from the registry. The
+    /// store of `from` stays on disk.
     pub async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> Result<()> {
         let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
         self.store
@@ -324,7 +332,7 @@ impl Registry {
 }
 
 impl Registry {
-    /// Removes a project and its places from the registry; its file stays.
+    /// Removes a project and its places from the registry. The project's store stays on disk.
     pub async fn remove(&self, id: &ProjectId) -> Result<()> {
         let (key, id) = (copy_key(id), id.as_str().to_owned());
         self.store
@@ -338,12 +346,13 @@ impl Registry {
     }
 }
 
-/// Returns whether there is an empty file at `path`. A store that is being made is never an empty file.
+/// Returns whether there is an empty file at `path`. A store that is being made doesn't appear at its path
+/// until it is complete.
 fn is_empty(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
-/// Returns whether there is a store in one of the folders of `projects`.
+/// Returns whether at least one folder in `projects` has a store that is not empty.
 fn has_stores(projects: &Path) -> bool {
     let folders = std::fs::read_dir(projects).into_iter().flatten().flatten();
     folders.map(|folder| folder.path().join("tiro.db")).any(|path| path.is_file() && !is_empty(&path))
@@ -356,12 +365,12 @@ fn emptied(path: &Path) -> Error {
     )
 }
 
-/// Returns the key in `meta` that says that the store of a project was made.
+/// Returns the key in `meta` under which it is recorded that the store of a project was made.
 fn made_key(project: &ProjectId) -> String {
     format!("made:{}", project.as_str())
 }
 
-/// Returns the key in `meta` of the original of a copied repository.
+/// Returns the key in `meta` under which the original of the copied project `copy` is stored.
 fn copy_key(copy: &ProjectId) -> String {
     format!("copy:{}", copy.as_str())
 }

@@ -1,8 +1,10 @@
-//! Candidates by meaning: an exact scan over int8 codes in memory, then exact cosines from the stored vectors.
+//! Finds candidates by meaning: scans all int8 codes in memory, then computes exact cosines from the stored
+//! vectors.
 //!
-//! Each process caches the codes of its owner's chunks. Every transaction that changes vectors appends to the log of
-//! changes, from which the caches of other processes catch up. The cache has the group of kinds and the session of each
-//! chunk; for any other filter, the list of admitted chunks is read before the search.
+//! Each process caches the codes of its owner's chunks. Every transaction that changes vectors appends to the
+//! log of changes, from which the caches of other processes are updated. The cache knows the group of kinds and
+//! the session of each chunk. If a filter asks for anything else, the list of admitted chunks is read before
+//! the search.
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
@@ -18,10 +20,12 @@ use crate::store::vectors::Hit;
 use crate::store::{ChunkKey, DenseCandidate, Store};
 
 impl Store {
-    /// Returns for each of `groups` up to `limit` living chunks nearest to `embedding`, by approximate cosine.
+    /// Returns the living chunks that are nearest to `embedding` by approximate cosine, up to `limit` for each
+    /// of `groups`.
     ///
-    /// Scope and filter apply before the nearest are chosen. `space` names the vector space of `embedding`; vectors of other
-    /// spaces are ignored. An embedding that another process stored before this call began is found.
+    /// Scope and filter apply before the nearest chunks are chosen. `space` names the vector space of
+    /// `embedding`; vectors of other spaces are ignored. Embeddings that other processes stored before this
+    /// call began are included.
     pub async fn dense(
         &self,
         scope: &Scope,
@@ -45,9 +49,10 @@ impl Store {
         .await
     }
 
-    /// Returns the exact cosine of `embedding` with each of `chunks` that has a vector of `space`, the nearest first.
+    /// Returns the exact cosine of `embedding` with each of `chunks` that has a vector of `space`, the nearest
+    /// chunk first.
     ///
-    /// `chunks` come from searches of the same scope: the store doesn't check the owner of each again.
+    /// `chunks` must come from searches of the same scope: the store doesn't check their owners again.
     pub async fn cosines(
         &self,
         scope: &Scope,

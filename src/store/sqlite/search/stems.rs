@@ -1,4 +1,4 @@
-//! Stems of words, by the tokenizer of the text index, and cached counts of documents.
+//! Stems of words, as the tokenizer of the text index makes them, and cached counts of documents.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,8 @@ pub(in crate::store::sqlite) struct CommonTerms {
 }
 
 impl CommonTerms {
-    /// Returns the stems of each of `terms`, by the tokenizer of the index, in an index that is rolled back.
+    /// Returns the stems of each of `terms`, as the tokenizer of the index makes them. The terms are inserted
+    /// into a temporary index, which is rolled back afterwards.
     pub(super) fn stems(&mut self, terms: &[&String]) -> Result<Vec<Vec<String>>> {
         if self.stemmer.is_none() {
             let connection = Connection::open_in_memory()?;

@@ -10,10 +10,10 @@ use crate::scope::{OwnerId, Scope};
 use crate::store::vectors::{self, Entry, Filter as Rows, Hit, VectorIndex};
 use crate::store::{ChunkKey, DenseCandidate};
 
-/// Threads that share a scan of many vectors.
+/// How many threads share a scan of many vectors.
 const THREADS: usize = 2;
 
-/// The codes of every living chunk, by owner, as of one place in the log of changes.
+/// The codes of every living chunk, by owner, as they were at one place in the log of changes.
 #[derive(Default)]
 pub(in crate::store::sqlite) struct VectorCache {
     space: String,
@@ -31,7 +31,8 @@ pub(in crate::store::sqlite) enum Admitted {
 }
 
 impl VectorCache {
-    /// Returns for each of `groups` the nearest of the owner's chunks, among those `admitted` where that is narrowed.
+    /// Returns the chunks of the owner that are nearest to `embedding` among those in `admitted`, up to `limit`
+    /// for each of `groups`.
     pub(in crate::store::sqlite) fn near(
         &self,
         scope: &Scope,
@@ -98,7 +99,7 @@ impl VectorCache {
         Ok(())
     }
 
-    /// Adds the living chunks that `which` admits.
+    /// Adds the living chunks that the SQL condition `which` admits.
     fn load(
         &mut self,
         connection: &Connection,

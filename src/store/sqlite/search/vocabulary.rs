@@ -1,8 +1,9 @@
 //! Counts the documents that contain a word, and computes the share of a query's words that a text contains.
 //!
-//! BM25 weighs a word by the documents of the store that is searched. In a store of a few documents every word is common, so that
-//! its scores are near zero compared to those of a large store: where several stores are searched, words in the small ones get the
-//! weights of the largest. The counts are of all owners of a file together.
+//! BM25 weighs a word by how many documents of the searched store contain it. In a store of a few documents
+//! every word is common, so its scores are near zero compared to those of a large store. So if several stores
+//! are searched, words in the small stores get the weights that they have in the largest one. Counts include
+//! the documents of all owners of a file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,13 +17,15 @@ use crate::store::sqlite::connection::lock;
 use crate::store::{Store, Vocabulary};
 use crate::tuning::ranking::LARGE_STORE;
 
-/// The share of documents from which on the count of a stem is cached; rarer stems are counted fast.
+/// The count of a stem is cached if more than this share of the documents contain it. Rarer stems are counted
+/// quickly.
 const COMMON_SHARE: f64 = 0.01;
 
-/// Words whose counts are cached, at most. Arbitrary: a few megabytes.
+/// The most words whose counts are cached. Arbitrary: they take a few megabytes.
 const WORDS_REMEMBERED: usize = 20_000;
 
-/// Returns how many documents contain each of `terms`, words or phrases; of a phrase, its rarest word.
+/// Returns how many documents contain each of `terms`, which are words or phrases. For a phrase, it counts the
+/// documents that contain its rarest word.
 pub(in crate::store::sqlite) fn read(
     inner: &Inner,
     connection: &Connection,
@@ -39,8 +42,8 @@ pub(in crate::store::sqlite) fn read(
     Ok(Vocabulary { documents, counts })
 }
 
-/// Returns how many documents contain the rarest of `stems`. No more documents contain a phrase of them; counting those exactly
-/// would take as long as a search.
+/// Returns how many documents contain the rarest of `stems`. At most that many documents contain the phrase of
+/// these stems; to count them exactly would take as long as a search.
 fn least(stems: &[String], mut documents_of: impl FnMut(&str) -> Result<i64>) -> Result<i64> {
     let mut least = None;
     for stem in stems {
@@ -51,7 +54,8 @@ fn least(stems: &[String], mut documents_of: impl FnMut(&str) -> Result<i64>) ->
 }
 
 impl Store {
-    /// Returns for each of `texts` the share of `terms` that it contains, each weighed by its `rarity`: 1 where it contains all.
+    /// Returns, for each of `texts`, the share of `terms` that it contains, from 0 to 1. Each term is weighed
+    /// by its `rarity`.
     ///
     /// Words are stemmed as the text index stems them.
     pub async fn shares(
@@ -64,7 +68,8 @@ impl Store {
         self.read(scope, move |inner, _, _| {
             let all: f64 = rarity.iter().sum();
             let words: Vec<HashSet<String>> = texts.iter().map(|text| words(text)).collect();
-            // Only a word that begins like a word of the question can have its stem.
+            // A word of a text can have the same stem as a word of the question only if both begin with the
+            // same letter.
             let begins: HashSet<char> = terms.iter().filter_map(|term| term.chars().next()).collect();
             let may_be = |word: &&String| {
                 word.chars().next().is_some_and(|first| !first.is_ascii() || begins.contains(&first))
@@ -89,14 +94,14 @@ fn stems(inner: &Inner, terms: &[&String]) -> Result<Vec<Vec<String>>> {
     lock(&inner.common_terms).stems(terms)
 }
 
-/// Returns the words of `text` in lower case, identifiers also in parts.
+/// Returns the words of `text` in lower case; for an identifier, also its parts.
 fn words(text: &str) -> HashSet<String> {
     let text = index_text::with_parts(text);
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
 }
 
-/// Returns about how many documents there are: chunks are numbered, and few were removed.
+/// Returns about how many documents there are: the number of the last chunk, since few chunks were removed.
 pub(in crate::store::sqlite) fn documents(connection: &Connection) -> Result<i64> {
     let sql = "SELECT coalesce(max(seq), 0) FROM chunks";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)

@@ -1,8 +1,9 @@
 //! A cache of answers, shared by processes.
 //!
-//! The caller computes the key: a hash of the question and of the versions of its sources ([`Store::source_version`]).
-//! An answer whose sources changed has another key, so the cache needs no invalidation. Losing an entry costs time
-//! only: writes don't wait for the disk, and are skipped where another process writes.
+//! The caller computes the key: a hash of the question and of the versions of its sources
+//! ([`Store::source_version`]). When the sources change, the key changes too, so entries needn't be
+//! invalidated. To lose an entry costs only time. So writes to the cache don't wait for the disk, and are
+//! skipped while another process writes.
 
 use std::time::Duration;
 
@@ -20,10 +21,11 @@ use crate::store::{CacheStats, Store};
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl Store {
-    /// Returns the owner's answer under `key`, where it hasn't expired at `now`.
+    /// Returns the owner's answer under `key`, unless it has expired at `now`.
     ///
-    /// A clock that was set back doesn't prolong answers: the latest `now` of any use counts. An answer that was just stored may be
-    /// missing, since [`Store::cache`] may skip it.
+    /// If the clock was set back, answers don't last longer: instead of `now`, the latest time of any earlier
+    /// use counts. An answer may be missing right after a call to [`Store::cache`], since that call may have
+    /// skipped it.
     pub async fn cached(&self, scope: &Scope, key: [u8; 32], now: Millis) -> Result<Option<String>> {
         let found = self
             .read(scope, move |_, connection, scope| {
@@ -44,7 +46,7 @@ impl Store {
             used.hits += i64::from(seq.is_some());
             used.misses += i64::from(seq.is_none());
         }
-        // A miss is counted when the answer is stored.
+        // A miss is written to the store later, together with the answer.
         if seq.is_some() {
             let noted = self.write_lightly(scope, Duration::ZERO, move |connection, scope, used| {
                 let owner = scope.owner.as_str();
@@ -59,10 +61,11 @@ impl Store {
         Ok(body)
     }
 
-    /// Stores `body` under `key` for `ttl_ms`, then removes the owner's answers that were used longest ago until all fit into
-    /// `max_bytes`.
+    /// Stores `body` under `key` for `ttl_ms` milliseconds. Then removes the owner's answers that were used
+    /// longest ago, until the rest fit into `max_bytes`.
     ///
-    /// Stores nothing, without an error, where other processes write, the store can't be written, or `body` alone is too large.
+    /// Stores nothing, and returns no error, if other processes write, if the store can't be written, or if
+    /// `body` is larger than `max_bytes`.
     pub async fn cache(
         &self,
         scope: &Scope,
@@ -122,9 +125,11 @@ impl Store {
         .await
     }
 
-    /// Runs `work` in one immediate transaction that doesn't wait for the disk, with the counts that are not stored yet.
+    /// Runs `work` in one immediate transaction that doesn't wait for the disk. `work` also gets the hits and
+    /// misses that are not stored yet.
     ///
-    /// Errors with [`Kind::Busy`] where others write for longer than `patience`.
+    /// Errors with [`Kind::Busy`] if other processes write for longer than `patience`, or another call of this
+    /// process writes.
     async fn write_lightly<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -162,7 +167,7 @@ impl Store {
     }
 }
 
-/// Returns the latest time at which the owner used an answer, as callers gave it.
+/// Returns the latest time, as callers gave it, at which the owner used an answer.
 fn last_seen(connection: &Connection, owner: &str) -> Result<Millis> {
     let seen: Option<Millis> = connection
         .prepare_cached("SELECT max(used) FROM context_cache WHERE owner = ?1")?
@@ -184,7 +189,7 @@ fn count(connection: &Connection, owner: &str, used: CacheUse) -> Result<()> {
     Ok(())
 }
 
-/// Removes the answers that were used longest ago, until the rest fits.
+/// Removes the answers that were used longest ago, until the rest fit into `max_bytes`.
 fn make_room(connection: &Connection, owner: &str, max_bytes: i64) -> Result<()> {
     let total: i64 = connection
         .prepare_cached("SELECT coalesce(sum(bytes), 0) FROM context_cache WHERE owner = ?1")?
@@ -203,7 +208,7 @@ fn make_room(connection: &Connection, owner: &str, max_bytes: i64) -> Result<()>
     Ok(())
 }
 
-/// Ignores the error of an answer that could not be stored: reading has to work where writing doesn't.
+/// Ignores the error if an answer could not be stored: reading must work even if the store can't be written.
 fn pass_over(done: Result<()>) {
     if let Err(error) = done {
         tracing::debug!(%error, "cannot cache an answer");

@@ -1,6 +1,7 @@
 //! Expired rows, sessions without recent messages, and counts of summaries.
 //!
-//! Memories don't expire: they are kept until the user forgets them, or configures an age.
+//! Memories don't expire: they are kept until the user forgets them, unless the user configures an age for
+//! them.
 
 use rusqlite::{Connection, params};
 
@@ -45,8 +46,8 @@ impl Store {
         .await
     }
 
-    /// Returns the sessions whose last living memory is older than `before`, that led to no commit and have no marked memory, the
-    /// oldest first.
+    /// Returns the sessions whose last living memory is older than `before`, the oldest session first. Sessions
+    /// that led to a commit or have a marked memory are left out.
     pub async fn left_sessions(&self, scope: &Scope, before: Millis) -> Result<Vec<LeftSession>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -69,7 +70,8 @@ impl Store {
         .await
     }
 
-    /// Returns the summaries of each level and provider, counted, with the tokens of their messages.
+    /// Returns, for each level and provider, how many summaries there are, with their tokens and the tokens of
+    /// their messages.
     pub async fn summary_counts(&self, scope: &Scope) -> Result<Vec<LevelCount>> {
         self.read(scope, |_, connection, scope| {
             let sql = format!(

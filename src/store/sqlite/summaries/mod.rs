@@ -1,8 +1,8 @@
 //! Summaries of ranges of messages, and the memory that summarises a whole session.
 //!
-//! A summary is stored only while the living messages of its range are exactly those it was made of, and is removed when one of them
-//! is forgotten. Summaries of segments aren't indexed, since searches find their messages; the memory of a whole session, of kind
-//! `conversation`, is indexed.
+//! A summary is stored only if the living messages of its range are still exactly those that it was made of. It
+//! is removed when one of these messages is forgotten. Summaries of segments aren't indexed, since searches
+//! find their messages. The memory that summarises a whole session, of kind `conversation`, is indexed.
 
 pub(super) mod cache;
 pub(super) mod expired;
@@ -21,7 +21,8 @@ use crate::store::sqlite::write::one::save_one;
 use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ConversationRow, Outcome, PreparedMemory, Saved, Store, Summary, SummaryRow};
 
-/// Milliseconds from now to the latest valid due date: a year and a day, further than any caller postpones.
+/// How far in the future a due date may be, in milliseconds: a year and a day, which is further than any caller
+/// postpones.
 const FARTHEST: Millis = 366 * 24 * 60 * 60 * 1000;
 
 const COLUMNS: &str =
@@ -29,17 +30,17 @@ const COLUMNS: &str =
     u.model, u.quality, u.version, u.made_at, u.provenance, u.cited, u.source_hash";
 
 impl Store {
-    /// Stores a summary, where the living messages of its range are those it was made of. A range beyond the end of the session ends
-    /// with the session.
+    /// Stores a summary, if the living messages of its range are still those that it was made of. If the range
+    /// goes beyond the end of the session, it is cut there.
     ///
-    /// Of two callers that store a summary of the same messages, level, provider and model one gets [`Saved::Made`], the other
-    /// [`Saved::AlreadyMade`].
+    /// If two callers store a summary with the same messages, level, provider and model, one gets
+    /// [`Saved::Made`] and the other [`Saved::AlreadyMade`].
     pub async fn save_summary(&self, scope: &Scope, summary: Summary, now: Millis) -> Result<Saved> {
         self.save_version(scope, summary, Millis::MIN, now).await
     }
 
-    /// Stores a summary as [`Store::save_summary`] does, and as a new version where the stored one was made before
-    /// `since` and has another text.
+    /// Stores a summary as [`Store::save_summary`] does. If a summary of the same messages is stored already,
+    /// but was made before `since` and has another text, the new one is stored as its next version.
     pub async fn save_version(
         &self,
         scope: &Scope,
@@ -51,7 +52,8 @@ impl Store {
             .await
     }
 
-    /// Returns the newest version of the summary of each range of the session, at `level` or at all levels, in order of ranges.
+    /// Returns the newest version of each summary of the session, ordered by range. With `level`, only
+    /// summaries of this level are returned.
     pub async fn summaries(
         &self,
         scope: &Scope,
@@ -75,7 +77,7 @@ impl Store {
         .await
     }
 
-    /// Returns the summary of the scope with the id `id`, any version, or `None`.
+    /// Returns the summary of the scope with the id `id`, or `None`. The summary may be an older version.
     pub async fn summary(&self, scope: &Scope, id: &MemoryId) -> Result<Option<SummaryRow>> {
         let id = id.clone();
         self.read(scope, move |_, connection, scope| {
@@ -94,7 +96,7 @@ impl Store {
         .await
     }
 
-    /// Returns the memory that summarises the session, where there is one.
+    /// Returns the memory that summarises the session, or `None`.
     pub async fn conversation(&self, scope: &Scope, session: &SessionId) -> Result<Option<ConversationRow>> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
@@ -112,10 +114,11 @@ impl Store {
         .await
     }
 
-    /// Stores the memory that summarises its session, made of the messages up to `last`, whose hash is `source_hash`. It replaces the
-    /// one before, unless that was made of more messages, or is the same.
+    /// Stores the memory that summarises its session. It was made of the messages up to `last`, whose hash is
+    /// `source_hash`. It replaces the previous one, unless that one was made of more messages or is the same.
     ///
-    /// There is never more than one for a session. Stores nothing where messages were forgotten or added up to `last`.
+    /// A session never has more than one such memory. Stores nothing if, since it was made, messages up to
+    /// `last` were forgotten or added.
     pub async fn save_conversation(
         &self,
         scope: &Scope,
@@ -155,9 +158,11 @@ impl Store {
         .await
     }
 
-    /// Stores the summary of a quarter, which its topic names, and removes the one before.
+    /// Stores the summary of a quarter, and removes the previous summary of that quarter. The topic of `memory`
+    /// names the quarter.
     ///
-    /// It is removed with the first of the memories that it refers to, and isn't stored where one of them is forgotten already.
+    /// The summary is removed when any memory that it refers to is forgotten, and is not stored if one of them
+    /// is forgotten already.
     pub async fn save_quarter(&self, scope: &Scope, memory: PreparedMemory, now: Millis) -> Result<Outcome> {
         self.write(scope, move |connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -178,8 +183,8 @@ impl Store {
         .await
     }
 
-    /// Returns whether the summary of the quarter, which its topic names, replaces sessions that were forgotten because of their age,
-    /// so that it can't be made again.
+    /// Returns whether the summary with the topic `topic`, which names a quarter, replaces sessions that were
+    /// forgotten because of their age. Such a summary can't be made again.
     pub async fn quarter_is_retired(&self, scope: &Scope, topic: &str) -> Result<bool> {
         let topic = topic.to_owned();
         self.read(scope, move |_, connection, scope| {
@@ -194,8 +199,8 @@ impl Store {
         .await
     }
 
-    /// Records that the session has newer messages than the memory that summarises it, which is due to be made again at
-    /// `due`.
+    /// Records that the session has newer messages than the memory that summarises it, and that this memory is
+    /// to be made again at the time `due`.
     pub async fn postpone_conversation(&self, scope: &Scope, session: &SessionId, due: Millis) -> Result<()> {
         let session = session.clone();
         self.write(scope, move |connection, scope| {
@@ -209,7 +214,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` sessions of the scope whose memory is due to be made again at `now`, the longest due first.
+    /// Returns up to `limit` sessions of the scope whose summarising memory is due at `now` to be made again.
+    /// Those that have been due for longest come first.
     pub async fn due_conversations(
         &self,
         scope: &Scope,
@@ -217,7 +223,7 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<SessionId>> {
         self.read(scope, move |_, connection, scope| {
-            // A date too far ahead was written with a wrong clock.
+            // A date that is too far ahead was written while the clock was wrong, so it counts as due.
             let mut statement = connection.prepare_cached(
                 "SELECT s.name FROM conversations c JOIN sessions s ON s.seq = c.session
                  WHERE s.owner = ?1 AND c.due IS NOT NULL AND (c.due <= ?2 OR c.due > ?2 + ?3) ORDER BY c.due, s.seq",
@@ -236,7 +242,8 @@ impl Store {
     }
 }
 
-/// Returns the memory that summarises the session, with the fields that decide whether another replaces it.
+/// Returns, of the memory that summarises the session, the fields that decide whether another memory replaces
+/// it.
 fn standing(connection: &Connection, session: i64) -> Result<Option<Standing>> {
     let sql = "SELECT m.id, c.last, c.due FROM conversations c JOIN memories m ON m.seq = c.memory WHERE c.session = ?1";
     let mut statement = connection.prepare_cached(sql)?;
@@ -254,7 +261,7 @@ fn save_summary(
     now: Millis,
 ) -> Result<Saved> {
     let Summary { first, level, .. } = *summary;
-    // The session may have been purged since.
+    // The session may have been purged after the summary was made.
     let Some(session) = find_session(connection, scope, &summary.session)? else {
         return Ok(Saved::SourcesChanged);
     };
@@ -292,7 +299,8 @@ fn save_summary(
     insert_version(connection, scope, session, &Summary { last, ..summary.clone() }, now)
 }
 
-/// Inserts the summary, whose range ends with its session at the latest, as the next version of its range and level.
+/// Inserts the summary as the next version for its range and level. The range must not go beyond the end of the
+/// session.
 fn insert_version(
     connection: &Connection,
     scope: &Scope,

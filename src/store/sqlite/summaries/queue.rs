@@ -1,7 +1,7 @@
 //! The queue of summaries that wait for a provider, and the history of attempts.
 //!
-//! Extractive summaries aren't queued: callers look for segments without one. An entry is taken under a lease, so that
-//! another process takes the entry of a killed one when the lease ends.
+//! Extractive summaries aren't queued: callers look for segments that have none. An entry is taken with a
+//! lease. If the process that took it is killed, another process can take the entry when the lease ends.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -17,11 +17,13 @@ use crate::store::{AskedBy, Attempt, QueueCounts, QueueKey, Queued, Store, Wante
 const DECIDING: &str = "q.state, q.by_user, q.tries, q.not_before, q.expires";
 
 impl Store {
-    /// Adds a summary to the queue, to be made from `not_before` on. An entry that exists, completed or failed, becomes
-    /// pending again; if the user asks, it comes first from now on. A summary that the user didn't ask for replaces
-    /// entries of the same beginning and level that end earlier and that the user didn't ask for either.
+    /// Adds a summary to the queue, to be made at `not_before` or later. If its entry exists already and is
+    /// completed or failed, the entry becomes pending again. If the user asks for the summary, the entry is
+    /// from now on among those that are taken first. If the program asks, the new entry replaces entries that
+    /// the program added for shorter ranges with the same beginning and level.
     ///
-    /// There is one entry for each range, level and provider. Errors with `Kind::NotFound` where the scope has no such session.
+    /// There is one entry for each range, level and provider. Errors with `Kind::NotFound` if the scope has no
+    /// such session.
     pub async fn enqueue(
         &self,
         scope: &Scope,
@@ -74,7 +76,8 @@ impl Store {
         .await
     }
 
-    /// Returns whether an entry of the scope's owner is due at `now`, which [`Store::next_queued`] would return.
+    /// Returns whether the queue of the scope's owner has an entry that is due at `now`, so that
+    /// [`Store::next_queued`] has something to do.
     pub async fn is_queue_due(&self, scope: &Scope, now: Millis) -> Result<bool> {
         self.read(scope, move |inner, connection, scope| {
             let clock = inner.clock.now();
@@ -90,12 +93,13 @@ impl Store {
         .await
     }
 
-    /// Takes the next entry of the scope that is due at `now` for `holder`, the user's first, then the oldest; `None` where
-    /// none is.
+    /// Takes for `holder` the next entry of the scope that is due at `now`; returns `None` if no entry is due.
+    /// Entries that the user asked for come first, then the oldest.
     ///
-    /// The holder has it for `lease` milliseconds by the store's own clock, and ends it with [`Store::finish`],
-    /// [`Store::fail`] or [`Store::drop_queued`]; after that time another may take it. Of several callers at once, each
-    /// gets another entry. An entry whose fifth try ended with its lease is given up.
+    /// The holder has the entry for `lease` milliseconds by the store's own clock; afterwards another holder
+    /// may take it. The holder gives the entry back with [`Store::finish`], [`Store::fail`] or
+    /// [`Store::drop_queued`]. If several callers take entries at once, each gets a different one. If the lease
+    /// of an entry's fifth try ran out, the entry is given up.
     pub async fn next_queued(
         &self,
         scope: &Scope,
@@ -119,7 +123,7 @@ impl Store {
         .await
     }
 
-    /// Records that the summary of the entry was made; does nothing where another holder has taken the entry since.
+    /// Records that the summary of the entry was made. Does nothing if another holder has taken the entry.
     pub async fn finish(&self, scope: &Scope, entry: QueueKey, holder: &str, now: Millis) -> Result<()> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
@@ -134,8 +138,8 @@ impl Store {
         .await
     }
 
-    /// Records that a try failed: the entry waits until `not_before`, or is given up after five tries. Does nothing
-    /// where another holder has taken the entry since.
+    /// Records that a try failed: the entry waits until `not_before`, or is given up after five tries. Does
+    /// nothing if another holder has taken the entry.
     pub async fn fail(
         &self,
         scope: &Scope,
@@ -166,7 +170,7 @@ impl Store {
         .await
     }
 
-    /// Removes the entry, whose messages are gone; does nothing where another holder has taken it since.
+    /// Removes the entry, because its messages are gone. Does nothing if another holder has taken the entry.
     pub async fn drop_queued(&self, scope: &Scope, entry: QueueKey, holder: &str) -> Result<()> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
@@ -204,7 +208,7 @@ impl Store {
         .await
     }
 
-    /// Adds an attempt to the history; does nothing where the session was removed since.
+    /// Adds an attempt to the history. Does nothing if the session has been removed.
     pub async fn attempt(&self, scope: &Scope, attempt: Attempt) -> Result<()> {
         self.write(scope, move |connection, scope| {
             let Some(session) = find_session(connection, scope, &attempt.session)? else { return Ok(()) };
@@ -235,7 +239,8 @@ impl Store {
     }
 }
 
-/// Returns the statement that reads the entries of an owner that are not over, the user's first, then the oldest.
+/// Returns the statement that reads the pending and processing entries of an owner. Those that the user asked
+/// for come first, then the oldest.
 fn open_entries() -> String {
     format!(
         "SELECT {DECIDING}, q.seq, s.name, q.level, q.first, q.last, q.provider
@@ -244,7 +249,7 @@ fn open_entries() -> String {
     )
 }
 
-/// Returns the next entry of the scope to take, and gives up entries before it that were tried too often.
+/// Returns the next entry of the scope to take. Gives up the entries before it that were tried too often.
 fn next_entry(connection: &Connection, scope: &Scope, now: Millis, clock: Millis) -> Result<Option<Queued>> {
     let mut statement = connection.prepare_cached(&open_entries())?;
     let mut rows = statement.query([scope.owner.as_str()])?;

@@ -10,13 +10,13 @@ use crate::store::sqlite::read::memories;
 use crate::store::vectors::encode_f16;
 use crate::store::{PreparedChunk, Store};
 
-/// Paths of a commit that are context of its text, at most. Arbitrary: a change of a whole tree is about none of its
-/// files.
+/// The most paths of a commit that are indexed as context of its text. Arbitrary: a commit that changes a whole
+/// tree isn't about any single file.
 const PATHS_INDEXED: usize = 64;
 
 impl Store {
-    /// Returns up to `limit` living derived facts and decisions of the owner without a chunk, as an earlier version
-    /// stored them.
+    /// Returns up to `limit` living derived facts and decisions of the owner that have no chunk. An earlier
+    /// version of Tiro stored them without one.
     pub async fn derived_without_chunk(&self, scope: &Scope, limit: usize) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let sql = format!(
@@ -34,8 +34,8 @@ impl Store {
         .await
     }
 
-    /// Stores the chunks of memories that have none, each with its key and the draft of its text. Does nothing for a memory that is
-    /// forgotten, or has chunks already.
+    /// Stores chunks for memories that have none. Each item of `found` is a memory's key, its draft and its
+    /// chunks. A memory that is forgotten, or has chunks already, is skipped.
     pub async fn add_chunks(
         &self,
         scope: &Scope,
@@ -43,7 +43,8 @@ impl Store {
     ) -> Result<()> {
         self.write(scope, move |connection, scope| {
             for (seq, draft, chunks) in &found {
-                // Meanwhile it may have been forgotten, or another process may have stored its chunks.
+                // Since the memory was read, it may have been forgotten, or another process may have stored its
+                // chunks.
                 let is_bare = connection
                     .prepare_cached(
                         "SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NULL
@@ -61,7 +62,7 @@ impl Store {
     }
 }
 
-/// Stores the chunks of the memory in row `memory`, and indexes them where `is_indexed`.
+/// Stores the chunks of the memory in row `memory`, and indexes them if `is_indexed`.
 pub(in crate::store::sqlite) fn save_chunks(
     connection: &Connection,
     memory: i64,
@@ -75,7 +76,7 @@ pub(in crate::store::sqlite) fn save_chunks(
     for (place, chunk) in chunks.iter().enumerate() {
         let chunk_seq = save_chunk(connection, memory, place, chunk)?;
         if is_indexed {
-            // A text that is indexed instead of the memory's own is in the row of the first chunk.
+            // If another text is indexed instead of the memory's own, it is in the row of the first chunk.
             let instead = draft.indexed.as_deref().filter(|_| place == 0);
             let piece = instead.unwrap_or(&draft.text[chunk.start..chunk.end]);
             let paths = if (place as i64) < index_text::WITH_CONTEXT { paths.as_str() } else { "" };
@@ -119,7 +120,8 @@ pub(in crate::store::sqlite) fn index(
     Ok(())
 }
 
-/// Stores the embedding of a chunk, and appends to the log from which the caches of vectors catch up.
+/// Stores the embedding of a chunk, and appends the change to the log from which the caches of vectors are
+/// updated.
 pub(in crate::store::sqlite) fn save_vector(
     connection: &Connection,
     chunk: i64,
@@ -135,7 +137,7 @@ pub(in crate::store::sqlite) fn save_vector(
     Ok(())
 }
 
-/// Returns the indexed word that marks documents of `group`.
+/// Returns the word in the text index that marks the documents of `group`.
 pub(in crate::store::sqlite) fn facet(group: Group) -> String {
     format!("group{group}")
 }

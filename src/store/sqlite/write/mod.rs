@@ -1,4 +1,4 @@
-//! Storing memories: rows, text index and vectors in one transaction.
+//! Stores memories: their rows, index entries and vectors in one transaction.
 
 pub(super) mod chunks;
 pub(super) mod one;
@@ -18,19 +18,21 @@ use crate::memory::Millis;
 use crate::scope::{Scope, SessionId};
 use crate::store::{Outcome, PreparedMemory, Receipt, Store};
 
-/// Memories stored by one transaction. A larger write is split, so that other processes can write in between.
+/// The most memories that one transaction stores. A larger write is split, so that other processes can write in
+/// between.
 const BATCH: usize = 500;
 
 impl Store {
     /// Stores `memories` in order with the date `now`, and returns the result of each.
     ///
-    /// Storing is idempotent: a memory whose id exists is not stored again, and one that was forgotten stays forgotten.
-    /// A derived memory is stored only while all its sources are living. A message gets the next ordinal of its
-    /// session, so of two callers that write to one session at once the ordinals follow the order of their
-    /// transactions.
+    /// Storing is idempotent: a memory whose id exists is not stored again, and one that was forgotten stays
+    /// forgotten. A derived memory is stored only if all its sources are living. A message gets the next
+    /// ordinal of its session; if two callers write to the same session at once, the ordinals follow the order
+    /// of their transactions.
     ///
-    /// Writes of more than 500 memories take several transactions, in order; after each, `on_batch` gets the number of
-    /// memories that are durable. If one fails, those before it stay, and a repeated call stores the rest.
+    /// Writes of more than 500 memories take several transactions, in order; after each, `on_batch` gets the
+    /// number of memories that are durable so far. If a transaction fails, the earlier ones stay, and a
+    /// repeated call stores the rest.
     pub async fn save(
         &self,
         scope: &Scope,

@@ -1,4 +1,4 @@
-//! Storing one memory with its rows in all tables.
+//! Stores one memory, with its rows in all tables.
 
 use rusqlite::{Connection, params};
 
@@ -10,7 +10,8 @@ use crate::scope::Scope;
 use crate::store::sqlite::links;
 use crate::store::{Outcome, PreparedMemory};
 
-/// Stores a memory unless its id is known, or a source that it is derived from is forgotten; returns the result.
+/// Stores a memory unless its id is known, or it is derived from a memory that is forgotten; returns the
+/// result.
 pub(in crate::store::sqlite) fn save_one(
     connection: &Connection,
     scope: &Scope,
@@ -36,8 +37,8 @@ pub(in crate::store::sqlite) fn save_one(
     insert(connection, scope, memory, hash, session, now)
 }
 
-/// Stores a new memory as [`save_one`] does, but even if its sources are forgotten: the caller forgets it in the same
-/// transaction.
+/// Stores a new memory as [`save_one`] does, but even if its sources are forgotten: the caller forgets the new
+/// memory in the same transaction.
 pub(in crate::store::sqlite) fn insert_one(
     connection: &Connection,
     scope: &Scope,
@@ -76,12 +77,13 @@ fn insert(
     }
     links::record(connection, owner, id, draft)?;
     insert_beside(connection, seq, draft)?;
-    // Messages of a session are indexed with their neighbours, once the whole batch is stored.
+    // Messages of a session are not indexed here, but with their neighbours once the whole batch is stored.
     chunks::save_chunks(connection, seq, draft, pieces, ordinal.is_none())?;
     Ok(Outcome::Stored)
 }
 
-/// Inserts the row of the memory, with its session and its ordinal there; returns the number of the row.
+/// Inserts the row of the memory, with its session and its ordinal in the session; returns the number of the
+/// row.
 fn insert_row(
     connection: &Connection,
     owner: &str,

@@ -13,8 +13,8 @@ use crate::store::sqlite::read::segments;
 use crate::store::sqlite::write::chunks;
 use crate::store::{PendingChunk, Store};
 
-/// The chunks of an owner that wait, the oldest first. The join begins with the queue, in its own order: one that began with the
-/// memories would visit and sort all of them for each batch.
+/// Selects the chunks of an owner that wait for an embedding, the oldest first. The join begins with the queue,
+/// which is in this order; a join that began with the memories would visit and sort all of them for each batch.
 const WAITING: &str =
     "SELECT p.chunk, m.id, c.start_byte, m.kind, m.role, m.speaker, m.title, m.path, s.name, m.branch,
          m.topic, m.time, c.end_byte, m.seq
@@ -27,7 +27,8 @@ impl Store {
     pub async fn pending(&self, scope: &Scope) -> Result<usize> {
         self.read(scope, |_, connection, scope| {
             let owner = scope.owner.as_str();
-            // Most stores have one owner, whose chunks don't have to be looked up one by one.
+            // Most stores have one owner. Then all waiting chunks are counted, without looking up the owner of
+            // each.
             let is_shared = connection
                 .prepare_cached("SELECT 1 FROM memories WHERE owner < ?1 UNION ALL SELECT 1 FROM memories WHERE owner > ?1 LIMIT 1")?
                 .exists([owner])?;
@@ -47,7 +48,7 @@ impl Store {
 
     /// Returns up to `limit` chunks of the scope's owner that wait for an embedding, the oldest first.
     ///
-    /// Two callers at once may get the same chunks; a [lease](Store::lease) keeps them apart.
+    /// Two callers at once may get the same chunks, unless they take turns by a [lease](Store::lease).
     pub async fn pending_chunks(&self, scope: &Scope, limit: usize) -> Result<Vec<PendingChunk>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(WAITING)?;
@@ -77,8 +78,8 @@ impl Store {
         .await
     }
 
-    /// Stores embeddings of the vector space `space`. Chunks that were removed, or embedded by another caller, since they were read
-    /// are ignored.
+    /// Stores embeddings of the vector space `space`. A chunk is ignored if it was removed, or embedded by
+    /// another caller, after it was read.
     pub async fn save_embeddings(
         &self,
         scope: &Scope,
@@ -106,7 +107,8 @@ impl Store {
         .await
     }
 
-    /// Removes the owner's embeddings of other vector spaces than `space`, whose chunks then wait for a new one; returns how many.
+    /// Removes the owner's embeddings that aren't of the vector space `space`. Their chunks then wait for a new
+    /// embedding; returns how many chunks that are.
     pub async fn mark_other_spaces_pending(&self, scope: &Scope, space: &str) -> Result<usize> {
         let space = space.to_owned();
         self.write(scope, move |connection, scope| {
@@ -136,7 +138,8 @@ impl<'a> Texts<'a> {
         Texts { connection, open: None }
     }
 
-    /// Returns the bytes `range` of the text of `memory`, cut at its end; empty if they are not UTF-8.
+    /// Returns the bytes `range` of the text of `memory`, up to the end of the text. The result is empty if
+    /// these bytes are not UTF-8.
     fn piece(&mut self, memory: i64, range: Range<usize>) -> Result<String> {
         let text = match self.open.take() {
             Some((open, text)) if open == memory => text,

@@ -1,4 +1,5 @@
-//! Writes that meet a stored memory: its state, further ids of a commit, further occurrences of an output.
+//! Handles a write of a memory that is already stored: looks up the memory's state, and records further ids of
+//! a commit and further occurrences of an output.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -68,7 +69,7 @@ pub(in crate::store::sqlite) fn commit_id(
     Ok(())
 }
 
-/// Counts an occurrence of the memory, the first time it is seen.
+/// Counts the occurrence `occurrence` of the memory, unless it was counted before.
 pub(in crate::store::sqlite) fn repeat(
     connection: &Connection,
     owner: &str,

@@ -43,15 +43,15 @@ impl OpenSession {
         Ok(OpenSession { seq, next_ordinal, first_new: next_ordinal, branch: None, head: None })
     }
 
-    /// Sets the next ordinal to `ordinal`, if that is ahead by at most `widest`.
+    /// Sets the next ordinal to `ordinal`, if `ordinal` is greater than the current one by at most `widest`.
     pub(in crate::store::sqlite) fn skip_to(&mut self, ordinal: i64, widest: i64) {
         if ordinal.checked_sub(self.next_ordinal).is_some_and(|gap| (1..=widest).contains(&gap)) {
             self.next_ordinal = ordinal;
         }
     }
 
-    /// Stores the branch and commit of the session, indexes its new messages, and indexes those before them again, whose context
-    /// they are.
+    /// Stores the branch and commit of the session, and indexes its new messages. The messages just before the
+    /// new ones are indexed again, since the new ones are now part of their context.
     pub(in crate::store::sqlite) fn close(&self, connection: &Connection) -> Result<()> {
         if self.branch.is_some() || self.head.is_some() {
             connection

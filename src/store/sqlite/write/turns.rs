@@ -1,4 +1,4 @@
-//! The rows of messages in the text index, which have the messages around them as context.
+//! The rows of messages in the text index. Each row has the messages before and after its own as context.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::memory::{Group, Kind, Millis, Role};
 use crate::tuning::ranking::NEIGHBOURS;
 
-/// A message as the index reads it back.
+/// A stored message, with the fields that are needed to index it.
 struct Turn {
     seq: i64,
     ordinal: i64,
@@ -23,8 +23,9 @@ struct Turn {
     text: String,
 }
 
-/// Indexes the living messages of the session whose ordinals are in `places`, again where they are indexed, with their neighbours
-/// as context. Of messages before `new` only the chunks with a context are indexed: a new neighbour changes no others.
+/// Indexes the living messages of the session whose ordinals are in `places`, with their neighbours as context.
+/// Messages that are already indexed are indexed again. For messages before `new`, this is done only for the
+/// chunks that have a context: a new neighbour doesn't change the other chunks.
 pub(in crate::store::sqlite) fn index_turns(
     connection: &Connection,
     session: i64,
@@ -48,8 +49,8 @@ pub(in crate::store::sqlite) fn index_turns(
     index_among(connection, &turns, new, |turn| places.contains(&turn.ordinal))
 }
 
-/// Indexes the forgotten messages of the session again, with their remaining neighbours as context: `operation` forgot messages
-/// that are purged now and must not stay in it.
+/// Indexes the forgotten messages of the session again, with their remaining neighbours as context. The
+/// messages that `operation` forgot are being purged, and must not stay in the context of others.
 pub(in crate::store::sqlite) fn index_forgotten(
     connection: &Connection,
     session: i64,
@@ -86,8 +87,8 @@ fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
     })
 }
 
-/// Indexes those of `turns`, which are in order, that are `wanted`, with the others around them as context; of those before `new`
-/// only the chunks with a context.
+/// Indexes the messages of `turns` that are `wanted`, with the other messages around them as context. `turns`
+/// must be in order. For messages before `new`, only the chunks that have a context are indexed.
 fn index_among(
     connection: &Connection,
     turns: &[Turn],

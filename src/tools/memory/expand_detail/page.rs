@@ -1,6 +1,7 @@
 //! Makes the answer that shows an opened memory, within its budget both as text and as JSON.
 //!
-//! If the answer is too long, neighbours are left out first, the farthest before the others, then the end of the text.
+//! If the answer is too long, neighbours are left out first, beginning with the farthest. Then the end of the text is
+//! cut off.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,22 +31,23 @@ pub struct Output {
     pub session_id: Option<String>,
     /// When it was made, RFC 3339.
     pub time: String,
-    /// The text from the cursor on, as much as fits.
+    /// As much of the text from the cursor on as fits.
     pub text: String,
     /// Messages before and after it, in order.
     pub neighbours: Vec<Neighbour>,
     /// Ids of memories that it refers to or that refer to it.
     pub references: Vec<String>,
-    /// Sessions that led to a commit, or commits that a message's session led to; `open` of each opens it.
+    /// For a commit, the sessions that led to it; for a message, the commits that its session led to. The field `open`
+    /// of each is the id that opens it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub linked: Vec<Linked>,
-    /// Tokens of the whole text (o200k).
+    /// The tokens of the whole text (o200k).
     pub tokens: i64,
-    /// Tokens of this answer (o200k).
+    /// The tokens of this answer (o200k).
     pub tokens_used: usize,
     /// Whether something did not fit.
     pub truncated: bool,
-    /// Neighbours, references and links that did not fit.
+    /// How many neighbours, references and links did not fit.
     pub dropped: usize,
     /// The cursor that continues the text.
     pub next_cursor: Option<String>,
@@ -56,7 +58,7 @@ pub struct Output {
     rendered: String,
 }
 
-/// A message said shortly before or after.
+/// A message said shortly before or after the opened one.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Neighbour {
     /// Its id.
@@ -75,33 +77,33 @@ pub(super) struct Page {
     pub memory: Memory,
     /// The byte of its text at which the page begins.
     pub start: usize,
-    /// The messages around it, including itself if it is a message.
+    /// The messages around the memory, including the memory itself if it is a message.
     pub around: Vec<Memory>,
     /// Ids of memories that it refers to or that refer to it.
     pub references: Vec<String>,
-    /// Conversations that led to a commit, or commits that a conversation led to.
+    /// If the memory is a commit, the conversations that led to it; otherwise the commits that its conversation led to.
     pub linked: Vec<Linked>,
     /// Other remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
-    /// The most tokens for the text, and for the JSON.
+    /// The most tokens that the text may have; also the most that the JSON may have.
     pub budget: usize,
 }
 
-/// Tokens that the memory's own text gets, at least. Arbitrary: more than any single character costs, so that each page
-/// advances.
+/// The fewest tokens that the memory's own text gets. Arbitrary: more than any single character costs, so that each
+/// page shows some of the text.
 const LEAST_TEXT: usize = 20;
 
-/// Returns the answer with as much of the text as fits, then the nearest neighbours that still fit, as text and as
-/// JSON.
+/// Returns the answer with as much of the text as fits, and then with the nearest neighbours that still fit. Both the
+/// text and the JSON of the answer keep to the budget.
 ///
-/// Counting loads the tokenizer's dictionary the first time, which blocks.
+/// The first count loads the tokenizer's dictionary, which blocks the thread.
 pub(super) fn fit(page: Page) -> Output {
     let Page { memory, start, budget, .. } = &page;
     let (start, budget) = (*start, *budget);
     let count = |text: &str| tokens::count(text);
     let own = memory.ordinal.unwrap_or(0);
     let escaped = envelope::escape(&memory.text[start..]).into_owned();
-    // More than the budget can't fit, so the rest is cut once and not counted in each round.
+    // More text than the budget can't fit. It is cut off once, here, so that the rounds below don't count it again.
     let mut shown = tokens::truncate(&escaped, budget);
     let mut shape = Shape {
         around: page.around.clone(),
@@ -114,7 +116,7 @@ pub(super) fn fit(page: Page) -> Output {
     let most = i64::try_from(budget).unwrap_or(i64::MAX);
     shape.around.retain(|other| other.id == memory.id || other.tokens <= most);
     shape.dropped += page.around.len() - shape.around.len();
-    // Where the budget is small, names are left out in favour of the text.
+    // If the budget is small, references, links and names are left out to make room for the text.
     loop {
         let alone = shape.around.iter().filter(|other| other.id == memory.id).cloned().collect();
         let bare = answer(&page, &Shape { around: alone, ..shape.clone() }, "", start);
@@ -123,7 +125,7 @@ pub(super) fn fit(page: Page) -> Output {
         }
     }
     loop {
-        // A page ends between characters, never within the escape of one.
+        // A page ends between two characters, never inside the escape sequence of one.
         let end = start + raw_length(&memory.text[start..], shown.len());
         shown = &escaped[..envelope::escape(&memory.text[start..end]).len()];
         let output = answer(&page, &shape, shown, end);
@@ -144,7 +146,8 @@ pub(super) fn fit(page: Page) -> Output {
                 shape.dropped += 1;
             }
             None => {
-                // JSON may cost more tokens than the text itself, so the text is shortened in proportion to its cost.
+                // The text may cost more tokens in JSON than by itself, so it is shortened in proportion to what it
+                // costs in the answer.
                 let (tokens, bare) = (count(shown), answer(&page, &shape, "", start).tokens_used);
                 let cost = output.tokens_used.saturating_sub(bare).max(1);
                 let kept = tokens * budget.saturating_sub(bare) / cost;
@@ -154,20 +157,21 @@ pub(super) fn fit(page: Page) -> Output {
     }
 }
 
-/// The parts of an answer beside the memory's own text.
+/// The parts of an answer besides the memory's own text.
 #[derive(Clone)]
 struct Shape {
-    /// The messages around it, including itself if it is a message.
+    /// The messages around the memory, including the memory itself if it is a message.
     around: Vec<Memory>,
     references: Vec<String>,
     linked: Vec<Linked>,
-    /// Whether its session, its branch and the client's id are shown.
+    /// Whether the answer shows the memory's session, its branch, and the id that the client gave it.
     shows_names: bool,
     dropped: usize,
 }
 
 impl Shape {
-    /// Leaves out the least important part beside the memory's own text; returns false if none is left.
+    /// Leaves out the least important part besides the memory's own text; returns false if there is nothing left to
+    /// leave out.
     fn shrink(&mut self, own: &MemoryId) -> bool {
         if self.references.pop().is_some() {
             self.dropped += 1;
@@ -186,7 +190,8 @@ impl Shape {
     }
 }
 
-/// Returns the answer that shows the text up to `end` as `shown`, with its tokens as text or as JSON, whichever is more.
+/// Returns the answer that shows `shown`, which is the escaped text up to `end`. `tokens_used` is set to the tokens of
+/// its text or of its JSON, whichever has more.
 fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let Page { secret, memory, .. } = page;
     let next_start = (end < memory.text.len()).then_some(end);
@@ -219,8 +224,8 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         references: shape.references.clone(),
         linked: shape.linked.clone(),
         tokens: memory.tokens,
-        // `tokens_used` is part of the JSON that is counted; the budget, its largest value, takes at least as many
-        // tokens.
+        // `tokens_used` is part of the JSON that is counted. While it is counted, the field holds the budget, the
+        // largest value it can get, so the final number takes no more tokens.
         tokens_used: page.budget,
         truncated: shape.dropped > 0 || next_start.is_some(),
         dropped: shape.dropped,
@@ -234,7 +239,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     output
 }
 
-/// The lines before a memory's text.
+/// What the lines before a memory's text show.
 struct Head<'a> {
     memory: &'a Memory,
     names: &'a [String],
@@ -289,8 +294,8 @@ fn speaker(memory: &Memory) -> Option<String> {
     name.map(|name| envelope::escape(&name).into_owned())
 }
 
-/// Returns the length of the beginning of `raw`, in bytes of whole characters, whose escaped form has at most `escaped`
-/// bytes.
+/// Returns how many bytes of `raw`, from its beginning, can be escaped into at most `escaped` bytes. The returned
+/// length ends between two characters.
 fn raw_length(raw: &str, escaped: usize) -> usize {
     let (mut least, mut most) = (0, raw.len());
     while least < most {

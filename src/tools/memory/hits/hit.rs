@@ -18,9 +18,9 @@ pub struct Hit {
     pub kind: String,
     /// `project`, or `owner` if it belongs to all of the owner's projects.
     pub scope: String,
-    /// The chunk of its text that matches best, or a part of that.
+    /// The chunk of its text that matches best, or a part of that chunk.
     pub text: String,
-    /// Whether the memory has more text than that.
+    /// Whether the memory has more text than the field `text` shows.
     pub is_part: bool,
     /// The conversation it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ pub struct Hit {
     /// The branch it was made on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The full SHA of the commit that it is, or that was checked out when it was made.
+    /// If the memory is a commit, its full SHA; otherwise the SHA of the commit that was checked out when it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// When it was made, RFC 3339.
@@ -40,40 +40,40 @@ pub struct Hit {
     pub provenance: String,
     /// current, file_changed, other_branch, commit_gone or unknown.
     pub freshness: String,
-    /// Where git keeps a commit that is on no branch: in_reflog, unnamed or removed.
+    /// For a commit that is on no branch, where git still keeps it: in_reflog, unnamed or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<String>,
     /// The sum of `score_parts`.
     pub score: f64,
     /// The parts of the score.
     pub score_parts: ScoreParts,
-    /// Tokens of its lines in the text of the answer (o200k).
+    /// How many tokens (o200k) its lines take in the text of the answer.
     pub tokens: usize,
-    /// Conversations that led to a commit, the likeliest first.
+    /// If the memory is a commit, the conversations that led to it, the likeliest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<String>,
-    /// The confidence of each of these links, 0.5 to 1.
+    /// For each of `conversations`, the confidence that it led to the commit, 0.5 to 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub confidences: Vec<f64>,
-    /// The likeliest of these conversations.
+    /// The likeliest of `conversations`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
     /// How many other memories with the same text were left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub duplicates: usize,
-    /// The parts of its lines that are not data of the hit.
+    /// What its lines show besides the fields above.
     #[serde(skip)]
     pub frame: Frame,
 }
 
-/// The parts that a score is the sum of.
+/// The parts that add up to a score.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScoreParts {
-    /// The share of the query's words that it has, weighed by rarity: 1 is all.
+    /// The share of the query's words that the memory has, where rare words weigh more: 1 if it has all of them.
     pub lexical: f64,
-    /// The cosine of its embedding with the query's: 1 is the same.
+    /// The cosine of the memory's embedding and the query's: 1 if both have the same direction.
     pub semantic: f64,
-    /// A bonus where the query names its speaker.
+    /// A bonus if the query names the memory's speaker.
     pub speaker: f64,
     /// A bonus for the user's mark or the author's importance.
     pub importance: f64,
@@ -92,10 +92,11 @@ pub struct Behind {
     /// The confidence that it led to the commit, 0.5 to 1.
     #[serde(skip)]
     pub confidence: f64,
-    /// The argument `id` of expand_detail that opens the message that answers best, or else the last one before the
-    /// commit.
+    /// The argument `id` of expand_detail that opens the message that answers best; if no message answers, the last one
+    /// before the commit.
     pub open: String,
-    /// The message that answers best, if one does, isn't a hit itself, and fits.
+    /// The message that answers best. Left out if no message answers, if the message is itself a hit, or if it doesn't
+    /// fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<BehindMessage>,
 }
@@ -110,16 +111,16 @@ pub struct BehindMessage {
     pub text: String,
 }
 
-/// The parts of a hit's lines that are not among its data.
+/// What a hit's lines show besides the fields of [`Hit`].
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     /// The first line of the excerpt, without its closing bracket.
     pub head: String,
     /// The same line without names of the session, the speaker and the branch.
     pub bare_head: String,
-    /// Tokens of the whole memory.
+    /// The tokens of the whole memory.
     pub whole: i64,
-    /// Its place on the page, from 0. Places of hits that were removed since they were found are missing.
+    /// Its place on the page, from 0. If hits were removed since they were found, their places stay empty.
     pub rank: usize,
 }
 
@@ -143,14 +144,14 @@ impl Hit {
         text
     }
 
-    /// Replaces its text by `text`, a part of it.
+    /// Replaces the hit's text by `text`, which is a part of it.
     pub fn shorten(&mut self, text: String) {
         self.is_part |= text.len() < self.text.len();
         self.text = text;
     }
 
-    /// Leaves out the next optional part: the message and then the conversation that led to it, the other
-    /// conversations, and the names; returns false if none is left.
+    /// Leaves out the next optional part; returns false if none is left. The order is: the message of the conversation
+    /// that led to the hit, that conversation, the names of all such conversations, and the other names.
     pub fn shrink(&mut self) -> bool {
         if let Some(behind) = &mut self.behind {
             if behind.said.take().is_none() {
@@ -173,8 +174,8 @@ impl Hit {
 }
 
 impl Behind {
-    /// Returns the lines that name the conversation, the argument that opens it, and its best message; `count`
-    /// conversations led to the commit.
+    /// Returns the lines that name the conversation, the argument that opens it, and its best message. `count` is how
+    /// many conversations led to the commit.
     fn lines(&self, count: usize) -> String {
         let title = self.title.as_deref().map(|title| format!(" \"{}\"", envelope::name(title)));
         let more = match count {
@@ -195,7 +196,7 @@ impl Behind {
     }
 }
 
-/// Returns the line about a commit or file that changed since; empty where nothing changed.
+/// Returns the line that says how the hit's commit or file changed since; empty if nothing changed.
 fn stale_line(hit: &Hit) -> &'static str {
     match hit.freshness.as_str() {
         "file_changed" => "[the file changed since]\n",

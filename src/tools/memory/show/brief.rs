@@ -10,10 +10,10 @@ use crate::scope::Scope;
 use crate::store::Store;
 use crate::times;
 
-/// Memories in such a list, at most.
+/// The most memories in such a list.
 const MOST_BESIDE: usize = 20;
 
-/// Bytes of the line of a memory, at most.
+/// The most bytes of a memory's line.
 const LINE: usize = 160;
 
 /// A memory in one line.
@@ -31,8 +31,8 @@ pub struct Brief {
     pub line: String,
 }
 
-/// Returns the first memories of `keys`, at most [`MOST_BESIDE`], in one line each. Where more are left out, adds a
-/// notice to `notices`; `which` says which memories they are, such as `that refer to it`.
+/// Returns one line for each of the first [`MOST_BESIDE`] memories of `keys`. If there are more, adds a notice to
+/// `notices`. In the notice, `which` says what the memories have in common, such as `that refer to it`.
 pub async fn briefs(
     store: &Store,
     scope: &Scope,
@@ -66,8 +66,8 @@ pub fn escaped(text: &str) -> String {
     envelope::escape(text).into_owned()
 }
 
-/// Returns the first line of `text` that has a letter or digit, cut at the end of a word to [`LINE`] bytes; `None`
-/// where no line has one.
+/// Returns the first line of `text` that has a letter or digit, cut at the end of a word to [`LINE`] bytes. Returns
+/// `None` if no line has a letter or digit.
 pub fn line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| line.contains(char::is_alphanumeric))?;
     let line = envelope::one_line(line);

@@ -17,7 +17,7 @@ use crate::summaries::messages;
 use crate::times;
 use crate::tools::context::summarize_conversation::{self, Detail as Level};
 
-/// Messages that are shown at once, at most. Arbitrary: more than a person reads.
+/// The most messages that are shown at once. Arbitrary: more than a person reads.
 const MOST_MESSAGES: usize = 2000;
 
 /// A conversation.
@@ -29,7 +29,7 @@ pub struct Conversation {
     pub session_id: String,
     /// The title that its client gave it, or the beginning of the user's first message.
     pub title: Option<String>,
-    /// The client program.
+    /// The client program that the conversation was held in.
     pub client: Option<String>,
     /// The branch that was last checked out in it.
     pub branch: Option<String>,
@@ -41,7 +41,7 @@ pub struct Conversation {
     pub messages: usize,
     /// Their tokens (o200k).
     pub tokens: usize,
-    /// Its summary; `None` where its messages are shown.
+    /// Its summary; `None` if its messages are shown.
     pub summary: Option<String>,
     /// The commits that it led to, the latest first.
     pub commits: Vec<Brief>,
@@ -67,9 +67,9 @@ pub struct Message {
     pub text: String,
 }
 
-/// Reads the conversation `session`: its summary, or its messages where `args` ask for those.
+/// Reads the conversation `session`: its summary, or its messages if `args` ask for them.
 ///
-/// Errors with [`BadInput`](error::Kind::BadInput) where `args` has arguments that only apply to a memory.
+/// Errors with [`BadInput`](error::Kind::BadInput) if `args` has arguments that only apply to a memory.
 pub async fn read(
     engine: &Engine,
     caller: &Caller,
@@ -118,7 +118,7 @@ pub async fn read(
     Ok(shown)
 }
 
-/// Errors where `args` has an argument that only applies to a memory.
+/// Errors if `args` has an argument that only applies to a memory.
 fn check(session: &SessionId, args: &Args) -> Result<()> {
     let of_memories = [
         ("collapse", args.collapse, "goes one level up from a message or a summary"),
@@ -136,7 +136,8 @@ fn check(session: &SessionId, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the conversation without summary and messages; `rows` are all its messages.
+/// Returns what is known about the conversation, still without a summary and without messages. `rows` are all its
+/// messages.
 async fn about(project: &OpenProject, session: &SessionId, rows: &[MessageRow]) -> Result<Conversation> {
     let (store, scope) = (&project.store, &project.scope);
     let own = Scope { sessions: Sessions::Only(vec![session.clone()]), ..scope.clone() };

@@ -1,5 +1,5 @@
-//! The part of the demonstration that assembles a context from a long conversation within a budget, and opens its
-//! source.
+//! The part of the demonstration that assembles a context from a long conversation within a budget, and opens the
+//! message that the question was made from.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,10 +14,10 @@ use crate::memory::Kind;
 use crate::tools::context::retrieve_context;
 use crate::tools::memory::expand_detail;
 
-/// Tokens that the context of the demonstration may take; the conversation has several times as many.
+/// The most tokens that the context of the demonstration may take; the conversation has several times as many.
 const MAX_TOKENS: usize = 4000;
 
-/// Tokens that the opened message may take.
+/// The most tokens that the opened message may take.
 const OPENED_TOKENS: usize = 600;
 
 /// The context that an agent would get for a question about the conversation.
@@ -29,7 +29,7 @@ pub struct Assembled {
     pub conversation_tokens: i64,
     /// Tokens of each part of the context.
     pub parts: BTreeMap<String, usize>,
-    /// Passages left out of each part.
+    /// How many passages were left out of each part.
     pub dropped: BTreeMap<String, usize>,
     /// Tokens of the answer.
     pub tokens_used: usize,
@@ -39,7 +39,7 @@ pub struct Assembled {
     pub holds_the_source: bool,
     /// How long assembling it took, in milliseconds.
     pub milliseconds: u64,
-    /// That message with its neighbours; absent if the project does not have it.
+    /// The message that the question was made from, with its neighbours; absent if the project does not have it.
     pub opened: Option<Opened>,
 }
 
@@ -50,13 +50,14 @@ pub struct Opened {
     pub name: String,
     /// Its text.
     pub text: String,
-    /// Messages shown around it.
+    /// How many messages are shown around it.
     pub neighbours: usize,
     /// Tokens of the message with its neighbours.
     pub tokens_used: usize,
 }
 
-/// Assembles the context for `question`, and opens the message with the source id `source` that it was made from.
+/// Assembles the context for `question`, and opens the message that the question was made from, whose source id is
+/// `source`.
 pub async fn assemble(engine: &Engine, caller: &Caller, question: String, source: &str) -> Result<Assembled> {
     let began = Instant::now();
     let args = retrieve_context::Args {

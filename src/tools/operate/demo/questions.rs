@@ -2,8 +2,8 @@
 //!
 //! A person remembers what changed and asks for the reason. So a question is made from the subject of a commit: the
 //! topic before the colon and everything after the first clause are dropped, and the rest becomes a question. The rules
-//! know a list of verbs, and sentences with `is` or `are`. Every other subject is skipped, and quoted only if no
-//! subject of the history fits. The rules do not parse English.
+//! accept a subject that begins with a verb from a list, or that is a sentence with `is` or `are`. Every other subject
+//! is skipped. If no subject of the history fits, a question quotes a subject instead. The rules do not parse English.
 
 /// The verbs that a subject may begin with, also in the past (`added`) and the third person (`adds`).
 const VERBS: &[&str] = &[
@@ -130,13 +130,13 @@ const DULL: &[&str] = &[
 /// What ends the first clause of a subject.
 const ENDS: &[&str] = &[", ", "; ", ": ", ". ", " - ", " -- ", " — ", " – ", " (", " [", " #"];
 
-/// Words that begin a subordinate clause: an `is` after one belongs to that clause.
+/// Words that begin a subordinate clause: an `is` after such a word belongs to that clause.
 const JOINTS: &[&str] = &[
     "after", "as", "because", "before", "how", "if", "that", "unless", "until", "what", "whatever", "when",
     "where", "whether", "which", "while", "who", "whose",
 ];
 
-/// Words that stand behind a plural and not behind a verb, beside [`VERBS`].
+/// Words that, like [`VERBS`], can follow a plural noun but not a verb.
 const AUXILIARIES: &[&str] = &[
     "are", "can", "come", "could", "do", "get", "go", "have", "lead", "may", "must", "need", "now", "should",
     "were", "will",
@@ -148,10 +148,10 @@ const FEWEST: usize = 3;
 /// The most characters of a question.
 const LONGEST: usize = 90;
 
-/// If at least so many commits give a reason in their body, only such commits are asked about.
+/// If at least this many commits give a reason in their body, only such commits are asked about.
 const ENOUGH: usize = 3;
 
-/// Returns up to three questions, each with the id of the commit that it was made from, spread over `commits`.
+/// Returns up to three questions about commits that are spread over `commits`, each with the id of its commit.
 ///
 /// Each entry of `commits` is the subject, the indexed text (message and files) and the id of a commit. Commits whose
 /// message gives a reason are preferred if there are enough of them.
@@ -203,7 +203,7 @@ fn of_subject(subject: &str) -> Option<String> {
             if !(1..=6).contains(&noun.len()) || rest.is_empty() || !noun.iter().all(is_plain) {
                 return None;
             }
-            // A capital letter begins an article, or a name or a verb that the rules do not know.
+            // A first word with a capital letter is an article, or else a name or a verb that the rules do not know.
             let first = match noun[0] {
                 article @ ("A" | "An" | "The" | "All" | "Every" | "Each" | "No") => article.to_lowercase(),
                 other if !other.starts_with(char::is_uppercase) => other.to_owned(),
@@ -217,8 +217,8 @@ fn of_subject(subject: &str) -> Option<String> {
     (words.len() > FEWEST && question.chars().count() <= LONGEST).then_some(question)
 }
 
-/// Returns whether the clause begins with a plural that only looks like a verb, such as `reads` in `reads take turns`: a verb
-/// follows it.
+/// Returns whether the clause begins with a plural noun that only looks like a verb, such as `reads` in `reads take
+/// turns`. It counts as one if a verb follows it.
 fn is_plural(words: &[&str]) -> bool {
     let follows = |word: &&str| AUXILIARIES.contains(word) || VERBS.contains(word);
     words[0].ends_with('s') && words.get(1).is_some_and(follows)
@@ -230,7 +230,8 @@ fn quoting(subject: &str) -> Option<String> {
     (clause.split_whitespace().count() > FEWEST).then(|| format!("Why was this changed: “{clause}”?"))
 }
 
-/// Returns the first clause of `subject` without the topic before it; `None` if that clause says too little.
+/// Returns the first clause of `subject` without the topic before it; `None` if that clause is empty or has one of the
+/// words in [`DULL`].
 fn clause(subject: &str) -> Option<&str> {
     let topic = |topic: &str| topic.split_whitespace().count() <= 3;
     let rest = subject.split_once(": ").filter(|(before, _)| topic(before)).map_or(subject, |(_, rest)| rest);

@@ -1,4 +1,5 @@
-//! The checks of everything around the store: its disk, the clients, the hooks and the references that hooks left.
+//! The checks of everything around the store: its disk, the clients, the hooks, and the references that hooks left for
+//! the next call.
 
 use std::path::Path;
 
@@ -111,7 +112,7 @@ pub async fn clients(engine: &Engine, caller: &Caller) -> Vec<Finding> {
     }
     let was_set_up = init::was_applied(engine);
     for change in &prepared.plan.changes {
-        let state = if was_set_up { "is not as `tiro init` would write it" } else { "is not set up" };
+        let state = if was_set_up { "differs from what `tiro init` would write" } else { "is not set up" };
         let name = change.client.name();
         found.push(Finding {
             what,

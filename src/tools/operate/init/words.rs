@@ -36,12 +36,12 @@ impl Prepared {
     fn captured(&self) -> String {
         match (self.scope, self.project.as_deref()) {
             (Scope::Machine, _) => {
-                "From then on, sessions and new commits of every project on this machine in which one of \
+                "After setup, sessions and new commits of every project on this machine in which one of \
                 these clients works are recorded (with `--scope project`, only of this one).\n"
                     .into()
             }
             (Scope::Project, Some(project)) => format!(
-                "From then on, sessions and new commits of `{}` are recorded, and of other projects where you chose \
+                "After setup, sessions and new commits of `{}` are recorded, and of other projects where you chose \
                  `--scope project`. Elsewhere the agent can search and store; nothing is captured there.\n",
                 quoted(project)
             ),
@@ -61,7 +61,7 @@ impl Backfill {
         }
         commands.extend(self.sessions.iter().map(|held| format!("`tiro import {}`", held.client.word())));
         format!(
-            "Not imported; {} can do so at any time. New sessions and commits are recorded from now on.\n",
+            "Not imported; {} can import it at any time. New sessions and commits are recorded from now on.\n",
             commands.join(", ")
         )
     }

@@ -1,12 +1,14 @@
-//! Whether an open store is still the file at its path, and which process may open or change that file.
+//! Checks whether an open store is still the file at its path, and decides which process may open or change
+//! that file.
 //!
-//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite continues to write to
-//! it, where later processes don't find the writes. So an open store remembers the file that it opened ([`Place`]) and
-//! checks the path before it begins a write, before it commits, and before it returns. A check is one system call.
+//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite continues to
+//! write to it. Processes that open the path later don't find these writes. So an open store remembers the file
+//! that it opened ([`Place`]) and checks the path before it begins a write, before it commits, and before it
+//! returns. A check is one system call.
 //!
-//! SQLite finds the log and its index (`-wal`, `-shm`) by name alone. It would take the log of a replaced file for that of the
-//! new one and mix the two, so a log that is known to belong to another file is removed first: `<name>.open` names the file
-//! that other processes have open.
+//! SQLite finds the log and its index (`-wal`, `-shm`) only by their names. If a file was replaced, SQLite
+//! would take its log for the log of the new file, and mix the two. So a log that is known to belong to another
+//! file is removed before the store is opened. `<name>.open` says which file other processes have open.
 
 mod turn;
 pub(in crate::store::sqlite) mod whole;
@@ -35,7 +37,8 @@ const LONGEST: u64 = 64;
 pub(in crate::store::sqlite) const FIXED: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
 
-/// The identity of a file among those that exist at the same time. On a system without such numbers all files are equal.
+/// Tells a file from all others that exist at the same time. On a system that doesn't number files, all are
+/// equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileId {
     device: u64,
@@ -60,11 +63,12 @@ pub(in crate::store::sqlite) struct Place {
     path: PathBuf,
     /// `None` for a store in memory, which can't be replaced.
     file: Option<FileId>,
-    /// The id that the store got when it was made; `None` where it was opened before it had one.
+    /// The id that the store got when it was made; `None` if it had no id yet when it was opened.
     id: Option<String>,
     is_read_only: bool,
     is_left: AtomicBool,
-    /// Locked as long as the file is open, so that other processes see that it is in use.
+    /// The file `<name>.open`. It is locked as long as the store is open, so that other processes see that the
+    /// store is in use.
     _open: Option<File>,
 }
 
@@ -76,8 +80,9 @@ pub(in crate::store::sqlite) struct Entered {
 }
 
 impl Entered {
-    /// Makes the file by `fill` where it is missing, and removes the log of a file that was there before. Other processes see
-    /// the file when it is complete, so an empty file is one that lost its content.
+    /// If the file is missing, removes the log of a file that was there before, and makes the file with `fill`.
+    /// Other processes see the file only when it is complete, so a file that is found empty has lost its
+    /// content.
     ///
     /// Errors as [`private::create`] and `fill` do.
     pub(in crate::store::sqlite) fn enter(
@@ -99,8 +104,8 @@ impl Entered {
         Ok(Entered { path: path.to_owned(), file, open })
     }
 
-    /// Returns the place of the file behind `connection`, which was opened since. Where the file was replaced in between, the
-    /// place is not current.
+    /// Returns the place of the file behind `connection`, which was opened after [`Entered::enter`] returned.
+    /// If the file was replaced between the two, the place is not current.
     pub(in crate::store::sqlite) fn opened(self, connection: &Connection) -> Result<Place> {
         let Entered { path, file, open } = self;
         let is_read_only = connection.is_readonly("main")?;
@@ -125,13 +130,14 @@ impl Place {
         }
     }
 
-    /// Returns whether the open file is the one at its path, and is not open for reading alone while it could be written.
+    /// Returns whether the open file is still the one at its path. Also false if the file is open read-only but
+    /// can now be opened for writing.
     pub(in crate::store::sqlite) fn is_current(&self) -> bool {
         let is_there = self.file.is_none_or(|opened| look(&self.path).is_ok_and(|file| file == opened));
         !self.is_left.load(Ordering::Relaxed) && is_there && !(self.is_read_only && can_be_used(&self.path))
     }
 
-    /// Errors with [`Kind::Store`] where the open file isn't the one at its path any more.
+    /// Errors with [`Kind::Store`] if the open file isn't the one at its path any more.
     pub(in crate::store::sqlite) fn check(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
@@ -141,7 +147,8 @@ impl Place {
             .hint("this write was not stored; repeat the call, which opens the store that is there now"))
     }
 
-    /// Errors with [`Kind::Store`] where the transaction that was just committed went to a file that isn't the one at its path.
+    /// Errors with [`Kind::Store`] if the file to which a transaction was just committed isn't the one at its
+    /// path any more.
     pub(in crate::store::sqlite) fn acknowledge(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
@@ -151,7 +158,7 @@ impl Place {
             .hint("repeat the call, which stores everything in the store that is there now"))
     }
 
-    /// Errors with [`Kind::Store`] where the file has the content of another store: it was overwritten.
+    /// Errors with [`Kind::Store`] if the file was overwritten with the content of another store.
     pub(in crate::store::sqlite) fn check_content(&self, connection: &Connection) -> Result<()> {
         if self.id.is_none() || id(connection)? == self.id {
             return Ok(());
@@ -166,7 +173,7 @@ impl Place {
         (&self.path, self.file) == (&other.path, other.file)
     }
 
-    /// Makes the place not current: the store was closed.
+    /// Records that the store was closed, so the place is not current any more.
     pub(in crate::store::sqlite) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }
@@ -176,8 +183,8 @@ impl Place {
     }
 }
 
-/// Returns whether `error` says that SQLite can't make its log beside the database at `path`, because the folder can't be
-/// written or the disk is full, and there is no log. Then the file alone can be read.
+/// Returns whether the database at `path` can only be read: there is no log beside it, and `error` says that
+/// SQLite can't make one because the folder can't be written or the disk is full.
 pub(in crate::store::sqlite) fn is_fixed(path: &Path, error: &rusqlite::Error) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push(LOGS[0]);
@@ -224,8 +231,9 @@ fn look(path: &Path) -> Result<FileId> {
     }
 }
 
-/// Writes to `<name>.open` that `file` is open, and returns a lock to hold as long as it is. Where other processes have another
-/// file open, the log beside the path is theirs and is removed. `None` where the note can't be written.
+/// Writes to `<name>.open` that `file` is open, and returns `<name>.open` with a lock to be held while `file`
+/// is open. If other processes have another file open, the log beside the path belongs to that file and is
+/// removed. Returns `None` if `<name>.open` can't be written.
 fn mark(path: &Path, file: FileId) -> Option<File> {
     let mut open = turn::beside(path, "open")?;
     let is_alone = open.try_lock().is_ok();
@@ -247,7 +255,7 @@ fn mark(path: &Path, file: FileId) -> Option<File> {
     Some(open)
 }
 
-/// Removes the log of a file that is gone, and its index.
+/// Removes the log of a file that is gone, and the index of the log.
 fn remove_logs(path: &Path) {
     for log in LOGS {
         let mut name = path.as_os_str().to_owned();

@@ -1,4 +1,4 @@
-//! The lock that lets one process at a time open, make or migrate a store.
+//! The lock that lets only one process at a time open, make or migrate a store.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -12,19 +12,21 @@ use crate::private;
 /// minute for 10 GB.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The pause between two tries.
+/// The pause between two tries to take the lock.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// The right to open, make or change the files of one store; it ends when this is dropped, or its process dies.
+/// The right to open, make or change the files of one store; it ends when the value is dropped or the process
+/// dies.
 pub(in crate::store::sqlite) struct Turn {
-    /// The locked file; `None` where no file can be locked, as in a folder that can't be written, where no store is changed.
+    /// The locked file; `None` if no file can be locked, for example because the folder can't be written. In
+    /// such a folder no process changes a store.
     lock: Option<File>,
 }
 
 impl Turn {
     /// Waits until no other process opens or migrates the store at `path`.
     ///
-    /// Errors with [`Kind::Busy`] where that takes longer than five minutes.
+    /// Errors with [`Kind::Busy`] if that takes longer than five minutes.
     pub(in crate::store::sqlite) fn take(path: &Path) -> Result<Turn> {
         Turn::take_within(path, PATIENCE)
     }
@@ -34,7 +36,8 @@ impl Turn {
         loop {
             let Some(lock) = beside(path, "lock") else { return Ok(Turn { lock: None }) };
             match lock.try_lock() {
-                // The folder may have been replaced while this waited: then the lock of the new folder counts.
+                // The folder may have been replaced during the wait. Then only the lock in the new folder
+                // counts.
                 Ok(()) if is_at(&lock, &name(path, "lock")) => return Ok(Turn { lock: Some(lock) }),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if began.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
@@ -54,7 +57,7 @@ impl Turn {
     }
 }
 
-/// Opens the file `<store>.<word>`, making it where it is missing; `None` where that fails.
+/// Opens the file `<store>.<word>`, and makes it if it is missing; returns `None` if that fails.
 pub(super) fn beside(path: &Path, word: &str) -> Option<File> {
     let name = name(path, word);
     private::create(&name).ok()?;

@@ -10,13 +10,14 @@ use tempfile::TempPath;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::store::sqlite::connection::LOOK_AGAIN;
 
-/// Part of the name of a file that isn't complete yet.
+/// The word that marks the name of a file that isn't complete yet.
 pub(in crate::store::sqlite) const UNFINISHED: &str = "part";
 
-/// Makes the file `target`, readable by this user alone: `fill` writes it at the path that it is given, and it is renamed to
-/// `target` when it is on the disk.
+/// Makes the file `target`, readable only by this user. `fill` writes the file at a temporary path that it is
+/// given; when the file is on the disk, it is renamed to `target`.
 ///
-/// Errors with [`Kind::BadInput`] where `target` exists. No file is left behind then, nor where `fill` fails.
+/// Errors with [`Kind::BadInput`] if `target` exists. After this error, and if `fill` fails, no temporary file
+/// is left.
 pub(in crate::store::sqlite) fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if target.symlink_metadata().is_ok() {
         return Err(exists(target));
@@ -26,7 +27,7 @@ pub(in crate::store::sqlite) fn make(target: &Path, fill: impl FnOnce(&Path) -> 
         .context(Kind::Io, unwritten)
         .map_err(|error| error.hint("name a folder that exists and can be written"))?;
     fill(&file)?;
-    // Windows syncs a file only by a handle that can write.
+    // Windows syncs a file only through a handle that can write.
     let written = OpenOptions::new().write(true).open(&file);
     written.and_then(|written| written.sync_all()).context(Kind::Io, unwritten)?;
     file.persist_noclobber(target).map_err(|error| match error.error.kind() {
@@ -37,8 +38,8 @@ pub(in crate::store::sqlite) fn make(target: &Path, fill: impl FnOnce(&Path) -> 
     Ok(())
 }
 
-/// Makes the file `target` by `fill` as [`make`] does, without syncing it. Does nothing where another process makes it first, or
-/// where no file can be made there.
+/// Makes the file `target` by `fill` as [`make`] does, without syncing it. Does nothing if another process
+/// makes the file first, or if no file can be made there.
 pub(in crate::store::sqlite) fn begin(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let Ok(file) = empty_beside(target) else { return Ok(()) };
     fill(&file)?;
@@ -51,7 +52,7 @@ pub(in crate::store::sqlite) fn begin(target: &Path, fill: impl FnOnce(&Path) ->
     }
 }
 
-/// Makes an empty file beside `target`, readable by this user alone.
+/// Makes an empty file beside `target`, readable only by this user.
 fn empty_beside(target: &Path) -> std::io::Result<TempPath> {
     let mut prefix = target.file_name().unwrap_or_default().to_owned();
     prefix.push(".");
@@ -64,8 +65,8 @@ fn folder_of(target: &Path) -> &Path {
     target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Copies the pages of the database of `source` at one moment into the empty file `target`. Writes of other connections
-/// don't restart the copy.
+/// Copies the pages of the database of `source`, as they are at one moment, into the empty file `target`.
+/// Writes of other connections don't restart the copy.
 pub(in crate::store::sqlite) fn copy_pages(source: &Connection, target: &Path) -> Result<()> {
     let mut copy = Connection::open(target)?;
     // The copy gets its name when it is complete and synced.
@@ -77,7 +78,7 @@ pub(in crate::store::sqlite) fn copy_pages(source: &Connection, target: &Path) -
     Ok(())
 }
 
-/// Removes the unfinished files in `folder` that processes left which died.
+/// Removes the unfinished files in `folder`, which were left by processes that died.
 pub(in crate::store::sqlite) fn remove_unfinished(folder: &Path) {
     for path in unfinished(folder) {
         if std::fs::remove_file(&path).is_err() {
@@ -86,7 +87,7 @@ pub(in crate::store::sqlite) fn remove_unfinished(folder: &Path) {
     }
 }
 
-/// Removes the unfinished files for `target` that processes left which died.
+/// Removes the unfinished files for `target`, which were left by processes that died.
 pub(in crate::store::sqlite) fn remove_unfinished_of(target: &Path) {
     let mut prefix = target.file_name().unwrap_or_default().to_owned();
     prefix.push(".");
@@ -112,7 +113,7 @@ fn exists(target: &Path) -> Error {
         .hint("name a file that doesn't exist; nothing was overwritten")
 }
 
-/// Syncs the folder, and so its new entry, to the disk, where the system can do that.
+/// Syncs the folder, and so its new entry, to the disk, if the system can do that.
 fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     if std::fs::File::open(folder).and_then(|folder| folder.sync_all()).is_err() {
@@ -152,7 +153,7 @@ mod tests {
         assert!(again.unwrap_err().to_string().contains("exists already"));
         make(&folder.path().join("b.db"), |_| Err(Error::bad_input("no"))).unwrap_err();
         assert_eq!(names(folder.path()), ["a.db"]);
-        // What is begun has its name when it is filled, and leaves the one alone that came first.
+        // A file gets its name after it is filled, unless another file got the name first.
         let begun = folder.path().join("d.db");
         begin(&begun, |_| Err(Error::bad_input("no"))).unwrap_err();
         begin(&begun, |file| {
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(names(folder.path()), ["a.db", "d.db", "d.db.x1.part"]);
         remove_unfinished_of(&begun);
         std::fs::remove_file(&begun).unwrap();
-        // A process that was killed in the middle left this.
+        // A process that was killed while it made a file leaves such files.
         std::fs::write(folder.path().join("c.db.x1.part"), "half").unwrap();
         std::fs::write(folder.path().join("c.db.x1.part-journal"), "half").unwrap();
         remove_unfinished(folder.path());

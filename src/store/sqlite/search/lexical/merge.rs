@@ -1,7 +1,7 @@
-//! Merges the segments of the text index. Every write adds one, and a search reads each of them.
+//! Merges the segments of the text index. Every write adds a segment, and a search reads all of them.
 //!
-//! After 100,000 documents FTS5 has up to a dozen segments. With a single one the same searches take three quarters of the time
-//! (<https://sqlite.org/fts5.html#the_merge_command>).
+//! After 100,000 documents FTS5 has up to a dozen segments. With a single segment the same searches take three
+//! quarters of the time (<https://sqlite.org/fts5.html#the_merge_command>).
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -12,16 +12,17 @@ use crate::store::decide::retention;
 use crate::store::sqlite::search::vocabulary::documents;
 use crate::tuning::ranking::LARGE_STORE;
 
-/// Pages of the index that one step merges: other writers wait some ten milliseconds.
+/// How many pages of the index one step merges. Other writers wait some ten milliseconds for a step.
 const PAGES: i64 = 250;
 
-/// The keys in `meta` of the number of documents merged into one segment, and of the number being merged.
+/// The keys in `meta` of two numbers: how many documents the last finished merge covered, and how many the
+/// current one covers.
 const MERGED: &str = "text_merged";
 const MERGING: &str = "text_merging";
 
 impl Store {
-    /// Merges a part of the text index, where it is large and has grown by a quarter since the last merge; returns
-    /// whether a part is left to merge. Searches return the same results before, between and after the steps.
+    /// Merges a part of the text index, if the index is large and has grown by a quarter since the last merge.
+    /// Returns whether a part is left to merge. Merging doesn't change the results of searches.
     pub async fn merge_text(&self, scope: &Scope) -> Result<bool> {
         if !self.read(scope, |_, connection, _| is_due(connection, LARGE_STORE)).await? {
             return Ok(false);
@@ -36,7 +37,7 @@ fn is_due(connection: &Connection, least: i64) -> Result<bool> {
     Ok(retention::is_merge_due(documents, merged, least))
 }
 
-/// Merges some pages; returns whether any are left.
+/// Merges some pages, and returns whether any are left to merge.
 fn step(connection: &Connection) -> Result<bool> {
     let begun = noted(connection, MERGING)?;
     // A negative number begins a merge of all segments, a positive one continues it.

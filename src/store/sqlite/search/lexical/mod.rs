@@ -1,14 +1,16 @@
-//! Candidates by words: FTS5 over chunks with their header and context.
+//! Finds candidates by words: searches chunks, with their header and context, by FTS5.
 //!
-//! One query serves all groups of kinds: its rows are read best first, and each counts for its group, until every group
-//! has enough. Groups that got few of the first hundreds of rows are searched once more, by the indexed word that names
-//! the group.
+//! One query serves all groups of kinds. Its rows are read with the best first, and each counts for its group,
+//! until every group has enough. A group that has few of the first hundreds of rows is searched once more by a
+//! word in the index that marks the group's documents.
 //!
-//! The cost of a query is the scoring ([`rank`]), about a microsecond a document: an OR over all words takes 85 ms at 100,000
-//! documents. So only a small corpus is searched by every word. In a large one a document has to contain two of the rarest words,
-//! or two of a few more where few documents do, or one of the rarest where few contain two; a document of a small group has to
-//! contain one of the rarest. The looser tiers are read for large groups only. At the shares of 2,760 turns the first ten hold 76.2% of the evidence that
-//! way, and 78.5% with every word.
+//! Most of a query's time is spent on scoring ([`rank`]), about a microsecond for each document: an OR over all
+//! words takes 85 ms at 100,000 documents. So only a small corpus is searched by every word. In a large one,
+//! queries are tried in tiers: first, a document has to contain two of the rarest words. If too few documents
+//! do, two of a few more words are enough; if there are still too few, one of the rarest words is enough. The
+//! looser tiers are read for large groups only. A document of a small group has to contain one of the rarest
+//! words. With the same shares in a corpus of 2,760 turns, the first ten results have 76.2% of the evidence
+//! this way, and would have 78.5% if every word were searched.
 
 mod merge;
 pub(in crate::store::sqlite) mod query;
@@ -32,15 +34,15 @@ use crate::store::sqlite::write::chunks;
 use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
 use crate::tuning::ranking::{ENOUGH, LARGE_GROUP, LARGE_STORE, LITTLE};
 
-/// Rows read to fill every group, at most. Arbitrary: a row costs some five microseconds.
+/// The most rows that are read to fill every group. Arbitrary: a row takes some five microseconds.
 const ROWS_READ: usize = 500;
 
 impl Store {
-    /// Returns for each of `groups` up to `limit` living chunks that contain some of `terms`, all groups together, the best
-    /// first; and how common `terms` are in the store.
+    /// Returns, for each of `groups`, up to `limit` living chunks that contain some of `terms`. The chunks of
+    /// all groups are in one list, the best first. Also returns how common `terms` are in the store.
     ///
-    /// `terms` are words as the user wrote them, or phrases; stemming and pruning happen here. Scope and filter apply before the
-    /// best are chosen. Scores are BM25 by the counts of this store.
+    /// `terms` are words as the user wrote them, or phrases; stemming and pruning happen here. Scope and filter
+    /// apply before the best chunks are chosen. Scores are BM25 with the counts of this store.
     pub async fn lexical(
         &self,
         scope: &Scope,
@@ -58,7 +60,8 @@ impl Store {
             let large = large(inner, connection, &groups, vocabulary.documents)?;
             let mut found = Best::new(&groups, limit);
             let mut has_more = false;
-            // The tiers ignore groups: where only small groups are wanted, they would find other groups' chunks.
+            // The tiers ignore groups. If only small groups are wanted, tiers would mostly find chunks of other
+            // groups.
             let tiers = if large.is_empty() { &[] } else { &queries.tiers[..] };
             for query in tiers {
                 let query = query.in_text(&terms);
@@ -67,7 +70,8 @@ impl Store {
                     break;
                 }
             }
-            // A group with few candidates is searched by its word; one query serves all such groups, unless one fills it.
+            // Groups with few candidates are searched by their words. One query serves all these groups. If it
+            // reaches its limit of rows, each group that still has few candidates is searched alone.
             let is_pruned = queries.tiers.first() != Some(&queries.loosest);
             let has_little = |group: &Group| {
                 found.count(*group) < LITTLE && (has_more || (is_pruned && !large.contains(group)))
@@ -75,7 +79,7 @@ impl Store {
             let little: Vec<Group> = groups.iter().copied().filter(has_little).collect();
             if !little.is_empty() && !terms.is_empty() {
                 let marked = |groups: &[Group]| queries.loosest.in_text(&terms).of_groups(groups);
-                // Beside a large group, a small one need not be filled.
+                // If a large group is wanted too, a small one need not be filled.
                 let most = if large.is_empty() { limit } else { LITTLE.min(limit) };
                 let is_full =
                     found.read(connection, &conditions, &marked(&little), &little, most, ROWS_READ)?;
@@ -106,8 +110,8 @@ impl Best {
         self.of.iter().find(|(own, _)| *own == group).map_or(0, |(_, found)| found.len())
     }
 
-    /// Adds the chunks that match, reading `rows` rows at most, until each of the groups `wanted` got `most`; returns whether
-    /// there may be more.
+    /// Adds the chunks that match, until each of the groups `wanted` got `most` chunks or `rows` rows were
+    /// read. Returns whether more chunks may match.
     fn read(
         &mut self,
         connection: &Connection,
@@ -133,7 +137,7 @@ impl Best {
         Ok(is_full || count == rows)
     }
 
-    /// Returns the best of all groups, the best first.
+    /// Returns the best chunks of all groups in one list, the best first.
     fn candidates(self) -> Vec<LexicalCandidate> {
         let best_first = |a: &LexicalCandidate, b: &LexicalCandidate| {
             b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk))
@@ -161,7 +165,7 @@ fn large(inner: &Inner, connection: &Connection, groups: &[Group], documents: i6
     Ok(counts.into_iter().zip(groups).filter_map(is_large).collect())
 }
 
-/// Returns those of `groups` that the owner has memories of.
+/// Returns those of `groups` in which the owner has memories.
 pub(in crate::store::sqlite) fn inhabited(
     connection: &Connection,
     scope: &Scope,
@@ -179,7 +183,8 @@ pub(in crate::store::sqlite) fn inhabited(
     Ok(groups)
 }
 
-/// Calls `each` with up to `limit` chunks that match, the best first, until it returns `false`; returns how many.
+/// Calls `each` with up to `limit` chunks that match, the best first, until `each` returns `false`. Returns how
+/// many rows were read.
 pub(in crate::store::sqlite) fn search(
     connection: &Connection,
     conditions: &Conditions,
@@ -187,7 +192,8 @@ pub(in crate::store::sqlite) fn search(
     limit: usize,
     each: &mut dyn FnMut(LexicalCandidate) -> bool,
 ) -> Result<usize> {
-    // The index returns rows by rank; the join drops rows that are out of scope until enough have passed.
+    // The index returns rows in the order of their rank; the join drops rows that are out of scope, until
+    // `limit` rows have passed.
     let sql = format!(
         "SELECT c.memory, c.seq, m.kind, t.rank FROM text_index t
          CROSS JOIN chunks c ON c.seq = t.rowid CROSS JOIN memories m ON m.seq = c.memory

@@ -5,7 +5,7 @@ use crate::memory::Group;
 use crate::store::sqlite::write::chunks;
 use crate::tuning::ranking::{LEAST_DOCUMENTS, MOST_UNMET, MOST_WORDS, RARE_SHARE, TIERS};
 
-/// The number of documents that contain a word or phrase, and the word or phrase.
+/// The number of documents that contain a word or phrase, and that word or phrase itself.
 pub(super) type Counted = (i64, String);
 
 /// A query of the index.
@@ -13,14 +13,14 @@ pub(super) type Counted = (i64, String);
 pub(in crate::store::sqlite) struct Query {
     /// The query in the language of FTS5.
     pub text: String,
-    /// The number and the weight of each word, in the order of the query; `None` lets FTS5 weigh the words. A word that the query
-    /// has twice has one number.
+    /// The number and the weight of each word, in the order of the query; with `None`, FTS5 weighs the words.
+    /// If the query contains a word twice, both places have the same number.
     pub weights: Option<Vec<(usize, f64)>>,
 }
 
 impl Query {
-    /// Returns the query restricted to the columns of text, where one of `terms` is the word of a group. A query of all columns
-    /// takes a quarter less time.
+    /// If one of `terms` is a word that marks a group, returns the query restricted to the columns of text.
+    /// Otherwise returns the query as it is, over all columns, which takes a quarter less time.
     pub(super) fn in_text(&self, terms: &[String]) -> Query {
         let is_mark = |term: &String| {
             let term = term.to_lowercase();
@@ -53,14 +53,15 @@ pub(super) struct Queries {
 }
 
 impl Queries {
-    /// Returns the queries of a small corpus: a document has to contain any of `terms`.
+    /// Returns the queries for a small corpus, which match a document that contains any of `terms`.
     pub(super) fn of_any(terms: &[String]) -> Queries {
         let text = terms.iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" OR ");
         let any = Query { text, weights: None };
         Queries { tiers: vec![any.clone()], loosest: any }
     }
 
-    /// Returns the queries of a large corpus, of `documents`, for words with their counts.
+    /// Returns the queries for a large corpus, which has `documents` documents. Each of `terms` comes with its
+    /// count.
     pub(super) fn of_rare(mut terms: Vec<Counted>, documents: i64) -> Queries {
         terms.sort();
         let loosest = any(&rarest(&terms, RARE_SHARE, documents, MOST_WORDS), documents);
@@ -68,7 +69,8 @@ impl Queries {
     }
 }
 
-/// Returns the tiers of a large corpus for `terms` with their counts, the rarest first; the strictest tier first.
+/// Returns the tiers for a large corpus, the strictest tier first. `terms` must be ordered with the rarest
+/// first.
 fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
     let mut tiers: Vec<Query> = Vec::with_capacity(TIERS.len());
     for (least, share, most) in TIERS {
@@ -85,9 +87,9 @@ fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
     tiers
 }
 
-/// Returns the rarest of `terms`, at least one and at most `most`, that together occur in at most `share` of the
-/// documents. Up to [`MOST_UNMET`] words that no document contained when they were counted are added: a new document
-/// may contain them.
+/// Returns the rarest of `terms`, at least one and at most `most`, whose counts add up to at most `share` of
+/// the documents. Adds up to [`MOST_UNMET`] words that no document contained when they were counted, because a
+/// new document may contain them.
 fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Counted> {
     let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
     let (unmet, met) = terms.split_at(terms.partition_point(|(documents, _)| *documents == 0));
@@ -100,14 +102,15 @@ fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Co
     unmet.iter().take(MOST_UNMET).chain(met).collect()
 }
 
-/// Returns the query that any of `words` matches.
+/// Returns the query that matches documents with any of `words`.
 fn any(words: &[&Counted], documents: i64) -> Query {
     let text = words.iter().map(|(_, word)| quoted(word)).collect::<Vec<_>>().join(" OR ");
     let weigh = |(number, (with, _)): (usize, &&Counted)| (number, rank::weight(documents, *with));
     Query { text, weights: Some(words.iter().enumerate().map(weigh).collect()) }
 }
 
-/// Returns the query that any two of `words`, the rarest first, match: each of them with any that is rarer.
+/// Returns the query that matches documents with any two of `words`: it pairs each word with any rarer one.
+/// `words` must be ordered with the rarest first.
 fn pairs(words: &[&Counted], documents: i64) -> Query {
     let mut text = Vec::new();
     let mut weights = Vec::new();

@@ -1,12 +1,13 @@
-//! BM25 for words whose documents are counted before the query.
+//! BM25 for words whose documents were counted before the query.
 //!
-//! `bm25()` of FTS5 reads the list of each word once more in every query, to count its documents: half of the time of a
-//! search among 100,000. The store has these counts, so this function takes the weight of each word as an argument.
-//! Otherwise it is the formula of FTS5 (<https://sqlite.org/fts5.html#the_bm25_function>), with the frequency of a word
-//! by column.
+//! To count documents, `bm25()` of FTS5 reads the list of each word's documents once more in every query, which
+//! takes half of the time of a search in 100,000 documents. The store has these counts already, so
+//! `counted_bm25` takes the weight of each word as an argument. Apart from that it computes the formula of FTS5
+//! (<https://sqlite.org/fts5.html#the_bm25_function>), in which the frequency of a word is weighed by column.
 //!
-//! FTS5 takes ranking functions through a C interface only
-//! (<https://sqlite.org/fts5.html#custom_auxiliary_functions>): this file holds the `unsafe` code of the store.
+//! FTS5 takes ranking functions only through a C interface
+//! (<https://sqlite.org/fts5.html#custom_auxiliary_functions>), so this file contains the `unsafe` code of the
+//! store.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -22,8 +23,9 @@ pub(in crate::store::sqlite) fn weight(all: i64, with: i64) -> f64 {
     if weight > 0.0 { weight } else { LEAST_WEIGHT }
 }
 
-/// Returns the ranking function for a query whose words, in order, have these numbers and weights; `None` for that of FTS5. A word
-/// of weight 0 is skipped; of words with the same number, up to 63, one counts.
+/// Returns the ranking function for a query whose words, in order, have the numbers and weights `words`; for
+/// `None`, the function of FTS5. A word of weight 0 is skipped. If several words have the same number, which is
+/// at most 63, only one of them counts.
 pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
     match words {
         None => format!("bm25({})", COLUMNS.map(|weight| weight.to_string()).join(", ")),
@@ -40,9 +42,9 @@ pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
 pub(in crate::store::sqlite) fn add_to(connection: &Connection) -> error::Result<()> {
     let failed = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
     let mut api: *mut ffi::fts5_api = ptr::null_mut();
-    // SAFETY: the handle lives as long as `connection`; the statement is finalized on every path; `api` is written while the
-    // statement runs and outlives it, and FTS5 keeps what it points to as long as the connection is open. The function has
-    // neither data nor a destructor.
+    // SAFETY: the handle lives as long as `connection`; the statement is finalized on every path; `api` is
+    // written while the statement runs and outlives it, and FTS5 keeps the interface that `api` points to as
+    // long as the connection is open. The function has no data and no destructor.
     let code = unsafe {
         let handle = connection.handle();
         let mut statement: *mut ffi::sqlite3_stmt = ptr::null_mut();
@@ -76,8 +78,8 @@ unsafe extern "C" fn counted_bm25(
     count: c_int,
     words: *mut *mut ffi::sqlite3_value,
 ) {
-    // SAFETY: FTS5 passes its interface, a row, a place for the result, and `count` values, all of which live until this returns;
-    // each word is two values.
+    // SAFETY: FTS5 passes its interface, a row, a place for the result, and `count` values, all of which live
+    // until this function returns. Each word has two values.
     unsafe {
         let Some(api) = api.as_ref() else { return };
         let word = |place: c_int| {
@@ -91,12 +93,12 @@ unsafe extern "C" fn counted_bm25(
     }
 }
 
-/// Returns the score of a row for `count` words, whose numbers and weights `word` returns; SQLite's error code where the index
-/// can't be read or reading was interrupted.
+/// Returns the score of a row for `count` words, whose numbers and weights `word` returns. If the index can't
+/// be read or reading was interrupted, the error is SQLite's code.
 ///
 /// # Safety
 ///
-/// `row` is one that FTS5 passed with `api`.
+/// `row` must be a row that FTS5 passed together with `api`.
 #[expect(unsafe_code, reason = "FTS5 answers through pointers")]
 unsafe fn score(
     api: &ffi::Fts5ExtensionApi,
@@ -118,7 +120,7 @@ unsafe fn score(
     let (mut own, mut all, mut rows) = (0, 0, 0);
     let mut score = 0.0;
     let mut seen = 0_u64;
-    // SAFETY: by the contract of this function; FTS5 writes to variables on the stack only.
+    // SAFETY: the caller promises that `row` belongs to `api`; FTS5 writes only to variables on the stack.
     unsafe {
         is_ok(column_size(row, -1, &mut own))?;
         is_ok(total_size(row, -1, &mut all))?;

@@ -14,7 +14,8 @@ use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
 use crate::tuning::ranking::LARGE_STORE;
 
 impl Store {
-    /// Searches a small store as [`Store::lexical`] does, with words weighed by the counts of another store, `weights`.
+    /// Searches a small store as [`Store::lexical`] does, but weighs words by `weights`, the counts of another
+    /// store.
     pub async fn lexical_as(
         &self,
         scope: &Scope,
