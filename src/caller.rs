@@ -143,7 +143,7 @@ impl Caller {
         })
     }
 
-    /// Returns the id and the store file of a project that has one.
+    /// Returns the id and the store file of a project whose store file exists.
     fn kept(engine: &Engine, seen: &project::Seen) -> Option<(ProjectId, PathBuf)> {
         let known = seen.known.as_ref().map(|(id, folder)| (id.clone(), engine.store_path(folder)));
         known.filter(|(_, path)| path.symlink_metadata().is_ok())
@@ -159,7 +159,7 @@ impl Caller {
         }
         let directory = self.directory()?;
         let existing = match engine.existing_installation().await? {
-            // The registry was lost, but the stores still exist.
+            // Here the registry was lost, but the stores still exist.
             None if engine.config().data_dir.join("projects").is_dir() => {
                 Some(engine.begin_installation().await?)
             }
@@ -297,7 +297,7 @@ impl Caller {
         self.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
     }
 
-    /// Stores the counts that were made since they were last stored, if a call has opened the project.
+    /// If a call has opened the project, stores the counts since the last time that counts were stored.
     pub async fn keep_measurements(&self, engine: &Engine) -> Result<()> {
         let Some(project) = self.opened_project(engine) else { return Ok(()) };
         let measured = std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner));

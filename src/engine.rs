@@ -57,8 +57,8 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Returns the redactor for texts that are stored in the project `project`, which may stand for the owner's
-    /// memories.
+    /// Returns the redactor for texts that are stored in `project`, or with the owner's memories if `project` is
+    /// [`ProjectId::owner_wide`].
     pub fn redactor_of(&self, project: &ProjectId) -> Redactor {
         Redactor::new(self.secret).within(&format!("project {}", project.as_str()))
     }
@@ -163,7 +163,7 @@ impl Engine {
         }
     }
 
-    /// Returns the notices, added since the last call of this method, about files that all callers share.
+    /// Returns the notices about files that all callers share, if they were added since the last call.
     pub fn take_notices(&self) -> Vec<String> {
         self.notices.take()
     }

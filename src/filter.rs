@@ -2,7 +2,7 @@
 
 use crate::memory::{Group, Kind, Millis};
 
-/// Conditions that a memory must meet, all of them. Which sessions are searched is part of the scope instead.
+/// Conditions, all of which a memory must meet. Which sessions are searched is part of the scope instead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only these kinds; `None` means every kind except artifacts.

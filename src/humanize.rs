@@ -22,7 +22,7 @@ pub fn thousands(number: impl TryInto<u64>) -> String {
     shown
 }
 
-/// Returns a list of the first few of `items` that also says how many more there are.
+/// Lists the first few of `items`, and says how many more there are.
 pub fn some(items: &[String]) -> String {
     const SHOWN: usize = 5;
     let mut text =

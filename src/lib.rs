@@ -1,7 +1,7 @@
 //! A memory of conversations and commits for coding agents: an MCP server and a command line.
 //!
-//! The modules are listed in rows, from the entry points downwards. A row imports only rows below it, which
-//! `tests/it/tidy/` checks:
+//! The modules are listed in rows, from the entry points downwards. `tests/it/tidy/` checks that the modules of a row
+//! import only those of rows below it:
 //!
 //! - doors, which only translate requests into calls and results into answers: [`server`] (MCP), [`cli`]
 //! - operations, one file each, in folders by toolset: [`tools`]

@@ -20,7 +20,7 @@ pub type Millis = i64;
 /// answer; a text of this size takes seconds to store.
 pub const LONGEST_TEXT: usize = 16 << 20;
 
-/// The id of a memory: `m` and 13 characters of base 32, derived from its kind, session and key.
+/// The id of a memory: `m` and 13 characters of base 32, derived from the memory's kind, session and key.
 ///
 /// The same message of the same session has the same id on every machine, and so does the same commit, so restoring a
 /// backup adds no duplicates.
@@ -41,7 +41,7 @@ impl MemoryId {
         MemoryId(std::iter::once('m').chain((0..13).map(digit)).collect())
     }
 
-    /// Returns the memory id that `text` gives, the value of the argument `argument`.
+    /// Reads `text`, the value of the argument `argument`, as the id of a memory.
     ///
     /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) if `text` doesn't have the form of an id.
     pub fn read(argument: &str, text: &str) -> Result<MemoryId> {
@@ -205,7 +205,7 @@ impl Draft {
 /// The key of a memory within one store, opaque to callers.
 ///
 /// A key is valid for calls to the same store until the memory is purged. Keys of the same store are ordered by when
-/// their memories were first stored. [`MemoryId`] names a memory in every store, also after a restore.
+/// their memories were first stored. To identify a memory in every store, even after a restore, use its [`MemoryId`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemoryKey(i64);
 

@@ -11,7 +11,7 @@ impl Money {
     const MOST: f64 = 1e9;
 
     /// Parses an amount in dollars, such as `0.25`. Returns `None` if it is no number, negative, more than a billion,
-    /// or so small that it would be rounded to 0 without being 0.
+    /// or so small that it would be rounded to 0 although it isn't 0.
     pub fn parse(dollars: &str) -> Option<Money> {
         let dollars: f64 = dollars.parse().ok()?;
         let money = Money((dollars * 1e6).round().clamp(0.0, Money::MOST * 1e6) as u64);

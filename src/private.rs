@@ -1,9 +1,10 @@
 //! Creates files and folders that no other user can read, whatever the umask is.
 //!
-//! Tiro stores everything that was said, and the secret key from which it computes its marks. So its folders have the
-//! mode 0700 and its files the mode 0600 from the moment they exist: Tiro creates a file with its mode before a
+//! Tiro stores everything that was said, and the secret key for the marks that replace secrets. So its folders have
+//! the mode 0700 and its files the mode 0600 from the moment they exist: Tiro creates a file with its mode before a
 //! library writes to the file. If an older version or another program made a file or folder of Tiro readable to
-//! others, Tiro never uses it as it is. Tiro closes it if it belongs to this user, and refuses it otherwise.
+//! others, Tiro never uses it as it is. If it belongs to this user, Tiro removes the access of others; otherwise Tiro
+//! refuses it.
 //!
 //! This protects neither from root nor from another program of the same user. On platforms without modes, such as
 //! Windows, the folders in a user's profile are private, so nothing is checked.
@@ -26,27 +27,27 @@ const OWNER_STORE: &str = "owner.db";
 /// The suffixes of files that belong to a database.
 const BESIDE: [&str; 5] = ["-wal", "-shm", "-journal", ".lock", ".open"];
 
-/// The most folders and files that are closed if a data directory is open to others. Arbitrary.
+/// The most folders and files that are made private if a data directory is open to others. Arbitrary.
 const MOST_CLOSED: usize = 100_000;
 
-/// Creates `path` and its missing parents, private to this user. If `path` exists, closes it to other users. It must
-/// be a folder that only Tiro uses.
+/// Creates `path` and its missing parents, private to this user. If `path` exists, makes it private. It must be a
+/// folder that only Tiro uses.
 ///
 /// # Errors
 ///
-/// [`Kind::Store`] if the folder can't be created or closed, or belongs to another user.
+/// [`Kind::Store`] if the folder can't be created or made private, or belongs to another user.
 pub fn create_dir(path: &Path) -> Result<()> {
     make_dir(path).map_err(|error| unmade(path, error))?;
     close(path, DIR_MODE)
 }
 
-/// Creates the data directory if it is missing. If it is open to other users, closes it and everything of Tiro in it,
-/// and returns a message about that.
+/// Creates the data directory if it is missing. If it is open to other users, makes it and everything of Tiro in it
+/// private, and returns a message about that.
 ///
 /// # Errors
 ///
-/// [`Kind::Store`] if the directory can't be created or closed, if it belongs to another user, or if it is open and
-/// contains other things than those of Tiro. In the last case nothing is changed.
+/// [`Kind::Store`] if the directory can't be created or made private, if it belongs to another user, or if it is open
+/// to others and contains things that are not Tiro's. In the last case nothing is changed.
 pub fn data_dir(path: &Path) -> Result<Option<String>> {
     make_dir(path).map_err(|error| unmade(path, error))?;
     let store = path.join(OWNER_STORE);
@@ -59,7 +60,7 @@ pub fn data_dir(path: &Path) -> Result<Option<String>> {
             quoted(path.display())
         );
         return Err(Error::new(Kind::Store, message).hint(format!(
-            "name a folder of its own in TIRO_DATA_DIR, or close this one: `chmod 700 '{}'`",
+            "name a folder of its own in TIRO_DATA_DIR, or make this one private: `chmod 700 '{}'`",
             quoted(path.display())
         )));
     }
@@ -79,12 +80,12 @@ pub fn data_dir(path: &Path) -> Result<Option<String>> {
     }))
 }
 
-/// Creates the file `path`, private to this user, if it is missing. If the file exists, closes it to other users,
-/// together with the files that belong to it as a database.
+/// Creates the file `path`, private to this user, if it is missing. If it exists, makes it private, together with the
+/// files that belong to it as a database.
 ///
 /// # Errors
 ///
-/// [`Kind::Store`] if the file can't be created or closed, or belongs to another user.
+/// [`Kind::Store`] if the file can't be created or made private, or belongs to another user.
 pub fn create(path: &Path) -> Result<()> {
     match options().write(true).create_new(true).open(path) {
         Ok(_) => return Ok(()),
@@ -128,7 +129,7 @@ pub fn open_to_others(data_dir: &Path) -> Vec<(PathBuf, String)> {
     all.filter_map(|path| openness(&path).map(|how| (path, how))).collect()
 }
 
-/// Returns a folder above `path` whose contents another user could replace, and so a part of `path`; `None` if
+/// Returns a folder above `path` in which another user could replace the next folder or file of the path; `None` if
 /// there is none.
 pub fn replaceable(path: &Path) -> Option<PathBuf> {
     let path = fs::canonicalize(path).ok()?;
@@ -196,8 +197,8 @@ fn beneath(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Closes everything of Tiro in the data directory to other users. The directory was open, so files of older versions
-/// in it may be open too.
+/// Makes everything of Tiro in the data directory private. The directory was open, so files of older versions in it
+/// may be open too.
 fn close_all(data_dir: &Path) -> Result<()> {
     for path in OWN_NAMES.into_iter().flat_map(|name| beneath(&data_dir.join(name))) {
         let mode = if path.is_dir() { DIR_MODE } else { FILE_MODE };
@@ -250,8 +251,10 @@ fn close(path: &Path, mode: u32) -> Result<()> {
     if left & OTHERS == 0 {
         return Ok(());
     }
-    let message =
-        format!("`{}` is open to other users (mode {left:04o}) and can't be closed", quoted(path.display()));
+    let message = format!(
+        "`{}` is open to other users (mode {left:04o}) and can't be made private",
+        quoted(path.display())
+    );
     let error = Error::new(Kind::Store, message)
         .hint("name a folder in TIRO_DATA_DIR on a file system that keeps permissions");
     Err(match closed {
@@ -295,7 +298,7 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// In an open data directory, another user could read the installation's secret.
+    /// Guards against a former fault: in an open data directory, another user could read the installation's secret.
     #[test]
     fn an_open_data_directory_is_closed_with_all_of_it() {
         let root = tempfile::tempdir().unwrap();
@@ -320,7 +323,7 @@ mod tests {
         assert_eq!((mode(&data), mode(&data.join("projects/a-1"))), (0o700, 0o700));
         assert!(files.iter().all(|file| mode(&data.join(file)) == 0o600));
         assert_eq!(mode(&data.join("notes.txt")), 0o644);
-        // An older version of the program may run beside this one and create files with its modes.
+        // An older version of the program may run at the same time and create files that others can read.
         set(&data.join("owner.db"), 0o644);
         data_dir(&data).unwrap();
         assert_eq!(mode(&data.join("owner.db")), 0o600);

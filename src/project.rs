@@ -2,9 +2,9 @@
 //!
 //! A project is a repository with all its worktrees, or a directory outside any repository. Its id is random and kept
 //! in the git common directory. So the id survives moves and renames, all worktrees share it, and projects with the
-//! same name don't collide. A copy of a repository contains the id of the original. It gets a new id if the original
-//! still exists. A directory is identified by the bytes of its canonical path. `/` and the home directory are never
-//! projects, because they would contain everything.
+//! same name don't collide. A copy of a repository contains the id of the original. The copy gets a new id if the
+//! original still exists. A directory is identified by the bytes of its canonical path. `/` and the home directory
+//! are never projects, because they would contain everything.
 
 mod open;
 
@@ -231,8 +231,8 @@ pub fn is_in_trouble(directory: &Path, config: &Config, named: Option<&Path>) ->
     around(directory, config, named).map_or(true, |around| around.trouble.is_some())
 }
 
-/// Returns the id in the repository. If it has none, or only the id of the repository that it was copied from, it
-/// gets a new one.
+/// Returns the id in the repository. If the repository has none, or only the id of the one that it was copied from,
+/// it gets a new id.
 ///
 /// A read-only repository without an id is identified by its path, like a directory. The second value is the id of
 /// the original, if this call found that the repository is a copy.

@@ -57,15 +57,15 @@ impl ProjectId {
 pub struct SessionId(String);
 
 impl SessionId {
-    /// Returns the session called `name`, the value of the argument `argument`. A secret in `name` is replaced by a
-    /// mark, which is the same each time, so the name still finds the memories that were saved under it.
+    /// Reads `name`, the value of the argument `argument`, as the name of a session. A secret in `name` is replaced by
+    /// a mark, which is the same each time, so the name still finds the memories that were saved under it.
     ///
     /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) if `name` can't be the name of a session.
     pub fn read(redactor: &Redactor, argument: &str, name: &str) -> Result<SessionId> {
         let name = redactor.redact(name).text;
         SessionId::parse(&name).ok_or_else(|| {
             Error::bad_input(format!(
-                "`{argument}` is empty, longer than 200 bytes or holds control characters"
+                "`{argument}` is empty, longer than 200 bytes or contains control characters"
             ))
             .hint("use a short plain name, such as `auth-refactor`")
         })

@@ -25,8 +25,8 @@ pub fn range(
     Ok((since, until))
 }
 
-/// Returns the time that `text` gives, the value of the argument `name`. It may be in RFC 3339, a date and time without
-/// an offset (taken as UTC), or a date.
+/// Reads `text`, the value of the argument `name`, as a time. The text may be in RFC 3339, a date and time without an
+/// offset (taken as UTC), or a date.
 ///
 /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) for any other text. The error names the argument.
 pub fn parse_time(name: &str, text: &str) -> Result<Millis> {

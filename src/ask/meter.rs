@@ -37,7 +37,7 @@ struct Sent {
     requests: u64,
     /// How many of these requests the provider may bill. It doesn't bill a refused request.
     billable: u64,
-    /// How many tokens all requests have together. If the provider didn't report this, it is an upper bound.
+    /// How many tokens all requests have together, or an upper bound if the provider didn't report the number.
     tokens: u64,
     cost: Money,
     is_answered: bool,
@@ -161,8 +161,8 @@ impl Meter {
         })
     }
 
-    /// Records a failed request. If it is repeated, reserves the same amount again for the next request, unless the
-    /// failed one cost nothing.
+    /// Records a failed request. If it is repeated, reserves the same amount again for the repetition, unless the
+    /// failed request cost nothing.
     pub async fn failed(&self, Failed { fate, is_repeated }: Failed) -> Result<()> {
         self.has_failed.store(true, Ordering::Relaxed);
         self.change(|sent| {

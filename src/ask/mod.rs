@@ -74,8 +74,8 @@ pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
     Ok(true)
 }
 
-/// Asks the default provider for `purpose` and, if it fails, the fallback; both together have the time `deadline`. Adds
-/// tokens and cost to `bill`.
+/// Asks the default provider for `purpose` and, if it fails, the fallback. Both together must answer within `deadline`.
+/// Adds tokens and cost to `bill`.
 ///
 /// Errors with [`Kind::Provider`] if no provider is named or none answered, and with [`Kind::Limit`] if the spending
 /// limits are reached. After such an error the caller should go on without a model.
@@ -112,7 +112,7 @@ pub(crate) async fn ask(
                 Error::new(Kind::Provider, "no provider on this machine is named, and `external` is `never`")
                     .hint("`tiro provider show` lists the configured providers")
             }
-            External::Allowed => Error::new(Kind::Provider, "no provider is named for this")
+            External::Allowed => Error::new(Kind::Provider, "no provider is named for this purpose")
                 .hint("`tiro provider add NAME --use summarize` names one"),
         });
     };
@@ -200,8 +200,9 @@ pub(crate) async fn ask_one(
 /// Returns the current options, and the providers that may be asked for `purpose`, in the order in which they are
 /// asked.
 ///
-/// These are the default and the fallback. If neither of them may be asked, the only one is the first local provider by
-/// name: the user need not choose a local provider as the default, since nothing leaves the machine.
+/// These are the default and the fallback. If neither of them may be asked, returns only the local provider whose name
+/// sorts first. A local provider may be asked even if the user didn't choose it as the default, since nothing leaves
+/// the machine.
 pub(crate) fn candidates(engine: &Engine, purpose: Use) -> Result<(Options, Vec<Configured>)> {
     let sources = &engine.config().sources;
     let options = sources.options()?;
@@ -248,10 +249,10 @@ pub(crate) fn dearest(engine: &Engine, purpose: Use) -> Result<Dearest> {
 }
 
 impl Dearest {
-    /// Returns two costs in US dollars: the highest for `most`, and the likely one for `likely`, each a number of
-    /// tokens sent and a number of tokens received. The likely cost assumes that the first provider with a price
-    /// answers each request without a retry. A cost is `None` if no price is known; providers without a price are not
-    /// asked.
+    /// Returns two costs in US dollars: the highest cost of `most` and the likely cost of `likely`. Both arguments are
+    /// a number of tokens sent and a number of tokens received. The likely cost assumes that the first provider with a
+    /// price answers each request without a retry. A cost is `None` if no price is known; providers without a price are
+    /// not asked.
     pub fn costs(&self, most: (usize, usize), likely: (usize, usize)) -> (Option<f64>, Option<f64>) {
         let of = |(input, output): (usize, usize)| {
             let each =

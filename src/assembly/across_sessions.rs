@@ -1,8 +1,8 @@
 //! Assembles a context across conversations. Each relevant conversation gets a share of the budget.
 //!
 //! The weight of a conversation is the score of its best messages, lowered by its age. The weight raises the scores of
-//! all its messages, so the budget is divided by relevance and recency, and other conversations get what one doesn't
-//! need. The older a conversation is, the more its long messages are cut.
+//! all its messages, so the budget is divided by relevance and recency. Tokens that one conversation doesn't need go to
+//! the others. The older a conversation is, the more its long messages are cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ pub async fn choose(
     Ok(chosen)
 }
 
-/// Moves commits behind all other passages if they exceed the commits' share of `budget`.
+/// Moves the commits that exceed the commits' share of `budget` behind all other passages.
 fn commits_in_turn(passages: Vec<Passage>, budget: usize) -> Vec<Passage> {
     let mut share = Budget::new((budget as f64 * COMMIT_SHARE) as usize);
     let (mut first, later): (Vec<Passage>, Vec<Passage>) =

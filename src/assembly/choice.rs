@@ -1,8 +1,8 @@
 //! Chooses passages from one conversation, part by part, within a budget.
 //!
 //! Each part may spend its share of the budget and leaves the rest to the next part. This file chooses the parts that
-//! don't depend on the question, and the open end; `relevant.rs` adds the passages that answer the question and others
-//! that fit.
+//! don't depend on the question, and passages of the open end, which are the messages after the last closed segment.
+//! `relevant.rs` adds the passages that answer the question, and others that fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +30,8 @@ const MOST_IMPORTANT: usize = 40;
 /// The most facts that are examined. Arbitrary: more than fit into any budget.
 const MOST_FACTS: usize = 200;
 
-/// The most messages of the open end that are read: more than fit into any budget. The open end is that long only if
-/// segments are not closed yet.
+/// The most messages of the open end that are read: more than fit into any budget. The open end has as many only if
+/// some segments should be closed but aren't yet.
 const MOST_OPEN: usize = 1000;
 
 /// About how many tokens the line of a message takes in addition to its text.
@@ -139,7 +139,7 @@ impl<'a> Choice<'a> {
         let fact_costs: Vec<usize> = facts.iter().map(|(_, passage)| passage.cost).collect();
         let (summary_costs, recent_costs) = (costs(&summaries), costs(&recent));
         let offered = Offered { facts: &fact_costs, summaries: &summary_costs, recent: &recent_costs };
-        // Room is kept for four headings, since each part has one for each day.
+        // Reserves room for four headings: each part has one heading for each day of its messages.
         let heads = 4 * cost(&render::head(self.session.as_str(), "2026-03-01"));
         let taken = assemble::stable(limit.saturating_sub(heads), facts_limit, summaries_limit, &offered);
         self.in_facts.extend(
@@ -168,8 +168,8 @@ impl<'a> Choice<'a> {
     }
 
     /// Returns the passages of facts: first important messages that aren't recent, with their ordinals, then stored
-    /// facts, each latest first. If `is_whole`, all messages are recent, so only facts that no message contains are
-    /// returned.
+    /// facts. Both lists begin with the latest. If `is_whole`, all messages are recent, so only facts that no message
+    /// contains are returned.
     async fn known(&self, is_whole: bool) -> Result<Vec<(Option<i64>, Passage)>> {
         let (store, scope) = (&self.project.store, &self.project.scope);
         let bar = self.engine.config().options.importance_threshold;
@@ -207,8 +207,8 @@ impl<'a> Choice<'a> {
         summaries.iter().take_while(may_fit).map(passage).collect()
     }
 
-    /// Chooses messages of the open end, which begins with the ordinal `from`: the latest first, as many as fit into
-    /// the open end's share of the budget.
+    /// Chooses as many of the latest messages of the open end as fit into its share of the budget. The open end begins
+    /// with the ordinal `from`.
     pub async fn open(&mut self, from: i64) -> Result<()> {
         let mut rows = self.project.store.session_messages(&self.project.scope, self.session, from).await?;
         self.recent
@@ -286,7 +286,7 @@ fn fits_whole(closed: &[SegmentRow], budget: usize) -> bool {
     usize::try_from(tokens).is_ok_and(|tokens| tokens <= budget / contexts::WHOLE.1 * contexts::WHOLE.0)
 }
 
-/// Returns two limits in tokens: for all stable passages, and, as parts of it, for facts and for summaries.
+/// Returns three limits in tokens: for all stable passages, for the facts among them, and for the summaries among them.
 fn limits(asked: &Asked, summary_ratio: f64) -> (usize, usize, usize) {
     let budget = asked.budget - FRAME;
     let shares = Shares::of(summary_ratio);

@@ -34,7 +34,7 @@ pub(crate) struct Asked {
     pub session: Option<SessionId>,
     /// The sessions that may be read.
     pub scope: Scope,
-    /// Restricts when messages were written.
+    /// Restricts the times of the messages.
     pub filter: Filter,
     /// What the context consists of.
     pub level: IncludeLevel,

@@ -75,7 +75,7 @@ pub const FRAME: usize = 180;
 /// About how many tokens an answer with only one envelope has apart from its lines.
 pub const SMALL_FRAME: usize = 120;
 
-/// Returns the cost of a line in tokens: never less than what the line takes in an answer.
+/// Returns the cost of a line in tokens. In an answer, the line never takes more than that.
 pub fn cost(line: &str) -> usize {
     render::cost(line)
 }
@@ -111,7 +111,7 @@ pub(crate) fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Cho
     }
 }
 
-/// Returns how many tokens of `budget` a single message may take at most.
+/// Returns the most tokens of `budget` that a single message may take.
 pub(crate) fn longest(budget: usize) -> usize {
     (budget / 8).max(200)
 }

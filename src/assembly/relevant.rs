@@ -18,17 +18,18 @@ use crate::summaries::segments;
 use crate::tuning::contexts;
 use crate::tuning::ranking::BEST_SCORE;
 
-/// The most earlier messages that are read to fill the rest of a budget, and the fewest tokens that the line of a
-/// message takes.
+/// The most earlier messages that are read to fill the rest of a budget.
 const MOST_BEFORE: usize = 400;
+
+/// The fewest tokens that the line of a message takes.
 const LEAST_LINE: usize = 8;
 
 /// The kinds of memories that may answer a question within a conversation.
 const KINDS: &[Kind] = &[Kind::Message, Kind::Fact, Kind::Decision, Kind::Research, Kind::TaskState];
 
 impl Choice<'_> {
-    /// Chooses passages that answer the question and aren't shown yet. Then adds neighbouring messages of the best
-    /// ones, as long as there is room.
+    /// Chooses passages that answer the question and aren't shown yet. Then adds the neighbouring messages of the best
+    /// passages, as long as there is room.
     pub async fn relevant(&mut self, embedder: Option<Arc<Embedder>>) -> Result<()> {
         let Asked { scope, query, .. } = self.asked;
         let store = &self.project.store;
@@ -85,8 +86,8 @@ impl Choice<'_> {
         Ok(())
     }
 
-    /// Returns the passage of a message or fact that answers. If a message is too long to be shown whole, its passage
-    /// shows only `piece`, a range of its bytes.
+    /// Returns the passage of a message or fact that answers the question. If a message is too long to be shown whole,
+    /// its passage shows only `piece`, a range of its bytes.
     fn answer(&self, memory: &Memory, piece: Range<usize>) -> Passage {
         let most = self.most;
         if memory.ordinal.is_none() {

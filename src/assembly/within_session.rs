@@ -17,8 +17,8 @@ use crate::scope::SessionId;
 use crate::store::SegmentRow;
 use crate::summaries::segments::{self, Closed, Leaves};
 
-/// The most missing summaries that a call makes, which takes about a tenth of a second. It makes those of the latest
-/// segments first.
+/// The most missing summaries that a call makes. This takes about a tenth of a second. The call starts with the latest
+/// segments.
 const SUMMARIES_AT_ONCE: usize = 24;
 
 /// The segments and summaries of a conversation.
@@ -33,7 +33,7 @@ pub struct Prepared {
     unkept: Option<String>,
 }
 
-/// Closes segments and makes missing summaries, as many as one call may.
+/// Closes as many segments, and makes as many missing summaries, as one call may.
 pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Prepared> {
     let Closed { segments: closed, wrote, waiting, unkept } =
         segments::close(engine, project, session).await?;
@@ -58,7 +58,7 @@ pub async fn choose(
     let mut begins = prepared.closed.last().map_or(0, |row| row.last + 1);
     let open_from = begins;
     if asked.filter.has_range() {
-        // If a range of time is requested, the messages within it are treated as a whole conversation.
+        // If a range of time is requested, the messages within it are treated as if they were the whole conversation.
         let rows = project.store.session_messages(&project.scope, session, 0).await?;
         let mut within = rows.iter().filter(|row| asked.filter.is_within(row.time)).map(|row| row.ordinal);
         let first = within.next().unwrap_or(i64::MAX);

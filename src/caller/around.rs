@@ -12,11 +12,13 @@ pub(super) struct Around {
     found: Vec<Option<GitDir>>,
 }
 
-/// An entry `.git`, and which parts of a repository it contains. If one is missing, it is no repository yet.
+/// An entry `.git`, and which parts of a repository it contains. If a part is missing, the entry is no repository
+/// yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct GitDir {
     number: (u64, u64),
-    /// The creation time. The inode number alone is not enough, because it is used again after its file was removed.
+    /// The creation time. The inode number alone is not enough, because the number is used again after its file was
+    /// removed.
     made: Option<SystemTime>,
     parts: [bool; 3],
 }

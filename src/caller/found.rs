@@ -17,8 +17,8 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns whether the project is still the one on the disk. If not, leaves its store. If the repository could not
-    /// be read before and can be read now, the project doesn't count as the same either.
+    /// Returns whether the project is still the one on the disk. If not, closes its store. If the repository could
+    /// not be read before and can be read now, the project doesn't count as the same either.
     pub fn holds(&self, config: &Config, named: Option<&Path>) -> bool {
         let id = &self.project.scope.project;
         let is_kept = self.keeps_id.as_ref().is_none_or(|place| project::keeps(place, id));

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result, quoted};
 
-/// A group of tools. The description of each tool costs the model tokens, so a server can offer some groups and leave
-/// out others.
+/// A group of tools. Each tool's description takes tokens from the model's context, so a server can leave out some
+/// groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Toolset {
     /// Searching, storing and forgetting memories.

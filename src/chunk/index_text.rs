@@ -108,7 +108,7 @@ impl<'a> From<&'a Draft> for About<'a> {
     }
 }
 
-/// Returns the context that the neighbouring turns `turns` give, in their order.
+/// Returns the context that consists of the words of the neighbouring turns `turns`, in their order.
 pub fn neighbours<'t>(turns: impl Iterator<Item = &'t str>) -> String {
     let mut context = String::new();
     for turn in turns {

@@ -2,7 +2,7 @@
 //!
 //! A text is cut between paragraphs if that leaves the chunk at least half full. Otherwise it is cut at the end of a
 //! line or sentence, otherwise between words, and otherwise anywhere between two characters. A fenced block of code
-//! counts as one paragraph. Neighbouring chunks overlap a little, so that one of them has the whole of a sentence at
+//! counts as one paragraph. Neighbouring chunks overlap a little, so that one of them has the complete sentence at
 //! their border.
 //!
 //! Every part of the text is measured a bounded number of times, so ten megabytes without a space take no longer than
@@ -22,11 +22,11 @@ pub struct Chunk {
 const SLICE: usize = 64;
 
 /// Returns the chunks of `text` in order. They cover everything except surrounding white space. The `size` of a chunk
-/// is at most `max`, unless a single character is larger, and the part that two neighbours share has at most the size
+/// is at most `max`, unless a single character is larger, and the size of the part that two neighbours share is at most
 /// `overlap`.
 ///
-/// `size` must be such that cutting between words hardly increases the total: a count of tokens grows by a few for each
-/// cut at most.
+/// Cutting a text between words must hardly increase the sum of its `size`s. A count of tokens, for example, grows by
+/// at most a few tokens for each cut.
 pub fn chunks(text: &str, size: &dyn Fn(&str) -> usize, max: usize, overlap: usize) -> Vec<Chunk> {
     let whole = trimmed(text);
     if whole.start == whole.end {
@@ -143,7 +143,7 @@ enum Cut {
     Paragraph,
 }
 
-/// Returns, for each atom, what kind of cut it would be to cut before it. The atoms are consecutive and cover the text.
+/// Returns the kind of the possible cut before each atom. The atoms are consecutive and cover the text.
 fn cuts(text: &str, atoms: &[Atom]) -> Vec<Cut> {
     let mut fenced = false;
     let (mut read, mut breaks) = (0, LineBreaks::default());

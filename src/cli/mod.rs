@@ -113,7 +113,7 @@ enum Command {
     Model(model::Args),
     /// Configure the providers of models, and show what is sent to them and what it costs
     Provider(provider::Args),
-    /// Record an event of a client or of git, whose hooks run it
+    /// Record an event of a client or of git; their hooks run this command
     #[command(hide = true)]
     Hook(hook::Args),
     /// Print shell completions

@@ -1,8 +1,8 @@
 //! Finds servers of Tiro that a user configured by hand, in addition to the one that `tiro init` sets up.
 //!
-//! A client that has both starts both, and its agent gets every tool twice. The servers that are found are reported
-//! and not changed. If `tiro init` set up no server, the user set Tiro up by hand and gets no report. Only the
-//! configuration of the user and that of this project are searched.
+//! A client that has both servers starts both, and its agent gets every tool twice. The servers that are found are
+//! reported and not changed. If `tiro init` set up no server, the user set Tiro up by hand and gets no report. Only
+//! the configuration of the user and that of this project are searched.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
         };
         found.extend(servers.iter().map(|name| finding(client, path, name, offered)));
     };
-    // If the user chose another directory for Claude Code, the file is inside it; otherwise it is next to it.
+    // The file is inside the directory of Claude Code if the user chose that directory, otherwise next to it.
     let user = match places.claude_code == places.home.join(".claude") {
         true => places.home.join(".claude.json"),
         false => places.claude_code.join(".claude.json"),
@@ -46,12 +46,11 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
         add(Client::ClaudeCode, &user, servers);
     }
     let in_project = |name: &str| root.map(|root| root.join(name));
-    // In Claude Code the plugin's server has its own name, so a server with the same name as ours is an additional
-    // one.
+    // Claude Code gives the plugin's server a name of its own, so a server called `tiro` is an additional one.
     if let Some(path) = in_project(".mcp.json") {
         add(Client::ClaudeCode, &path, servers_in(&path, Client::ClaudeCode));
     }
-    // The other clients start only one server for each name, so a server with our name is ours.
+    // The other clients start only one server for each name, so a server called `tiro` is ours.
     let others = |servers: Vec<String>| servers.into_iter().filter(|name| name != OURS).collect();
     for client in [Client::Codex, Client::Gemini] {
         for path in files(places, root, client) {
@@ -132,7 +131,7 @@ fn toml_servers(path: &Path) -> Vec<String> {
     servers.filter(|(_, server)| starts_tiro(&words(server))).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Returns whether a command is `tiro serve`, directly or through a shell, `env` or another program.
+/// Returns whether a command runs `tiro serve`, directly or through a shell, `env` or another program.
 fn starts_tiro(words: &[String]) -> bool {
     let mut words = words.iter().flat_map(|word| word.split_whitespace());
     let is_tiro = |word: &str| {

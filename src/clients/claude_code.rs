@@ -1,11 +1,11 @@
 //! Sets up Claude Code with a plugin, in `skills/tiro` of Claude Code's configuration directory.
 //!
-//! At the start of a session, Claude Code loads a directory there that has a `plugin.json` as the plugin
-//! `tiro@skills-dir`, with its server and its hooks. So Tiro edits no settings and registers nothing; removing the
-//! directory removes Tiro. A plugin from a marketplace would need two entries in `settings.json`, and files that
-//! Claude Code writes itself, without any benefit. The timeout of tools is not set, because Claude Code's default of
-//! half an hour is enough. What a user adds to the plugin's files belongs to the user: when our part is removed, the
-//! addition and the plugin stay.
+//! If a directory there has a `plugin.json`, Claude Code loads it as a plugin at the start of a session. Our
+//! directory becomes the plugin `tiro@skills-dir`, with a server and hooks. So Tiro edits no settings and registers
+//! nothing; removing the directory removes Tiro. A plugin from a marketplace would need two entries in
+//! `settings.json`, and files that Claude Code writes itself, without any benefit. The timeout of tools is not set,
+//! because Claude Code's default of half an hour is enough. What a user adds to the plugin's files belongs to the
+//! user: when our part is removed, the addition and the plugin stay.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::file::user_file;
 /// Identifies our entries in the plugin's files.
 const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook claude-code" };
 
-/// The files of the plugin; only with the last one is the directory a plugin.
+/// The files of the plugin. The directory becomes a plugin only with the last one.
 pub const FILES: [&str; 3] = [SERVERS, HOOKS, PLUGIN];
 const SERVERS: &str = ".mcp.json";
 const HOOKS: &str = "hooks/hooks.json";
@@ -56,7 +56,7 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     for (name, reason, entries) in [
         (SERVERS, "the MCP server `tiro`", Some(servers)),
         (HOOKS, "hooks that note where conversations are kept", Some(hooks)),
-        (PLUGIN, "makes a plugin of the two", None),
+        (PLUGIN, "turns the directory into a plugin", None),
     ] {
         plan.edit(setup, (Client::ClaudeCode, &directory.join(name), reason), 0o644, |text| match &entries {
             Some(entries) => insert(text.unwrap_or_default(), entries, &OURS),

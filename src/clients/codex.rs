@@ -20,7 +20,7 @@ use crate::file::user_file;
 /// Identifies our hooks in `hooks.json`.
 const OURS: Ours = Ours { members: &[], command: HOOK };
 
-/// The end of the command of our hooks, which is the same for every path of the program.
+/// The end of the command of our hooks. It doesn't depend on the path of the program.
 const HOOK: &str = " hook codex";
 
 /// The timeout for starting the server, in seconds.
@@ -84,7 +84,7 @@ pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> 
     }
 }
 
-/// Whose hooks are in `config.toml`.
+/// Says whose hooks are in `config.toml`.
 enum Inline {
     None,
     Ours,
@@ -198,8 +198,8 @@ fn without_tables(text: &str, before: Option<&str>) -> Result<String> {
     })
 }
 
-/// Applies `change` to `text`, then restores the byte order mark, the line ends, and whether the last line ends in
-/// one.
+/// Applies `change` to `text`, then restores the byte order mark and the line ends. The result ends in a line end
+/// only if `text` does.
 fn edit(text: &str, change: impl FnOnce(&mut DocumentMut) -> Result<()>) -> Result<String> {
     let (mark, body) = split_mark(text);
     let is_crlf = body.contains("\r\n");

@@ -55,7 +55,7 @@ pub struct Hook {
 pub struct Ours {
     /// The paths of our members.
     pub members: &'static [&'static [&'static str]],
-    /// The end of the command line of our hooks, which is the same for every path of the program.
+    /// The end of the command line of our hooks. It doesn't depend on the path of the program.
     pub command: &'static str,
 }
 
@@ -190,7 +190,7 @@ fn objects<'a>(value: &'a mut Value, path: &[String]) -> &'a mut Map<String, Val
     for key in path {
         let next = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
         if !next.is_object() {
-            // If a key occurs twice, its first value is an object and its last one is not; the comparison then
+            // This happens only if the key occurs twice and only its first value is an object. The comparison then
             // refuses the edit.
             *next = Value::Object(Map::new());
         }

@@ -1,10 +1,11 @@
 //! Sets up git's post-commit hook, which reports a new commit to Tiro at once.
 //!
-//! Our lines are a marked block right after the script's first line, because scripts of other tools may end in `exit`
-//! or `exec`. The block doesn't touch the script's stdin and exit code, and runs in the background. A hook is not
-//! changed if it is not a shell script, or if another program reads it: it may depend on its own bytes, its path, or
-//! files next to it. Without the hook nothing is lost, because the next call finds new commits itself. Hooks that
-//! other repositories share, or that are part of the repository, are not changed either.
+//! Our lines are a marked block right after the script's first line. At the end they might never run, because scripts
+//! of other tools may end in `exit` or `exec`. The block doesn't touch the script's stdin and exit code, and runs in
+//! the background. A hook is not changed if it is not a shell script, or if another program reads it: such a hook may
+//! depend on its own bytes, its path, or files next to it. Without the hook nothing is lost, because the next call
+//! finds new commits itself. Hooks that other repositories share, or that are part of the repository, are not changed
+//! either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ const END: &str = "# <<< tiro";
 /// Programs that run a hook as a shell script.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
 
-/// Commands with which a script has another program read the script.
+/// Commands with which a script passes itself to another program.
 const READERS: &[&str] = &["exec", "tail"];
 
 /// Adds the changes for git to `plan`.
@@ -35,7 +36,8 @@ pub fn plan(setup: &Setup<'_>, project: &GitPlace, plan: &mut Plan) {
 
 fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<Change>> {
     let by_hand = |found: &str| {
-        Error::bad_input(found).hint(format!("add this line yourself, after its first line: {}", line(setup)))
+        Error::bad_input(found)
+            .hint(format!("add this line yourself after the hook's first line: {}", line(setup)))
     };
     let owned = [Some(&project.common), project.work_tree.as_ref()];
     if !owned.into_iter().flatten().any(|dir| is_beneath(path, dir)) {
@@ -129,7 +131,8 @@ pub fn current_path(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
         });
         places.flatten().find(|place| holds_ours(place))
     });
-    // One of these is the directory of hooks, the git directory or the root of the work tree.
+    // Returns whether a repository is still there: the directory of hooks, its parent or its grandparent is a git
+    // directory or the root of a work tree.
     let stands = || {
         path.ancestors().skip(1).take(3).any(|dir| {
             dir.join(".git").exists() || (dir.join("HEAD").exists() && dir.join("objects").exists())
@@ -154,13 +157,15 @@ fn line(setup: &Setup<'_>) -> String {
     format!("[ -z \"${{CI-}}\" ] && [ -x {binary} ] && ({} &) || :", call(setup))
 }
 
-/// Returns the command that runs Tiro, with every descriptor closed that a shell can name.
+/// Returns the command that runs Tiro. It closes every file descriptor that a shell can name, except stdin, stdout
+/// and stderr, which are `/dev/null`.
 fn call(setup: &Setup<'_>) -> String {
     let others: String = (3..=9).map(|number| format!(" {number}>&-")).collect();
     format!("{} hook git-post-commit </dev/null >/dev/null 2>&1{others}", quoted(setup.binary))
 }
 
-/// Returns `text` with `block`: in the place of an older block, otherwise after a first line that names the shell.
+/// Returns `text` with `block` added. It replaces an older block; otherwise it comes after a first line that names
+/// the shell.
 fn with_block(text: &str, block: &str) -> Result<String> {
     let range = match find_block(text)? {
         Some(range) => range,
@@ -201,8 +206,8 @@ fn is_shell_script(text: &str) -> bool {
     program.is_some_and(|program| SHELLS.contains(&program.as_str()))
 }
 
-/// Returns whether a shell script passes itself to another program, such as Python code or an archive after the first
-/// lines. That program would read our lines too.
+/// Returns whether a shell script passes itself to another program, because the rest of it is Python code or an
+/// archive, for example. That program would read our lines too.
 fn is_read_by_another(text: &str) -> bool {
     let reads = |line: &str| line.contains("$0") && READERS.iter().any(|reader| line.contains(reader));
     text.lines().any(|line| reads(line) && !line.contains("dirname"))

@@ -1,4 +1,5 @@
-//! Removes our entries if no record exists, because the data directory was lost or the record was moved.
+//! Removes our entries when there is no record, for example after the data directory was lost or the record was
+//! moved.
 //!
 //! The former content of the files is unknown, so only entries are removed that no other program writes: our marked
 //! lines in a hook, hooks that run this program, and a server `tiro` with exactly the settings that we write. A
@@ -23,7 +24,7 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
     if let Some(places) = places {
         let plugin = places.claude_code.join("skills/tiro");
         let home = places.home.as_path();
-        // The last file goes first, because it shows whether the others belong to a plugin.
+        // The last file is handled first, because it shows whether the others belong to a plugin.
         files.extend(
             claude_code::FILES.iter().rev().map(|name| (Client::ClaudeCode, plugin.join(name), home)),
         );
@@ -66,7 +67,7 @@ fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
     let Some(now) = &target.state else { return Ok(false) };
     let text = std::str::from_utf8(&now.bytes.0)
         .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
-    // A server that the user configured is put back in its place.
+    // If the user configured the server, the current text counts as the former one, so that the server is kept.
     let before = server(path, text).is_some_and(|server| !is_ours(&server)).then_some(text);
     let left = match without(client, path, text, before) {
         // An invalid file is no failure if it contains none of our entries.
@@ -112,7 +113,7 @@ fn server(path: &Path, text: &str) -> Option<Server> {
     let arguments = server["args"].as_array().into_iter().flatten();
     let words = std::iter::once(&server["command"]).chain(arguments);
     let words = words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
-    // Everything in the plugin is ours; its server sets no timeout.
+    // The plugin's server sets no timeout, but counts as if it had ours, because everything in the plugin is ours.
     let has_our_timeout = server["timeout"] == gemini::TOOL_TIMEOUT || is_plugin(path);
     Some(Server { words, has_our_timeout })
 }

@@ -1,6 +1,6 @@
 //! Sets Tiro up in the agents on this machine, and in git's hooks.
 //!
-//! Three steps make sure that only changes that were shown are written: [`plan`] returns the changes, [`apply`]
+//! Setup has three steps, so that only changes that were shown are written: [`plan`] returns the changes, [`apply`]
 //! writes them and records the former content, and [`remove`] restores that content. Without a record, `remove`
 //! removes only what is certainly ours. Each client has a file of code for what is special about it; the code that
 //! reads, replaces, records and edits files is shared.
@@ -149,7 +149,7 @@ pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>) -> Resul
     let binary = binary.to_str().filter(|text| binary.is_absolute() && !text.contains(['\n', '\r']));
     let binary = binary.ok_or_else(|| {
         Error::bad_input("the program's path can't be written in configuration files")
-            .hint("install it at an absolute path of plain text")
+            .hint("install it at an absolute path that is valid UTF-8")
     })?;
     let setup = Setup { places, binary };
     let mut plan = Plan::default();
@@ -172,7 +172,7 @@ pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>) -> Resul
     Ok(plan)
 }
 
-/// Restores the contents that are recorded in `dir`, and removes those other entries that are certainly ours.
+/// Restores the contents that are recorded in `dir`, and removes all other entries that are certainly ours.
 /// `repositories` are all known repositories, with their former paths.
 ///
 /// # Errors

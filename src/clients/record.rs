@@ -1,9 +1,9 @@
 //! Applies a plan and records the former contents, so that the plan can be undone.
 //!
-//! Before a file is written, its former and its new content are recorded in `changes.json`. A process that dies in
-//! between leaves a record without a change, which [`remove`] recognises by the bytes of the file, but never a change
-//! without a record. A file that still has the bytes that we wrote gets its former bytes back. If a file was changed
-//! since, only our entries are removed from it.
+//! Before a file is written, its former and its new content are recorded in `changes.json`. If a process dies in
+//! between, there is a record without a change, which [`remove`] recognises by the bytes of the file. But there is
+//! never a change without a record. A file that still has the bytes that we wrote gets its former bytes back. If a
+//! file was changed after we wrote it, only our entries are removed from it.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub struct Removed {
     pub restored: Vec<PathBuf>,
     /// Files that were changed after we wrote them: only our entries were removed.
     pub edited: Vec<PathBuf>,
-    /// Files without a record: those entries were removed that are certainly ours.
+    /// Files without a record, from which the entries that are certainly ours were removed.
     pub swept: Vec<PathBuf>,
     /// What could not be undone: these files were not changed, and their records stay.
     pub findings: Vec<Finding>,
@@ -66,7 +66,7 @@ struct Recorded {
     #[serde(with = "crate::file::as_text")]
     path: PathBuf,
     before: Option<State>,
-    /// The contents that we wrote, oldest first. It has more than one only while the file is being written.
+    /// The contents that we wrote, oldest first. There is more than one only while the file is being written.
     wrote: Vec<State>,
     /// Directories that were created for it, outermost first.
     made: Vec<PathBuf>,
@@ -204,8 +204,8 @@ fn find(file: &mut Recorded, dir: &Path, repositories: &[GitPlace]) -> Result<()
     }
     let now = git_hook::current_path(&file.path, repositories).ok_or_else(|| {
         Error::not_found("its repository is gone").hint(format!(
-            "run `tiro init --remove` in the repository where it is now; if it was deleted and everything else is removed, \
-             delete `{}`",
+            "if it was moved, run `tiro init --remove` where it is now; if it was deleted and everything else is \
+             removed, delete `{}`",
             quoted(dir.join(FILE).display())
         ))
     })?;
@@ -269,7 +269,7 @@ enum Undone {
 
 fn undo(file: &Recorded) -> Result<Undone> {
     let target = user_file::look(&file.path)?;
-    // The user deleted the file, or it was never written.
+    // If there is no file, the user deleted it, or it was never written.
     let Some(now) = &target.state else { return Ok(Undone::Nothing) };
     if file.before.as_ref() == Some(now) {
         return Ok(Undone::Nothing);
@@ -280,7 +280,7 @@ fn undo(file: &Recorded) -> Result<Undone> {
     let wrote = file.wrote.iter().find(|wrote| wrote.bytes == now.bytes);
     if let Some(wrote) = wrote {
         match file.before.clone() {
-            // If only the mode was changed since, the file keeps the new mode.
+            // If the user changed only the mode, the file keeps the new mode.
             Some(before) if now.mode == wrote.mode => user_file::replace(&target.path, &before)?,
             Some(before) => user_file::replace(&target.path, &State { mode: now.mode, ..before })?,
             None => user_file::delete(&target.path)?,
@@ -333,8 +333,8 @@ fn write_record(dir: &Path, record: &Record) -> Result<()> {
     user_file::replace(&dir.join(FILE), &State { bytes: Bytes(bytes), mode: 0o600 })
 }
 
-/// Locks the record until the returned file is dropped or the process ends. On file systems without locks, no other
-/// process is assumed to use the record.
+/// Locks the record until the returned file is dropped or the process ends. On file systems without locks, it assumes
+/// that no other process uses the record.
 fn lock(dir: &Path) -> Result<File> {
     let path = dir.join(LOCK);
     private::create(&path)?;
@@ -342,7 +342,8 @@ fn lock(dir: &Path) -> Result<File> {
         File::create(&path).context(Kind::Io, || format!("cannot write `{}`", quoted(path.display())))?;
     let began = Instant::now();
     while let Err(TryLockError::WouldBlock) = file.try_lock() {
-        // A child process that is being started holds our open files for a moment, and so the lock.
+        // A child process that is being started holds our open files for a moment, and with them the lock. So this
+        // waits.
         if began.elapsed() > PATIENCE {
             return Err(Error::new(Kind::Busy, "another `tiro init` is running")
                 .hint("run this again when it has finished"));

@@ -378,7 +378,7 @@ fn another_binary_replaces_the_first_and_everything_is_removed() {
     }
     home.remove();
     assert_eq!(home.everything(), before);
-    // The same with an edit by the user in between: the edit stays, and our entries don't count as the user's.
+    // The user edits a file in between. The edit stays, and our entries don't count as the user's.
     home.set_up();
     home.put(".gemini/settings.json", text);
     apply(&plan(&home.places, Path::new("/new/tiro"), None).unwrap().changes, &home.record()).unwrap();

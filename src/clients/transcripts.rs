@@ -30,8 +30,8 @@ pub struct Found {
     pub bytes: u64,
 }
 
-/// Returns the transcripts of `client` whose sessions ran in one of `roots`, or in a directory above one if they
-/// mention that root. They are sorted by path.
+/// Returns the transcripts of `client` whose sessions ran in one of `roots`, sorted by path. A session in a directory
+/// above a root counts too if its transcript mentions the root.
 ///
 /// `roots` are the canonical roots of the project's work trees. Unreadable files are skipped.
 pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Found> {
@@ -86,8 +86,8 @@ pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Returns whether `client` named the transcript's folder by the hash of one of the roots. Old versions of Gemini
-/// CLI name folders so, and record the directory nowhere else.
+/// Returns whether `client` named the transcript's folder by the hash of one of the roots. Old versions of Gemini CLI
+/// name folders in this way, and record the directory nowhere else.
 pub fn is_named_after(client: Client, path: &Path, roots: &[PathBuf]) -> bool {
     client == Client::Gemini && path.ancestors().skip(1).take(DEPTH).any(|folder| is_hash_of(folder, roots))
 }

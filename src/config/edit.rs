@@ -55,7 +55,7 @@ pub struct Change {
     pub temperature: Option<f64>,
     /// The context window in tokens.
     pub window: Option<u64>,
-    /// Dollars per million tokens: for those sent, and for those received.
+    /// The prices of sent and of received tokens, in dollars per million.
     pub price: Option<(f64, f64)>,
     /// The limit for a call, in dollars.
     pub limit_call: Edit<f64>,
@@ -65,8 +65,8 @@ pub struct Change {
     pub is_default: bool,
 }
 
-/// Applies `change` to the provider `name` and returns whether the file changed. `admit` gets the provider as it
-/// was configured before, and may refuse the change. Meanwhile no other process can change the file.
+/// Applies `change` to the provider `name` and returns whether the file changed. `admit` gets the provider as it was
+/// configured before, and may refuse the change. No other process can change the file until this function returns.
 ///
 /// # Errors
 ///
@@ -137,7 +137,7 @@ pub fn remove(sources: &Sources, name: &str) -> Result<bool> {
 }
 
 impl Change {
-    /// Returns whether the change is empty, apart from the name of the default provider.
+    /// Returns whether the change sets nothing, except perhaps the default provider.
     pub fn is_empty(&self) -> bool {
         let bare = Change { is_default: self.is_default, ..Change::default() };
         format!("{self:?}") == format!("{bare:?}")

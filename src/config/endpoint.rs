@@ -12,7 +12,8 @@ pub(super) const ENDPOINT: &str = "an address, http:// or https://, without user
 /// # Errors
 ///
 /// [`Kind::BadInput`](crate::error::Kind::BadInput) unless `endpoint` consists only of a scheme, a host, a port and a
-/// plain path. One parser could take anything else for a local address, and another parser for a remote one.
+/// plain path. Two parsers could read anything else differently, one as a local address and the other as a remote
+/// one.
 pub fn host(endpoint: &str) -> Result<&str> {
     let parse = || {
         let rest = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"))?;

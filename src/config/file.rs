@@ -71,7 +71,7 @@ impl Sources {
 
 /// Returns the text of the file at `path`, or `None` if there is none.
 pub(super) fn text(path: &Path) -> Result<Option<String>> {
-    // Quoting the path loads the rules for secrets, which takes ten milliseconds.
+    // Only errors quote the path, because quoting loads the rules for secrets, which takes ten milliseconds.
     let shown = || quoted(path.display());
     match file::read_to_string(path, Links::Followed, LIMIT) {
         Ok(text) => Ok(Some(text)),

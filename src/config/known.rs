@@ -87,8 +87,8 @@ impl Known {
         KNOWN.iter().find(|known| known.name == name || known.aliases.contains(&name.as_str()))
     }
 
-    /// Returns the defaults of a provider called `name` of the service `service`: those of the known provider with
-    /// that name, otherwise those of the service if it has an address of its own.
+    /// Returns the defaults of a provider called `name` of `service`: those of the known provider with that name. If
+    /// there is none, returns the defaults of the service, provided that the service has its own address.
     pub fn of(name: &str, service: Service) -> Option<&'static Known> {
         let by_name = Known::called(name).filter(|known| known.service == service);
         let is_own = |known: &&Known| known.service == service && known.endpoint.is_none();
@@ -96,8 +96,8 @@ impl Known {
     }
 }
 
-/// Returns the name in the configuration of a provider that people call `name`: `gemini` for `google`, `llamacpp`
-/// for `llama.cpp`. Unknown names are returned unchanged.
+/// Returns the name that the configuration uses for a provider that people call `name`: `gemini` for `google`,
+/// `llamacpp` for `llama.cpp`. Unknown names are returned unchanged.
 pub fn usual_name(name: &str) -> String {
     Known::called(name).map_or(name, |known| known.name).to_owned()
 }

@@ -132,7 +132,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// As [`Config::from_environment`].
+    /// The errors of [`Config::from_environment`].
     pub fn without_options(project: Option<&Path>) -> Result<Config> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let path = |name: &str| set(name).map(PathBuf::from);
@@ -213,7 +213,7 @@ impl Ignored {
                     format!("`{}` in `{key}` is not a valid pattern", quoted(pattern))
                 })?);
             }
-            set.build().context(Kind::BadInput, || format!("the patterns in `{key}` are too many"))
+            set.build().context(Kind::BadInput, || format!("there are too many patterns in `{key}`"))
         };
         Ok(Ignored {
             sessions: set("ignore.sessions", &options.ignore_sessions)?,
@@ -237,7 +237,7 @@ impl Ignored {
     }
 }
 
-/// Returns the id of the operating system's user; the name of a user could be reassigned.
+/// Returns the id of the operating system's user. The name is not used, because it could be reassigned.
 #[cfg(unix)]
 fn owner() -> String {
     format!("uid:{}", rustix::process::geteuid().as_raw())

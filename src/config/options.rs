@@ -3,8 +3,8 @@
 //! From this list, a macro generates the struct, the defaults, the allowed values, and the table in
 //! docs/configuration.md. A test compares that page with the table. An option is read from the first of these that
 //! sets it: the command line (`--set KEY=VALUE`), its `TIRO_*` variable, the `PERSISTENCE_*` variable of the same
-//! name, the configuration file. The variable is named after the key: in capitals, with `_` for the dot. The code
-//! that implements an option's effect is wherever its field is read.
+//! name, the configuration file. The variable is named after the key: in capitals, with `_` for the dot. An option
+//! takes effect in the code that reads its field.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -227,7 +227,7 @@ fn percent(n: &f64) -> bool {
 }
 
 /// Returns whether `name` can be the name of a provider, which is a key in the file and a word on the command line.
-#[expect(clippy::ptr_arg, reason = "the list of options hands over what an option holds")]
+#[expect(clippy::ptr_arg, reason = "the macro passes a reference to the field")]
 pub(super) fn is_name(name: &String) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
     (1..=40).contains(&name.len()) && name.bytes().all(is_plain)

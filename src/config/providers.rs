@@ -125,7 +125,7 @@ impl Sources {
                 found.extend(self.known(known, options)?);
             }
         }
-        // `PERSISTENCE_SUMMARIZATION_PROVIDER` by itself allows its provider to summarise.
+        // The provider that `PERSISTENCE_SUMMARIZATION_PROVIDER` names may summarise, whatever its other uses are.
         let named = self.variables.get("PERSISTENCE_SUMMARIZATION_PROVIDER");
         if let Some(each) = found.iter_mut().find(|each| named == Some(&each.provider.name))
             && options.default_provider == each.provider.name
@@ -140,8 +140,8 @@ impl Sources {
     /// Returns the provider `known` if variables define it.
     fn known(&self, known: &Known, options: &Options) -> Result<Option<Configured>> {
         let named = self.variables.get("PERSISTENCE_SUMMARIZATION_PROVIDER").is_some_and(|name| {
-            // The user wants this provider for summaries even if its key is missing; asking the provider then reports
-            // the missing key.
+            // If the user named this provider for summaries, it counts as defined even without its key. Asking the
+            // provider then reports the missing key.
             name == known.name && options.default_provider == known.name
         });
         let variable = |what: &str| {

@@ -3,9 +3,9 @@
 //! The stable part comes first. It doesn't depend on the question, and consists of key facts, summaries, and the
 //! messages of the last closed segment. Each of these three has a share; the others get the tokens that one of them
 //! doesn't use. The stable part as a whole has a share of the budget, and the messages that answer the question get the
-//! rest. The smaller the budget, the smaller that share, because with few tokens the messages that answer matter most.
-//! Tiers without these messages keep 10% of the evidence in 9% of the tokens; a context of 4,000 tokens with these
-//! messages keeps more than 90% (`evals tiers`).
+//! rest. The smaller the budget, the smaller the stable part's share, because with few tokens the messages that answer
+//! matter most. Without these messages, tiers keep 10% of the evidence in 9% of the tokens; with them, a context of
+//! 4,000 tokens keeps more than 90% (`evals tiers`).
 
 use crate::budget::Budget;
 use crate::tuning::contexts::{AMPLE, FACTS_SHARE, STABLE_SHARE};
@@ -66,8 +66,8 @@ pub struct Stable {
     pub used: usize,
 }
 
-/// Chooses candidates of at most `limit` tokens: first facts and summaries within their own limits, then recent
-/// messages, then as many more summaries and facts as fit.
+/// Chooses candidates that together cost at most `limit` tokens: first facts and summaries within their own limits,
+/// then recent messages, then as many more summaries and facts as fit.
 pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered: &Offered<'_>) -> Stable {
     let mut budget = Budget::new(limit);
     let mut facts = vec![false; offered.facts.len()];
@@ -81,8 +81,8 @@ pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered:
     Stable { facts, summaries, recent, used: budget.used() }
 }
 
-/// Takes those candidates, in order, that are not yet `taken`. Skips the ones that don't fit into `budget`, or into
-/// `limit` together with those that this call takes.
+/// Takes, in order, the candidates that are not yet `taken`. Skips a candidate if it doesn't fit into `budget`, or if
+/// this call would take more than `limit` tokens with it.
 pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [bool]) {
     let mut own = Budget::new(limit.min(budget.left()));
     for (cost, taken) in costs.iter().zip(taken).filter(|(_, taken)| !**taken) {
@@ -102,7 +102,7 @@ pub struct Line {
     pub head: usize,
 }
 
-/// Heads with their costs. It is known of each head whether its cost has been counted.
+/// The cost of each head, and whether it has been counted.
 #[derive(Clone, Debug, Default)]
 pub struct Heads {
     costs: Vec<usize>,

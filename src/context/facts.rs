@@ -198,7 +198,7 @@ fn is_name(word: &str) -> bool {
         && !matches!(word, "I'm" | "I'll" | "I've" | "I'd" | "OK")
 }
 
-/// Returns which the sentence is, a decision or a fact; `None` if it is neither.
+/// Returns whether the sentence is a decision or a fact; `None` if it is neither.
 fn kind(sentence: &str) -> Option<Kind> {
     if !LENGTH.contains(&sentence.len()) || sentence.ends_with(['?', '？']) || looks_like_code(sentence) {
         return None;

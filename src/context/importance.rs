@@ -65,7 +65,7 @@ pub fn importance(signals: &Signals, weights: &Weights) -> f64 {
     parts.iter().map(|(weight, part)| weight.max(0.0) * part.clamp(0.0, 1.0)).sum::<f64>() / all
 }
 
-/// Returns the recency of `time`: 1 at `newest`, and half as much for each `half_life` that `time` is earlier.
+/// Returns the recency of `time`. It is 1 at `newest`, and halves with each `half_life` before that.
 pub fn recency(time: Millis, newest: Millis, half_life: Millis) -> f64 {
     let age = newest.saturating_sub(time).max(0) as f64;
     (-age / half_life.max(1) as f64).exp2()

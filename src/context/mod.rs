@@ -5,8 +5,8 @@
 //! [`importance`] decides which messages are shown whatever their age, [`facts`] finds decisions and facts without a
 //! model, and [`assemble`] divides the budget.
 //!
-//! Everything here is pure: functions take values, among them the time, return values, and order equally good
-//! candidates by id. Summaries are made in `summarize`, and search is in `retrieve`.
+//! Everything here is pure: functions get all they need, even the time, as arguments. Equally good candidates are
+//! ordered by id. Summaries are made in `summarize`, and search is in `retrieve`.
 
 pub mod assemble;
 pub mod facts;

@@ -34,8 +34,7 @@ pub fn fact(kind: &str, source: &str, text: &str) -> String {
     format!("[{kind} {}] {}\n", name(source), after_frame(text))
 }
 
-/// Returns how many tokens a line costs: the higher of its numbers of tokens in the text of an answer and in the
-/// answer's JSON.
+/// Returns how many tokens a line costs in the text of an answer or in the answer's JSON, whichever is more.
 pub fn cost(line: &str) -> usize {
     tokens::count(line).max(tokens::count(&in_json(line)))
 }

@@ -24,11 +24,11 @@ pub enum Tier {
 /// summaries keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tiers {
-    /// How many messages from the end the recent tier reaches, which is shown in full.
+    /// How many messages the recent tier reaches back from the end. This tier is shown in full.
     pub recent: usize,
-    /// How many messages from the end the medium tier reaches.
+    /// How many messages the medium tier reaches back from the end.
     pub medium: usize,
-    /// How many messages from the end the long tier reaches.
+    /// How many messages the long tier reaches back from the end.
     pub long: usize,
     /// The share of the tokens that summaries of the medium tier keep.
     pub medium_share: f64,

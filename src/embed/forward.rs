@@ -4,11 +4,11 @@
 //! all texts follow one another without padding. So every matrix product, except those of attention, is one large
 //! product over all tokens.
 //!
-//! The processor decides between two kernels for these products. With AVX-512 VNNI, activations are rounded to 13
-//! bits, token by token, and multiplied as integers, which is twice as fast as multiplying floats. Elsewhere the
-//! weights are widened to floats two panels at a time, right before `gemm` multiplies them. The vectors of both
-//! kernels agree with those of the reference to a cosine above .9999. Each kernel gives a text the same vector to
-//! the last bit in any batch.
+//! Which of two kernels computes these products depends on the processor. With AVX-512 VNNI, activations are
+//! rounded to 13 bits, token by token, and multiplied as integers, which is twice as fast as multiplying floats.
+//! Elsewhere the weights are widened to floats two panels at a time, right before `gemm` multiplies them. The
+//! vectors of both kernels agree with those of the reference to a cosine above .9999. Each kernel gives a text the
+//! same vector, to the last bit, whatever other texts are in the batch.
 
 use super::kernels::{
     add_and_norm, gelu, layer_norm, pool, round_rows, scale_rows, softmax, stride, widen, widen_panel,

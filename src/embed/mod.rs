@@ -3,7 +3,7 @@
 //! The only model is all-MiniLM-L6-v2. It is small enough for a laptop's processor, and larger models were little
 //! better in our measurements of retrieval. The encoder is our own (see `forward`): it packs texts together without
 //! padding, and its weights are small. On one core it is two and a half times as fast as the reference
-//! implementation (`evals embed`). It loads in milliseconds, the reference in seconds.
+//! implementation (`evals embed`). It loads in milliseconds; the reference takes seconds.
 //!
 //! For texts of all lengths and scripts, vectors agree with those of the reference to a cosine of .9999; a test
 //! with a golden file checks this. Vectors of different models, poolings or normalisations are never compared; a
@@ -36,7 +36,7 @@ pub use raw::give_back_freed;
 pub struct SpaceId(String);
 
 impl SpaceId {
-    /// Returns the space named `name`, which reads `model/pooling/normalisation`.
+    /// Returns the space named `name`, which has the form `model/pooling/normalisation`.
     pub fn new(name: impl Into<String>) -> SpaceId {
         SpaceId(name.into())
     }

@@ -7,8 +7,8 @@
 /// Makes glibc's allocator return freed memory to the system. A long-running process should call this before it
 /// starts any thread.
 ///
-/// By default, glibc has up to eight arenas per processor, and each keeps the most memory that it ever held. It
-/// also returns only blocks above a threshold, which it raises, up to 32 MB, whenever a larger block is freed.
+/// By default, glibc has up to eight arenas per processor, and each stays as large as it ever was. Also, glibc
+/// returns only blocks above a threshold, and raises this threshold, up to 32 MB, whenever a larger block is freed.
 /// After thousands of calls, a server held 10 to 15 MB more because of this. With these settings there are two
 /// arenas, and blocks from 256 KiB on are always returned. With other allocators this does nothing.
 ///
@@ -17,8 +17,8 @@ pub fn give_back_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use std::ffi::c_int;
-        /// The values for `M_ARENA_MAX`, `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD` of `malloc.h`. Once either of
-        /// the last two is set, glibc changes neither by itself.
+        /// The values for `M_ARENA_MAX`, `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD` of `malloc.h`. Once either
+        /// threshold is set, glibc no longer changes the two by itself.
         const SETTINGS: [(c_int, c_int); 3] = [(-8, 2), (-3, 256 * 1024), (-1, 256 * 1024)];
         #[expect(
             unsafe_code,
@@ -36,7 +36,7 @@ pub fn give_back_freed() {
     }
 }
 
-/// The layout of a matrix in a slice: `rows` rows of `columns` numbers, which begin `stride` apart.
+/// The layout of a matrix in a slice: `rows` rows of `columns` numbers. The rows begin `stride` apart.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub rows: usize,
@@ -248,13 +248,13 @@ mod vnni {
     struct Tile<'a> {
         out: &'a mut [f32],
         columns: usize,
-        /// The values to which the products are added; if `None`, they are added to those in `out`.
+        /// The values to which the products are added; if `None`, the products are added to the values in `out`.
         bias: Option<&'a [f32]>,
         values: &'a [i16],
         row_scales: &'a [f32],
         weights: &'a [i16],
         scales: &'a [f32],
-        /// The weights that a later call multiplies, and that this call fetches into the cache.
+        /// The weights for a later call, which this call fetches into the cache.
         next: &'a [i16],
     }
 
@@ -270,9 +270,9 @@ mod vnni {
         let mut sums = [[_mm512_setzero_si512(); REGISTERS]; ROWS];
         for pair in 0..BLOCK / 2 {
             #[expect(unsafe_code, reason = "registers are loaded by pointer")]
-            // SAFETY: `pair < BLOCK / 2`. So each load of 2 · PANEL weights ends within the BLOCK · PANEL weights,
-            // each load of two values of a row ends within the BLOCK values that the assertion ensures for the row,
-            // and the fetched line lies within `next`. No load needs alignment.
+            // SAFETY: `pair < BLOCK / 2`. So each load of 2 · PANEL weights ends within `weights`, which has BLOCK
+            // · PANEL. Each load of two values of a row ends within the BLOCK values that the row has, as asserted.
+            // The fetched line lies within `next`. No load needs alignment.
             let (weights, values): ([__m512i; REGISTERS], [i32; ROWS]) = unsafe {
                 if pair % PAIRS_PER_LINE == 0 {
                     _mm_prefetch::<_MM_HINT_T1>(next.as_ptr().add(pair / PAIRS_PER_LINE * LINE).cast());
@@ -308,8 +308,8 @@ mod vnni {
         }
     }
 
-    /// Adds two products to each sum: those of the two numbers of a pair in `left` with the two numbers of the pair
-    /// in `right`.
+    /// Multiplies each pair of numbers in `left` by the pair at the same place in `right`, and adds both products
+    /// to the sum at that place.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     fn add_products(sums: &mut __m512i, left: __m512i, right: __m512i) {

@@ -1,9 +1,9 @@
 //! Divides texts that are longer than the model's limit.
 //!
 //! Cuts are between words, so a piece by itself has the same tokens as it has within the text. Among the cuts that
-//! leave the piece at least half full, the last one at the end of a paragraph is taken; if there is none, the last
-//! one at the end of a line, then of a sentence, then of a word. `chunk` divides documents by their structure; this
-//! module only keeps pieces within the limit.
+//! leave the piece at least half full, one at the end of a paragraph is preferred, else of a line, else of a
+//! sentence, else of a word. If several are equally good, the last is taken. `chunk` divides documents by their
+//! structure; this module only keeps pieces within the limit.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -64,8 +64,8 @@ impl<'a> Splitter<'a> {
         if self.tokens + tokens > self.limit && self.repeated < self.words.len() {
             self.cut(range.start);
         }
-        // The words that are left may still not fit together with a long word. To make room, repeated words are
-        // dropped; if there are none, the piece is cut once more.
+        // A long word may still not fit beside the words that are left. To make room, repeated words are dropped;
+        // if there are none, the piece is cut once more.
         while self.tokens + tokens > self.limit && !self.words.is_empty() {
             if self.repeated > 0 {
                 self.drop_words(1);
@@ -105,7 +105,7 @@ impl<'a> Splitter<'a> {
         let end = self.words.get(cut).map_or(next, |word| word.start);
         self.keep(self.words[0].start..end);
         // The overlap ends at the cut and never includes the first word of the piece, so that the next piece begins
-        // later.
+        // later than this one.
         let (mut first, mut overlap) = (cut, 0);
         while first > 1 && overlap + self.words[first - 1].tokens <= self.overlap {
             first -= 1;

@@ -1,4 +1,4 @@
-//! The file of the model: written by the installation, read by every process that embeds.
+//! The file of the model: written by the installation, read by every process that computes embeddings.
 //!
 //! Matrices are stored as integers of 11½ bits with a scale for each output, which takes half the bytes of floats.
 //! The integers are in the order in which the product reads them, so that nothing is rearranged at load. Word
@@ -6,11 +6,11 @@
 //! vocabulary.
 //!
 //! A header with digests precedes four sections: vocabulary, words, small parameters, matrices. The header and all
-//! sections are verified when the file is opened, so a damaged model is an error and never gives wrong vectors.
+//! sections are verified when the file is opened, so a damaged model causes an error, never wrong vectors.
 //!
 //! The file is not memory-mapped, since truncating it would kill every process that maps it. The parameters are
-//! copied into memory. The word embeddings are half of the file, so each is read only when a text first contains
-//! its word. Once the file has changed, reading another is an error.
+//! copied into memory, except the word embeddings: they are half of the file, so each is read only when a text
+//! first contains its word. Once the file has changed, reading a further embedding is an error.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -44,13 +44,13 @@ const LARGEST: u64 = 1 << 30;
 const MAGIC: &[u8; 16] = b"tiro encoder v2\n";
 const ALIGNMENT: usize = 4096;
 const SECTIONS: usize = 4;
-/// The bytes of a section's entry in the header: its offset, length and digest.
+/// How many bytes a section's entry in the header has, for the section's offset, length and digest.
 const ENTRY: usize = 8 + 8 + 32;
 const HEADER: usize = MAGIC.len() + SECTIONS * ENTRY + 32;
 
 const LAYER_MATRICES: usize = WIDTH * 3 * WIDTH + WIDTH * WIDTH + 2 * WIDTH * INNER;
-/// How many small parameters a layer has: a bias and a scale for each output of its four matrices, and those of its
-/// two norms.
+/// How many small parameters a layer has: a bias and a scale for each output of its four matrices, and the
+/// parameters of its two norms.
 const LAYER_SMALL: usize = 2 * (3 * WIDTH + WIDTH + INNER + WIDTH) + 4 * WIDTH;
 const SMALL: usize = 2 * WIDTH + TOKENS * WIDTH + LAYERS * LAYER_SMALL;
 
@@ -100,7 +100,7 @@ pub struct Norm<'a> {
 }
 
 impl Weights {
-    /// Opens the file at `path`, reads and verifies all of it.
+    /// Opens the file at `path`, and reads and verifies all of it.
     pub fn open(path: &Path) -> Result<Weights> {
         let damaged = |why: &str| damaged(path, why);
         if cfg!(target_endian = "big") {
@@ -160,7 +160,7 @@ impl Weights {
 
     /// Returns the embedding of the token `id`; panics if the vocabulary has no such id.
     ///
-    /// Errors with [`Kind::Model`] if the embedding was not read before and the file has changed.
+    /// Errors with [`Kind::Model`] if the embedding is not in memory yet and the file has changed.
     pub fn word(&self, id: u32) -> Result<&[u16]> {
         let words = &self.words;
         let known = &words.known[id as usize];
@@ -330,7 +330,7 @@ fn parameters(tensors: &SafeTensors) -> Result<(Vec<f32>, Vec<i16>)> {
     };
     small.extend(norm("embeddings.LayerNorm")?);
     // BERT adds an embedding for the first or the second sentence to each token. Here every text is a first
-    // sentence, so its embedding is added to the position embeddings once.
+    // sentence, so the embedding for a first sentence is added to the position embeddings once.
     let positions = floats(tensors, "embeddings.position_embeddings.weight", &[512, WIDTH])?;
     let types = floats(tensors, "embeddings.token_type_embeddings.weight", &[2, WIDTH])?;
     small.extend(positions[..TOKENS * WIDTH].iter().zip(types[..WIDTH].iter().cycle()).map(|(a, b)| a + b));
@@ -373,7 +373,8 @@ fn floats(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32>
     Ok(numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
 }
 
-/// Rounds a matrix, which has a row of `depth` inputs for each output, to integers and a scale for each output.
+/// Rounds a matrix to integers, with a scale for each output. The matrix has a row of `depth` inputs for each
+/// output.
 fn whole_numbers(matrix: &[f32], depth: usize) -> Result<(Vec<i16>, Vec<f32>)> {
     let (mut values, mut scales) = (Vec::with_capacity(matrix.len()), vec![]);
     for row in matrix.chunks_exact(depth) {
@@ -388,7 +389,7 @@ fn whole_numbers(matrix: &[f32], depth: usize) -> Result<(Vec<i16>, Vec<f32>)> {
     Ok((values, scales))
 }
 
-/// Rearranges a matrix, which has a row of `depth` inputs for each output, into the panels of [`Columns`].
+/// Rearranges a matrix into the panels of [`Columns`]. The matrix has a row of `depth` inputs for each output.
 fn panels(matrix: &[i16], depth: usize) -> Vec<i16> {
     let mut out = Vec::with_capacity(matrix.len());
     for panel in matrix.chunks_exact(depth * PANEL) {

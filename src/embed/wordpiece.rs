@@ -22,7 +22,7 @@ const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 /// A word of the text and the ids of its pieces. It has at least one piece.
 pub struct Word<'a> {
-    /// Its bytes in the text.
+    /// The range of the word in the text, in bytes.
     pub range: Range<usize>,
     pub ids: &'a [u32],
 }
@@ -102,8 +102,8 @@ impl WordPiece {
         Ok(())
     }
 
-    /// Returns the ids of `text` between those of the start and end tokens, at most `limit` ids in all. Reads
-    /// `text` only as far as the limit allows.
+    /// Returns the ids of the start token, of `text` and of the end token, at most `limit` ids in all. Reads `text`
+    /// only as far as the limit allows.
     pub fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
         let mut ids = vec![self.start];
         let content = limit.saturating_sub(1).max(1);
@@ -193,8 +193,8 @@ impl Place {
     }
 }
 
-/// Returns the FNV-1a hash of a text that is extended by `byte`; `hash` is the hash of the text so far. So one pass
-/// over a word gives the hash of every prefix.
+/// Returns the FNV-1a hash of a text followed by `byte`; `hash` is the hash of the text. So one pass over a word
+/// gives the hash of every prefix.
 fn step(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
 }
@@ -207,7 +207,7 @@ struct Reader<'a, F> {
     word: String,
     /// How many characters the word has, including those beyond the limit.
     characters: usize,
-    /// Its bytes in the text.
+    /// The range of the word in the text, in bytes.
     range: Range<usize>,
     ids: Vec<u32>,
 }
@@ -235,7 +235,7 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
         self.finish()
     }
 
-    /// Reads a `[`: the special token that begins with it, or else punctuation.
+    /// Reads the special token that begins with a `[`; if there is none, reads the `[` as punctuation.
     fn bracket(&mut self, text: &str, at: usize) -> ControlFlow<(), usize> {
         let token = SPECIAL.into_iter().find(|token| text[at..].starts_with(token)).unwrap_or("[");
         self.finish()?;

@@ -57,7 +57,7 @@ impl<T> Latest<T> {
             }
             let opened = cell
                 .get_or_try_init(async || {
-                    let open = open.take().expect("the loop returns once it was called");
+                    let open = open.take().expect("the loop ends after `open` was called");
                     Ok::<_, crate::error::Error>(Box::new(Opened {
                         value: open().await?,
                         next: OnceCell::new(),

@@ -1,4 +1,4 @@
-//! Notices that wait for the next answer to report them.
+//! Notices that wait until the next answer reports them.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns `text` with those characters escaped that are invisible or change how others are displayed. For example, a
-/// right-to-left override becomes `\u{202e}`.
+/// Escapes the characters of `text` that are invisible or change how others are displayed. For example, a right-to-left
+/// override becomes `\u{202e}`.
 ///
 /// These are the control characters except line feed and tab, the line and paragraph separators, and Unicode's default
 /// ignorables, which include the bidirectional controls, zero-width characters and tags. Two kinds are not escaped

@@ -28,7 +28,7 @@ pub const OVERHEAD_TOKENS: usize = 72;
 
 /// Returns the envelope of `body`: the sentence, the opening mark, the [escaped](escape()) body, and the closing mark.
 ///
-/// The envelope ends with a line feed. If the body ends with a line feed too, none is added to it.
+/// The envelope ends with a line feed. A line feed is added to the body unless it is empty or already ends with one.
 pub fn wrap(key: &[u8; 32], body: &str) -> String {
     let body = escape(body);
     let mark = &blake3::keyed_hash(key, body.as_bytes()).to_hex()[..16];

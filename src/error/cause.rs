@@ -53,7 +53,7 @@ fn words(error: &(dyn Foreign + 'static)) -> Option<String> {
         return Some("it is not UTF-8".to_owned());
     }
     if let Some(error) = error.downcast_ref::<tokio::task::JoinError>() {
-        return Some(if error.is_panic() { "it broke" } else { "it was cancelled" }.to_owned());
+        return Some(if error.is_panic() { "it panicked" } else { "it was cancelled" }.to_owned());
     }
     None
 }

@@ -39,7 +39,7 @@ const LONGEST: usize = 1600;
 pub enum Kind {
     /// An argument is missing, malformed or out of range; repeating the call cannot help.
     BadInput,
-    /// In the scope of the caller, nothing has this name.
+    /// Nothing in the caller's scope has this name or id.
     NotFound,
     /// The call has no project, because neither a repository nor a directory was found.
     NoProject,
@@ -70,8 +70,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// Returns an error with this message, which is in lower case, without a full stop, and has values [`quoted`]
-    /// in backticks.
+    /// Returns an error with this message. The message must be in lower case and without a full stop, and values in
+    /// it must be [`quoted`] and in backticks.
     pub fn new(kind: Kind, message: impl Into<String>) -> Error {
         Error { kind, message: Text::new(message), hint: None, retry_after: None, source: None }
     }
@@ -127,8 +127,7 @@ impl Error {
         self.retry_after
     }
 
-    /// Logs the text of the causes, which appears nowhere but in the log. It is called where an error leaves the
-    /// program.
+    /// Logs the text of the causes, which appears only in the log. This is called where an error leaves the program.
     pub fn log(&self) {
         if let Some(detail) = self.source.as_deref().and_then(|source| cause::detail(source)) {
             tracing::debug!(error = %self, detail, "cause of the error");

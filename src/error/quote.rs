@@ -13,8 +13,8 @@ const LONGEST_VALUE: usize = 200;
 /// The fewest characters in a run of letters and digits that may be a key.
 const LONG_RUN: usize = 20;
 
-/// How many characters are redacted for each character that is shown. Recognising a secret needs the text around
-/// it.
+/// How many characters are searched for secrets for each character that is shown, because recognising a secret needs
+/// the text around it.
 const LOOKED_AT: usize = 8;
 
 /// Returns `value` for use within backticks: redacted, escaped, on one line, at most 200 characters, without
@@ -27,16 +27,16 @@ pub fn quoted(value: impl Display) -> String {
     if text.contains('`') { text.replace('`', "'") } else { text }
 }
 
-/// Returns a line for the log or for a text on usage: redacted, escaped, on one line, at most 4,000 characters.
+/// Returns a line for the log or for a usage message: redacted, escaped, on one line, at most 4,000 characters.
 pub fn cleaned(line: &str) -> String {
     clean(line, 4000)
 }
 
 /// Returns `text` redacted, escaped, on one line and at most `most` characters long.
 ///
-/// The marks of secrets have no digits here, because a reader could compare the digits with those of guessed secrets.
-/// Runs that look like a key are removed too: a long mixture of lower-case letters, capitals and digits is usually a
-/// token in a wrong argument.
+/// The marks that replace secrets have no hash here, because a reader could compare it with the hashes of guessed
+/// secrets. Runs that look like a key are removed too: a long mixture of lower-case letters, capitals and digits is
+/// usually a token in a wrong argument.
 pub(super) fn clean(text: &str, most: usize) -> String {
     static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new([0; 32]));
     let start = text.char_indices().nth(most * LOOKED_AT).map_or(text, |(end, _)| &text[..end]);
@@ -81,9 +81,8 @@ fn without_keys(text: &str) -> String {
     kept + rest
 }
 
-/// Tells whether lower-case letters, capitals and digits alternate as in random text. In random text, three of five
-/// neighbouring pairs are of different classes; in joined words such as `ReadTheConfigFile2`, at most two of five
-/// are.
+/// Tells whether lower-case letters, capitals and digits alternate as in random text. In random text, about three of
+/// five pairs of neighbours differ in class; in joined words such as `ReadTheConfigFile2`, at most two of five do.
 fn looks_random(run: &str) -> bool {
     let class = |byte: u8| match byte {
         b'a'..=b'z' => 0,

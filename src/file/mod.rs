@@ -23,7 +23,7 @@ pub enum Links {
     Refused,
 }
 
-/// Fills `buffer` from the file, starting at the byte `start`. The file's own position is undefined after that.
+/// Fills `buffer` from the file, starting at the byte `start`. Afterwards the file's own position is undefined.
 ///
 /// # Errors
 ///

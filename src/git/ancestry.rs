@@ -59,8 +59,8 @@ impl Repository {
     }
 
     /// Loads the parts of the graph that earlier processes stored, in the order in which they were stored. Loading
-    /// stops at the first part that doesn't follow on from the previous one; the commits of that part and of later ones
-    /// are read again.
+    /// stops at the first part that doesn't continue the previous one. The commits of that part and of later parts are
+    /// read from git again.
     pub fn take_graph(&self, parts: &[GraphPart]) {
         let mut graph = self.graph();
         if !graph.shas.is_empty() {
@@ -76,7 +76,7 @@ impl Repository {
     }
 
     /// Returns the commits that were read since the last [`Repository::saved_graph`]. Returns `None` if there are none,
-    /// or if an ancestor of any commit could not be read.
+    /// or if some ancestor of the commits in the graph could not be read.
     pub fn unsaved_graph(&self) -> Option<GraphPart> {
         let graph = self.graph();
         let (first, count) = (graph.saved, graph.shas.len() - graph.saved);

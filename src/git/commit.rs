@@ -40,7 +40,7 @@ pub struct CommitDetail {
     /// The changes compared with the first parent.
     pub changes: Changes,
     /// A hash of the changes, which a rebased or cherry-picked copy of the commit shares. `None` for merges, for empty
-    /// commits, and if the changes are not fully known, as when a blob is missing.
+    /// commits, and if the changes are not fully known, for example because a blob is missing.
     pub patch_id: Option<PatchId>,
 }
 
@@ -62,7 +62,7 @@ pub struct Message {
     pub bytes: usize,
     /// Whether the message was longer than the limit and its end was left out.
     pub cut: bool,
-    /// Whether some bytes, invalid in the encoding that the commit names, were replaced by `U+FFFD`.
+    /// Whether bytes that are invalid in the commit's encoding were replaced by `U+FFFD`.
     pub lossy: bool,
 }
 
@@ -119,8 +119,8 @@ impl Moment {
     pub(super) const FIRST: i64 = -62_135_596_800;
     pub(super) const LAST: i64 = 253_402_300_799;
 
-    /// Parses `1700000000 +0130`. Accepts anything: an unreadable time becomes the epoch, and a time outside the years
-    /// 1 to 9999 becomes the first or last second of those years.
+    /// Parses a time such as `1700000000 +0130`. Accepts anything: an unreadable time becomes the epoch, and a time
+    /// outside the years 1 to 9999 becomes the first or last second of those years.
     fn parse(text: &[u8]) -> Moment {
         let mut words = text.to_str().unwrap_or("").split_ascii_whitespace();
         let stated = words.next().and_then(|word| {

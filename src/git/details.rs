@@ -25,8 +25,8 @@ const OBJECT_CACHE: usize = 16 << 20;
 /// How many bytes of delta bases each reader caches. Packs store most objects as deltas to such a base.
 const PACK_CACHE: usize = 32 << 20;
 
-/// How many bytes of a diff each file may use at least, until the diff is full. Without it, each of many files would
-/// get too few for one line. Arbitrary: about one hunk.
+/// The fewest bytes that each file may use in a diff that isn't full yet. Without this minimum, many files would share
+/// the space of the diff, and each would get too little for one line. Arbitrary: about one hunk.
 const LEAST_OF_FILE: usize = 600;
 
 /// How many commits a thread reads before it hands them over.
@@ -48,16 +48,16 @@ impl Repository {
     /// because it caches objects.
     pub fn reader<'a>(&self, is_ignored: IsIgnored<'a>) -> Reader<'a> {
         let objects = self.objects.handle().keeping(OBJECT_CACHE, PACK_CACHE);
-        // If the list of commits where a shallow clone ends can't be read, reading their missing parents fails instead,
-        // and the changes of those commits are unknown just the same.
+        // The list of commits where a shallow clone ends may be unreadable. Then reading the missing parents of these
+        // commits fails, so the changes of these commits are unknown in either case.
         let boundary = self.shallow().unwrap_or_default();
         Reader { objects, is_ignored, boundary, buffer: Vec::new() }
     }
 
     /// Reads `commits` on `threads` threads and passes them to `each` in the given order.
     ///
-    /// Threads read at most a few batches ahead, so memory use does not grow with the history. `each` runs on the
-    /// calling thread. As soon as it returns `Break`, no further commits are passed to it, and the threads stop
+    /// Threads read at most a few batches ahead of `each`, so memory use does not grow with the history. `each` runs on
+    /// the calling thread. As soon as `each` returns `Break`, no further commits are passed to it, and the threads stop
     /// reading.
     pub fn details(
         &self,
@@ -167,7 +167,7 @@ impl Reader<'_> {
         Ok(diff)
     }
 
-    /// Returns, for each changed path, the hashes of the lines that the commit adds or removes. The value of a hash is
+    /// Returns, for each changed path, the hashes of the lines that the commit adds or removes. Each hash is mapped to
     /// how often such a line occurs in the file. The result is empty for merges, and if the parent is not in this
     /// clone.
     ///

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::sha::Sha;
 
-/// How many sets of ancestors are kept: one each for `HEAD`, the branches and the reflogs, and one each for where these
-/// pointed before their last move.
+/// How many sets of ancestors are kept: those of `HEAD`, of the branches and of the reflogs, each as it is now and as
+/// it was before the last move.
 const KEPT: usize = 6;
 
 /// Hashes a [`Sha`] by taking its first bytes, because it is a hash already.
@@ -35,8 +35,8 @@ impl Hasher for ByFirstBytes {
 pub(super) struct Graph {
     pub numbers: HashMap<Sha, u32, BuildHasherDefault<ByFirstBytes>>,
     pub shas: Vec<Sha>,
-    /// Where the parents of each commit begin in `parents`. One more entry at the end says where those of the last
-    /// commit end.
+    /// Where the parents of each commit begin in `parents`. One more entry at the end says where the parents of the
+    /// last commit end.
     first_parent: Vec<u32>,
     parents: Vec<u32>,
     /// The commits that were read but have no number yet, because not all their parents have one. The value lists the
@@ -107,7 +107,7 @@ impl Graph {
                 .iter()
                 .find(|parent| !self.numbers.contains_key(parent) && !missing.contains(parent));
             match unread.copied() {
-                // A commit can't be its own ancestor, but if damaged data says so, this must not loop forever.
+                // Damaged data may say that a commit is its own ancestor. Even then, this must not loop forever.
                 Some(parent) if path.len() <= self.waiting.len() + 1 => path.push(parent),
                 _ => {
                     path.pop();

@@ -11,12 +11,12 @@ use super::reflog::Reflog;
 use super::repository::{KeptRefs, Repository};
 use super::sha::Sha;
 
-/// The most bytes that are read from the end of one reflog, which are some thousand lines, and from all reflogs
-/// together.
+/// The most bytes that are read from the end of one reflog (a few thousand lines), and from all reflogs together.
 const TAIL: u64 = 512 * 1024;
 const ALL_TAILS: u64 = 8 * 1024 * 1024;
 
-/// The most branches whose own reflogs are read, and the most bytes that are read from the end of each.
+/// The most branches whose own reflogs are read, and the most bytes that are read from the end of each of these
+/// reflogs.
 const BRANCHES: usize = 50;
 const BRANCH_TAIL: u64 = 32 * 1024;
 
@@ -24,7 +24,7 @@ const BRANCH_TAIL: u64 = 32 * 1024;
 /// folder.
 const FOLDERS: usize = 256;
 
-/// The most entries that are read of one such folder, and the most worktrees. Arbitrary.
+/// The most entries of such a folder that are read, and the most worktrees that are read. Arbitrary.
 const ENTRIES: usize = 20_000;
 const WORKTREES: usize = 500;
 
@@ -86,7 +86,8 @@ impl Repository {
         Arc::clone(kept.logged.get_or_insert_with(|| Arc::new(self.read_reflog_commits())))
     }
 
-    /// Returns the commits that references name. They are kept, and read again only after a reference has moved.
+    /// Returns the commits that references name. They are kept in memory, and read from files again only after a
+    /// reference has moved.
     fn kept_refs(&self) -> MutexGuard<'_, KeptRefs> {
         let stamp = self.heads_stamp() + &branches(&self.location.common, "refs/remotes");
         let mut kept = self.refs.lock().unwrap_or_else(PoisonError::into_inner);

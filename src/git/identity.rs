@@ -1,8 +1,9 @@
 //! The project's id, kept in the git directory that all worktrees share.
 //!
-//! A file in that directory survives when the repository is moved or renamed, it is not cloned, and `git clean` does
-//! not remove it. The file is written only once: if several processes write it at the same time, one of them wins, and
-//! all get the id that it wrote. If the repository is read-only, the caller identifies the project by its path instead.
+//! A file in that directory stays when the repository is moved or renamed, and `git clean` does not remove it. Clones
+//! don't get a copy of it. The file is written only once: if several processes write it at the same time, one of them
+//! wins, and all get the id that it wrote. If the repository is read-only, the caller identifies the project by its
+//! path instead.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -57,8 +58,8 @@ pub fn read(common_dir: &Path) -> Result<Option<String>> {
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if `id` or the existing content is not an id. [`Kind::Io`] if writing fails, except because the
-/// repository is read-only.
+/// [`Kind::BadInput`] if `id` or the existing content is not an id. [`Kind::Io`] if writing fails for any reason other
+/// than a read-only repository.
 pub fn write(common_dir: &Path, id: &str) -> Result<Written> {
     publish(common_dir, id, Replace::No)
 }

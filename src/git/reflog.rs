@@ -1,4 +1,4 @@
-//! Parses reflogs, which say at which commit `HEAD` pointed at what time, and which command moved it.
+//! Parses reflogs. They record every move of `HEAD`: when it moved, to which commit, and which command moved it.
 //!
 //! Git writes a line for every commit, checkout, rebase step and pull. Lines expire and the reflog can be switched off,
 //! so a missing line proves nothing.
@@ -19,7 +19,7 @@ pub struct Reflog {
 pub struct Move {
     /// When `HEAD` moved.
     pub time: Millis,
-    /// The commit at which `HEAD` pointed before the move; `None` if it pointed at none.
+    /// The commit at which `HEAD` pointed before the move; `None` if there was no such commit.
     pub from: Option<Sha>,
     /// The commit at which `HEAD` pointed after the move.
     pub to: Sha,
@@ -104,7 +104,7 @@ impl Reflog {
 
     /// Returns the commit that was checked out at `time`; `None` if the reflog doesn't reach back that far.
     pub fn at(&self, time: Millis) -> Option<Sha> {
-        // The lines are not in order of time if the clock was set back, so the last line that matches counts.
+        // If the clock was set back, the lines are not in order of time, so the last line that matches counts.
         self.moves.iter().rev().find(|each| each.time <= time).map(|each| each.to)
     }
 }
@@ -123,7 +123,8 @@ fn branches_of(messages: &[&str], now: Option<&str>) -> Vec<Option<String>> {
         Some((short(from), short(to)))
     };
     let returned = |message: &str| message.split_once("returning to ").map(|(_, name)| short(name));
-    // This goes from the last move to the first, because the message of a checkout also names the branch before it.
+    // This goes from the last move to the first, because the message of a checkout also names the branch that was
+    // checked out before.
     let mut after = now.map(str::to_owned);
     let mut branches = Vec::with_capacity(messages.len());
     for message in messages.iter().rev() {
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!((log.moves[0].committer.as_str(), log.moves[0].action), ("Ann Example", Action::Commit));
     }
 
-    /// Guards against a former crash: the program added a second to such a time when it looked for actions.
+    /// Guards against a former crash: the program added a second to a time at the limit of its type.
     #[test]
     fn a_time_outside_the_calendar_becomes_its_first_or_last_second() {
         let times =

@@ -94,8 +94,9 @@ impl Repository {
     /// # Errors
     ///
     /// [`Kind::BadInput`] if `path` does not exist. [`Kind::Git`] if the repository cannot be opened (damaged
-    /// configuration, a format other than SHA-1, a link or a pipe in place of a file). Also if it is refused, because
-    /// it belongs to another user or points to a git directory that does not point back to it.
+    /// configuration, a format other than SHA-1, a link or a pipe in place of a file). [`Kind::Git`] also if the
+    /// repository is refused, because it belongs to another user or points to a git directory that does not point back
+    /// to it.
     pub fn discover(path: &Path, trust: &Trust) -> Result<Option<Repository>> {
         match Repository::find(path, trust)? {
             None => Ok(None),

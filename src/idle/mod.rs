@@ -1,8 +1,8 @@
 //! The idle worker: what a server does between calls, in bounded steps.
 //!
-//! It follows references that hooks left, imports new commits, summarises sessions that no longer grow, embeds pending
-//! chunks and finishes purges. Leases ensure that only one process at a time does such work on a store. The worker
-//! opens only stores that a call has opened, and loads the model only if chunks are pending.
+//! It imports transcripts that hooks reported as grown, imports new commits, summarises sessions that no longer grow,
+//! embeds pending chunks and finishes purges. Leases ensure that only one process at a time does such work on a store.
+//! The worker opens only stores that a call has opened, and loads the model only if chunks are pending.
 
 pub(crate) mod pending;
 
@@ -19,7 +19,7 @@ use crate::spool::Spool;
 use crate::store::Store;
 use crate::summaries::{queue, segments, sessions};
 
-/// After how many milliseconds the process that began an unfinished purge counts as ended.
+/// How many milliseconds after the beginning of an unfinished purge its process is considered dead.
 const ABANDONED: i64 = 60_000;
 
 /// Runs the idle worker until this future is dropped. The worker wakes after each write.
@@ -33,8 +33,8 @@ pub async fn keep_up(engine: &Engine, caller: &Caller) {
 async fn work_off(engine: &Engine, caller: &Caller) {
     /// How often to look for changes by other processes, in seconds.
     const LOOK: u64 = 5;
-    /// After how many rounds without a write sessions are summarised. Without this wait, a session that still grows
-    /// would be summarised again and again.
+    /// How many rounds must pass without a write before sessions are summarised. Without this wait, a session that
+    /// still grows would be summarised again and again.
     const QUIET: u32 = 2;
     let mut quiet = 0;
     let mut is_mended = false;
@@ -82,8 +82,9 @@ fn has_references(engine: &Engine, caller: &Caller) -> bool {
     matches!(place, Ok(Some(place)) if !Spool::of(&config.data_dir, &place).is_empty())
 }
 
-/// Follows references that hooks left, and imports new commits. If this process `wrote`, also rewrites the pointer for
-/// the next session. That is done only then because it has to count all memories.
+/// Follows the references to transcripts that hooks left, and imports new commits. If this process `wrote`, also
+/// rewrites the pointer for the next session. Otherwise the pointer isn't rewritten, since this requires counting all
+/// memories.
 async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
     /// The length of a step: calls run between steps.
     const STEP: Duration = Duration::from_secs(2);

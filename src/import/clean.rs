@@ -1,4 +1,4 @@
-//! Removes from a text what must not be remembered: private passages, additions of the client, blobs and terminal
+//! Removes from a text what must not be remembered: private passages, text that the client added, blobs and terminal
 //! escapes.
 
 use std::borrow::Cow;
@@ -9,18 +9,18 @@ const PRIVATE: &str = "[private]";
 const OPENS: [&str; 1] = ["private"];
 const CLOSES: [&str; 2] = ["/", "private"];
 
-/// The fewest bytes that a private passage must have to be removed from other texts too. A shorter one could be any
-/// word.
+/// The fewest bytes that a private passage must have to be removed from the line's other texts too. A shorter passage
+/// could be any word.
 const TELLING: usize = 6;
 
-/// The most private passages of a line that are removed from other texts too.
+/// How many private passages of a line are also removed from the line's other texts.
 const MOST_PASSAGES: usize = 64;
 
 /// The fewest letters without white space that count as a blob: more than any hash or name has.
 const BLOB: usize = 200;
 
-/// The fewest letters of a line without white space for the next line to continue a blob. PEM wraps lines at 64
-/// letters, `base64` at 76.
+/// A blob may continue in the next line if its current line has at least this many letters without white space. PEM
+/// wraps lines at 64 letters, `base64` at 76.
 const WRAPPED: usize = 60;
 
 /// The private passages of one line.
@@ -112,7 +112,7 @@ impl Iterator for Marked<'_> {
     }
 }
 
-/// Returns where the next tag that consists of the parts `tag` begins and ends. Tags may be in any case and contain
+/// Returns where the next tag with the parts `tag` begins and where it ends. Tags may be in any case and contain
 /// spaces.
 fn tag(text: &str, from: usize, tag: &[&str]) -> Option<(usize, usize)> {
     let mut at = from;
@@ -156,7 +156,7 @@ pub(super) fn without<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
     }
 }
 
-/// Returns the text between `<name>` and `</name>`. If it isn't closed, it reaches to the end of `text`.
+/// Returns the text between `<name>` and `</name>`. If the closing tag is missing, returns all the text after `<name>`.
 pub(super) fn within<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     Some(rest.split_once(&format!("</{name}>")).map_or(rest, |(within, _)| within).trim())

@@ -10,8 +10,8 @@ use crate::memory::{Millis, Role};
 /// An entry of a session: a message or a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Identifies the entry within the session. It stays the same when the line is read again, and in the copy that a
-    /// forked session has of the line.
+    /// Identifies the entry within the session. It is the same when the line is read again, and in a forked session's
+    /// copy of the line.
     pub key: String,
     /// The author.
     pub role: Role,
@@ -25,7 +25,7 @@ pub struct Entry {
     /// before it. `None` if neither is known.
     pub since: Option<Millis>,
     /// The latest time at which the entry can have been written: its time if known, otherwise the next known time. For
-    /// a tool call, the time of its result. `None` if none is known.
+    /// a tool call, it is the time of its result. `None` if no such time is known.
     pub until: Option<Millis>,
     /// The branch that was checked out.
     pub branch: Option<String>,
@@ -61,7 +61,7 @@ pub struct About {
     pub title: Option<String>,
     /// Whether this is the session of a sub-agent.
     pub is_subagent: bool,
-    /// The time of the last line that has one.
+    /// The time of the last line that has a time.
     pub last: Option<Millis>,
 }
 

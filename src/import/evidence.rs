@@ -1,22 +1,22 @@
 //! Extracts from a tool call which files it changed and which commits it made. This is used to link commits to
 //! sessions. These functions are pure.
 //!
-//! Of a change, only hashes of its lines are kept. They are enough to find the lines in a commit, and to notice that
-//! the lines were reverted before it.
+//! Only hashes of a change's lines are kept. They are enough to find the lines in a commit, and to notice that the
+//! lines were reverted before it.
 
 use super::fields::Fields;
 use super::gist::{self, Arguments, Shape};
 use super::shell;
 use crate::git::line_hash;
 
-/// The most hashes that are kept of a change. The smallest ones are kept, so that the samples of two texts overlap as
+/// The most hashes that are kept of a change. The smallest hashes are kept, so that the samples of two texts overlap as
 /// much as the texts do.
 const MOST_LINES: usize = 64;
 
-/// The most bytes of a text whose lines are hashed. Arbitrary.
+/// How many bytes of a text are split into lines and hashed, counted from its beginning. Arbitrary.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The most changed files that are kept of one call.
+/// How many of the files that one call changes are kept.
 const MOST_FILES: usize = 64;
 
 /// A file that a tool call changed.
@@ -28,8 +28,8 @@ pub struct Written {
     pub lines: Vec<u32>,
 }
 
-/// Returns the files that a call changes. If `shape` is an edit, they are those of the edit; otherwise, those that the
-/// call's command line writes.
+/// Returns the files that a call changes. If `shape` is an edit, these are the files that it edits; otherwise, the
+/// files that the call's command line writes.
 pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape) -> Vec<Written> {
     let fields = fields(arguments);
     if shape != Shape::Edit {

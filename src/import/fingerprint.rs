@@ -16,8 +16,8 @@ pub(super) fn fingerprint(call: &str, outcome: &str) -> u64 {
 /// Folders for temporary files.
 const TEMPORARY: [&str; 4] = ["/tmp/", "/private/tmp/", "/var/folders/", "/var/tmp/"];
 
-/// Returns `text` with temporary paths, and if `numbers` is set also numbers, replaced by `#`. Each run of white space
-/// is replaced by one space.
+/// Returns `text` with temporary paths replaced by `#`. If `numbers` is set, numbers are replaced too. Each run of
+/// white space is replaced by one space.
 fn normal(text: &str, numbers: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

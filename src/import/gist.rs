@@ -51,7 +51,7 @@ const TELLING: [&str; 21] = [
     "name",
 ];
 
-/// The names of those of Tiro's own tools that no other server is likely to use too.
+/// Names of Tiro's tools that hardly any other server uses.
 const OWN: [&str; 4] =
     ["search_project_memory", "save_messages", "retrieve_stashed_context", "expand_detail"];
 
@@ -332,7 +332,8 @@ fn clip(text: &str, most: usize) -> String {
 /// characters together, with the length of the omitted part between them.
 pub(super) fn excerpt(output: &str, most: usize) -> String {
     let output = output.trim_matches(['\n', '\r', ' ', '\0']);
-    // A longer output has more than `most` characters anyway, because a character has at most four bytes.
+    // An output of more than `4 * most` bytes has more than `most` characters, because a character has at most four
+    // bytes.
     if output.len() <= 4 * most {
         let whole = clean::readable(Cow::Borrowed(output));
         if whole.chars().count() <= most {

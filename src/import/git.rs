@@ -14,7 +14,7 @@ use crate::git::{ChangeKind, Changes, CommitDetail, FileChange, Lines, Moment, P
 /// The most bytes of text after the message.
 const CHANGES_LIMIT: usize = 4096;
 
-/// The headings of the parts after the message. The first heading that a text has follows an empty line.
+/// The headings of the parts after the message. An empty line precedes the first heading of a text.
 const SECTIONS: [&str; 7] =
     ["Says", "New words", "Added", "Removed", "Files", "Changed in", "Changes unknown"];
 
@@ -31,8 +31,8 @@ pub struct CommitDraft {
     /// The parts of `text` that are searched: the message, added sentences, new words and names. Paths and headings are
     /// left out, because they show what a commit touches rather than what it is about.
     pub indexed: String,
-    /// The message, with which `text` and `indexed` begin. Only the message is embedded: embedding the rest too lowers
-    /// the recall by two points.
+    /// The message. `text` and `indexed` begin with it. Only the message is embedded: embedding the rest too lowers the
+    /// recall by two points.
     pub message: String,
     /// The commit's id, which is the `source_id` of the memory.
     pub sha: Sha,
@@ -251,7 +251,7 @@ struct Sections {
 }
 
 impl Sections {
-    /// Adds a line `Name: one, two` with as many items as fit, how many more there are, and the text `after`.
+    /// Adds a line `Name: one, two` with as many items as fit, the number of items left out, and the text `after`.
     fn list<T>(&mut self, name: &str, items: &[T], show: impl Fn(&T) -> String, after: String) {
         if items.is_empty() {
             return;

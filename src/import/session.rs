@@ -45,7 +45,7 @@ struct Open {
 
 /// The state of a session while its transcript is read.
 pub(super) struct Session {
-    /// Whether the client writes a grown message again as a new line, with the time of the first one.
+    /// Whether the client writes a grown message again as a new line, with the time of the message's first line.
     rewrites: bool,
     about: About,
     counts: Counts,
@@ -103,13 +103,13 @@ impl Session {
         }
     }
 
-    /// Returns the byte at which reading must begin the next time: where the first line begins whose call has no result
-    /// yet, or whose entry is held back. Returns `None` if there is no such line.
+    /// Returns the byte at which the next reading must begin. The first line whose call has no result yet, or whose
+    /// entry is held back, begins there. Returns `None` if there is no such line.
     pub fn open_from(&self) -> Option<u64> {
         self.unsettled().map(|(at, _)| at).min()
     }
 
-    /// Returns the last known time before the byte at which reading must begin the next time.
+    /// Returns the last known time before the byte at which the next reading must begin.
     pub fn known_before(&self) -> Option<Millis> {
         // An unknown time, `None`, is less than any known time.
         self.unsettled().map(|(_, entry)| entry.since).min().unwrap_or(self.about.last)
@@ -275,8 +275,8 @@ impl Session {
             return;
         };
         let mut open = self.open.remove(place);
-        // If the result is in another line with the same time, that line is the same message, written again after the
-        // result came. Its time then says nothing about when the call ended.
+        // If the line with the result has the same time as the earlier line with the call, it is the same message,
+        // written again after the result came. Then its time doesn't say when the call ended.
         let is_again = self.rewrites && open.at != self.at && time == open.entry.time;
         open.entry.until = time.filter(|_| !is_again);
         open.entry.written.retain(|_| outcome != Outcome::Failed);
@@ -319,8 +319,8 @@ impl Session {
         self.settle(open, "no outcome recorded", "");
     }
 
-    /// Counts a prompt, and closes calls that still have no result after several prompts. Otherwise reading would begin
-    /// at such a call every time, forever.
+    /// Counts a prompt, and closes calls that still have no result after several prompts. Otherwise every later reading
+    /// would begin at such a call again.
     fn count_prompt(&mut self) {
         for open in &mut self.open {
             open.prompts += 1;

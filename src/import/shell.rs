@@ -88,7 +88,7 @@ struct Reader<'a> {
     done: Vec<Command>,
     command: Command,
     word: String,
-    /// Whether `word` counts as a word. A quoted word may be empty.
+    /// Whether a word has begun. `word` may still be empty then, because a quoted word may be empty.
     has_word: bool,
     is_quoted: bool,
     next: Next,
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
     fn end_command(&mut self) {
         self.end_word();
         self.next = Next::Word;
-        // `awaited` is in the order of the commands, so only its last one can belong to this command.
+        // `awaited` is in the order of the commands, so only its last element can belong to this command.
         let is_awaited = self.awaited.last().is_some_and(|awaited| awaited.command == self.done.len());
         if self.command != Command::default() || is_awaited {
             self.done.push(std::mem::take(&mut self.command));

@@ -65,13 +65,13 @@ impl Transcript {
         self.session.settled()
     }
 
-    /// Returns the byte at which reading must begin the next time: where the first line begins whose call has no result
-    /// yet, or whose entry is held back. Returns `None` if there is no such line.
+    /// Returns the byte at which the next reading must begin. The first line whose call has no result yet, or whose
+    /// entry is held back, begins there. Returns `None` if there is no such line.
     pub fn open_from(&self) -> Option<u64> {
         self.session.open_from()
     }
 
-    /// Returns the last known time before the byte at which reading must begin the next time.
+    /// Returns the last known time before the byte at which the next reading must begin.
     pub fn known_before(&self) -> Option<Millis> {
         self.session.known_before()
     }

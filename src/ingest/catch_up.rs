@@ -1,8 +1,8 @@
 //! Follows transcripts and commits: reads the references that hooks left, and imports commits that are not stored yet.
 //!
-//! Tiro runs no background process, so each call first catches up for a limited time, and then answers. What is left is
-//! imported by the server while it is idle, or by the next call. Commits are followed if the user imported the history
-//! or had the project captured. Sessions are followed if hooks are installed.
+//! Tiro runs no background process, so each call first catches up for a limited time, and then answers. The idle server
+//! or the next call imports the rest. Commits are followed if the user imported the history or had the project
+//! captured. Sessions are followed if hooks are installed.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -46,7 +46,7 @@ const WHILE_IDLE: Duration = Duration::from_secs(120);
 const LATE: &str = "git took too long, so new commits may be missing: the server imports them when it is idle, \
     or run `tiro import git`";
 
-/// After a hook reported a transcript that can't be read, how long reading it is tried again, in milliseconds: a week.
+/// If a transcript that a hook reported can't be read, how long Tiro keeps trying, in milliseconds: a week.
 const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
 
 /// The most commits that a call imports before it answers. They take about a quarter of a second.
@@ -64,7 +64,7 @@ const HEADS: &str = "git heads";
 pub struct Followed {
     /// How many commits and entries of sessions were stored.
     pub imported: usize,
-    /// What the answer that follows lacks, and why.
+    /// What is missing from the answer that follows, and why.
     pub notices: Vec<String>,
 }
 
@@ -74,8 +74,8 @@ pub struct Followed {
 /// An error becomes a notice, and the call answers from what is stored.
 pub async fn before_a_call(engine: &Engine, caller: &Caller) -> Vec<String> {
     let mut notices = before(engine, caller).await;
-    // Opening the store may add news. An operation that only reads reports the news with these notices, within the
-    // budget of its answer.
+    // Opening the store may produce news about its files. A read-only operation reports this news with these notices,
+    // within the budget of its answer.
     let news = caller.take_news_for_reading(engine).map(|news| news.trim_end_matches('.').to_owned());
     notices.splice(0..0, news);
     notices
@@ -185,7 +185,7 @@ impl CatchUp<'_> {
         pointer::point(engine, project).await
     }
 
-    /// Returns whether the idle server runs this round. Then no call waits for it.
+    /// Returns whether the idle server runs this round. No call waits for such a round.
     fn is_idle(&self) -> bool {
         self.limit.is_none()
     }
@@ -310,7 +310,7 @@ impl CatchUp<'_> {
         let is_shared = taken.reference.event == share::SHARED;
         if let Some(other) = elsewhere(engine, self.caller, importer.place, client, &path) {
             // The session runs in another project: the agent changed into this project's directory before the hook ran.
-            // Or it runs in a copy of this project, which has the same id until a call opens it.
+            // Or it runs in a copy of this project, which has the same id until a call opens the copy.
             if other == *spool {
                 if is_old(engine, &taken) {
                     taken.done();
@@ -336,7 +336,7 @@ impl CatchUp<'_> {
         Ok(())
     }
 
-    /// Reads the graph of commits. This is done last, because answers are complete without it.
+    /// Reads the graph of commits. This is done last, because answers are complete without the graph.
     async fn read_graph(&self) -> Result<()> {
         let patience = if self.is_idle() { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
         if let Err(error) = graph::learn(self.project, Some(Instant::now() + patience)).await {
@@ -368,7 +368,7 @@ impl CatchUp<'_> {
 /// Handles a transcript that can't be read. Keeps its reference for another try, or removes the reference if another
 /// try is pointless.
 fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) {
-    // The store is the cause, not the transcript. The reference stays for the next round.
+    // If the store is the cause and not the transcript, the reference stays for the next round.
     if matches!(error.kind(), Kind::Busy | Kind::Store) {
         tracing::warn!(%error, "a transcript is not stored yet");
         return;

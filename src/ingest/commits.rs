@@ -204,8 +204,8 @@ async fn store(
     Ok(())
 }
 
-/// Asks a model to summarise commits, if `wanted` is given: at most as many as it says. If the model fails, that
-/// becomes a notice, and the import still succeeds.
+/// If `wanted` is given, asks a model to summarise commits. If it contains a number, at most that many are summarised.
+/// If the model fails, that becomes a notice, and the import still succeeds.
 async fn summarise(
     engine: &Engine,
     caller: &Caller,
@@ -276,8 +276,8 @@ pub(crate) fn find(
             history.commits.retain(|commit| !known.contains(&commit.sha));
             history
         }
-        // After a finished import, all ancestors of each stored commit are stored. After an interrupted one, only the
-        // stored commits themselves are certain.
+        // After a finished import, all ancestors of each stored commit are stored. After an interrupted import,
+        // ancestors of a stored commit may be missing.
         None => {
             repository.history(&tips, stored.covers(args.wanted), stop, &mut |sha| known.contains(sha))?
         }
@@ -311,8 +311,8 @@ pub(crate) fn no_repository(root: &Path) -> Error {
 /// The result of reading a commit: its draft, `None` if it is ignored, or the reason why it can't be read.
 type Turn = Result<Option<CommitDraft>, String>;
 
-/// Reads the commits on another thread and sends them in batches. It reads only a few batches ahead of the store, and
-/// stops when the receiver is dropped.
+/// Reads the commits on another thread and sends them in batches. The thread reads only a few batches ahead of the
+/// store, and stops when the receiver is dropped.
 fn read(
     repository: Arc<Repository>,
     history: History,

@@ -11,7 +11,7 @@ use crate::import::transcript::{About, Transcript};
 use crate::memory::Millis;
 use crate::project::{OpenProject, SeenProject};
 
-/// How many bytes are compared to recognise a transcript. As many are taken at its beginning and before the cursor.
+/// To recognise a transcript, this many bytes at its beginning are compared, and as many before the cursor.
 const AROUND: u64 = 4096;
 
 /// Where reading a transcript continues, and what is known of its session up to there.
@@ -19,7 +19,7 @@ const AROUND: u64 = 4096;
 pub(crate) struct Cursor {
     /// Offset in bytes of the first line that was not read.
     pub(crate) at: u64,
-    /// How many bytes after `at` were searched for the end of the line, without finding it.
+    /// How many bytes after `at` were searched in vain for the end of the line.
     #[serde(default)]
     pub(crate) looked: u64,
     /// A digest of the bytes at the beginning of the file and of those before `at`.
@@ -38,8 +38,8 @@ pub(crate) struct Cursor {
     /// project.
     #[serde(default)]
     pub(crate) is_here: bool,
-    /// How many bytes are stored of each entry that ends at `at` or later, with the offset of its end. The next reading
-    /// reads these entries again.
+    /// For each entry that ends at `at` or later, the offset of its end, and how many of its bytes are stored. The next
+    /// reading reads these entries again.
     #[serde(skip)]
     ahead: Vec<(u64, Kept)>,
 }

@@ -10,7 +10,7 @@ use crate::project::OpenProject;
 use crate::retrieve::freshness::{self, Standing, Subject};
 use crate::store::GraphRow;
 
-/// The longest time that git may take for one answer. After that, the answer is given with an unknown standing.
+/// The longest time that git may take for one answer. After that, the standing counts as unknown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Returns the standing of each of `subjects`, in their order. It says, among other things, whether the commit is still

@@ -22,14 +22,14 @@ const FOLLOWED: &str = "git followed";
 /// The state after all commits that branches lead to were imported.
 const WHOLE: &str = "whole";
 
-/// The state that versions before 0.2 wrote for [`WHOLE`], but also after the user declined to import the history. So
-/// an import doesn't rely on it.
+/// The state that versions before 0.2 wrote in place of [`WHOLE`]. They also wrote it after the user declined to import
+/// the history, so an import doesn't rely on it.
 const FORMERLY_WHOLE: &str = "complete";
 
 /// The state after the user imported part of the history, with a limit or from an incomplete clone.
 const PARTIAL: &str = "partial";
 
-/// The state while an import of the whole history has begun and not ended.
+/// The state while an import of the whole history is unfinished.
 const INTERRUPTED: &str = "interrupted";
 
 /// Which commits an import is to store.
@@ -60,7 +60,7 @@ impl Stored {
         })
     }
 
-    /// Returns whether following has begun. Only then can new commits be told from old ones.
+    /// Returns whether following has begun. New commits can be told from old ones only after that.
     pub fn is_followed(&self) -> bool {
         self.imported.is_some() || self.seen.is_some()
     }
@@ -96,7 +96,7 @@ impl Stored {
         self.seen.as_deref().filter(|_| !is_all_wanted)
     }
 
-    /// Returns what follows for the ancestors of a stored commit.
+    /// Returns what a stored commit says about its ancestors.
     pub fn covers(&self, wanted: Wanted) -> Known {
         match self.is_whole() || (wanted == Wanted::New && self.claims_all()) {
             true => Known::CoversAncestors,
@@ -108,8 +108,9 @@ impl Stored {
     /// ancestors of stored commits may be missing, and the recorded state says so.
     ///
     /// The state that an earlier version wrote is not changed. If the user of that version declined the history, any
-    /// other state would look like an interrupted import, and the rest of the history would be imported. Keeping it is
-    /// safe: commits are stored parents before children, so no ancestor of a stored commit is missing.
+    /// other state would look like an interrupted import, and the rest of the history would be imported. Keeping that
+    /// version's state is safe: commits are stored parents before children, so no ancestor of a stored commit is
+    /// missing.
     pub async fn begin(
         &self,
         engine: &Engine,
@@ -139,7 +140,7 @@ impl Stored {
     }
 
     /// Records that part of what was wanted is stored. If new commits weren't followed until now, they are followed
-    /// from here on.
+    /// from now on.
     pub async fn end_in_part(
         &self,
         engine: &Engine,

@@ -27,12 +27,12 @@ const MOST_COMMITS: usize = 200_000;
 /// The longest time that git may take to find which replaced commits are checked out again. Arbitrary.
 const GLANCE: Duration = Duration::from_millis(300);
 
-/// The time that git gets at least, even if a call has less time left. The few commits that a call imports take a
-/// hundredth of it.
+/// The least time that git is given, even if a call has less time left. For the few commits that a call imports, git
+/// takes a hundredth of this time.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The name of an import cursor, and the current version of the linking rules. The cursor contains the version with
-/// which all links were made.
+/// The name of an import cursor, and the current version of the linking rules. The cursor contains the version of the
+/// rules by which all links were made.
 const RULES: (&str, &str) = ("links", "3");
 
 /// The value of that cursor if some links could not be made yet.

@@ -1,8 +1,8 @@
 //! Imports transcripts and commits, and follows the new ones.
 //!
 //! Hooks leave references to transcripts and commits, and each call follows these references before it answers
-//! ([`catch_up`]). An import reads everything at once ([`commits`], [`sessions`]). Both store how far they came
-//! ([`cursor`], [`history`]). Commits are then linked to the sessions that made them ([`link`]).
+//! ([`catch_up`]). An import reads everything at once ([`commits`], [`sessions`]). Calls and imports both store how far
+//! they came ([`cursor`], [`history`]). Commits are then linked to the sessions that made them ([`link`]).
 
 pub(crate) mod catch_up;
 pub(crate) mod commits;

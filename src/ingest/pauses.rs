@@ -1,9 +1,9 @@
 //! Keeps out of the memory what was said while capture was paused.
 //!
-//! Transcripts still contain what was said, so it is recognised by its time. If in doubt, an entry is kept out. This
-//! applies to a line without a time that may fall into a pause, and to the output of a tool that was running when a
-//! pause began. It also applies to the summary or title of a session with a pause in it, because these repeat what was
-//! said.
+//! Transcripts still contain what was said during a pause, so it is recognised by its time. If in doubt, an entry is
+//! kept out. This applies to a line without a time that may fall into a pause, and to the output of a tool that was
+//! running when a pause began. It also applies to the summary or title of a session with a pause in it, because these
+//! repeat what was said.
 
 use crate::engine::Engine;
 use crate::import::transcript::Entry;
@@ -50,7 +50,7 @@ impl KeptOut {
     }
 }
 
-/// Returns when the session with the first entry `said` began.
+/// Returns when a session began. `said` is its first entry.
 pub(crate) fn began(said: &Entry) -> Option<Millis> {
     match said.is_summary {
         // The summary covers an earlier session, which this one continues.

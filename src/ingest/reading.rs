@@ -24,12 +24,13 @@ use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::Origin;
 
-/// The most entries that one transaction stores, and the most bytes of their texts. The last line can exceed both.
+/// The most entries that one transaction stores, and the most bytes of their texts. The last line of a transaction can
+/// exceed both limits.
 const BATCH: usize = 256;
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
-/// The most bytes that are stored of one session: first of its tool outputs, then of all its entries. A longer session
-/// is probably an agent in a loop.
+/// The most bytes that are stored of one session. The first limit is for its tool outputs, the second for all its
+/// entries. A longer session is probably an agent in a loop.
 const TOOLS_KEPT: usize = 4 * 1024 * 1024;
 const ALL_KEPT: usize = 16 * 1024 * 1024;
 
@@ -167,7 +168,8 @@ impl<'a> Importer<'a> {
         let cursor = &mut reading.cursor;
         cursor.advance(from.unwrap_or(u64::MAX).min(lines.at()).max(cursor.at));
         cursor.looked = if from.is_none() { lines.looked() } else { 0 };
-        // If the turn will be read again from its beginning, the next reading sees for itself whether it acted here.
+        // If the turn will be read again from its beginning, the next reading finds out for itself whether the turn
+        // acted here.
         cursor.is_here = reading.turn.is_none() && reading.share.as_ref().is_some_and(Share::is_here);
         reading.keep_cursor(self.engine, self.project).await
     }
@@ -285,8 +287,8 @@ impl<'a> Importer<'a> {
         drafts
     }
 
-    /// Sets the commit of drafts that have none to the last commit of their branch before them. After reflogs have
-    /// expired, this is the likeliest commit.
+    /// Gives each draft without a commit the last commit that was made on its branch before the draft's time. After
+    /// reflogs have expired, this is the likeliest commit.
     async fn find_heads(&self, drafts: &mut [Draft]) -> Result<()> {
         let unknown = drafts.iter_mut().filter(|draft| draft.head_sha.is_none() && draft.branch.is_some());
         let unknown: Vec<&mut Draft> = unknown.collect();

@@ -17,7 +17,7 @@ use crate::summaries::sessions;
 pub use crate::ingest::imported::Imported;
 
 /// The longest time that an import spends on summaries of the imported sessions. The idle server and `tiro index` make
-/// the others.
+/// the remaining summaries.
 const SUMMARISING: Duration = Duration::from_secs(1);
 
 /// The arguments of `tiro import claude-code|codex|gemini`.

@@ -3,9 +3,9 @@
 //! A session belongs as a whole to the project in which it runs. It also belongs in part to each other repository in
 //! which it worked, because the agent changed into that repository or changed its files. Such a repository gets the
 //! tool calls in its work trees or on its files, and the messages that were written while the agent's directory was in
-//! the repository. Messages may also be written while the agent's directory is a folder above the repository. The
-//! repository gets these for turns that also acted in it, from the user's question on. It gets no entries about other
-//! repositories, and no entries of a turn that did nothing in it.
+//! the repository. Messages may also be written while the agent's directory is a folder above the repository. If the
+//! same turn also acted in the repository, the repository gets the turn's messages from the user's question on. It gets
+//! no entries about other repositories, and no entries of a turn that did nothing in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -66,8 +66,8 @@ impl<'a> Share<'a> {
             (_, None) => {
                 found_by == FoundBy::Search || transcripts::is_named_after(client, path, &place.roots())
             }
-            // If the session's directory was removed, it was a work tree of the project for which its hooks left
-            // references. The names are compared as lossy text, because clients may record a name differently if it
+            // If the session ran in the directory of the hook, and that directory was removed since, it was a work tree
+            // of the project. The names are compared as lossy text, because clients may record a name differently if it
             // isn't UTF-8.
             (FoundBy::Hook(directory), Some(held_in)) => {
                 directory.to_string_lossy() == held_in.to_string_lossy() && !held_in.exists()
@@ -79,7 +79,7 @@ impl<'a> Share<'a> {
         }
         let held_in = held_in.and_then(|directory| directory.into_os_string().into_string().ok());
         let held_in = held_in.unwrap_or_default();
-        // This is needed only for a removed directory: one that exists shows to which project it belongs.
+        // This is needed only for a removed directory, because an existing one shows to which project it belongs.
         let anothers = Some(PathBuf::from(&held_in))
             .filter(|directory| found_by == FoundBy::Project && !held_in.is_empty() && !directory.exists());
         let mut within =

@@ -26,7 +26,7 @@ pub type Keys = Arc<dyn Fn(&Key) -> Result<Option<String>> + Send + Sync>;
 /// not repeated.
 pub type OnFailure = Arc<dyn Fn(Failed) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 
-/// How often a failed request is repeated at most, unless the client sets another number.
+/// The most times that a failed request is repeated, unless the client sets another number.
 const RETRIES: u32 = 3;
 
 /// The pause before the first repetition; the pause doubles with each repetition.
@@ -70,7 +70,7 @@ impl Client {
         if model.contains("::") || model.contains("..") || model.contains(['?', '#', '%']) {
             return Err(Error::bad_input(format!("`{}` is not the name of a model", quoted(model))));
         }
-        // This fails if a provider was already installed in this process, as in tests.
+        // This fails if a cryptography provider was already installed in this process, as in tests.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let cannot = || format!("cannot make a client of provider `{}`", provider.name);
         let plain = || {
@@ -82,11 +82,11 @@ impl Client {
         };
         let mut outside = plain().user_agent(concat!("tiro/", env!("CARGO_PKG_VERSION")));
         if provider.is_local() {
-            // No proxy is used, because it may be another machine.
+            // Requests to this machine use no proxy, because the proxy may be on another machine.
             outside = outside.no_proxy();
         }
         if base.scheme() == "http" {
-            // Reading the platform's certificates takes a while.
+            // Without TLS, the platform's certificates are not needed, and reading them takes a while.
             outside = outside.tls_certs_only([]);
         }
         let outside = outside.build().context(Kind::Provider, cannot)?;
@@ -101,7 +101,7 @@ impl Client {
         Ok(Client { provider, keys, base, retries, seed, pause, on_failure: None, outside, genai })
     }
 
-    /// Sets how often a failed request is repeated at most; the default is 3.
+    /// Sets the most times that a failed request is repeated; the default is 3.
     pub fn retries(mut self, retries: u32) -> Client {
         self.retries = retries;
         self
@@ -120,8 +120,8 @@ impl Client {
         self
     }
 
-    /// Sends `request` and returns the answer, or fails; all repetitions together end at `deadline`. `on_text` gets
-    /// the text of the answer piece by piece as it arrives. After the first piece, a failed request is not repeated.
+    /// Sends `request` and returns the answer. All repetitions together end at `deadline`. `on_text` gets the text of
+    /// the answer piece by piece as it arrives. After the first piece, a failed request is not repeated.
     ///
     /// Dropping the future ends the request. A failed request may still be billed; the function of
     /// [`Client::on_failure`] learns whether it may.
@@ -132,7 +132,7 @@ impl Client {
     /// request.
     pub async fn ask(&self, request: &Request, deadline: Duration, on_text: OnText<'_>) -> Result<Reply> {
         let start = Instant::now();
-        // A deadline that the clock can't hold is replaced by one in a day.
+        // If the deadline is too far away for the clock to represent, it is in a day instead.
         let end = start.checked_add(deadline).unwrap_or(start + Duration::from_secs(86_400));
         let received = Arc::new(AtomicU64::new(0));
         let request = Arc::new(request.clone());
@@ -176,7 +176,7 @@ impl Client {
                         return Err(error);
                     }
                 };
-                // The service would refuse the same key again.
+                // The request is repeated only with another key, because the service would refuse the same one again.
                 if again != key {
                     key = again;
                     self.failed(&failure, true).await?;
@@ -189,7 +189,8 @@ impl Client {
                 return Err(failure.error(&self.provider, attempts));
             }
             repeated += 1;
-            // A service that names no time to wait, or a time in the past, is still overloaded.
+            // Even if the service names no time to wait, or a time in the past, it is still overloaded. So the usual
+            // pause is the shortest wait.
             let wait = failure.wait().unwrap_or_default().max(self.backoff(repeated));
             let left = end.saturating_duration_since(Instant::now());
             if wait >= left {
@@ -249,7 +250,7 @@ impl Client {
             return None;
         }
         let bytes: usize = request.texts().map(|text| text.len()).sum();
-        // Few texts have more than one token for three bytes, and a larger window takes more memory.
+        // One token for three bytes is enough for most texts, and a larger window would take more memory.
         let needed = bytes / 3 + convert::most_output(&self.provider, request).unwrap_or(1024) + 512;
         let needed = needed.next_power_of_two().max(4096);
         Some(self.provider.window.map_or(needed, |window| needed.min(window)))

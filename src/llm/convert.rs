@@ -74,7 +74,7 @@ fn options(provider: &Provider, request: &Request) -> ChatOptions {
         options = options.with_response_format(ChatResponseFormat::JsonSpec(format));
     }
     if matches!(provider.service, Service::Openai | Service::OpenaiResponses | Service::OpenaiCompatible) {
-        // genai takes the end of some models' names for a reasoning effort, such as `-max` in `qwen3-max`. With a
+        // genai mistakes the end of some models' names for a reasoning effort, such as `-max` in `qwen3-max`. With a
         // budget, which these adapters ignore, genai sends the whole name.
         options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
     }

@@ -13,15 +13,14 @@ use super::Request;
 use super::Service;
 use crate::error::{Error, Kind};
 
-/// The most characters that the code of a service's error may have to be repeated. Arbitrary.
+/// The code of a service's error is shown only if it has at most this many characters. Arbitrary.
 const LONGEST_WORD: usize = 48;
 
 /// Shown when a connection ended, although the service may have read the request.
 pub(super) const CLOSED: &str = "the connection was closed before an answer came";
 pub(super) const TIMED_OUT: &str = "the connection timed out";
 
-/// A service that asks us to wait for more than this many seconds, which is a year, is said to ask for "more than a
-/// year".
+/// If a service asks us to wait for more than this many seconds (a year), the error says "more than a year".
 const ENDLESS: f64 = 31_536_000.0;
 
 /// Why a request failed.
@@ -153,7 +152,7 @@ impl Failure {
             },
             Failure::Status { status: 401 | 403, .. } => {
                 format!(
-                    "check the key that `{}` names, and that it may use `{}`",
+                    "check the key of provider `{}`, and that it may use `{}`",
                     provider.name, provider.model
                 )
             }
@@ -205,7 +204,7 @@ pub(super) fn too_long(
         .hint("try again later, or allow another provider")
 }
 
-/// Returns the error of `failure`, with the reason `why` the request was not repeated.
+/// Returns the error of `failure`. `why` is the reason not to repeat the request.
 pub(super) fn not_repeated(failure: &Failure, why: &Error, provider: &Provider, attempts: u32) -> Error {
     let error = failure.error(provider, attempts);
     let shown = Error::new(why.kind(), format!("{error}; it was not asked again: {why}"))

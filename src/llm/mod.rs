@@ -81,11 +81,11 @@ pub struct Provider {
     /// The temperature, which replaces the one that a request asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// The context window, in tokens of request and answer together. It is set if the catalogue has none for the
-    /// model, or a wrong one.
+    /// The context window, in tokens of request and answer together. Users set this if the catalogue has no window
+    /// for the model, or a wrong one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
-    /// The price. It is set if the catalogue has none for the model, or a wrong one.
+    /// The price. Users set this if the catalogue has no price for the model, or a wrong one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }

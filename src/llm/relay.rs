@@ -1,11 +1,11 @@
 //! A relay between genai and the network, for one request.
 //!
 //! genai knows the dialects, but it reads a body to its end, however long that is, ignores the `Retry-After` of a
-//! stream, and puts bodies into errors. Neither genai nor reqwest can be changed below that level: the adapters are
-//! private, and a connector's connections are sealed. So genai is given an address on the loopback interface, where
-//! this relay listens. The relay takes a single request there and sends it to the service with the key, which genai
-//! never gets. It passes the answer back piece by piece, counts its bytes, limits it, and follows no redirects. If
-//! the service refuses the request, genai doesn't get the refusal; the refusal becomes the [`Failure`].
+//! stream, and puts bodies into errors. This can't be changed from outside: genai's adapters are private, and so is
+//! the type of connection that reqwest's connectors return. So genai is given an address on the loopback interface,
+//! where this relay listens. The relay takes a single request there and sends it to the service with the key, which
+//! genai never gets. It passes the answer back piece by piece, counts its bytes, limits it, and follows no redirects.
+//! If the service refuses the request, genai doesn't get the refusal; the refusal becomes the [`Failure`].
 //!
 //! The address contains a new secret for each request, so no other process can use the relay. The relay lives as long
 //! as the future that asks the model; dropping that future ends the connection to the service.
@@ -97,8 +97,8 @@ impl Relay {
         self.exchange.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Passes the request to the service, and the answer to genai. The future never ends. If it is dropped, all
-    /// connections end.
+    /// Passes the request to the service, and the answer to genai. The future never completes. Dropping it ends all
+    /// connections.
     pub(super) async fn serve(&self) -> Infallible {
         let mut connections = JoinSet::new();
         loop {
@@ -109,7 +109,7 @@ impl Relay {
             let exchange = Arc::clone(&self.exchange);
             connections.spawn(async move {
                 let pass = service_fn(|incoming| Arc::clone(&exchange).pass(incoming));
-                // The exchange remembers how it ended.
+                // The result is ignored, because the exchange records why it failed.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), pass).await;
             });
         }
@@ -118,7 +118,7 @@ impl Relay {
 
 type Body = UnsyncBoxBody<Bytes, Interrupted>;
 
-/// Interrupts the answer that genai is reading; the exchange remembers why.
+/// Interrupts the answer that genai is reading; the exchange records why.
 #[derive(Debug)]
 struct Interrupted;
 
@@ -160,7 +160,7 @@ impl Exchange {
     ) -> Result<Response<Body>, Failure> {
         let (parts, body) = incoming.into_parts();
         let body =
-            body.collect().await.map_err(|_| Failure::Unreachable("the request was not taken"))?.to_bytes();
+            body.collect().await.map_err(|_| Failure::Unreachable("the request was not read"))?.to_bytes();
         let response = self
             .http
             .post(address(&self.route.base, target))
@@ -175,8 +175,8 @@ impl Exchange {
         if response.content_length().is_some_and(|length| length > LARGEST_ANSWER) {
             return Err(Failure::TooLarge(LARGEST_ANSWER));
         }
-        // Some servers declare JSON as text. A body that isn't JSON can't be parsed anyway, whatever its declared
-        // type.
+        // Every answer that isn't a stream is declared as JSON, because some servers declare JSON as text. A body
+        // that isn't JSON can't be parsed anyway.
         let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| {
             kind.to_str().is_ok_and(|kind| kind.contains("event-stream") || kind.contains("ndjson"))
         });

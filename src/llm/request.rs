@@ -20,7 +20,7 @@ pub enum Turn {
         calls: Vec<Call>,
     },
     /// The result of a function.
-    #[cfg_attr(not(test), expect(dead_code, reason = "an assistant that is consulted calls functions"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "needed when a consulted model calls functions"))]
     Result {
         /// The id of the call that has this result.
         call: String,

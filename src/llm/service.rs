@@ -1,4 +1,5 @@
-//! The services: their names, addresses and dialects, and the rule by which a provider is on this machine.
+//! The services: their names, addresses and dialects, and the rule that decides whether a provider is on this
+//! machine.
 
 use std::net::IpAddr;
 
@@ -59,7 +60,7 @@ impl Service {
         address.map_or(host == "localhost", |address| address.to_canonical().is_loopback())
     }
 
-    /// Returns the name of the service's dialect for errors.
+    /// Returns what errors call an answer in the service's dialect.
     pub(super) fn dialect(self) -> &'static str {
         match self {
             Service::Openai | Service::OpenaiCompatible => "a completion in OpenAI's dialect",
@@ -87,8 +88,8 @@ const ENCRYPTED: &str = "give it an endpoint with `https://`, or one on this mac
     `http://localhost:8080` with `ssh -L 8080:localhost:8080 HOST`, or take its key away";
 
 impl Provider {
-    /// Returns whether requests stay on this machine. Requests for Ollama models whose name ends in `cloud` (in any
-    /// case) do not stay here, because Ollama passes them to its makers.
+    /// Returns whether requests stay on this machine. Requests for Ollama models whose name ends in `cloud` (in upper
+    /// or lower case) do not stay here, because Ollama passes them to its makers.
     pub fn is_local(&self) -> bool {
         self.service.is_local(self.endpoint.as_deref()) && !self.is_passed_on()
     }
@@ -104,12 +105,12 @@ impl Provider {
     ///
     /// # Errors
     ///
-    /// [`BadInput`](crate::error::Kind::BadInput) if it would.
+    /// [`BadInput`](crate::error::Kind::BadInput) if the key would be sent unencrypted.
     pub fn check_encryption(&self) -> Result<()> {
         self.check_encryption_as(&format!("provider `{}`", self.name))
     }
 
-    /// Does the same as [`Provider::check_encryption`], but calls the provider `name` in the error.
+    /// Like [`Provider::check_encryption`], but the error refers to the provider as `name`.
     pub fn check_encryption_as(&self, name: &str) -> Result<()> {
         if !self.sends_key_in_clear() {
             return Ok(());
@@ -275,7 +276,7 @@ mod tests {
             assert!(!with(service, endpoint, &Key::None).sends_key_in_clear(), "{endpoint:?}");
         }
         // A server of the user's own costs nothing, wherever it runs. A service that needs a key, or runs on somebody
-        // else's machine, may be billed.
+        // else's machine, may cost money.
         let ollama = |endpoint, key| with(Service::Ollama, endpoint, key);
         assert!(ollama(Some("http://192.168.0.2:11434"), &Key::None).is_free());
         assert!(!ollama(Some("https://ollama.example"), &named).is_free());

@@ -23,7 +23,7 @@ pub struct OpenProject {
     pub scope: Scope,
     /// Redacts the texts that are stored in the project.
     pub redactor: Redactor,
-    /// Whether nothing of the project is stored yet, so that writes are lost: see
+    /// Whether nothing of the project is stored yet. The store is then only in memory, so that writes are lost: see
     /// [`Caller::project`](crate::caller::Caller::project).
     pub is_blank: bool,
     /// Why the repository can't be read. The memory of the project works without it.

@@ -1,4 +1,4 @@
-//! Counts how many secrets of each rule were replaced, for answers.
+//! Counts how many secrets of each rule were replaced, so that answers can report it.
 
 use serde::Serialize;
 

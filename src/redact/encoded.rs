@@ -58,7 +58,7 @@ fn is_text(byte: u8) -> bool {
 }
 
 /// Decodes the base64 that begins at `start`, appends the result to `bytes`, and returns the end of the base64.
-/// After a long line it continues on the next.
+/// If a line is long, the base64 may continue on the next line.
 fn decode(text: &[u8], start: usize, bytes: &mut Vec<u8>) -> usize {
     let (mut bits, mut held) = (0u32, 0);
     let mut line = start;

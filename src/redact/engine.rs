@@ -1,11 +1,11 @@
-//! Finds secrets: one Aho–Corasick pass finds the literals of all rules, and at each literal that was found its
-//! rules are checked.
+//! Finds secrets. One Aho–Corasick pass finds the literals of all rules, and the rules of each literal are checked
+//! where it was found.
 //!
-//! Besides, every 24th byte is examined for encoded text (`encoded`), and every 47th for the words of a wallet
-//! (`phrases`). A text with invisible characters is scanned a second time without them. A rule reads a bounded
-//! number of bytes around a literal (see [`rules`]), so the time is linear in the text. The automaton is built at
-//! first use and shared by the process. The DFA of a rule takes some kilobytes. It is built when one of the rule's
-//! literals is first found, which for most rules never happens.
+//! Besides, every 24th byte is examined for encoded text (`encoded`), and every 47th for the words of a wallet's
+//! recovery phrase (`phrases`). A text with invisible characters is scanned a second time without them. A rule
+//! reads a bounded number of bytes around a literal (see [`rules`]), so the time is linear in the text. The
+//! automaton is built at first use and shared by the process. The DFA of a rule takes some kilobytes. It is built
+//! when one of the rule's literals is first found, which for most rules never happens.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,8 +36,8 @@ struct Engine {
     /// Finds the first [`HEAD`] bytes of each literal. With so few bytes the automaton is small enough to stay in
     /// the processor's cache.
     heads: AhoCorasick,
-    /// For each head, the literals that begin with it, each with the number of its rule; the literal of marks has
-    /// no rule.
+    /// For each head, the literals that begin with it, each with the number of its rule. The literal by which marks
+    /// are found has no rule.
     literals: Vec<Vec<(String, Option<u16>)>>,
     rules: Vec<&'static Rule>,
     machines: Vec<OnceLock<Option<Machine>>>,
@@ -249,8 +249,8 @@ struct Found {
     read_until: Vec<usize>,
 }
 
-/// Merges overlapping secrets into one with the rule of the highest rank. Leaves out secrets that overlap a mark of
-/// an earlier redaction, unless they are whole blocks.
+/// Merges overlapping secrets into one, which gets the rule of the highest rank. Leaves out secrets that overlap a
+/// mark of an earlier redaction, unless they are whole blocks.
 fn merged(found: Found) -> Vec<Span> {
     let Found { mut spans, marks, .. } = found;
     spans.retain(|span| span.rule.rank() >= BLOCK_RANK || !touches(&marks, &span.range));
@@ -308,14 +308,15 @@ fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
     let address = |b: &u8| b.is_ascii_graphic() && !b"\"'`<>(),;".contains(b);
     let before = text[..start].iter().rev().take(300).take_while(|b| address(b)).count();
     let before = &text[start - before..start];
-    // The text is in a path, as in `https://…/…/` and `GET /…/…/`.
+    // Parts of a path are also between slashes, as in `https://…/…/` and `GET /…/…/`.
     let path =
         before.windows(3).any(|signs| signs == b"://") || before.starts_with(b"/") && before.len() < 64;
     !path
 }
 
-/// Returns the beginning of the run of bytes of a kind that ends at `end`; `None` if no byte of the kind is before
-/// `end`. If the run is longer than `most` bytes, returns `end - most` if a token may begin there, else `None`.
+/// Returns the beginning of the run of bytes that ends at `end` and in which `kind` holds for each byte; `None` if
+/// the run is empty. If the run is longer than `most` bytes, returns `end - most` if a token may begin there, else
+/// `None`.
 fn run_before(text: &[u8], end: usize, most: usize, kind: impl Fn(u8) -> bool) -> Option<usize> {
     let run = text[..end].iter().rev().take(most + 1).take_while(|b| kind(**b)).count();
     let mut start = end - run.min(most);

@@ -203,8 +203,8 @@ fn is_rare(first: u8, second: u8) -> bool {
     RARE_PAIRS[index(first)] >> index(second) & 1 == 1
 }
 
-/// For each first letter, the second letters with which it forms fewer than 2 of 10,000 pairs. Each is a bit; the
-/// lowest is `a`.
+/// For each first letter, the second letters with which it forms a rare pair: fewer than 2 of 10,000 pairs. Each
+/// second letter is a bit; the lowest bit is `a`.
 #[rustfmt::skip]
 const RARE_PAIRS: [u32; 26] = [
     0x2014290, 0x2e1a4e0, 0x2c10200, 0x2810680, 0x2000200, 0x2e10680, 0x3e1062e, 0x2a186e2, 0x1510380,

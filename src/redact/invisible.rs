@@ -8,7 +8,7 @@ use super::mark::Span;
 /// extends to the boundary of the line, but to at most twice as many bytes.
 const AROUND: usize = 256;
 
-/// How far before a secret, in bytes, an invisible character may have hidden the secret by splitting its name.
+/// The most bytes between an invisible character and a secret that it hides by splitting the secret's name.
 const NAME: usize = 80;
 
 /// Returns the secrets that `scan` finds in `text` only when its invisible characters are removed.
@@ -111,7 +111,8 @@ fn is_hidden(character: char) -> bool {
 /// A text without its invisible characters.
 struct Visible {
     text: Vec<u8>,
-    /// For each removed character, its offset in `text`, and how many bytes were removed up to its end.
+    /// For each removed character, the offset in `text` where it was, and how many bytes were removed in all up to
+    /// its end.
     left_out: Vec<(usize, usize)>,
     /// The offset of this text in the whole text.
     start: usize,

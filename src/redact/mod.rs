@@ -86,8 +86,8 @@ impl Redactor {
         let mut redacted = Cow::Borrowed(text);
         let mut counts = BTreeMap::new();
         // A replacement can turn the text beside the mark into a secret, for example after `password=` if only a
-        // part of the value was replaced. A second pass finds it. The limit on passes is for texts that were made
-        // to need more.
+        // part of the value was replaced. A second pass finds it. The number of passes is limited because someone
+        // could craft a text that needs many.
         for _ in 0..PASSES {
             let spans = engine::scan(&redacted);
             if spans.is_empty() {
@@ -148,7 +148,7 @@ fn without_digits(text: &str) -> String {
     left + &text[end..]
 }
 
-/// This doesn't show the key.
+/// The output doesn't contain the key.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Redactor").finish_non_exhaustive()

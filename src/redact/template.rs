@@ -189,7 +189,7 @@ const REFERENCES: &[&str] = &[
     "@Microsoft.KeyVault",
 ];
 
-/// Words that examples and labels have in place of secrets.
+/// Words that examples and labels use in place of secrets.
 const STAND_INS: &[&str] = &[
     "password",
     "passwd",

@@ -12,8 +12,9 @@ use crate::tuning::ranking::{CHUNK_OVERLAP, CHUNK_TOKENS};
 
 /// Returns the memory that `draft` becomes, and how many secrets each rule replaced in it.
 ///
-/// `redactor` is the project's. The same secret gets the same mark everywhere in the draft's session; if there is no
-/// session, only in drafts with the same name. `fresh` returns a random key for a draft without an identity.
+/// `redactor` is the project's. The same secret gets the same mark everywhere in the draft's session. Without a
+/// session, it gets the same mark only in drafts of the same kind and name. `fresh` returns a random key for a draft
+/// without an identity.
 pub fn prepare(
     redactor: &Redactor,
     mut draft: Draft,
@@ -81,8 +82,8 @@ pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
     pieces.into_iter().map(piece).collect()
 }
 
-/// Returns how many tokens `piece` has as an answer shows it, after `line`. The line is the same for all pieces of a
-/// memory and may be longer than they are. So its tokens are counted once and added, wherever that gives the exact sum.
+/// Returns how many tokens `line` and `piece` have when an answer shows them. The line is the same for all pieces of a
+/// memory and may be longer than they are. So its tokens are counted once, and added wherever that gives the exact sum.
 fn excerpt_tokens(line: &str, line_tokens: usize, piece: &str) -> usize {
     let body = Shown::body(piece);
     match joins_exactly(line, &body) {

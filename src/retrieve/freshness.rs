@@ -15,7 +15,7 @@ pub enum Freshness {
     Current,
     /// The content of the file has changed.
     FileChanged,
-    /// The commit is on another branch than the one that is checked out.
+    /// The commit is not on the branch that is checked out, but on another one.
     OtherBranch,
     /// The commit is on no branch.
     CommitGone,
@@ -85,7 +85,7 @@ impl Subject {
 pub struct Standing {
     /// Whether the subject is still as it was.
     pub freshness: Freshness,
-    /// The one of its commits that is the commit checked out now or an ancestor of it, if there is one.
+    /// If one of its commits is checked out now, or is an ancestor of the checked-out commit, that commit.
     pub reached: Option<Sha>,
     /// Where git keeps a commit that is on no branch.
     pub gone: Option<Gone>,

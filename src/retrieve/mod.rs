@@ -57,15 +57,15 @@ pub struct Timings {
     pub lexical: u64,
     /// Finding the vector candidates, and computing the cosines of all candidates.
     pub dense: u64,
-    /// Reading the places of the candidates, and ranking.
+    /// Reading the fields of the candidates that ranking needs, and ranking.
     pub rank: u64,
 }
 
 /// Searches `stores` for `query` and returns the memories that it found, best first.
 ///
-/// Each group of kinds that `filter` admits gives up to 100 candidates by words and 100 by meaning, so that no kind
-/// crowds out another. If one of the two searches fails or passes its deadline, a notice says so. Errors if a store
-/// can't be read after these searches.
+/// From each group of kinds that `filter` admits, the search takes up to 100 candidates by words and 100 by meaning, so
+/// that no kind crowds out another. If one of the two searches fails or passes its deadline, a notice says so. Errors
+/// if a store can't be read after these searches.
 pub async fn search(
     stores: &[(&Store, &Scope)],
     embedder: Option<Arc<Embedder>>,
@@ -146,9 +146,9 @@ pub async fn search(
     Ok(found)
 }
 
-/// Replaces each commit that was amended or squashed with the commit that it became, unless the query names the old
-/// one; the new commit is returned only once. If the filter `narrows` commits, a new commit replaces others only if the
-/// filter admits it.
+/// If a commit was amended or squashed, returns the commit that it became instead, unless the query names the old
+/// commit. Each new commit is returned only once. If the filter excludes some commits (`narrows`), a new commit
+/// replaces an old one only if the search found it too.
 async fn newest(
     stores: &[(&Store, &Scope)],
     ranked: Vec<Ranked>,
@@ -305,7 +305,8 @@ async fn cosines(
     Ok(cosines)
 }
 
-/// Reads the places of the candidates' memories. Leaves out candidates that are no longer in the scope.
+/// Reads the fields of the candidates' memories that ranking needs. Leaves out candidates that are no longer in the
+/// scope.
 async fn places(
     stores: &[(&Store, &Scope)],
     found: HashMap<(usize, ChunkKey), (MemoryKey, f64)>,

@@ -15,8 +15,8 @@ const STOPWORDS: &str = "a about above after again against all also am an and an
 /// The characters that join the words of an identifier, a path or an address.
 const JOINS: &str = "_-.:/\\#@+=~";
 
-/// Returns the words of `query` to look for, in order and in lower case, without repetitions. These are all words
-/// except stopwords; if there are only stopwords, these are all words.
+/// Returns the words of `query` to look for, in order and in lower case, without repetitions. Stopwords are left out,
+/// unless the query has nothing else.
 ///
 /// Identifiers are returned as a whole and in parts, as in the index. Parts of identifiers are kept even if they are
 /// stopwords: `NO_COLOR` gives `no`.
@@ -40,7 +40,7 @@ pub fn terms(query: &str) -> Vec<String> {
     terms
 }
 
-/// Returns, as phrases and without repetitions, the identifiers of `query` that the index has as several words: `no
+/// Returns the identifiers of `query` that the index stores as several words, as phrases and without repetitions: `no
 /// color` for `NO_COLOR`, `std env vars` for `std::env::vars`.
 pub fn phrases(query: &str) -> Vec<String> {
     let mut phrases: Vec<String> = Vec::new();
@@ -58,8 +58,8 @@ pub fn phrases(query: &str) -> Vec<String> {
     phrases
 }
 
-/// Returns the words of `query` that may be the beginning of a commit's id: they have 7 to 40 hexadecimal digits, of
-/// which at least one is no letter.
+/// Returns the words of `query` that may be the beginning of a commit's id: they have 7 to 40 hexadecimal digits, not
+/// all of them letters.
 pub fn commit_ids(query: &str) -> Vec<&str> {
     let is_id = |word: &&str| {
         (7..=40).contains(&word.len())

@@ -27,7 +27,8 @@ pub struct Weights {
     pub importance: f64,
     /// The factor on BM25 and cosine of a memory that represents a whole session.
     pub conversation: f64,
-    /// How much a score is lowered, only to order the hits, for each better hit of the same session.
+    /// How much a hit's score is lowered for each better hit of the same session. This affects only the order of the
+    /// hits.
     pub repetition: f64,
 }
 
@@ -55,7 +56,7 @@ pub struct Candidate {
     pub lexical: f64,
     /// Its cosine with the query, if both have an embedding.
     pub cosine: Option<f64>,
-    /// The place of its memory among the other memories.
+    /// The fields of its memory that ranking needs.
     pub place: Neighbour,
 }
 
@@ -86,7 +87,7 @@ pub struct Ranked {
     pub store: usize,
     /// Its best chunk in that store.
     pub chunk: ChunkKey,
-    /// Its place among the other memories.
+    /// Its fields that ranking needs.
     pub place: Neighbour,
     /// Its score.
     pub score: f64,
@@ -106,7 +107,7 @@ pub fn may_answer(share: f64, cosine: Option<f64>) -> bool {
 
 impl Ranked {
     /// Returns the parts of the score with `share`, the share of the query's words that the memory has, instead of
-    /// BM25. So 1 means that it has all words, and not only as many as the best hit.
+    /// BM25. So a share of 1 means that the memory has all words, and not only as many as the best hit.
     pub fn full_scale(&self, share: f64, weights: &Weights) -> Parts {
         let counts = if self.place.kind == Kind::Conversation { weights.conversation } else { 1.0 };
         Parts { lexical: counts * weights.lexical * share, ..self.parts }

@@ -1,4 +1,4 @@
-//! Runs the work of requests on other threads than the one that reads and writes messages.
+//! Runs the work of requests on separate threads. Another thread reads and writes messages.
 //!
 //! Tools block their thread while they wait for SQLite or the encoder. So each call runs on a thread of the blocking
 //! pool. Its future is polled there, and dropped there if the client cancels the call. The call's permit becomes free
@@ -45,7 +45,7 @@ impl Calls {
         Calls { permits: permits(), ready: permits(), requests }
     }
 
-    /// Waits until a request that needs no work may be answered, because enough earlier answers were read.
+    /// Waits until the client has read enough earlier answers, so that a request that needs no work may be answered.
     pub(super) async fn ready(&self, context: &RequestContext<RoleServer>) {
         if let Ok(permit) = Arc::clone(&self.ready).acquire_owned().await {
             self.requests.hold(&context.id, permit);

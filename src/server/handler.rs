@@ -66,8 +66,8 @@ impl Handler {
         Handler { tools, listed, resources, calls: Calls::new(requests) }
     }
 
-    /// Refuses a request if it names no protocol version and no `initialize` came before it. The form of the answer
-    /// would be a guess.
+    /// Refuses a request if it names no protocol version and no `initialize` came before it. Without a version, the
+    /// form of the answer would be a guess.
     fn admit(&self, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
         if context.protocol_version().is_some() {
             return Ok(());
@@ -256,7 +256,7 @@ fn finished<T>(outcome: Outcome<T>, uri: Option<&str>) -> Result<T, ErrorData> {
         Outcome::Done(Err(error)) => {
             error.log();
             Err(match (error.kind(), uri) {
-                // A malformed id is the id of no memory.
+                // A malformed id counts as not found, because nothing has such an id.
                 (Kind::NotFound | Kind::BadInput, Some(uri)) => not_found(&error.to_string(), uri),
                 (Kind::BadInput, _) => ErrorData::invalid_params(error.to_string(), None),
                 _ => ErrorData::internal_error(error.to_string(), None),

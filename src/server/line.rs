@@ -81,7 +81,7 @@ struct Head {
     error: Option<serde::de::IgnoredAny>,
 }
 
-/// Reads a member that is present as `Some`, even if its value is `null`.
+/// Reads a member as `Some` if it is present, even if its value is `null`.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }

@@ -1,13 +1,13 @@
 //! The MCP server: tools and resources over two streams, usually stdin and stdout.
 //!
-//! No other module knows MCP or JSON-RPC. It supports clients that send `initialize` first (2025-06-18, 2025-11-25)
-//! and clients that don't (2026-07-28, where every request names its client). rmcp provides the types and the loop
-//! that serves requests. The division into lines is ours (`stdio`), because a malformed line must be answered and
-//! must not end the server.
+//! No other module knows MCP or JSON-RPC. The server supports clients that send `initialize` first (2025-06-18,
+//! 2025-11-25) and clients that don't (2026-07-28, where every request names its client). rmcp provides the types and
+//! the loop that serves requests. Our own code (`stdio`) divides the input into lines, because a malformed line must
+//! be answered and must not end the server.
 //!
 //! The service starts without rmcp's opening phase, because that phase ends the process if a notification or a failed
 //! handshake comes first. Only one rule of that phase matters, and `handler` checks it. Tools run on other threads,
-//! so that the thread that reads and writes immediately notices a cancellation, the end of the input or a signal.
+//! so that the thread that reads and writes can notice a cancellation, the end of the input or a signal at once.
 //!
 //! The server ends at the end of its input, or when it gets a signal. From then on it reads nothing more. It lets
 //! open calls continue for 0.8 seconds, then drops them, and ends within two seconds. While a client doesn't read its
@@ -73,7 +73,7 @@ pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<(
     serve_while(table, tools::resources(engine, caller), input, output, termination(), is_input_closed).await
 }
 
-/// Serves `tools` and `resources` over any two streams, until `input` ends or the future `stop` does.
+/// Serves `tools` and `resources` over any two streams, until `input` ends or the future `stop` completes.
 #[cfg(test)]
 pub async fn serve<R, W>(
     tools: Vec<Tool>,
@@ -89,8 +89,8 @@ where
     serve_while(tools, resources, input, output, stop, || false).await
 }
 
-/// Serves `tools` and `resources` until `input` ends or the future `stop` does. `is_gone` returns whether the client
-/// closed its end of `input`; it is called while nothing is read.
+/// Serves `tools` and `resources` until `input` ends or the future `stop` completes. `is_gone` returns whether the
+/// client closed its end of `input`; it is called while nothing is read.
 async fn serve_while<R, W>(
     tools: Vec<Tool>,
     resources: Resources,

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 /// How many requests may be open. Arbitrary: more than a client sends before it reads, but only a few megabytes.
 const MOST: usize = 4096;
 
-/// No line is read while the lines of all open requests have at least this many bytes. Arbitrary.
+/// No line is read while the lines of all open requests together have at least this many bytes. Arbitrary.
 const MOST_BYTES: usize = 16 << 20;
 
 /// The open requests; clones share them.
@@ -33,7 +33,7 @@ struct State {
     /// The requests that have no answer yet. A second request with the same id is refused, because it would get the
     /// answer of the first.
     unanswered: HashMap<RequestId, Request>,
-    /// How many requests are open, and how many bytes their lines have.
+    /// How many requests are open, and how many bytes their lines have together.
     count: usize,
     bytes: usize,
 }

@@ -40,7 +40,7 @@ const LOOK: (Duration, u32) = (Duration::from_millis(200), 5);
 pub(super) struct Lines<R> {
     input: LineReader<R>,
     requests: Requests,
-    /// Whether the next line is not read until answers are written.
+    /// Whether reading the next line waits until answers are written.
     waits: Arc<AtomicBool>,
     /// Returns whether the client closed its end of the input.
     is_gone: fn() -> bool,
@@ -55,7 +55,7 @@ pub(super) struct Lines<R> {
 
 struct Outgoing {
     line: Vec<u8>,
-    /// The sender of the line gets the result of writing through this.
+    /// Tells the sender of the line whether it was written.
     written: Option<oneshot::Sender<io::Result<()>>>,
 }
 
@@ -196,7 +196,7 @@ async fn client_gone(waits: &AtomicBool, is_gone: fn() -> bool) {
     let (pause, times) = LOOK;
     let mut gone = 0;
     while gone < times {
-        // No waker is needed: the check is polled again right after reading began to wait.
+        // No waker is needed: when reading begins to wait, this is polled again at once.
         let waiting = |_: &mut std::task::Context<'_>| if waits.load(Relaxed) { Ready(()) } else { Pending };
         poll_fn(waiting).await;
         tokio::time::sleep(pause).await;
@@ -223,7 +223,7 @@ async fn write_all<W: AsyncWrite + Unpin>(
         };
         let failed = result.is_err();
         if let Some(written) = written {
-            // The sender of the line may no longer wait for the result.
+            // This fails if the sender of the line no longer waits for the result.
             let _ = written.send(result);
         }
         if failed {

@@ -53,7 +53,7 @@ fn echo() -> Tool {
     tool("echo", |text| async move { Ok(text) })
 }
 
-/// One session and one memory, each with its id for a text.
+/// Returns one session and one memory. The text of each is its id.
 fn shelf() -> Resources {
     let read = |known: &'static str| {
         move |id: String| -> tools::Pending<String> {
@@ -331,7 +331,8 @@ async fn a_cancelled_call_is_dropped_and_not_answered() {
     begun.notified().await;
 }
 
-/// The library forgot the first of two requests with one id, and the answer that came last was lost.
+/// Guards against a former fault: the library forgot the first of two requests with the same id, and the answer that
+/// came last was lost.
 #[tokio::test]
 async fn a_second_request_with_an_open_id_is_refused() {
     let (begun, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));

@@ -2,7 +2,7 @@
 //!
 //! The hooks of clients run in every project on the machine. Hooks must read the user's choice without a database. So
 //! the scope is a file next to all spools, and the spool of each chosen project contains the root of the project. If
-//! the scope can't be read, the smaller one applies.
+//! the scope can't be read, the smaller scope, [`Scope::Project`], applies.
 
 use std::path::{Path, PathBuf};
 
@@ -77,7 +77,7 @@ fn chosen_folders(root: &Path) -> Vec<(Folder, PathBuf)> {
 }
 
 impl Spool {
-    /// Returns whether work in the project is captured, apart from pauses.
+    /// Returns whether work in the project is captured. Pauses are not considered.
     pub fn is_captured(&self) -> bool {
         self.scope() != Some(Scope::Project) || self.is_chosen()
     }
@@ -87,8 +87,8 @@ impl Spool {
         self.folders().any(|folder| Folder::open(&self.root, folder).is_ok_and(|folder| folder.has(CAPTURED)))
     }
 
-    /// Returns whether new commits are imported even if the history was not: the user chose this project or all
-    /// projects.
+    /// Returns whether the user chose this project or all projects. If so, new commits are imported even if the
+    /// history was not.
     pub fn is_followed(&self) -> bool {
         match self.scope() {
             Some(Scope::Machine) => true,

@@ -138,7 +138,7 @@ mod relative {
     /// Returns the folder if it belongs to the current user, or if the current user is root.
     fn own(opened: rustix::io::Result<OwnedFd>) -> io::Result<OwnedFd> {
         let opened = match opened {
-            // On Linux and on other systems, opening a link fails with different errors.
+            // The error for opening a link depends on the system.
             Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR | rustix::io::Errno::MLINK) => {
                 return Err(RefusedFile::NoFolder.into());
             }

@@ -38,7 +38,7 @@ const MOST_PAUSES: usize = 1000;
 
 const TAKEN: &str = ".taken";
 const WAITING: &str = ".json";
-/// How many characters of a name come before its hash.
+/// How many hexadecimal digits of a hash the name of a reference's file has.
 const STEM: usize = 16;
 const PAUSED: &str = "paused";
 const PAUSES: &str = "pauses";
@@ -56,7 +56,7 @@ pub struct Reference {
     /// The path of the transcript.
     #[serde(default, with = "crate::file::as_optional_text")]
     pub transcript: Option<PathBuf>,
-    /// A commit that was made with a detached `HEAD`; later, no branch or tag may lead to it.
+    /// A commit that was made with a detached `HEAD`. Later, perhaps no branch or tag leads to it.
     #[serde(default)]
     pub commit: Option<String>,
     /// The working directory.
@@ -227,7 +227,7 @@ impl Spool {
         }
         let mut pauses = Vec::new();
         for folder in self.looked_at() {
-            // If the list can't be read, only the end of its last pause is known, which is now.
+            // If the list can't be read, all the time until now counts as paused.
             pauses.extend(folder.over().unwrap_or_else(|| vec![(0, now)]));
             if folder.has(PAUSED) {
                 // If the clock was set back during the pause, all the time between the two readings counts as

@@ -35,7 +35,7 @@ key! {
 }
 
 key! {
-    /// Names a session within one store; a session keeps its key when it gets another name.
+    /// Names a session within one store. The key stays the same when the session gets another name.
     SessionKey
 }
 

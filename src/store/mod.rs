@@ -26,12 +26,12 @@
 //! text index, its vectors, and the summaries made of it.
 //!
 //! **Two callers at once.** Writes take effect one after the other; each sees the effects of all earlier ones.
-//! A writer waits up to ten seconds for others. Readers wait for no writer.
+//! A writer waits up to ten seconds for other writers. Readers never wait for writers.
 //!
 //! **Errors.** [`Kind::Busy`](crate::error::Kind::Busy): other processes wrote for too long, or a read took more than a
 //! minute; the same call may succeed later. [`Kind::Store`](crate::error::Kind::Store): the file can't be opened, read
-//! or written, is damaged, was replaced while it was open, or belongs to a newer Tiro. A method documents its other
-//! errors.
+//! or written, is damaged, was replaced while it was open, or belongs to a newer Tiro. If a method has other errors,
+//! its docs list them.
 //!
 //! **Time.** `now` is the caller's date and is stored as such. The store's own clock decides when a lease ends.
 //!

@@ -1,4 +1,4 @@
-//! Puts summaries into the queue from which models are asked for them.
+//! Puts summaries that a model is to write into the queue.
 
 use crate::ask;
 use crate::config::Use;
@@ -13,7 +13,8 @@ use crate::summaries::wanted::Wanted;
 /// How long a summary waits after its first failure, in milliseconds.
 pub(crate) const FIRST_WAIT: Millis = 60_000;
 
-/// The longest time that a session's summary is postponed. If a message's time asks for more, a clock was wrong.
+/// The longest time that a session's summary is postponed, in milliseconds. It would be postponed longer only if the
+/// time of the last message came from a wrong clock.
 const FARTHEST: Millis = 23 * 60 * 60 * 1000;
 
 /// Queues a summary that the user requested and that a model failed to make.

@@ -19,8 +19,8 @@ pub struct AtMost {
     pub output: usize,
     /// The highest cost in US dollars; absent if unknown.
     pub cost_usd: Option<f64>,
-    /// The likely cost in US dollars, which assumes that each first answer is good enough, comes at the first request,
-    /// and has the requested length. Absent if nothing is charged.
+    /// The likely cost in US dollars: no request fails, and every answer is good enough and has the requested length.
+    /// Absent if nothing is charged.
     #[serde(skip_serializing_if = "costs_nothing")]
     pub likely_usd: Option<f64>,
 }
@@ -57,7 +57,7 @@ impl std::fmt::Display for AtMost {
     }
 }
 
-/// Returns the words that state a likely and a highest cost in US dollars.
+/// Returns the phrase that states a likely and a highest cost in US dollars.
 pub(crate) fn cost(likely: Option<f64>, most: Option<f64>) -> String {
     match (likely, most) {
         (_, Some(0.0)) => "at no cost".to_owned(),

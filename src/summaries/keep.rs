@@ -14,8 +14,8 @@ use crate::summaries::wanted::{Made, Wanted};
 /// can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
-/// Stores the summary as a version of its range. Returns its id, or the id of the version that another process stored
-/// since `began`; `None`, without storing it, if one of its messages no longer exists.
+/// Stores the summary as a version of its range. Returns its id, or the id of the version that another process has
+/// stored since `began`. If one of its messages no longer exists, stores nothing and returns `None`.
 pub(crate) async fn keep(
     engine: &Engine,
     project: &OpenProject,
@@ -44,8 +44,8 @@ pub(crate) async fn keep(
     };
     match project.store.save_version(&project.scope, new, began, engine.now()).await? {
         Saved::Made(id) | Saved::AlreadyMade(id) => Ok(Some(id.to_string())),
-        // A range that was chosen by time may lack messages between its ends, or a message was forgotten since it was
-        // read.
+        // Either the range was chosen by time and lacks messages between its ends, or a message was forgotten after it
+        // was read.
         Saved::SourcesChanged => Ok(None),
     }
 }

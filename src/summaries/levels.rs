@@ -99,7 +99,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Returns whether something else than the full text is requested.
+    /// Returns whether the caller requests anything but the full text.
     pub fn leads_away(&self) -> bool {
         self.level.is_some() || self.collapse || !self.focus.is_empty()
     }
@@ -127,8 +127,8 @@ pub(crate) async fn message(
     Ok(found.into_iter().find(|memory| memory.ordinal == Some(ordinal)))
 }
 
-/// Returns the ids of the memories that `texts` name, by id or as `SESSION#ORDINAL`. The second list has the texts of
-/// the latter form that name no message.
+/// Returns two lists. The first has the ids of the memories to which `texts` refer, by id or as `SESSION#ORDINAL`. The
+/// second has each `SESSION#ORDINAL` for which there is no message.
 pub(crate) async fn ids(
     engine: &Engine,
     caller: &Caller,
@@ -177,7 +177,7 @@ pub(crate) async fn summary(
 }
 
 /// Returns the segment that contains the message `memory`, at the depth that `walk` requests. If `memory` is no
-/// message, its own text is shortened to that depth.
+/// message, returns it with its text shortened to that depth.
 pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Walk) -> Result<Memory> {
     let project = caller.project(engine).await?;
     let depth = walk.level.unwrap_or(if walk.collapse { Depth::Detailed } else { Depth::Messages });
@@ -197,8 +197,8 @@ pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, wal
     at_depth(engine, caller, memory.id, session, rows, depth, &walk.focus).await
 }
 
-/// Returns `memory`, which is no message, with its text shortened to `depth`. For a commit, this is the summary that a
-/// model wrote of it, if there is one.
+/// Returns `memory`, which is no message, with its text shortened to `depth`. If a model has written a summary of a
+/// commit, that summary is the shortened text.
 async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &str) -> Result<Memory> {
     let Some(level) = depth.level() else { return Ok(memory) };
     if !speaks_of(focus, &memory.text) {
@@ -262,7 +262,7 @@ async fn at_depth(
         body += &format!("#{} {}: {}\n", source.ordinal, source.speaker, source.text.trim());
     }
     if rows.len() > MOST_MESSAGES {
-        body += "(The range continues; summarize_conversation takes a part of it.)\n";
+        body += "(The range continues: summarize_conversation can summarise a part of it.)\n";
     }
     Ok(shown(id, &session, &rows, depth, &body))
 }
@@ -277,7 +277,7 @@ fn nothing_of(focus: &str) -> Error {
     Error::not_found(format!("it contains no word of `{}`", quoted(focus))).hint("leave `focus` out")
 }
 
-/// Returns a memory whose text is `text`, the range at `depth`, under a line that names both.
+/// Returns a memory that shows `text`, which is the range at `depth`. A first line states the depth and the range.
 fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, text: &str) -> Memory {
     let (first, last) = (&rows[0], &rows[rows.len() - 1]);
     let text = format!("{depth} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());

@@ -1,8 +1,8 @@
 //! Makes the summary of a range of messages: reads the messages, asks a model or chooses sentences, stores the result.
 //!
-//! A summary of the usual length and without a focus is stored as a version of its range; any other is only cached.
-//! Both kinds are found by a hash of their messages, so a summary is never used after one of its messages was forgotten
-//! or changed.
+//! A summary of the usual length and without a focus is stored as a version of its range; any other summary is only
+//! cached. Both kinds are looked up by a hash of their messages, so a summary is never used after one of its messages
+//! was forgotten or changed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -135,8 +135,8 @@ pub(crate) async fn make(
         }
         _ => {}
     }
-    // After a failure nothing is cached, so that a model is asked again: by the idle server, or by the next call if
-    // that comes first.
+    // After a failure nothing is cached, so that either the idle server or the next call asks a model again, whichever
+    // comes first.
     match has_failed {
         true if made.id.is_some() => {
             if let Err(error) = enqueue::after_failure(engine, project, &wanted).await {
@@ -150,8 +150,8 @@ pub(crate) async fn make(
     Ok(made)
 }
 
-/// Has a model write the summary, without choosing sentences if it fails, and stores it. A summary that the user did
-/// not request is made from instructions and answers only.
+/// Has a model write the summary, and stores it. If the model fails, no sentences are chosen instead. If the program,
+/// not the user, requested the summary, the model gets only instructions and answers.
 ///
 /// Errors with [`Kind::NotFound`] if none of the messages exists any more.
 pub(crate) async fn make_by_model(
@@ -186,7 +186,8 @@ pub(crate) async fn make_by_model(
     Ok(made)
 }
 
-/// Returns the provider that writes the summary; `None` if the user named none or a model may not write this summary.
+/// Returns the provider that writes the summary; `None` if the user named no provider, or if a model may not write this
+/// summary.
 ///
 /// Errors if the configuration can't be read.
 fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
@@ -256,8 +257,8 @@ type Question = (Request, oneshot::Sender<Result<Reply>>);
 type Written = Result<(summarize::Summary, f64)>;
 
 impl Asking<'_> {
-    /// Returns the summary, and whether the model failed. If the model failed, the summary is one of chosen sentences
-    /// if that is already finished, otherwise `None`.
+    /// Returns the summary, and whether the model failed. After a failure, the summary consists of chosen sentences; it
+    /// is `None` if they are not chosen yet.
     async fn ask_or_choose(&self, notices: &mut Vec<String>) -> Result<(Option<Made>, bool)> {
         let mut chosen = None;
         // After three fifths of the model's time, this starts to choose sentences, so that they are ready if the model
@@ -300,7 +301,7 @@ impl Asking<'_> {
         let work = self.answer(writing, asked, deadline, began, &mut answered);
         let late = || Err(Error::new(Kind::Provider, format!("no summary after {} s", deadline.as_secs())));
         // A request that passes the deadline should report an error and settle its reservation. This timeout, a little
-        // later, ends one that doesn't.
+        // after the deadline, ends a request that doesn't.
         let made = tokio::time::timeout(deadline + deadline / 20, work).await.unwrap_or_else(|_| late());
         notices.extend(answered.iter().flat_map(|answer| answer.notices.clone()));
         notices.extend(self.bill.disclosures());
@@ -416,8 +417,8 @@ impl Asking<'_> {
     }
 }
 
-/// Returns the newest summary that the same provider made of the beginning of the range, and the ordinal of its last
-/// message.
+/// Returns the newest summary that the same provider made of the beginning of the range, and the ordinal of the last
+/// message that the summary covers.
 async fn previous(project: &OpenProject, wanted: &Wanted, provider: &str) -> Result<Option<(i64, String)>> {
     let (Some(first), Some(last)) = (wanted.rows.first(), wanted.rows.last()) else { return Ok(None) };
     if wanted.max_tokens.is_some() || !wanted.focus.is_empty() {

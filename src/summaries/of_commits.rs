@@ -59,7 +59,7 @@ pub struct Summarised {
     pub provider: String,
     /// The commits that the model failed to summarise, each with the reason. They stay without a summary.
     pub failed: Vec<String>,
-    /// In a dry run, the most that summarising takes.
+    /// In a dry run, the most requests, tokens and dollars that summarising takes.
     pub at_most: Option<AtMost>,
     /// The cost in US dollars.
     pub cost_usd: f64,
@@ -186,8 +186,8 @@ async fn make(
     })
 }
 
-/// Returns the most that it takes to summarise this commit. The cost includes a second request after a rejected answer,
-/// and the repetition of each request after a failure.
+/// Returns the most requests, tokens and dollars that summarising this commit takes. The cost includes a second request
+/// in case the first answer is rejected, and a repetition of each request in case it fails.
 pub(crate) fn estimate(writer: &Configured, dearest: &Dearest, text: &str, diff: &str) -> AtMost {
     let (message, changes) = import::split(text);
     let wish = wish(writer, message, &[0; 32]);

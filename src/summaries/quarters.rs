@@ -24,12 +24,12 @@ use crate::tuning::summaries::{QUARTER_SESSIONS, QUARTER_TOKENS};
 /// How many memories of conversations are read at once.
 const PAGE: usize = 500;
 
-/// A quarter that was summarised, or would be in a dry run.
+/// A quarter that was summarised or, in a dry run, would be.
 #[derive(Debug, Serialize)]
 pub struct Quarter {
     /// Such as `2026-Q1`.
     pub quarter: String,
-    /// The number of conversations that ended in it.
+    /// The number of conversations that ended in the quarter.
     pub conversations: usize,
     /// How many tokens (o200k) the summary has; 0 in a dry run.
     pub tokens: usize,

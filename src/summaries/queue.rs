@@ -1,5 +1,5 @@
-//! Asks models for the summaries in the queue: those that a model failed to make, and those of sessions that have had
-//! no new message for a while.
+//! Asks models for the summaries in the queue: the ones that a model failed to make, and the ones of sessions that have
+//! had no new message for a while.
 //!
 //! Nothing is queued unless the user named a provider for summaries. The idle server asks for one summary at a time, in
 //! one process per project, with pauses. After each failure a summary waits longer for its next try, and after several
@@ -21,14 +21,14 @@ use crate::summaries::{make, sessions};
 /// The shortest pause between two summaries of the queue.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long after the deadline of a summary the process that asks for it counts as dead, in milliseconds.
+/// How long after a summary's deadline, in milliseconds, the process that requested the summary is considered dead.
 const GRACE: Millis = 60_000;
 
 /// How long a summary waits after its first failure, in milliseconds. Each further wait is four times as long as the
 /// one before. A wait is never shorter than the one that the provider asked for.
 const FIRST_WAIT: Millis = 60_000;
-/// Processes the queue; the idle server runs this future until it drops it. It opens no store itself: it uses only a
-/// project that a call has opened.
+/// Processes the queue until this future is dropped. It opens no store itself: it uses only a project that a call has
+/// opened.
 pub(crate) async fn keep_up(engine: &Engine, caller: &Caller) {
     loop {
         tokio::time::sleep(PAUSE).await;
@@ -58,7 +58,8 @@ async fn step(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result
     asked
 }
 
-/// Returns how long a process may keep other processes from asking, in milliseconds: longer than a summary may take.
+/// Returns how long a process may keep other processes from asking models, in milliseconds. This is longer than a
+/// summary may take.
 fn lease(options: &Options) -> Millis {
     let longest = options.summary_local_deadline_s.max(options.summary_external_deadline_s);
     // A summary may pass its deadline by up to a tenth.

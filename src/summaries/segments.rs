@@ -25,8 +25,8 @@ use crate::tuning::summaries::{FACTS_OF_SEGMENT, SEGMENT_TOKENS};
 /// hundred thousand messages.
 const STEP: usize = 4000;
 
-/// How many facts that an earlier version of the program stored are made searchable in one step. Arbitrary: takes about
-/// ten milliseconds.
+/// How many unsearchable facts, which an earlier version of the program stored, one step makes searchable. Arbitrary: a
+/// step takes about ten milliseconds.
 const MENDED_AT_ONCE: usize = 200;
 
 /// How many bytes of a message are used to determine its topic. Arbitrary.
@@ -190,8 +190,8 @@ pub struct Leaves {
     pub unkept: Option<Error>,
 }
 
-/// Returns the summaries that `wanted` lists, each by its segment, level and length. Makes up to `most` of the missing
-/// ones, those of the latest segments first.
+/// Returns the wanted summaries; `wanted` has the segment, level and length of each. Makes up to `most` missing
+/// summaries, starting with the latest segments.
 pub async fn summaries(
     engine: &Engine,
     project: &OpenProject,

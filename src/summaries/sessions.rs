@@ -96,7 +96,7 @@ async fn summarise_segments(engine: &Engine, project: &OpenProject, session: &Se
         return Err(error);
     }
     if closed.waiting > 0 {
-        // Which summaries are wanted depends on which segment is the last, and more segments are to be closed.
+        // More segments are to be closed first, since the last segment determines which summaries are wanted.
         return Ok(closed.waiting);
     }
     let wanted = segments::wanted(&segments::tiers(engine), &closed.segments);
@@ -128,7 +128,7 @@ async fn renew(engine: &Engine, project: &OpenProject, session: &SessionId) -> R
     make(engine, project, session, &rows).await
 }
 
-/// When a session is due to get a new memory that represents it.
+/// When a session gets a new memory that represents it.
 #[derive(Debug, PartialEq, Eq)]
 enum Due {
     Now,
@@ -136,7 +136,7 @@ enum Due {
     Never,
 }
 
-/// Returns when a session with the messages `rows` is due to get a new memory. `known` is the memory that it has now.
+/// Returns when a session with the messages `rows` gets a new memory. `known` is the memory that represents it now.
 ///
 /// A session that grew gets a new memory once it has twice as many messages as the present memory was made from, once
 /// it has ended, or `interval` after the present memory was made. Without the first rule, a memory made from two

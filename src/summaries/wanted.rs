@@ -8,7 +8,8 @@ use crate::scope::SessionId;
 use crate::store::{MessageRow, source_hash};
 use crate::summarize;
 
-/// The context window, in tokens, that is assumed for a model whose window is unknown: the smallest common one.
+/// The context window, in tokens, that is assumed for a model whose window is unknown. It is the smallest window that
+/// is still common.
 pub(crate) const UNKNOWN_WINDOW: usize = 8192;
 
 /// What to summarise, and how.

@@ -38,7 +38,8 @@ pub fn commit_request(
     let left = room.checked_sub(count(&said) + 64).ok_or_else(|| {
         Error::new(Kind::Limit, "the model's window is too small for this commit's message")
     })?;
-    // A token has at most 128 bytes, so text with more bytes than this can't fit and is not counted.
+    // A token has at most 128 bytes, so text beyond 128 bytes for each token left can't fit, and its tokens aren't
+    // counted.
     let mut end = diff.floor_char_boundary(left.saturating_mul(128).min(diff.len()));
     while end > 0 && count(&diff[..end]) > left {
         end = diff[..end / 4 * 3].rfind('\n').map_or(0, |at| at + 1);

@@ -4,8 +4,8 @@
 //! A rare word is worth more than a frequent one, and names, numbers and words that occur more than once are worth more
 //! than others. The gain of a sentence only shrinks as other sentences are chosen, so the next best one is found
 //! without computing all gains again. On LoCoMo this keeps 62.5% of the words of the answers, in 22% of the tokens
-//! (speakers' names included). In as many tokens, TextRank keeps 33.0% and the first sentences keep 24.2% (`evals
-//! summaries`).
+//! (speakers' names included). With the same number of tokens, TextRank keeps 33.0% and the first sentences keep 24.2%
+//! (`evals summaries`).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
@@ -18,8 +18,8 @@ use crate::tuning::summaries::{
     TOKENS_FOR_TOPICS, TOPICS,
 };
 
-/// How many times more sentences are chosen to fill the tokens that were reserved for labels and spaces but not used.
-/// Arbitrary.
+/// How many rounds of choosing sentences there are. The later rounds use tokens that the earlier ones reserved for
+/// labels and spaces but didn't need. Arbitrary.
 const ROUNDS: usize = 3;
 
 /// How many sentences in a row must be too long for the remaining budget before no more are tried. Arbitrary: counting
@@ -33,9 +33,9 @@ const LONGEST_NAME: usize = 40;
 const REST: &str = "…";
 
 /// Returns sentences of `sources` in their order, with the speaker's name wherever the speaker changes. At
-/// [`Level::Brief`] there are at most two sentences, otherwise as many as fit into `max_tokens`, which `count` counts.
-/// Sentences with words of `focus` are preferred. At [`Level::Detailed`] the sentences of many sources are grouped
-/// under the names of their topics, if there is room for these.
+/// [`Level::Brief`] there are at most two sentences, otherwise as many as fit into `max_tokens`. `count` returns the
+/// number of tokens of a text. Sentences with words of `focus` are preferred. At [`Level::Detailed`] the sentences of
+/// many sources are grouped under the names of their topics, if there is room for the names.
 ///
 /// The text never has more than `max_tokens`: if not even one sentence fits, it is the beginning of the best one. The
 /// same input gives the same text.

@@ -3,10 +3,10 @@
 //! [`extract()`] needs only the messages: it chooses the sentences whose words are worth most for the tokens that they
 //! take, and keeps them in order. It works in any language, always gives the same text for the same messages, and is
 //! used whenever a model can't be asked or fails. [`by_model`] asks a model, in several requests if the messages don't
-//! fit into its window. It rejects an answer that keeps too few of the names, decisions and numbers, which
-//! [`quality()`] measures.
+//! fit into its window. It rejects an answer that, as [`quality()`] measures, keeps too few of the names, decisions and
+//! numbers.
 //!
-//! Nothing here does any input or output, except that a closure of the caller asks the model. This module doesn't store
+//! Nothing here does any input or output; to ask a model, it runs a closure of the caller. This module doesn't store
 //! summaries, and it doesn't decide which provider may be asked or what may be spent.
 
 mod commit;

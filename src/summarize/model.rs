@@ -15,8 +15,8 @@ use crate::llm::{Reply, Request, Turn};
 use crate::memory::{Level, Role};
 use crate::tuning::summaries::{LEAST_CHOSEN, LEAST_QUALITY, WORDS_OF_TEN_TOKENS};
 
-/// The most parts into which sources are divided, each of which takes a request. More would take too long and cost too
-/// much. Arbitrary.
+/// The most parts into which sources are divided. Each part takes a request, and more requests would take too long and
+/// cost too much. Arbitrary.
 const MOST_PARTS: usize = 16;
 
 /// The most tokens that a prompt has, not counting the material that it quotes.
@@ -26,8 +26,8 @@ pub(super) const INSTRUCTION: usize = 400;
 /// script, so its tokens aren't counted: even in Hindi a token has only about eight bytes.
 const LONGEST: usize = 12;
 
-/// How many bytes of a rejected answer the second request quotes, for each token the answer was allowed: about the
-/// requested length.
+/// How many bytes of a rejected answer the second request quotes for each token that the answer was allowed. This is
+/// about the length of an answer that uses all its tokens.
 pub const SHOWN_AGAIN: usize = 6;
 
 /// The most bytes of the list of what an answer lacks. Arbitrary: room for about twenty names.
@@ -66,7 +66,7 @@ pub fn requests(
     }
     let parts = parts(sources, room, count);
     if parts.len() > MOST_PARTS {
-        let message = format!("the range takes more than {MOST_PARTS} requests of the model's size");
+        let message = format!("the range is too long: this model needs more than {MOST_PARTS} requests");
         return Err(Error::new(Kind::Limit, message).hint("name a shorter range"));
     }
     let whole = parts.len() == 1;

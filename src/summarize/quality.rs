@@ -9,8 +9,8 @@ use super::sentences::sentences;
 use super::words::{self, words};
 use crate::tuning::summaries::{CITED_SHARE, DECISION_WORD, DENSE, FEW_NAMES, ON_TOPIC};
 
-/// Returns how many of the names, decisions and numbers of `sources` the summary keeps, from 0 to 1. It is 1 if the
-/// summary keeps as many as the best sentences that fit into `max_tokens`.
+/// Returns the share of the names, decisions and numbers of `sources` that the summary keeps, from 0 to 1. It is 1 if
+/// the summary keeps as many as the best sentences that fit into `max_tokens`.
 ///
 /// An empty summary has 0. Words, names and numbers that the sources don't have lower the quality.
 pub fn quality(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> f64 {
@@ -55,7 +55,7 @@ pub(super) fn quality_beside(summary: &str, sources: &[Source<'_>], beside: &str
     (has / best).min(1.0) * on_topic * honest
 }
 
-/// Returns the words of `sources` that `summary` lacks, those with the highest weights, in their most frequent
+/// Returns the words with the highest weights that `sources` have and `summary` lacks, each in its most frequent
 /// spelling.
 pub(super) fn missing(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> Vec<String> {
     let reading = Reading::of(sources, "");
@@ -91,8 +91,7 @@ pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
             }
         }
         let most = shared.values().copied().fold(0.0, f64::max);
-        // All sources that share nearly as much with the sentence as the best source are cited, and no source that
-        // shares clearly less.
+        // Cites every source that has nearly as much in common with the sentence as the best source has, and no other.
         cited.extend(
             shared
                 .iter()
@@ -138,7 +137,7 @@ fn attainable(reading: &Reading<'_>, weights: &[f64], max_tokens: usize) -> f64 
         let fresh = reading.sentences[place].words.iter().filter(|word| !covered[**word as usize]);
         fresh.map(|word| weights[*word as usize]).sum()
     };
-    // Positive floats are ordered as their bits are, read as integers.
+    // Positive floats have the same order as their bits, read as integers.
     let rate = |place: usize, gain: f64| Reading::rate(gain, reading.sentences[place].text).to_bits();
     for place in 0..reading.sentences.len() {
         rated.push((rate(place, gain(place, &covered)), std::cmp::Reverse(place)));

@@ -8,16 +8,16 @@ use super::{Source, Topic};
 use crate::memory::Role;
 use crate::tuning::summaries;
 
-/// The most bytes of all sources together that are read, which takes a third of a second. If the sources have more,
-/// only a part of each is read, or some are skipped.
+/// The most bytes that are read of all sources together. Reading this many takes a third of a second. If the sources
+/// have more, only a part of each is read, or some are skipped.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The most bytes of one source that are read: three quarters of them from its beginning, and one quarter from its end.
+/// The most bytes that are read of one source: three quarters of them from its beginning, and one quarter from its end.
 /// Arbitrary.
 const MOST_OF_ONE: usize = 32 << 10;
 
-/// The fewest bytes that are read of a source that is longer. If there are too many sources for that, some are skipped.
-/// Arbitrary.
+/// The fewest bytes that are read of a source, unless the source is shorter. If there are too many sources for that,
+/// some are skipped. Arbitrary.
 const LEAST_OF_ONE: usize = 200;
 
 /// Words that begin a greeting, thanks or praise. A short sentence that begins with one is worth less.
@@ -25,8 +25,8 @@ const OPENINGS: &str = "hey hi hello wow thanks thank thx yeah yes yep yup bye g
     congrats congratulations sure absolutely definitely haha lol glad nice sounds ok okay right hola gracias bonjour \
     merci hallo danke ciao grazie olá obrigado obrigada привет спасибо hej tack cześć dzięki";
 
-/// First words of a sentence that refers to the previous one. Without the previous sentence, it says less or something
-/// else.
+/// Words that, at the beginning of a sentence, refer to the previous one. Such a sentence says less, or something else,
+/// if it stands alone.
 const REFERENCES: [&str; 9] = ["it", "its", "this", "that", "these", "those", "they", "he", "she"];
 
 /// Greetings and thanks in scripts without spaces.
@@ -90,8 +90,7 @@ impl Word {
 }
 
 impl<'a> Reading<'a> {
-    /// Reads `sources`. Sentences with words of `focus` are worth more than they otherwise would be, and the others
-    /// less.
+    /// Reads `sources`. Words of `focus` make a sentence worth more, and sentences without such words are worth less.
     pub(super) fn of(sources: &[Source<'a>], focus: &str) -> Reading<'a> {
         let mut reading =
             Reading { sentences: Vec::new(), words: Vec::new(), numbers: HashMap::new(), unread: 0 };
@@ -285,8 +284,8 @@ pub(super) fn roughly(text: &str) -> usize {
     tokens
 }
 
-/// Returns up to `most` topics of `sources`: words that several sources have. Words with a high weight that many
-/// sources have are preferred.
+/// Returns up to `most` topics of `sources`: words that several sources have. Prefers words that have a high weight and
+/// occur in many sources.
 pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
     let reading = Reading::of(sources, "");
     let topic = |(number, places): (u32, Vec<usize>)| Topic {

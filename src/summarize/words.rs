@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Common English words: function words, greetings, praise and frequent verbs. For other languages there is no such
-/// list; there, only how often a word occurs shows that it is common.
+/// Common English words: function words, greetings, praise and frequent verbs. Other languages have no such list: only
+/// how often a word occurs shows that it is common.
 const COMMON: &str = include_str!("common.txt");
 
 static COMMON_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| COMMON.split_whitespace().collect());

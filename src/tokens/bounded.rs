@@ -12,7 +12,7 @@
 //!   allows, and every such pair is a token. So no two neighbouring tokens in the run are single bytes, and `n` bytes
 //!   have at most ⌊(2n + 1) / 3⌋ tokens;
 //! - spaces, except the last one: up to [`SPACES`] of them are one token, so two neighbouring tokens together have
-//!   more than that;
+//!   more spaces than that;
 //! - digits: a run is cut into groups of three, and any one to three digits are a token.
 //!
 //! The bytes between runs are called *loose*, and each counts as one token. A token that extends beyond its run, or
@@ -163,7 +163,7 @@ impl Scan {
                 Class::Space => {
                     let joins_word = after.is_some_and(|byte| Class::of(byte) == Class::Letter);
                     scan.high += at_most_in_spaces(len - 1) + usize::from(!joins_word);
-                    // All spaces except the last form a piece of white space in front of a word.
+                    // In front of a word, all spaces except the last form a piece of white space.
                     let before_word =
                         after.is_some_and(|byte| byte.is_ascii() && Class::of(byte) != Class::Break);
                     scan.low += usize::from(len > 1 && before_word);

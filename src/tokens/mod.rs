@@ -59,7 +59,7 @@ pub fn truncate(text: &str, limit: usize) -> &str {
         let fitting = ends.into_iter().take(limit - spent_before).next_back().unwrap_or(0);
         text.floor_char_boundary(piece_start + fitting)
     } else if piece.trim_start().is_empty() {
-        // White space at the end of a text is cut into other pieces than before a word, and may have fewer tokens.
+        // At the end of a text, white space is cut differently than before a word, and may have fewer tokens.
         text.len() - text[start..].trim_start().len()
     } else {
         start

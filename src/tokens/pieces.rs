@@ -45,7 +45,7 @@ impl PieceCounter {
         })
     }
 
-    /// Returns the number of tokens of `piece`, which the tokenizer must not cut.
+    /// Returns the number of tokens of `piece`, which must be a single piece for the tokenizer.
     pub(super) fn count(&mut self, piece: &str) -> usize {
         if piece.len() > LONGEST {
             return self.dictionary.count(piece.as_bytes());

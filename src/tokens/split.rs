@@ -12,12 +12,12 @@ use regex_automata::{Anchored, Input};
 /// Matches white space before more white space; the last character of the match is not part of the piece.
 const BEFORE_MORE: &str = r"\s+\s";
 
-/// The index of that pattern among the three.
+/// The index of [`BEFORE_MORE`] among the three patterns.
 const LOOKS_AHEAD: usize = 1;
 
 thread_local! {
     /// The memory in which a search works. Without this, each search would take its memory from a pool that all
-    /// threads share, which is behind a lock.
+    /// threads share, and would have to lock the pool.
     static CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
 }
 

@@ -71,7 +71,7 @@ fn peer_count(text: &str) -> usize {
     bpe_openai::o200k_base().count(text)
 }
 
-/// tiktoken's own answer for a token that merging does not reach would depend on the text around it.
+/// If merging didn't reach a token, tiktoken would find it only where the token is a whole piece.
 #[test]
 fn merging_the_bytes_of_a_token_gives_the_token() {
     let (dictionary, peer) = (dictionary(), &bpe_openai::o200k_base().bpe);
@@ -80,7 +80,7 @@ fn merging_the_bytes_of_a_token_gives_the_token() {
     assert_eq!((dictionary.len(), unreached), (peer.num_tokens(), 0));
 }
 
-/// Long pieces are encoded in windows.
+/// Tests long pieces, which are encoded in windows.
 #[test]
 fn long_pieces_are_counted_as_whole_ones() {
     let mut state = 7_u64;

@@ -32,7 +32,7 @@ use self::provider::configure_llm_provider;
 
 /// Returns the tools that the caller may use, in the order in which clients list them.
 ///
-/// Loads and opens nothing, since a client may list the tools before the store or the model works. The table is the
+/// Loads no model and opens no store, since a client may list the tools before these can be used. The table is the
 /// same, byte for byte, for the same caller and configuration.
 pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
     caller.serves_tools();
@@ -78,9 +78,9 @@ macro_rules! tool {
                 let output = $file::run(&engine, &caller, args).await?;
                 caller.measured($file::NAME, began.elapsed().as_micros() as u64);
                 let answer = $crate::tools::Answer::new(output.text(), &output);
-                // Only tools that change something get the news here, as an added line. The answer of a tool that only
-                // reads has a token budget, which one more line could exceed, so its `run` adds the news to the notices
-                // itself.
+                // Here the caller's news are appended as a line, but only for tools that change something. The answer
+                // of a tool that only reads has a token budget, which one more line could exceed, so its `run` adds the
+                // news to the notices itself.
                 let news = if about_hints.read_only { None } else { caller.take_news(&engine) };
                 Ok(answer.with(news))
             }

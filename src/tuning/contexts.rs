@@ -2,8 +2,8 @@
 
 use crate::memory::Millis;
 
-/// How many messages a segment has before it ends with the next end of a turn. Arbitrary. Tiers and summaries change
-/// only by whole segments.
+/// A segment with at least this many messages ends at the end of its current turn. Arbitrary. Tiers and summaries
+/// change only by whole segments.
 pub const SEGMENT: usize = 20;
 
 /// The fewest messages of a segment: with fewer, a summary could hardly leave anything out. Arbitrary.
@@ -51,11 +51,12 @@ pub const FACTS_SHARE: f64 = 0.15;
 /// The share of the budget for summaries (`context.summary_ratio`). Shown by `evals budget` and `evals tiers`.
 pub const SUMMARIES_SHARE: f64 = 0.3;
 
-/// The share of the remaining budget for the messages after the last closed segment. Arbitrary.
+/// The share for the messages after the last closed segment. It is a share of what is left of the budget after the part
+/// that doesn't depend on the question. Arbitrary.
 pub const OPEN_SHARE: f64 = 0.25;
 
-/// The closed segments are shown message by message, without summaries, if they take at most this share of the budget,
-/// a fraction. Measured on a conversation of 5,500 tokens with a budget of 8,000: with 3/4, the context had summaries
+/// The closed segments are shown message by message, without summaries, if they take at most this share (a fraction) of
+/// the budget. Measured on a conversation of 5,500 tokens with a budget of 8,000: with 3/4, the context had summaries
 /// although it also had most of the messages.
 pub const WHOLE: (usize, usize) = (7, 8);
 
@@ -78,11 +79,11 @@ pub const WEIGHT_ENTITY: f64 = 0.05;
 /// Arbitrary.
 pub const WEIGHT_USER: f64 = 0.2;
 
-/// A message enters a context at any age if its importance is at least this (`context.importance_threshold`).
+/// A message of any age enters a context if its importance is at least this (`context.importance_threshold`).
 /// Arbitrary.
 pub const IMPORTANCE_THRESHOLD: f64 = 0.5;
 
-/// After how many messages recency halves within a conversation. Arbitrary.
+/// How many messages it takes until recency halves within a conversation. Arbitrary.
 pub const HALF_LIFE_MESSAGES: i64 = 200;
 
 /// How many of the best messages have their neighbours added, to fill the rest of a budget. Shown by `evals budget`.

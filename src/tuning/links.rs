@@ -2,8 +2,8 @@
 //!
 //! The values are set by hand. Their order matters more than the values themselves. From strong to weak, the evidence
 //! is: an id that git printed, a call at the time of the commit, lines in the commit, and a changed file without known
-//! lines. With the values below, `evals join` gives a precision of 100% and a recall of 99.3%. The figures at single
-//! values come from the same run with only that value changed.
+//! lines. With the values below, `evals join` gives a precision of 100% and a recall of 99.3%. A figure in the doc
+//! comment of a value comes from the same run with only that value changed.
 
 use crate::memory::Millis;
 
@@ -24,20 +24,20 @@ pub const AMENDED_WITHIN: Millis = 2 * DAY;
 /// The confidence if git printed the commit's id in the session. Shown by `evals join`.
 pub const PRINTED_ID: f64 = 0.99;
 
-/// The confidence if a tool call that commits ran in the commit's work tree, at the time that the reflog records for
-/// the commit. Shown by `evals join`.
+/// The confidence if a tool call that made a commit ran in the commit's work tree, at the time that the reflog records
+/// for the commit. Shown by `evals join`.
 pub const CALL_AT_REFLOG_TIME: f64 = 0.9;
 
-/// The confidence if a tool call that commits ran at the time that the commit itself states, and no reflog records the
-/// commit. Arbitrary.
+/// The confidence if no reflog records the commit, and a tool call that made a commit ran at the time that the commit
+/// itself states. Arbitrary.
 pub const CALL_AT_COMMIT_TIME: f64 = 0.8;
 
-/// The confidence if the session changed a file of the commit, and it is unknown which lines. Measured by `evals join`:
-/// with 0.4, which is too little for a link, recall is 94.1%.
+/// The confidence if the session changed a file of the commit, but the changed lines are unknown. Measured by `evals
+/// join`: with 0.4, which is too little for a link, recall is 94.1%.
 pub const FILE_ALONE: f64 = 0.6;
 
-/// The confidence if the session changed a file of the commit, it is unknown which lines, and another commit has
-/// contained the file since the change. Measured by `evals join`: with 0.6, precision is 79.4%.
+/// The confidence if the session changed a file of the commit, the changed lines are unknown, and another commit has
+/// changed the file since. Measured by `evals join`: with 0.6, precision is 79.4%.
 pub const FILE_IN_OTHER_COMMIT: f64 = 0.2;
 
 /// The factor on [`FILE_ALONE`] if the change is more than a day older than the commit. Arbitrary.

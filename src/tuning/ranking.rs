@@ -26,8 +26,9 @@ pub const BEST_SCORE: f64 = LEXICAL + SEMANTIC + SPEAKER + IMPORTANCE;
 /// that was said, and would otherwise rank before the messages that answer. Shown by `evals retrieval`.
 pub const CONVERSATION: f64 = 0.6;
 
-/// How much a hit's score is lowered, only to order the hits, for each better hit of the same session. Measured by
-/// `evals retrieval`: the first 10 hits come from 0.6 more sessions, at the cost of 0.1 percentage points of recall.
+/// How much a hit's score is lowered for each better hit of the same session. This affects only the order of the hits.
+/// Measured by `evals retrieval`: the first 10 hits come from 0.6 more sessions, at the cost of 0.1 percentage points
+/// of recall.
 pub const REPETITION: f64 = 0.02;
 
 /// A hit may answer if it has at least this share of the query's words, weighed by rarity. Arbitrary.
@@ -66,8 +67,9 @@ pub const MOST_PHRASES: usize = 8;
 /// The most words of a phrase. Longer phrases are paths or noise, and their words are looked for anyway. Arbitrary.
 pub const LONGEST_PHRASE: usize = 8;
 
-/// How long one answer reads git to find out which commits are reachable, if that is not known yet: long enough for
-/// about 40,000 commits. The next answer continues. Measured by the ignored test `a_page_of_hits_takes_milliseconds`.
+/// How long one answer may read git to find out which commits are reachable, if that is not known yet. This is long
+/// enough for about 40,000 commits; the next answer continues. Measured by the ignored test
+/// `a_page_of_hits_takes_milliseconds`.
 pub const FRESHNESS_PATIENCE: Duration = Duration::from_millis(400);
 
 /// The weights of a word in the columns of the text index: facets, speaker, header, text, context. Measured by `evals
@@ -88,11 +90,10 @@ pub const LEAST_WEIGHT: f64 = 1e-6;
 /// embedder's 256 tokens. Shown by `evals retrieval`.
 pub const CHUNK_TOKENS: usize = 150;
 
-/// How many tokens neighbouring chunks share, so that one of them has the whole of a sentence at their border.
-/// Arbitrary.
+/// How many tokens neighbouring chunks share, so that one of them has the complete sentence at their border. Arbitrary.
 pub const CHUNK_OVERLAP: usize = 16;
 
-/// How many turns on each side of a turn give the words of its context in the text index. Measured with [`COLUMNS`].
+/// How many turns on each side of a turn supply the words of its context in the text index. Measured with [`COLUMNS`].
 pub const NEIGHBOURS: i64 = 2;
 
 /// The most words of a neighbouring turn that count as context. Arbitrary: nearly all words of most turns, and few of a
@@ -105,31 +106,32 @@ pub const NEIGHBOUR_WORDS: usize = 80;
 pub const LARGE_STORE: i64 = 5_000;
 
 /// By which factor the text index grows before it is merged again. With this factor, all merges together write at most
-/// four times the size of the index. Shown by `evals latency`: if the index is a single segment, searches take three
-/// quarters of the time.
+/// four times the size of the index. Shown by `evals latency`: searches take a quarter less time if the index is a
+/// single segment.
 pub const INDEX_GROWTH: f64 = 1.25;
 
 /// The conditions that a document of a large store has to meet, the strictest first. Each has three numbers: how many
-/// of the query's rarest words the document must contain, in which share of all documents these rarest words may occur
-/// together, and how many of them there may be.
+/// of the query's rarest words the document must contain, a share of all documents, and the most words that count as
+/// the rarest. The counts of documents that contain each of these words add up to at most this share.
 ///
 /// Measured by `evals latency` with 100,000 messages: a search takes 3.2 ms of processor time, instead of 10.8 ms if
 /// every word is looked for. Measured by `evals retrieval` with the same shares: recall at 10 of the search by words is
 /// 72.2%, instead of 72.8%.
 pub const TIERS: [(usize, f64, usize); 3] = [(2, 0.15, 3), (2, 0.4, 5), (1, 0.12, MOST_WORDS)];
 
-/// In how many documents the words of a tier may occur together in any case, even if its share allows fewer. Arbitrary.
+/// The counts of documents that contain each of a tier's words may add up to this in any case, even if the tier's share
+/// is less. Arbitrary.
 pub const LEAST_DOCUMENTS: i64 = 4_000;
 
-/// The most words that are looked for in a large store. Arbitrary: of more words, the rarest decide which documents are
-/// found.
+/// The most words that are looked for in a large store. Arbitrary: if a query has more words, the rarest decide which
+/// documents are found.
 pub const MOST_WORDS: usize = 16;
 
 /// The most words that are looked for in a large store although no document contains them yet. Arbitrary.
 pub const MOST_UNMET: usize = 4;
 
-/// A document of a small group must contain one of the query's rarest words, which together occur in at most this share
-/// of all documents. Measured with [`TIERS`].
+/// A document of a small group must contain one of the query's rarest words. The counts of documents that contain each
+/// of these words add up to at most this share of all documents. Measured with [`TIERS`].
 pub const RARE_SHARE: f64 = 0.06;
 
 /// No looser tier is tried once each large group has at least this many candidates. Measured with [`TIERS`].

@@ -11,7 +11,7 @@ use crate::memory::Millis;
 /// by `evals summaries`: a summary of this length keeps six of ten words that answers need.
 pub const LENGTH_SHARE: f64 = 0.22;
 
-/// The tokens of a brief summary: enough for two sentences. Arbitrary.
+/// The most tokens of a brief summary: enough for two sentences. Arbitrary.
 pub const BRIEF_TOKENS: usize = 50;
 
 /// The fewest and the most tokens of a standard summary, a paragraph. Arbitrary.
@@ -76,11 +76,12 @@ pub const ON_FOCUS: f64 = 2.0;
 /// Arbitrary.
 pub const NUMBER_IN_BRIEF: f64 = 0.5;
 
-/// In a brief summary, the rate of a sentence in the last source is raised by this share, and that of earlier ones in
-/// proportion to their place, since outcomes tend to be stated late. Arbitrary.
+/// In a brief summary, the rate of a sentence in the last source is raised by this share, since outcomes tend to be
+/// stated late. For earlier sources, the share is lower in proportion to their place. Arbitrary.
 pub const LATE_IN_BRIEF: f64 = 0.3;
 
-/// The fewest sources that a detailed summary divided by topic has: about two segments of messages. Arbitrary.
+/// A detailed summary is divided by topic only if it has at least this many sources: about two segments of messages.
+/// Arbitrary.
 pub const SOURCES_FOR_TOPICS: usize = 40;
 
 /// The fewest tokens of a detailed summary that is divided by topic. Measured by `evals summaries`: in a summary of 600
@@ -97,12 +98,12 @@ pub const LEAST_OF_TOPIC: usize = 4;
 /// The lowest quality, from 0 to 1, with which a model's summary is accepted. Arbitrary.
 pub const LEAST_QUALITY: f64 = 0.8;
 
-/// When a model's brief summary is compared with chosen sentences, their quality counts as at least this. Arbitrary: so
-/// a brief summary that says next to nothing is rejected even if the chosen sentences say little.
+/// When a model's brief summary is compared with chosen sentences, their quality counts as at least this. Arbitrary.
+/// Without this limit, a brief summary that says next to nothing would be accepted if the chosen sentences say little.
 pub const LEAST_CHOSEN: f64 = 0.5;
 
-/// A summary is off topic if less than this share of its words occurs in its sources. A model that rephrases stays well
-/// above half; otherwise arbitrary.
+/// A summary is off topic if less than this share of its words occurs in its sources. A model's summary that rephrases
+/// its sources stays well above half; otherwise arbitrary.
 pub const ON_TOPIC: f64 = 0.5;
 
 /// The lowest weight, for the quality, of a word in a sentence that states a decision. Arbitrary.
@@ -116,8 +117,8 @@ pub const DENSE: f64 = 0.8;
 /// Arbitrary.
 pub const FEW_NAMES: f64 = 3.0;
 
-/// A source is cited for a sentence if the words that they have in common weigh more than this share of those that the
-/// best source has in common with the sentence. Arbitrary.
+/// A source is cited for a sentence if the total weight of the words that they share is more than this share of the
+/// highest such weight of any source. Arbitrary.
 pub const CITED_SHARE: f64 = 0.7;
 
 /// How many words a model is assumed to write in ten tokens. Requests state the length in words, so this decides how
@@ -156,7 +157,7 @@ pub const SEGMENT_TOKENS: usize = 24;
 /// The most key facts of a segment. Arbitrary.
 pub const FACTS_OF_SEGMENT: usize = 3;
 
-/// After how long a silence a session counts as ended, in milliseconds: half an hour. Arbitrary.
+/// How long a session must be silent before it counts as ended, in milliseconds: half an hour. Arbitrary.
 pub const SESSION_ENDED: Millis = 30 * 60 * 1000;
 
 /// The fewest conversations of a quarter that is summarised. Arbitrary: a single conversation already has a summary.

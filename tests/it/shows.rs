@@ -67,7 +67,7 @@ fn items_left_out_of_a_list_are_counted() {
     let note = server.data("store_memory", note);
     let shown = home.json(&directory, &["show", note["id"].as_str().unwrap()]);
     assert_eq!(shown["refers_to"].as_array().unwrap().len(), 20);
-    let notice = "5 memories that it refers to left out: 20 are listed at most";
+    let notice = "5 memories that it refers to left out: at most 20 are listed";
     assert!(shown["notices"].to_string().contains(notice), "{shown}");
 }
 

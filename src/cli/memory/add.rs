@@ -25,16 +25,16 @@ pub struct Args {
     /// `project`, or `owner` for all your projects
     #[arg(long, default_value = "project")]
     scope: String,
-    /// Its importance, 0 to 1
+    /// The importance of the text, 0 to 1
     #[arg(long)]
     importance: Option<f64>,
-    /// The session that it belongs to
+    /// The session that the text belongs to
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// The file that it is about
+    /// The file that the text is about
     #[arg(long, value_name = "FILE")]
     source: Option<String>,
-    /// Memories that it refers to: ids, or SESSION#NUMBER for messages
+    /// Memories that the text refers to: ids, or SESSION#NUMBER for messages
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     references: Vec<String>,
 }

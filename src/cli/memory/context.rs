@@ -67,8 +67,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     out.view(&output, |screen| page(&output, &marks, screen, now))
 }
 
-/// Returns the page of the context: its text without envelopes, which only models need, and how many tokens it
-/// takes.
+/// Returns the page of the context: how many tokens it takes, and its text without envelopes, which only models
+/// need.
 fn page(context: &context::Output, marks: &Marks, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
     for line in envelope::within(&context.context) {
@@ -103,7 +103,7 @@ fn page(context: &context::Output, marks: &Marks, screen: Screen, now: Millis) -
     page.line(0, [Span::new(Style::Faint, cost)]);
     page.line(0, [Span::new(Style::Faint, "`tiro show SESSION#NUMBER` opens a message.")]);
     if context.pending > 0 {
-        let pending = format!("Not embedded or summarised yet: {}.", context.pending);
+        let pending = format!("Pieces or conversations not embedded or summarised yet: {}.", context.pending);
         page.line(0, [Span::new(Style::Faint, pending)]);
     }
     page.notices(&context.notices);

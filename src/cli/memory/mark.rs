@@ -17,7 +17,7 @@ pub struct Args {
     /// Remove the mark
     #[arg(long)]
     off: bool,
-    /// Their importance, 0 to 1
+    /// The importance of the memories, 0 to 1
     #[arg(long)]
     importance: Option<f64>,
 }

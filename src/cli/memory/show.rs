@@ -34,10 +34,10 @@ pub struct Args {
     /// Show only what is about this topic
     #[arg(long)]
     focus: Option<String>,
-    /// Show N messages before it, 0 to 20
+    /// Show N messages before the memory, 0 to 20
     #[arg(long, value_name = "N")]
     before: Option<usize>,
-    /// Show N messages after it, 0 to 20
+    /// Show N messages after the memory, 0 to 20
     #[arg(long, value_name = "N")]
     after: Option<usize>,
     /// The number of the first message of a conversation to show

@@ -55,7 +55,7 @@ enum Level {
     Detailed,
 }
 
-/// Summarises; with `--dry-run` only prints what summarising would take.
+/// Summarises; with `--dry-run`, only prints what the summaries would take and cost.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let level = match args.level {
         Level::Brief => Detail::Brief,
@@ -89,7 +89,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     out.answer(&output, &output.text())
 }
 
-/// Summarises every session that needs it; exits with 1 if one failed.
+/// Summarises every session whose summary is missing or out of date; exits with 1 if a session failed.
 async fn all(engine: &Engine, caller: &Caller, args: summarize_all::Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("sessions");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);

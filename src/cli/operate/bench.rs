@@ -22,7 +22,7 @@ use crate::tokens;
 /// How many numbers each vector has in the files that `tiro bench vectors` reads.
 const DIMENSIONS: usize = 384;
 
-/// How many candidates are found by their int8 codes for each hit that is wanted.
+/// For each wanted hit, how many candidates are found by their int8 codes.
 const CANDIDATES: usize = 4;
 
 /// The arguments of `tiro bench`.
@@ -56,7 +56,7 @@ enum Part {
         #[arg(long)]
         summaries: PathBuf,
     },
-    /// Counts the tokens of the files whose paths a file lists, one per line.
+    /// Counts the tokens of several files. `--files` names a file that lists their paths, one per line.
     Tokens {
         #[arg(long)]
         files: PathBuf,

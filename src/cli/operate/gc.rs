@@ -17,12 +17,12 @@ pub struct Args {
     /// Also forget sessions that ended more than DAYS ago and led to no commit; `tiro undo` restores them
     #[arg(long, value_name = "DAYS")]
     sessions_after: Option<u32>,
-    /// Also summarise the conversations of each past quarter, which are kept as they are
+    /// Also summarise the conversations of each past quarter; the conversations don't change
     #[arg(long)]
     quarters: bool,
 }
 
-/// Deletes, or with `--dry-run` only lists what would be deleted, and prints the result.
+/// Deletes the data and prints what was deleted; with `--dry-run`, only prints what would be deleted.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let args =
         gc::Args { dry_run: args.dry_run, sessions_after_days: args.sessions_after, quarters: args.quarters };

@@ -1,12 +1,12 @@
-//! `tiro hook`: records an event of a client or of git, whose hooks run it.
+//! `tiro hook`: records an event of a client or of git. Their hooks run this command.
 //!
 //! A hook must not delay or disturb the program that runs it. It exits with 0 within a tenth of a second, even if
 //! something is broken, busy, full or missing. It prints nothing except the pointer, a short text about the memory,
 //! at the start of a session. It opens no database: it only writes a reference to a transcript or commit. The next
-//! call in the project reads the reference and imports what it names. While capture is paused it writes references
-//! too, because the transcript may hold messages from before the pause; the import recognises messages from the
-//! pause by their time. The only parts of a payload that it writes to disk are paths of existing files, digests and
-//! the name of the event. If `CI` is set, a hook does nothing.
+//! call in the project reads the reference and imports that transcript or commit. While capture is paused, a hook
+//! writes references too, because the transcript may hold messages from before the pause; the import recognises
+//! messages from the pause by their time. The only parts of a payload that a hook writes to disk are paths of
+//! existing files, digests and the name of the event. If `CI` is set, a hook does nothing.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -31,13 +31,13 @@ const PATIENCE: Duration = Duration::from_millis(80);
 /// The longest session id, in bytes. Arbitrary: the clients' ids have 36.
 const LONGEST_ID: usize = 200;
 
-/// The longest name of an event, in bytes. The longest that one of the three clients uses has 18.
+/// The longest name of an event, in bytes. The longest name that one of the three clients uses has 18.
 const LONGEST_EVENT: usize = 32;
 
 /// How many references may wait before further commits on a detached HEAD share one reference. Arbitrary.
 const MOST_WAITING: usize = 256;
 
-/// The most bytes of a payload that are read. It is large because payloads include prompts.
+/// The most bytes of a payload that are read. The limit is large because payloads include prompts.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The arguments of `tiro hook`.
@@ -134,8 +134,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let transcript = transcript.filter(|path| transcripts::is_file(path));
     if client == Client::Git || transcript.is_some() {
         let session = match &commit {
-            // A commit on a detached HEAD gets its own reference. If too many are waiting, commits share one, which
-            // names only the last commit: the earlier ones are its ancestors.
+            // A commit on a detached HEAD gets its own reference. If too many references are waiting, commits share
+            // a reference. It names only the last commit, whose ancestors are the earlier ones.
             Some(commit) if spool.waiting() < MOST_WAITING => spool::key(commit),
             _ if client == Client::Git => String::new(),
             _ => spool::key(&session),
@@ -179,8 +179,8 @@ fn read_payload() -> Payload {
     values.flatten().next().unwrap_or_default()
 }
 
-/// Returns the pointer, the text that a session begins with. `remembered` has the counts of memories that the last
-/// call in the project wrote. The same memory gives the same bytes.
+/// Returns the pointer, the text that a session begins with. `remembered` has the counts of memories, as the last
+/// call in the project wrote them. The same counts and session give the same bytes.
 fn pointer(remembered: Option<&str>, session: &str) -> String {
     // A model takes this text for the user's own words, so `remembered` may have only counts.
     let is_plain = |text: &&str| {

@@ -34,8 +34,8 @@ pub fn run(engine: Arc<Engine>, caller: Caller, args: Args) -> Result<ExitCode> 
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Stores the measurements that were taken since they were last stored. Gives up after 200 ms, since a server has
-/// to exit soon after its stdin is closed.
+/// Stores the measurements that are not stored yet. Gives up after 200 ms, since a server has to exit soon after
+/// its stdin is closed.
 fn keep_measurements(engine: &Engine, caller: &Caller) {
     const PATIENCE: Duration = Duration::from_millis(200);
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };

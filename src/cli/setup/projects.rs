@@ -26,21 +26,21 @@ enum Action {
     List,
     /// Record that DIR is now the only directory of a project
     Move {
-        /// Its id, or its name if that is unique
+        /// The project's id, or its name if that is unique
         project_id: String,
-        /// Its directory
+        /// The project's new directory
         directory: PathBuf,
     },
     /// Share a project's memory with DIR, such as a second clone
     Link {
-        /// Its id, or its name if that is unique
+        /// The project's id, or its name if that is unique
         project_id: String,
         /// The directory to add
         directory: PathBuf,
     },
     /// Delete a project and its memory permanently; asks first
     Remove {
-        /// Its id, or its name if that is unique
+        /// The project's id, or its name if that is unique
         project_id: String,
         /// Don't ask
         #[arg(long, short)]

@@ -49,48 +49,48 @@ enum Action {
 
 #[derive(clap::Args)]
 struct Add {
-    /// Its name; openai, anthropic, gemini, ollama and llama.cpp need no other argument
+    /// The provider's name; openai, anthropic, gemini, ollama and llama.cpp need no other argument
     name: String,
-    /// Its protocol: openai, openai-responses, anthropic, gemini, ollama or openai-compatible
+    /// The provider's protocol: openai, openai-responses, anthropic, gemini, ollama or openai-compatible
     #[arg(long)]
     service: Option<String>,
     /// The model
     #[arg(long)]
     model: Option<String>,
-    /// Its address [default: the service's own]
+    /// The provider's address [default: the service's own]
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
-    /// The environment variable that holds its key
+    /// The environment variable that holds the provider's key
     #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
     key_variable: Option<String>,
-    /// A file that holds its key and that only you can read
+    /// A file that holds the provider's key and that only you can read
     #[arg(long, value_name = "PATH")]
     key_file: Option<String>,
-    /// What it may be used for: summarize, embed, consult, separated by commas
+    /// What the provider may be used for: summarize, embed, consult, separated by commas
     #[arg(long = "use", value_name = "USES", value_delimiter = ',', value_parser = a_use)]
     uses: Vec<Use>,
-    /// Whether it may search the memory while it is consulted
+    /// Whether the provider may search the memory while it is consulted
     #[arg(long, value_name = "BOOL")]
     memory: Option<bool>,
     /// The most tokens that an answer may have
     #[arg(long, value_name = "N")]
     max_output: Option<u64>,
-    /// Its sampling temperature, 0 to 2
+    /// The sampling temperature, 0 to 2
     #[arg(long)]
     temperature: Option<f64>,
-    /// Its context window: the most tokens of a request and its answer together
+    /// The context window: the most tokens of a request and its answer together
     #[arg(long, value_name = "N")]
     window: Option<u64>,
     /// US dollars per million input tokens and per million output tokens
     #[arg(long, value_name = "IN,OUT", value_parser = a_price)]
     price: Option<(f64, f64)>,
-    /// US dollars that one call may cost, or none
+    /// The most US dollars that one call may cost; none removes this limit
     #[arg(long, value_name = "USD", value_parser = a_limit)]
     limit_call: Option<Edit<f64>>,
-    /// US dollars that it may cost on one day, or none
+    /// The most US dollars that the provider may cost on one day; none removes this limit
     #[arg(long, value_name = "USD", value_parser = a_limit)]
     limit_day: Option<Edit<f64>>,
-    /// Make it the first provider to ask for summaries
+    /// Make this provider the first to ask for summaries
     #[arg(long)]
     default: bool,
 }

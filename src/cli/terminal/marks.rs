@@ -1,4 +1,4 @@
-//! Highlights the words in a text that were searched for.
+//! Highlights the words of a text that were searched for.
 
 use super::{Span, Style};
 use crate::retrieve::query;
@@ -14,7 +14,7 @@ const SHORTEST: usize = 3;
 pub struct Marks(Vec<String>);
 
 impl Marks {
-    /// Returns the words in `query` for which a search looks, without their endings.
+    /// Returns the words of `query` that a search looks for, without their endings.
     pub fn of(query: &str) -> Marks {
         Marks(query::terms(query).iter().map(|word| beginning(word).to_owned()).collect())
     }
@@ -39,7 +39,8 @@ impl Marks {
         spans
     }
 
-    /// Returns whether `word` is in the query. If `word` is in camel case, it suffices that one of its parts is.
+    /// Returns whether `word` is in the query. If `word` is in camel case, it suffices that a part of it is in the
+    /// query.
     fn has(&self, word: &str) -> bool {
         !self.0.is_empty()
             && query::terms(word).iter().any(|part| self.0.iter().any(|wanted| wanted == beginning(part)))

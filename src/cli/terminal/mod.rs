@@ -23,9 +23,9 @@ pub use marks::Marks;
 /// The output that a page is shown on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// The columns of the terminal; `None` if the output is not a terminal.
+    /// How many columns the terminal has; `None` if the output is not a terminal.
     pub width: Option<usize>,
-    /// Whether it shows colours.
+    /// Whether the output shows colours.
     pub colour: bool,
 }
 

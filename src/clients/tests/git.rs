@@ -71,7 +71,7 @@ impl Repository {
     /// Runs the hook as git does; waits until Tiro ran `wanted` times, and returns exit code, output and the number of
     /// runs.
     fn commit(&self, variables: &[(&str, &str)], wanted: usize) -> (i32, String, usize) {
-        // A process that the hook leaves running must not keep this file, which is also the output, open.
+        // Descriptor 3 is a copy of the output. A process that the hook leaves running must not keep it open.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" 3>&1"])
             .arg(self.hook())
@@ -159,7 +159,7 @@ fn a_script_without_a_shebang_is_a_shell_script() {
     assert!(text.starts_with("# >>> tiro") && text.ends_with("\necho mine\n"), "{text}");
 }
 
-/// A hook that was run through our hook saw another path and other files next to it.
+/// Guards against a former fault: a hook that was run through our hook saw another path and other files next to it.
 #[test]
 fn hooks_that_are_not_plain_shell_scripts_are_not_changed() {
     let says = "import os, sys\nhere = os.path.abspath(__file__)\nbeside = os.path.join(os.path.dirname(here), 'beside')\n\
@@ -204,7 +204,8 @@ fn a_hook_that_git_ignores_does_not_become_active() {
     assert!(finding.found.contains("git ignores it") && finding.mend.starts_with("chmod +x "), "{finding:?}");
 }
 
-/// A hanging program in place of Tiro blocked every commit, and every reader of the commit's output.
+/// Guards against a former fault: a hanging program in place of Tiro blocked every commit, and every reader of the
+/// commit's output.
 #[test]
 fn a_hanging_program_does_not_delay_git() {
     let repository = Repository::new();
@@ -220,7 +221,7 @@ fn a_hanging_program_does_not_delay_git() {
     assert!(Command::new("kill").arg(id.trim()).status().unwrap().success(), "it was hanging all the while");
 }
 
-/// After a repository was moved, its hook stayed and its record was dropped.
+/// Guards against a former fault: after a repository was moved, its hook stayed and its record was dropped.
 #[test]
 fn the_hook_of_a_repository_that_was_moved_is_found_or_stays_recorded() {
     let mut repository = Repository::new();
@@ -293,7 +294,7 @@ fn a_hook_that_was_changed_since_loses_only_our_lines() {
     assert_eq!(repository.remove().edited.len(), 1);
     assert_eq!(fs::read_to_string(repository.hook()).unwrap(), "#!/bin/sh\necho mine\necho later\n");
     assert_eq!(fs::metadata(repository.hook()).unwrap().permissions().mode() & 0o777, 0o700);
-    // The same for a hook with only our lines.
+    // Now the hook had only our lines before the user added one.
     let repository = Repository::new();
     repository.set_up();
     repository.put(fs::read_to_string(repository.hook()).unwrap() + "echo later\n", 0o755);

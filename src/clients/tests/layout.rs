@@ -1,4 +1,4 @@
-//! Edits of settings in any layout.
+//! Tests edits of settings in any layout.
 
 use proptest::prelude::*;
 
@@ -111,7 +111,7 @@ proptest! {
         let new = match edit::insert(&old, &entries, &gemini::OURS) {
             Ok(new) => new,
             Err(error) => {
-                // Another type of value is where our entry belongs.
+                // This may fail only if a value of another type is where our entry belongs.
                 let is_other = |value: Option<&serde_json::Value>| value.is_some_and(|value| !value.is_object());
                 let (servers, hooks) = (old_value.get("mcpServers"), old_value.get("hooks"));
                 prop_assert!(

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The record was deleted with the data directory, and then no entry was removed.
+/// Guards against a former fault: after the record was deleted with the data directory, no entry was removed.
 #[test]
 fn without_a_record_only_our_entries_are_removed() {
     let home = Home::new();
@@ -30,7 +30,7 @@ fn without_a_record_only_our_entries_are_removed() {
     assert!(!home.path(".codex/hooks.json").exists() && !home.path(".claude/skills/tiro").exists());
 }
 
-/// The error named the problem and no remedy.
+/// Guards against a former fault: the error named the problem and no remedy.
 #[test]
 fn the_hint_about_a_damaged_record_works() {
     let home = Home::new();
@@ -55,7 +55,8 @@ fn the_hint_about_a_damaged_record_works() {
     assert_eq!(home.everything(), before);
 }
 
-/// A server that the user added to the plugin was replaced by the next `init` and deleted by `init --remove`.
+/// Guards against a former fault: a server that the user added to the plugin was replaced by the next `init` and
+/// deleted by `init --remove`.
 #[test]
 fn a_users_additions_to_the_plugin_keep_it_a_plugin() {
     let home = Home::new();
@@ -104,7 +105,8 @@ fn a_users_additions_to_the_plugin_keep_it_a_plugin() {
     assert!(!home.path(".claude/skills/tiro").exists());
 }
 
-/// Clients were set up with three of four toolsets, so that they lacked five of the tools.
+/// Guards against a former fault: clients were set up with three of four toolsets, so that they lacked five of the
+/// tools.
 #[test]
 fn a_server_with_fewer_tools_is_updated_and_removed_with_and_without_a_record() {
     for is_recorded in [true, false] {

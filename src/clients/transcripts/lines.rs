@@ -14,7 +14,7 @@ use crate::file::{self, Links};
 /// The longest line that is read whole, in bytes; a longer line contains an image or a pasted file.
 const LONGEST_LINE: u64 = 32 * 1024 * 1024;
 
-/// How many bytes of a longer line are kept.
+/// How many bytes at the beginning of a longer line are returned.
 const START: usize = 64 * 1024;
 
 /// Folders of generated files, where reading may block forever.
@@ -147,7 +147,7 @@ fn no_file(path: &Path) -> Error {
     Error::bad_input(format!("`{}` is not a regular file", quoted(path.display()))).hint("name a transcript")
 }
 
-/// Opens a regular file. It never blocks, not even if a pipe replaces the file in between.
+/// Opens a regular file. It never blocks, not even if a pipe replaces the file after the check.
 pub(super) fn open(path: &Path) -> Result<File> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     match file::open(&real(path)?, Links::Followed, u64::MAX) {
@@ -156,8 +156,8 @@ pub(super) fn open(path: &Path) -> Result<File> {
     }
 }
 
-/// Returns the length of the file, up to `length` bytes at its beginning, and up to `length` bytes before `at`. These
-/// bytes show whether the file was replaced or truncated.
+/// Returns the length of the file and some of its bytes: up to `length` at its beginning, and up to `length` before
+/// `at`. They show whether the file was replaced or truncated.
 ///
 /// # Errors
 ///

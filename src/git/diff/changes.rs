@@ -15,7 +15,7 @@ use super::hunks::{Hunk, count_lines, hunks};
 use super::renames::pair_renames;
 use crate::git::objects::Handle;
 
-/// The most changed files that are listed; further ones are only counted.
+/// The largest number of changed files that are listed; further ones are only counted.
 const FILE_LIMIT: usize = 512;
 
 /// A function that returns whether the changes to the file at a path are left out.
@@ -26,9 +26,9 @@ pub type IsIgnored<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 pub struct Changes {
     /// The changed files, sorted by path; at most 512.
     pub files: Vec<FileChange>,
-    /// How many changed files are not listed. If [`Changes::partial`], there may be more.
+    /// How many changed files are not listed. There may be more if [`Changes::partial`] is set.
     pub more_files: usize,
-    /// Whether the changed files may be more than those found: there were too many to count, finding them took too
+    /// Whether there may be more changed files than were found: there were too many to count, finding them took too
     /// long, or a tree can't be read.
     pub partial: bool,
     /// How many changed files are ignored. Nothing else is reported about them.
@@ -39,8 +39,8 @@ pub struct Changes {
     pub deletions: u64,
     /// A summary of the changed lines; empty for merges.
     pub digest: Digest,
-    /// Why the commit could not be compared, if so: for example, its parent is missing because a shallow history ends
-    /// here.
+    /// Why the commit could not be compared, for example because a shallow history ends here and the parent is missing;
+    /// `None` if it was compared.
     pub unknown: Option<String>,
 }
 

@@ -19,10 +19,11 @@ const SYMBOL_LIMIT: usize = 60;
 const LINE_LIMIT: usize = 8;
 const WORD_LIMIT: usize = 40;
 
-/// The most added words of one file that are looked up in its old version.
+/// The largest number of added words of one file that are looked up in its old version.
 const FRESH_LIMIT: usize = 1000;
 
-/// The most changed lines that are read in one commit. A commit with more is an import of files, not an edit.
+/// The largest number of changed lines that are read in one commit. A commit with more lines is an import of files, not
+/// an edit.
 const CHANGED_LIMIT: usize = 20_000;
 
 /// How many bytes before added lines are searched for secrets too, because a key block may begin there.
@@ -42,7 +43,8 @@ pub struct Digest {
     pub headings: Vec<String>,
     /// How many headings are left out.
     pub more_headings: usize,
-    /// Names that are defined in added lines but not in removed ones. `added` and `removed` together have at most 60.
+    /// Names that are defined in added lines but not in removed ones. `added` and `removed` together have at most 60
+    /// names.
     pub added: Vec<String>,
     /// Names that are defined in removed lines but not in added ones.
     pub removed: Vec<String>,
@@ -117,8 +119,8 @@ impl DigestBuilder {
     /// Adds the words of `fresh` that the old version of the file does not contain.
     fn add_new_words(&mut self, fresh: Vec<&[u8]>, old: &[u8]) {
         let mut is_new: HashMap<&[u8], bool> = fresh.iter().map(|word| (*word, true)).collect();
-        // Most words of the old version are not among the few added ones, so a fast bit map rules them out before the
-        // hash map is asked.
+        // Most words of the old version are not among the few added ones, so a fast bit map rules them out, and they
+        // need not be looked up in the hash map.
         let mut wanted = [0u64; 1024];
         let bit = |word: &[u8]| {
             let byte = |index: usize| usize::from(word[index]);
@@ -176,11 +178,12 @@ impl DigestBuilder {
 }
 
 /// The parts of a text that may be quoted without the text around them. A password is recognised only by the text
-/// around it. Quoted as a single word it would no longer be recognised and redacted, so it must not be quoted at all.
+/// around it. If it were quoted as a single word, it would no longer be recognised and redacted, so it must not be
+/// quoted at all.
 enum Harmless {
     /// All of the text may be quoted: it contains no secret.
     All,
-    /// Only the rest may be quoted: the text without its secrets, and the words of that rest.
+    /// The text contains secrets, so only the rest of it may be quoted. The set contains the words of that rest.
     Rest(String, HashSet<Vec<u8>>),
 }
 
@@ -262,8 +265,8 @@ fn heading(above: &[u8], first: &[u8], format: Format) -> Option<String> {
     fallback.map(clip)
 }
 
-/// Returns the sentence that a line contains, and its rank, of which 0 is the best: 0 for prose, 1 for comments, 2 for
-/// strings in code.
+/// Returns the sentence that a line contains, and its rank: 0 (the best) for prose, 1 for comments, 2 for strings in
+/// code.
 fn sentence(line: &[u8], format: Format) -> Option<(u8, String)> {
     if line.len() > 2000 {
         return None;
@@ -282,8 +285,8 @@ fn sentence(line: &[u8], format: Format) -> Option<(u8, String)> {
     reads(said).then(|| (rank, beginning(said.trim())))
 }
 
-/// Returns the text between the first and the last `quote` of a line of code. If there is only one and it is `"`,
-/// returns the text after it. An apostrophe within a word doesn't count as a quote.
+/// Returns the text between the first and the last `quote` of a line of code. If the line has only one quote and that
+/// is `"`, returns the text after it. An apostrophe within a word doesn't count as a quote.
 fn within(line: &str, quote: char) -> Option<&str> {
     let is_quote = |(at, _): &(usize, &str)| {
         let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -318,8 +321,8 @@ fn reads(said: &str) -> bool {
     lettered >= 4 && words * 5 >= all * 3 && !is_drawn
 }
 
-/// Returns the text if it has at most 120 bytes, otherwise its beginning. The beginning ends with a sentence if
-/// possible, otherwise with a word followed by `…`.
+/// Returns the text if it has at most 120 bytes, otherwise its beginning. If possible, the beginning ends with a whole
+/// sentence. Otherwise it ends with a whole word, followed by `…`.
 fn beginning(said: &str) -> String {
     if said.len() <= WIDTH {
         return clip(said.as_bytes());

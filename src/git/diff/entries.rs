@@ -1,8 +1,8 @@
 //! Finds and reads the files that differ between two trees.
 //!
 //! Trees with equal ids are equal and are not read. The number of other trees that are read is limited to what a real
-//! commit needs. Without a limit, a few tiny trees could stand for more files than there are atoms: each names the next
-//! one ten times.
+//! commit needs. Without a limit, a few tiny trees could stand for more files than there are atoms, because each tree
+//! can contain the next one ten times.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -14,8 +14,7 @@ use gix::objs::{Kind, TreeRefIter};
 
 use crate::git::objects::{Fault, Handle};
 
-/// The most changed files that a comparison finds before it stops, because a small tree can stand for a huge number of
-/// files.
+/// How many changed files a comparison finds before it stops. A small tree can stand for a huge number of files.
 const ENTRY_LIMIT: usize = 20_000;
 
 /// The most trees, and the most bytes of trees, that are read for one comparison.
@@ -25,7 +24,7 @@ const TREE_BYTES: usize = 64 << 20;
 /// The largest tree that is read, in bytes. It is the size of a folder of about 400,000 files.
 const LARGEST_TREE: u64 = 16 << 20;
 
-/// The most nested folders and the most bytes of a path: the limits of common file systems.
+/// How deep folders may be nested, and the most bytes that a path may have: the limits of common file systems.
 const DEPTH_LIMIT: usize = 2048;
 const PATH_LIMIT: usize = 4096;
 
@@ -48,7 +47,7 @@ pub(in crate::git) struct Entry {
 }
 
 impl Entry {
-    /// Returns the old path, if the file was renamed, and then the path.
+    /// Returns the paths of the file. If the file was renamed, the first one is the old path.
     pub fn paths(&self) -> impl Iterator<Item = &BString> {
         self.from.iter().chain([&self.path])
     }
@@ -66,7 +65,7 @@ pub(in crate::git) struct Entries {
 pub(in crate::git) struct Deadline(Instant);
 
 impl Deadline {
-    /// Starts the time for one commit.
+    /// Returns the deadline of a commit whose reading begins now.
     pub fn begin() -> Deadline {
         Deadline(Instant::now() + COMMIT_TIME)
     }

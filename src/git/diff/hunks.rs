@@ -14,7 +14,7 @@ const LONGEST_LINE: usize = 240;
 /// time grows with the square of the number of lines.
 const LINE_LIMIT: u64 = 100_000;
 
-/// A run of whole lines that was replaced by another, as byte ranges. One of the two may be empty.
+/// A run of whole lines and the run that replaces it, as byte ranges. One of the two may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::git) struct Hunk {
     /// The range in the old text.
@@ -25,8 +25,8 @@ pub(in crate::git) struct Hunk {
 
 /// Returns the hunks that turn `old` into `new`, from top to bottom.
 ///
-/// The common beginning and end are cut off first, byte by byte, so the cost depends on the changed part only. Hunks
-/// are not slid up or down to where they would be easier to read, as git does, because nobody reads them as hunks:
+/// The common beginning and end are cut off first, byte by byte, so the cost depends on the changed part only. Git
+/// slides hunks up or down to where they are easier to read. This is not done here, because nobody reads these hunks:
 /// their lines are counted, hashed and summarised. If more than 100,000 lines lie between the common beginning and end,
 /// they become a single hunk.
 pub(in crate::git) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
@@ -51,7 +51,7 @@ pub(in crate::git) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
 }
 
 /// Returns the lines in which `new` differs from `old`, in about `most` bytes. A removed line begins with `-`, an added
-/// one with `+`. Long lines are cut, blank ones left out, and `…` stands for lines that no longer fit.
+/// one with `+`. Long lines are cut, blank lines are left out, and `…` stands for lines that no longer fit.
 pub(in crate::git) fn changed_lines(old: &str, new: &str, most: usize) -> String {
     let mut shown = String::new();
     for Hunk { removed, added } in hunks(old.as_bytes(), new.as_bytes()) {
@@ -91,7 +91,7 @@ pub fn line_hash(is_added: bool, line: &str) -> Option<u32> {
     (letters >= TELLING).then(|| u32::from_le_bytes(*bytes))
 }
 
-/// Returns the hashes of the lines in which `new` differs from `old`. The value of a hash is how often the line occurs:
+/// Returns the hashes of the lines in which `new` differs from `old`. Each hash is mapped to how often the line occurs:
 /// in `new` if it was added, in `old` if it was removed.
 pub(in crate::git) fn changed_hashes(old: &[u8], new: &[u8]) -> HashMap<u32, usize> {
     let of = |is_added: bool, text: &[u8]| -> Vec<u32> {

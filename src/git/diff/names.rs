@@ -62,7 +62,7 @@ pub(in crate::git) fn indentation(line: &[u8]) -> usize {
         .sum()
 }
 
-/// Returns the line as text, without surrounding white space and opening brackets at its end, and cut at 120 bytes.
+/// Returns the line as text, cut at 120 bytes. Surrounding white space and opening brackets at the end are removed.
 pub(in crate::git) fn clip(line: &[u8]) -> String {
     let text = line[..line.len().min(WIDTH + 3)].to_str_lossy();
     let text = text.trim().trim_end_matches(['{', '(', '[', ':']).trim_end();

@@ -11,12 +11,12 @@ use super::entries::{Blob, Blobs, Entry};
 /// The most pairs of a deleted and an added file whose lines are compared. If there are more, no lines are compared.
 const RENAME_PAIRS: usize = 400;
 
-/// The most deleted files of equal content that are searched for one with the same file name.
+/// If several deleted files have the same content as an added file, how many of them are checked for its file name.
 const NAMESAKES: usize = 64;
 
-/// Joins pairs of a deleted and an added file into one renamed file each. Files of equal content are paired first,
-/// preferably with the same file name. Then, if `blobs` is given and few files are left, those that share the most
-/// lines are paired.
+/// Finds pairs of a deleted and an added file, and joins each pair into one renamed file. Files of equal content are
+/// paired first, preferably with the same file name. Then, if `blobs` is given and few files are left, those that share
+/// the most lines are paired.
 pub(in crate::git) fn pair_renames(entries: &mut Vec<Entry>, blobs: Option<&mut Blobs<'_>>) {
     let is_blob = |side: &Option<(EntryMode, gix::ObjectId)>| side.is_some_and(|(mode, _)| mode.is_blob());
     let mut deleted: Vec<usize> = Vec::new();

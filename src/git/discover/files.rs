@@ -44,7 +44,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What is found at a path, told without opening it.
+/// What is at a path. It is determined without opening anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::git) enum Found {
     Nothing,
@@ -255,8 +255,8 @@ mod by_steps {
                 Found::Special => return Err(Fault::Special),
                 Found::File => {}
             }
-            // A pipe or a link may replace the file just now. With these flags, opening a pipe doesn't block, and
-            // opening a link fails.
+            // A pipe or a link may replace the file at this very moment. With these flags, opening a pipe doesn't
+            // block, and opening a link fails.
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             match openat(folder, last, flags, Mode::empty()) {
                 Ok(file) => Ok(Some(File::from(file))),

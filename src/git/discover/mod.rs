@@ -1,11 +1,11 @@
 //! Finds the repository that contains a path, and checks that it may be trusted.
 //!
 //! A repository from a stranger can point to the git directory of one of the user's repositories: with a `.git` file, a
-//! link, or the file `commondir`. If that were accepted, whoever works in the stranger's repository would read and
-//! write the other one's memory. So a git directory outside the work tree is accepted only if it points back to the
-//! work tree. Git records this for a linked worktree in `worktrees/*/gitdir`, and for a submodule in `core.worktree`. A
-//! bare repository is accepted only if the user named it, not if the search finds it in a parent directory.
-//! Repositories of other users are refused. None of these checks apply to repositories that the user trusts
+//! link, or the file `commondir`. If Tiro accepted that, an agent in the stranger's repository would read and write the
+//! memory of the user's repository. So a git directory outside the work tree is accepted only if it points back to the
+//! work tree. Git records the way back in `worktrees/*/gitdir` for a linked worktree, and in `core.worktree` for a
+//! submodule. A bare repository is accepted only if the user named it, not if the search finds it in a parent
+//! directory. Repositories of other users are refused. None of these checks apply to repositories that the user trusts
 //! ([`Trust`]).
 
 pub(super) mod files;
@@ -134,7 +134,8 @@ fn locate(common: &Path, trust: &Trust) -> Result<Location> {
         return Err(Error::new(Kind::Git, format!("`{}` is not a repository", common.display())));
     }
     let mut place = open_bare(&canonical, trust)?;
-    // This may be the git directory of a submodule. Then its settings name a work tree whose `.git` file points to it.
+    // This may be the git directory of a submodule. Then its settings name a work tree, and the file `.git` there
+    // points back to this directory.
     if let Some(work_dir) = named_work_dir(&place)
         && let Ok(Some(there)) = look(&work_dir, trust)
         && there.own.path() == canonical
@@ -165,8 +166,8 @@ fn look(directory: &Path, trust: &Trust) -> Result<Option<Location>> {
     }
 }
 
-/// Opens the repository whose work tree is `directory` and whose git directory is `git_dir`, outside `directory`. Both
-/// paths are canonical.
+/// Opens the repository with the work tree `directory` and the git directory `git_dir`, which is outside `directory`.
+/// Both paths are canonical.
 fn elsewhere(directory: &Path, git_dir: PathBuf, trust: &Trust) -> Result<Location> {
     if !is_git_dir(&git_dir) {
         let message = format!("`{}` does not point to a git directory", directory.join(".git").display());
@@ -182,8 +183,8 @@ fn elsewhere(directory: &Path, git_dir: PathBuf, trust: &Trust) -> Result<Locati
     if place.is_linked() || is_trusted || is_beside || names_back() {
         return Ok(place);
     }
-    // If the repository can't be read, it can't be known whether it points back to the work tree, so the error says why
-    // it can't be read.
+    // If the repository can't be read, it is unknown whether it points back to the work tree. Then the error only says
+    // why it can't be read.
     place.whole()?;
     let message = format!(
         "`{}` points to a git directory that does not point back to this work tree",

@@ -155,8 +155,8 @@ fn read(folder: &Folder, file: &str, name: &str, may_be_link: bool) -> Result<Op
     target.map(Some).ok_or_else(|| failed(&"is not a reference"))
 }
 
-/// Returns whether `name` is a safe name of a reference: it is below `refs/`, and no part of it leads elsewhere, as
-/// `..` does, or contains control characters.
+/// Returns whether `name` is a safe name of a reference: it is below `refs/`, and no part of it is a step to another
+/// folder (such as `..`) or contains control characters.
 fn is_name(name: &str) -> bool {
     let is_plain = |part: &str| {
         !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.contains("..")
@@ -168,7 +168,7 @@ fn is_name(name: &str) -> bool {
         && name.split('/').all(is_plain)
 }
 
-/// Reads the local branches, from `packed-refs` and from loose files. A loose file takes precedence.
+/// Reads the local branches, from `packed-refs` and from loose files. If a branch is in both, its loose file counts.
 pub(in crate::git) fn branches(location: &Location, kept: &Packed) -> Branches {
     beneath(location, kept, "refs/heads/")
 }

@@ -14,7 +14,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Returns a trust in which only repositories of this process's user are accepted. `named` is the directory that
+    /// Returns a trust that accepts only repositories of the user who runs this process. `named` is the directory that
     /// the user named as the project; it may be a bare repository.
     pub fn new(named: Option<&Path>) -> Trust {
         let named = named.and_then(|named| named.canonicalize().ok());
@@ -44,15 +44,15 @@ impl Trust {
         self
     }
 
-    /// Adds a second user whose repositories are accepted like one's own: the user who called `sudo`.
+    /// Adds the user who called `sudo`. Repositories of this user are then accepted too.
     pub fn and_of(mut self, user: Option<u32>) -> Trust {
         // As in git, this applies only to root: nobody else can act for another user.
         self.users.extend(user.filter(|_| self.users == [0]));
         self
     }
 
-    /// Returns the same trust with `place` as the directory that the user named, to open a repository that is already
-    /// known.
+    /// Returns a copy of this trust in which `place` is the directory that the user named. It is used to open a
+    /// repository that is already known.
     pub fn naming(&self, place: &Path) -> Trust {
         Trust { named: place.canonicalize().ok(), ..self.clone() }
     }

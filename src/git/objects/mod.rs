@@ -36,7 +36,7 @@ const ALTERNATES_LIMIT: u64 = 64 << 10;
 pub(super) struct Objects {
     directories: Vec<Folder>,
     packs: Packs,
-    /// Whether the repository uses objects of other repositories, and these are not read.
+    /// Whether the repository uses objects of other repositories that are not read.
     pub lacks_alternates: bool,
 }
 
@@ -86,7 +86,8 @@ impl Objects {
 pub(super) struct Handle {
     objects: Arc<Objects>,
     packs: Arc<Vec<Arc<Pack>>>,
-    /// The position in `packs` of the pack that contained the last object. The next one is looked for there first.
+    /// The position in `packs` of the pack that contained the last object. The next object is looked up in that pack
+    /// first.
     last: usize,
     inflate: gix::zlib::Inflate,
     recent: Option<Recent>,

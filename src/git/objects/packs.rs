@@ -84,8 +84,7 @@ impl Pack {
         self.directory.path().join(&self.index_name)
     }
 
-    /// Returns the path of the file `name` in the directory, if it is a regular file and neither it nor a folder of the
-    /// name is a link.
+    /// Returns the path of the file `name` in the directory, if it is a regular file and no part of `name` is a link.
     fn file(&self, name: &str) -> Option<PathBuf> {
         self.directory.open(name).ok().flatten()?;
         Some(self.directory.path().join(name))

@@ -2,8 +2,8 @@
 //!
 //! Parents come before their children. So even an import that stops early has stored all ancestors of every commit that
 //! it stored, and can be resumed without a cursor: the next walk stops at known commits ([`Known::CoversAncestors`]).
-//! This misses commits that appear *below* known ones, because a shallow clone was deepened or commits were imported
-//! out of order. For these cases, [`Known::OnlyItself`] walks the whole history and leaves out known commits.
+//! This misses commits that appear *below* known ones, when a shallow clone was deepened or commits were imported out
+//! of order. For these cases, [`Known::OnlyItself`] walks the whole history and leaves out known commits.
 //!
 //! Only the ids of commits and the links to their parents are kept in memory: less than 100 bytes for each commit.
 
@@ -15,15 +15,16 @@ use crate::git::commit::{self, Unreadable};
 use crate::git::repository::{Repository, Tip};
 use crate::git::sha::Sha;
 
-/// The most links from commits to parents in the whole history. So many take about 200 MB; Linux has 1.4 million.
+/// The most links from commits to parents in the whole history. This many links take about 200 MB; the Linux kernel has
+/// 1.4 million.
 const EDGE_LIMIT: usize = 20_000_000;
 
-/// What follows for the ancestors of a known commit.
+/// What a known commit says about its ancestors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// They are all known too, so the walk stops at the known commit.
+    /// All its ancestors are known too, so the walk stops at the known commit.
     CoversAncestors,
-    /// Nothing follows, so the walk continues below the known commit, and reads the whole history.
+    /// It says nothing about them, so the walk continues below the known commit, and reads the whole history.
     OnlyItself,
 }
 
@@ -38,9 +39,9 @@ pub struct History {
 }
 
 impl History {
-    /// Returns the branch that a commit belongs to: the one from which first parents lead to it, if no other branch
-    /// reaches it. Returns `None` if several branches reach it, if it came in through a merge, and in a repository with
-    /// a single branch.
+    /// Returns the branch that a commit belongs to. The branch reaches the commit through first parents, and no other
+    /// branch reaches it at all. Returns `None` if several branches reach it, if it came in through a merge, and in a
+    /// repository with a single branch.
     pub fn branch(&self, commit: &Listed) -> Option<&str> {
         commit.branch.map(|branch| self.branches[branch as usize].as_str())
     }
@@ -152,7 +153,7 @@ struct Visit {
     next: u32,
 }
 
-/// The commits that the walk reached, and the links to their parents. Commits are named by their index in `nodes`.
+/// The commits that the walk reached, and the links to their parents. A commit is identified by its index in `nodes`.
 #[derive(Default)]
 struct Graph {
     nodes: Vec<Node>,
@@ -223,7 +224,8 @@ fn label(graph: &mut Graph, tips: &[Tip]) -> (Vec<Option<u32>>, Vec<String>) {
             next = graph.parents(node as usize).first().copied();
         }
     }
-    // Each commit is visited at most twice, for the first two branches that reach it: then it is known to have several.
+    // Each commit is visited at most twice, for the first two branches that reach it. After that it is known that
+    // several branches reach it.
     let mut led = vec![Led::No; graph.nodes.len()];
     for (branch, (_, tip)) in named.iter().enumerate() {
         let branch = branch as u32;

@@ -85,8 +85,8 @@ impl Repository {
 }
 
 impl Repository {
-    /// Returns the commits made before `time` at which a walk from the branches down through their parents first
-    /// arrives. `time` is in seconds since 1970.
+    /// Walks from the branches to ever earlier commits, and stops on each path at the first commit made before `time`.
+    /// Returns these commits. `time` is in seconds since 1970.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Walk {
             self.new += usize::from(!was_seen);
             return;
         }
-        // The commit may have counted as new until now. If it was seen, so were its ancestors.
+        // The commit may have counted as new until now. If it turns out to have been seen, so were its ancestors.
         let mut left = if was_seen { vec![sha] } else { Vec::new() };
         while let Some(sha) = left.pop() {
             let Some(visit) = self.visits.get_mut(&sha).filter(|visit| !visit.was_seen) else { continue };

@@ -12,8 +12,8 @@ use crate::tuning::links::{
     MOST_BY_FILES, NO_LINES, ONLY_OTHER_TREE, OTHER_TREE, PRINTED_ID, SOME_LINES,
 };
 
-/// How much later than a commit's time something may have happened and still have led to the commit, in milliseconds.
-/// The time of a commit is cut to whole seconds.
+/// How many milliseconds after a commit's time something may happen and still count as before the commit. Git cuts the
+/// time of a commit to whole seconds.
 pub const SECOND: Millis = 999;
 
 /// Commits, and what sessions did around the time of these commits.
@@ -29,7 +29,7 @@ pub struct Evidence {
     pub ours: HashSet<String>,
     by_path: HashMap<String, Vec<usize>>,
     commits_of: HashMap<String, Vec<usize>>,
-    /// The lines that too many sessions wrote to be evidence.
+    /// The lines that are no evidence, because too many sessions wrote them.
     common: HashSet<u32>,
     pub(super) by_sha: HashMap<String, usize>,
 }
@@ -70,8 +70,8 @@ impl Evidence {
         places.flat_map(move |places| &places[within(places)]).map(|&place| &self.changes[place])
     }
 
-    /// Returns the commits whose changed lines are needed to judge `commit`: the commit itself, and those that may
-    /// contain a change to one of its files before it does.
+    /// Returns the commits whose changed lines are needed to judge `commit`: the commit itself, and earlier commits
+    /// that may already contain the changes to its files.
     pub fn commits_to_compare(&self, commit: usize) -> Vec<usize> {
         let own = &self.commits[commit];
         let mut wanted = HashSet::new();
@@ -88,8 +88,8 @@ impl Evidence {
     fn between<'a>(&'a self, change: &'a Change, commit: usize) -> impl Iterator<Item = usize> + 'a {
         let until = self.commits[commit].until;
         let places = self.commits_of.get(&change.path).map(Vec::as_slice).unwrap_or_default();
-        // The commits are sorted by author time. A commit that was amended later may contain the change although its
-        // author time is before it.
+        // The commits are sorted by author time. A commit that was amended after the change may contain it, although
+        // the commit's author time is earlier.
         let start = places.partition_point(|&place| self.commits[place].time < change.time - AMENDED_WITHIN);
         let end = places.partition_point(|&place| self.commits[place].time <= until);
         places[start.min(end)..end].iter().copied().filter(move |&other| {
@@ -113,7 +113,7 @@ impl Evidence {
         !self.ours.is_empty() && commit.author.as_ref().is_some_and(|author| !self.ours.contains(author))
     }
 
-    /// Returns those of these commits that are ancestors of `commit` and were made after `since`.
+    /// Returns the ancestors of `commit` that were made after `since`.
     pub(super) fn ancestors(&self, commit: usize, since: Millis) -> HashSet<usize> {
         let mut found = HashSet::new();
         let mut left = vec![commit];
@@ -306,8 +306,9 @@ impl Evidence {
 }
 
 /// Returns the confidence of each of the `rivals`, the sessions that changed the same file of the commit. `telling` is
-/// how many of the commit's lines in that file are evidence. Each line counts for only one session. Sessions in the
-/// commit's own work tree come first, then those with the larger share of their lines in the commit, then later ones.
+/// how many of the commit's lines in that file are evidence. Each line counts for only one session: preferably one that
+/// changed the file in the commit's work tree, then the one with the largest share of its lines in the commit, then the
+/// one that changed the file last.
 fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
     let mut owners: HashMap<u32, usize> = HashMap::new();
     let claim = |held: &Held| (!held.is_elsewhere, held.share(held.shared.len()), held.last);
@@ -326,8 +327,8 @@ fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
             let by_lines = SOME_LINES + HALF_OF_LINES * (2.0 * held.share(owned)).min(1.0);
             held.by_file.max(by_lines)
         } else if !held.lines.is_empty() || is_explained {
-            // Either the lines that the session wrote are not in the commit, so its other changes to the file probably
-            // aren't either, or other sessions explain the whole file.
+            // Either other sessions explain the whole file, or the lines that the session wrote are not in the commit.
+            // In the second case, its other changes to the file probably aren't either.
             held.by_file.min(FILE_IN_OTHER_COMMIT)
         } else {
             held.by_file
@@ -336,7 +337,7 @@ fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
     rivals.iter().enumerate().map(weight).collect()
 }
 
-/// Returns the lines that too many sessions wrote to be evidence.
+/// Returns the lines that are no evidence, because too many sessions wrote them.
 fn common(changes: &[Change]) -> HashSet<u32> {
     let lines = |change: &Change| {
         let session = change.session;
@@ -354,13 +355,13 @@ fn common(changes: &[Change]) -> HashSet<u32> {
 struct Held {
     session: SessionKey,
     path: String,
-    /// The confidence that the session's changes to the file give, apart from the lines in the commit.
+    /// The confidence that the session's changes to the file give, without counting their lines that are in the commit.
     by_file: f64,
     /// The lines that the session changed and that no ancestor of the commit already contains.
     lines: HashSet<u32>,
     /// The lines of `lines` that the commit contains.
     shared: HashSet<u32>,
-    /// The share of the lines of the session's last change that the commit contains.
+    /// How large a share of the lines of the session's last change is in the commit.
     last_share: f64,
     /// When the session last changed the file.
     last: Millis,
@@ -369,8 +370,8 @@ struct Held {
 }
 
 impl Held {
-    /// Returns the share of the session's lines that `count` lines are: of all its lines, or of those of its last
-    /// change if that share is larger.
+    /// Returns how large a share `count` lines are of all the session's lines. If they are a larger share of the lines
+    /// of its last change, returns that share.
     fn share(&self, count: usize) -> f64 {
         let of_all = count as f64 / self.lines.len().max(1) as f64;
         let of_last = self.last_share * count as f64 / self.shared.len().max(1) as f64;

@@ -12,8 +12,8 @@ pub struct Commit {
     pub key: MemoryKey,
     /// The author time.
     pub time: Millis,
-    /// The time up to which the commit may contain changes: when it was made or last amended, according to a reflog,
-    /// otherwise the author time.
+    /// The commit contains no changes made after this time. If a reflog says when the commit was made or last amended,
+    /// that is the time; otherwise it is the author time.
     pub until: Millis,
     /// The author's name.
     pub author: Option<String>,
@@ -21,7 +21,7 @@ pub struct Commit {
     pub message: String,
     /// The changed paths, relative to the root of the work tree.
     pub files: Vec<String>,
-    /// The ids of the commit. A rebased copy adds another.
+    /// The ids of the commit and of its rebased copies.
     pub shas: Vec<String>,
     /// The ids of its parents.
     pub parents: Vec<String>,
@@ -55,12 +55,12 @@ pub struct Change {
     pub lines: Vec<u32>,
 }
 
-/// A tool call of a session that makes a commit.
+/// A session's tool call that makes a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
     /// The session's row in the store.
     pub session: SessionKey,
-    /// When it began.
+    /// When the call began.
     pub began: Millis,
     /// When its result came.
     pub ended: Millis,
@@ -70,6 +70,6 @@ pub struct Call {
     pub worktree: Option<String>,
 }
 
-/// For each path, the hashes of the lines that a commit changes. The value of a hash is how often such a line occurs in
+/// For each path, the hashes of the lines that a commit changes. Each hash is mapped to how often such a line occurs in
 /// the file.
 pub type ChangedLines = HashMap<String, HashMap<u32, usize>>;

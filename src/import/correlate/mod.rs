@@ -1,9 +1,9 @@
 //! Links commits to the sessions that led to them, each with a confidence. These functions are pure.
 //!
 //! A session is linked only if there is evidence: one of its calls made the commit, or the commit contains lines that
-//! the session wrote. A session's change to a file counts fully for the first commit of that file after it. For later
-//! commits, only those of its lines count that the first commit left out. Lines that were reverted before the commit
-//! don't count. It is no evidence that a session was active at the time or read the file. A commit by another author is
+//! the session wrote. A session's change to a file counts fully for the next commit that changes the file. For commits
+//! after that one, only the lines that it left out count. Lines that were reverted before the commit don't count. If a
+//! session was only active at the time, or only read the file, that is no evidence. A commit by another author is
 //! linked to a session only if a call of that session made it.
 //!
 //! A line is no evidence if many sessions wrote it or the file contains it more than once. If several sessions wrote a

@@ -54,7 +54,7 @@ pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
             };
             *by != old && (is_same_change(evidence, old, *by) || is_amended())
         };
-        // Of several replacements the last one is taken, preferably one that is checked out or on a branch.
+        // If there are several replacements, one that is checked out or on a branch is preferred, then the latest one.
         let by = (0..commits.len()).filter(again).max_by_key(|&by| {
             (seen.current.contains(&by), seen.on_branch.contains(&by), commits[by].until, commits[by].key)
         });

@@ -230,7 +230,7 @@ fn attachment(session: &mut Session, fields: &Fields<'_>) {
     });
 }
 
-/// How a summary begins that the client puts in place of the conversation.
+/// The beginning of a summary that the client puts in place of the conversation.
 const CONTINUED: &str = "This session is being continued from a previous conversation";
 
 /// Returns the part of a user message that the user wrote: without the client's additions, and with commands as the

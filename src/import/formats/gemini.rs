@@ -1,8 +1,8 @@
 //! Reads the chats of Gemini CLI.
 //!
 //! The first line describes the session. Each further line is a message, or a change (`$set`) that may replace all
-//! messages. A message that has grown is written again as a whole. It contains its tool calls with their results. An
-//! older version kept a single JSON object with all messages, which is read as one line.
+//! messages. A message contains its tool calls with their results. A message that has grown is written again as a
+//! whole. An older version kept a single JSON object with all messages, which is read as one line.
 
 use std::borrow::Cow;
 

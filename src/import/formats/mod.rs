@@ -19,7 +19,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns whether the client writes a grown message again as a new line, with the time of the first one.
+    /// Returns whether the client writes a grown message again as a new line, with the time of the message's first
+    /// line.
     pub(in crate::import) fn rewrites(self) -> bool {
         self == Format::Gemini
     }

@@ -239,7 +239,7 @@ fn an_output_is_cut_in_the_middle_with_the_length_of_the_gap() {
     let (head, rest) = body.split_once("\n[… ").unwrap();
     let (left, tail) = rest.split_once(" bytes]\n").unwrap();
     assert_eq!(left.parse::<usize>().unwrap() + head.len() + tail.len(), output.len());
-    // An output is shown whole if its characters fit, even if it has more bytes than that.
+    // The limit of an output is in characters, so an output with more bytes than that may still be shown whole.
     let short = "é".repeat(1200);
     assert!(called("Bash", json!({"command": "x"}), json!(short)).ends_with(&format!("\n{short}")));
     let reading = called("Read", json!({"file_path": "a"}), json!(lines.join("\n")));

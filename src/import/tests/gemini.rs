@@ -1,4 +1,4 @@
-//! Tests with lines of Gemini CLI: some captured from version 0.61, others made after its source code.
+//! Tests with lines of Gemini CLI: some were captured from version 0.61, others were written to match its source code.
 
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ fn a_running_call_waits_and_a_failed_one_says_so() {
     let mut transcript = Transcript::new(Format::Gemini, About::default());
     assert!(transcript.line(70, running.to_string().as_bytes()).is_empty());
     assert_eq!(transcript.open_from(), Some(70));
-    // The grown message still has its first time, which doesn't say when the call ended. Only a later line will.
+    // The grown message still has its first time, which doesn't say when the call ended. Only a later line shows that.
     assert!(transcript.line(90, failed.to_string().as_bytes()).is_empty());
     assert_eq!(transcript.open_from(), Some(70));
     let said = transcript.rest();

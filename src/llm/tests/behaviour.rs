@@ -63,7 +63,7 @@ async fn a_flood_is_cut_off() {
         let (error, mock) = fails(vec![flood]).await;
         assert!(error.to_string().contains("more than 4 MiB"), "{error}");
         tokio::time::timeout(Duration::from_secs(5), mock.left.notified()).await.expect("the flood went on");
-        // What was on the way when the connection ended fits into a few buffers.
+        // After the connection ended, only the content of a few buffers was still on the way.
         let sent = mock.record.lock().unwrap().bytes_sent;
         assert!(sent < 50_000_000, "{sent} bytes were taken");
         assert_eq!(mock.seen().len(), 1);
@@ -257,7 +257,7 @@ async fn an_unreachable_server_is_named_with_its_address() {
 #[tokio::test]
 async fn a_stream_that_breaks_off_is_an_error_and_is_not_repeated_after_its_first_text() {
     let piece = "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"Seven\"}}]}\n\n";
-    // Closed in the middle, and closed properly without a reason for the end.
+    // One stream breaks off in the middle; the other ends properly, but without a finish reason.
     let orderly = answer(200, "Content-Type: text/event-stream\r\n", piece);
     for step in [Step::BreakOff(piece.into()), orderly] {
         let mock = Mock::start(vec![step, completion("Eight.")]).await;
@@ -268,7 +268,7 @@ async fn a_stream_that_breaks_off_is_an_error_and_is_not_repeated_after_its_firs
         assert!(error.to_string().contains("broke off"), "{error}");
         assert_eq!((said.lock().unwrap().as_str(), mock.seen().len()), ("Seven", 1));
     }
-    // Before its first text it may be repeated.
+    // Before the first text, a request may be repeated.
     let done = format!(
         "{piece}data: {{\"choices\": [{{\"index\": 0, \"delta\": {{}}, \"finish_reason\": \"stop\"}}]}}\n\ndata: [DONE]\n\n"
     );
@@ -322,7 +322,7 @@ async fn no_error_and_no_log_holds_a_key_a_question_or_an_answer() {
     let mut said = String::new();
     for service in Service::ALL {
         for body in &bodies {
-            // As a refusal, as an answer, and as an answer in pieces.
+            // The body comes as a refusal, as an answer, and as an answer in pieces.
             let steps =
                 [answer(400, "", body), answer(200, "", body), answer(200, "", &format!("data: {body}\n\n"))];
             for (nth, step) in steps.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Each service with its normal answers: text, a call, tokens; whole and in pieces.
+//! Tests the normal answers of each service, whole and in pieces: text, a call and numbers of tokens.
 
 use std::sync::Mutex;
 

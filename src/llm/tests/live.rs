@@ -1,5 +1,5 @@
-//! Asks a running server, another implementation of the dialects. Run by hand, and by `tests/clients/aimock.sh` if
-//! Cargo is installed.
+//! Asks running servers, which are other implementations of the dialects. This is run by hand, and by
+//! `tests/clients/aimock.sh` if Cargo is installed.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Tests of clients against a service of our own, well-behaved in six dialects, and misbehaving.
+//! Tests clients against a service of our own. It speaks six dialects, and can also misbehave.
 
 mod behaviour;
 mod dialects;

@@ -1,8 +1,8 @@
 //! Finds passwords in commands, in SQL statements and in password files: `redis-cli -a`, `chpasswd`, `IDENTIFIED
 //! BY`, `.pgpass`.
 //!
-//! The command or statement shows that a value is a password, so even a value of letters only is taken for one,
-//! unless it is a placeholder.
+//! Here the command or statement shows that a value is a password. So even a value that has only letters counts as
+//! a password, unless it is a placeholder.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -26,7 +26,8 @@ enum Takes {
     Pair(u8),
 }
 
-/// The flags that take a password, each with the commands that have it, or parts of their names.
+/// The flags that take a password. Each row also has the names of the commands with this flag, or parts of these
+/// names.
 #[rustfmt::skip] // A table is easier to read with one flag per line.
 const FLAGS: &[(&str, Takes, &[&str])] = &[
     ("-u", Takes::Pair(b':'), &["curl", "wget", "http", "aria2c", "influx", "swaks"]),
@@ -44,7 +45,7 @@ const FLAGS: &[(&str, Takes, &[&str])] = &[
     ("/p:", Takes::Attached, &["freerdp", "cmdkey", "runas"]),
 ];
 
-/// Returns the password that the flag at `hit` gives to a command which is named earlier on the line.
+/// Returns the password that follows the flag at `hit`, if a command with this flag is named earlier on the line.
 pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let flag = text[hit.clone()].trim_ascii_start();
     let mut at = hit.end;
@@ -69,7 +70,8 @@ pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Ra
                 Takes::Pair(sign) if space > 0 => value.iter().position(|b| b == sign)? + 1,
                 _ => return None,
             };
-            // Without a space, a word may be a password or other flags: `mysql -proot`, `mysql -pipe`.
+            // An attached lower-case word is not taken: a password, as in `mysql -proot`, looks like more flags, as
+            // in `mysql -pipe`.
             let plain = *takes == Takes::Attached && value.iter().all(u8::is_ascii_lowercase);
             (!plain).then_some((at + before, *names))
         })
@@ -141,8 +143,8 @@ pub(super) fn secure_string(text: &[u8], hit: &Range<usize>) -> Option<Range<usi
     accepted(text, end - length..end).filter(|range| text[range.start - 1] == quote)
 }
 
-/// Returns the password that a command gets through a pipe or as an argument. At `hit` is the word for a password
-/// in the name of the command or of its flag.
+/// Returns the password that a command gets through a pipe or as an argument. The range `hit` is the word for a
+/// password in the name of the command or flag: in `chpasswd` it is `pass`.
 pub(super) fn from_command(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let rest = &text[hit.end..];
     let name = &text[hit.start.saturating_sub(2)..hit.start];

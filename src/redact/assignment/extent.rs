@@ -1,8 +1,8 @@
 //! Finds the end of a value.
 //!
 //! In code and JSON, a value ends at a quote, which may be escaped. In a settings file, where values may have any
-//! character, it ends at the end of the line. Elsewhere it ends at a space, a semicolon or an `&`. At most some
-//! hundreds of bytes are read.
+//! character, it ends at the end of the line. Elsewhere it ends at a space, a semicolon or an `&`. Only a bounded
+//! number of bytes is read (see `LONGEST`).
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use crate::redact::template::is_call;
 /// The most bytes that an unquoted value may have; a quoted value may have four times as many.
 pub(super) const LONGEST: usize = 320;
 
-/// Tells for each byte whether a run ends there. It is a table for speed, because runs are read at each name of a
-/// secret.
+/// For each of the 256 byte values, whether a run ends at such a byte. This is a table for speed, because runs are
+/// read at each name of a secret.
 pub(super) struct Ends([bool; 256]);
 
 impl Ends {
@@ -164,7 +164,7 @@ pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
     let surplus = closers.iter().find(|(open, close)| whole.last() == Some(close) && !whole.contains(open));
     end -= usize::from(surplus.is_some());
     let value = &text[at..end];
-    // A run that goes on as code, or with the next of several pairs, is more than the value.
+    // If the run contains code or a second pair of name and value, it is longer than the value.
     let pairs = [&b"&&"[..], b"||", b"->", b"::", b"=>", b"==", b"</", b"${", b"$("];
     let code = pairs.iter().any(|pair| value.windows(2).any(|window| window == *pair))
         || value
@@ -265,15 +265,15 @@ pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
     (range.end, false)
 }
 
-/// Returns the rest of a line of settings from `start` on, if it looks like a generated password. It may have any
-/// printable characters.
+/// Returns the rest of a line of settings from `start` on, if it looks like a generated password. The password may
+/// have any printable characters.
 pub(super) fn setting(text: &[u8], start: usize) -> Option<Range<usize>> {
     let run = BLANKS.run(&text[start..], 257);
     let value = &text[start..start + run];
     if !(8..=256).contains(&run) || matches!(value[0], b'"' | b'\'' | b'`') || !Lead::of(text, start).sets {
         return None;
     }
-    // The value is a string with a prefix, such as `b"…"` or `@"…"`.
+    // A string with a prefix, such as `b"…"` or `@"…"`, is not such a password.
     if value.iter().take(3).any(|b| matches!(b, b'"' | b'\''))
         && value[0].is_ascii_alphabetic() | b"@<".contains(&value[0])
     {
@@ -291,7 +291,7 @@ struct Lead<'t> {
     line: &'t [u8],
     /// Whether the sign between name and value has no space beside it.
     tight: bool,
-    /// Whether nothing precedes the name on its line except what may begin a line of settings.
+    /// Whether the name begins the line, or only one of [`LINES`] comes before it.
     sets: bool,
 }
 

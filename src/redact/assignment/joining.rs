@@ -100,7 +100,8 @@ fn by_punctuation(
     let joined = match rest[0] {
         b'{' if matches!(rest.get(1), Some(b'"' | b'\'')) => Some((Joint::Call, at + 1)),
         b',' if quoted => {
-            // The value is the default of a setting in `getenv("PASSWORD", "…")`, and an item of a list elsewhere.
+            // In a call such as `getenv("PASSWORD", "…")` the value is the default of a setting; elsewhere it is an
+            // item of a list.
             let call =
                 text[..name].strip_suffix(b"\"").or(text[..name].strip_suffix(b"'")).unwrap_or_default();
             let default = DEFAULTS.iter().any(|call_of| call.ends_with(call_of.as_bytes()));
@@ -148,13 +149,13 @@ fn by_space(
     }
 }
 
-/// Returns the length of the operator at the beginning of `rest`, if it is one that precedes a default.
+/// Returns the length of the operator at the beginning of `rest` if it precedes a default, as `||` does.
 fn alternative(rest: &[u8]) -> Option<usize> {
     ["|| ", "?? ", "or "].iter().find_map(|sign| rest.starts_with(sign.as_bytes()).then_some(sign.len()))
 }
 
-/// Returns the length of the words about the purpose between a name and its password, such as `for the database is
-/// `.
+/// Returns the length of the words between a name and its value, if they tell the purpose of the password, as in
+/// `password for the database is …`.
 fn purpose(rest: &[u8]) -> Option<usize> {
     ["for ", "to ", "of ", "on "].iter().find(|word| rest.starts_with(word.as_bytes()))?;
     let kind = |b: u8| is_word(b) || b" -.@/".contains(&b);
@@ -169,7 +170,7 @@ fn brackets(text: &[u8], at: usize) -> Option<usize> {
     (text.get(at + 1 + inner) == Some(&b']')).then_some(inner + 2)
 }
 
-/// Returns where the value begins in a declaration with the type after the name, such as `password string = "…"`.
+/// Returns where the value begins in a declaration whose type follows the name, such as `password string = "…"`.
 fn declared(text: &[u8], named: usize, at: usize) -> Option<usize> {
     if text[named] != b' ' {
         return None;
@@ -194,8 +195,7 @@ fn element(text: &[u8], at: usize) -> Option<usize> {
     Some(next + 1 + text[next..].iter().take(24).position(|b| *b == b'>')?)
 }
 
-/// Returns whether nothing but spaces, colons and opening brackets precedes `at` on its line, or a colon directly
-/// precedes it.
+/// Returns whether the line before `at` has only spaces, colons and opening brackets, or ends with a colon.
 fn begins_line(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(40)..at];
     let blank = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t' | b':' | b'(')).count();
@@ -214,7 +214,7 @@ fn ends_line(text: &[u8], at: usize) -> bool {
         && text.get(at + run).is_none_or(|b| matches!(b, b'\n' | b'\r'))
 }
 
-/// Words that may come before a name and show that its value follows after a mere space.
+/// Words that may come before a name. They show that only a space separates the name from its value.
 const LEADS: &[&str] = &[
     "ENV ",
     "#define ",
@@ -279,7 +279,7 @@ const COPULAS: &[&str] = &[
     "→ ",
 ];
 
-/// Names of functions that take the name of a setting and its default, or how such names end.
+/// Names of functions that take the name of a setting and its default, or the ends of such names.
 const DEFAULTS: &[&str] = &[
     "get(",
     "getenv(",
@@ -332,8 +332,8 @@ fn typed(text: &[u8], at: usize) -> Option<usize> {
     (assigned && length > 1).then_some(sign + 1)
 }
 
-/// Returns where the value begins if `value`, `default` or `initial_value` follows the name with a sign, as an
-/// attribute, line or member: `name: NAME` and then `value: …`.
+/// Returns where the value begins if the name is followed by an attribute, line or member called `value`, `default`
+/// or `initial_value`, as in `name: NAME` and then `value: …`.
 fn labelled(text: &[u8], at: usize) -> Option<usize> {
     let mut next = at;
     while next < at + 60 {

@@ -13,7 +13,7 @@ pub(super) enum Joint {
     Flag,
     /// A word such as ` is `, or the bar between two cells of a table.
     Prose,
-    /// The comma before the default of a setting that is looked up.
+    /// The comma before a default, as in `getenv("PASSWORD", "…")`.
     Default,
     /// A declared type, an operator before a default such as `||`, or a space after a name that begins the line.
     /// Only a quoted value counts.

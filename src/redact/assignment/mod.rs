@@ -1,11 +1,11 @@
 //! Finds secrets by the names that they are assigned to, as after `password=`, `"api_key": "`, `--token ` and
 //! `<secret>`.
 //!
-//! In code, such names often have no secrets: `let token = tokenizer.next_token()`. So three conditions have to
-//! hold. First, the name is that of a secret, not of something about a secret (`token_count`, `public_key`).
-//! Second, a value is assigned to the name in one of the ways of code, settings, shells, markup or prose. Third,
-//! the value looks like a secret: it is random (a password need only mix several kinds of characters), and it is no
-//! reference, call, type or placeholder.
+//! In code, the values of such names are often no secrets: `let token = tokenizer.next_token()`. So three
+//! conditions have to hold. First, the name is that of a secret, not of something about a secret (`token_count`,
+//! `public_key`). Second, a value is assigned to the name in one of the ways of code, settings, shells, markup or
+//! prose. Third, the value looks like a secret: it is random (a password need only mix several kinds of
+//! characters), and it is no reference, call, type or placeholder.
 //!
 //! Two kinds of secrets are not found: passwords of plain words that are neither quoted nor in settings, and the
 //! value of a `key` that could be a hash, since most such values are keys of maps.
@@ -78,7 +78,8 @@ fn foreign(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     if text[hit.clone()].eq_ignore_ascii_case(b"identified by") {
         return command::identified(text, hit);
     }
-    // The word may have the ending of a grammatical case; in Chinese and Japanese the next word follows directly.
+    // The word may have the ending of a grammatical case; in Chinese and Japanese no space separates it from the
+    // next word.
     let ending = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || !b.is_ascii();
     let run = text[hit.end..].iter().take(16).take_while(|b| ending(b)).count();
     let (joint, at) = joint(text, hit.start, hit.end).or_else(|| joint(text, hit.start, hit.end + run))?;
@@ -270,7 +271,7 @@ pub(super) fn assigned(text: &[u8], word: usize, end: usize) -> Option<Range<usi
     Some(value_of(text, word, end)?.range)
 }
 
-/// Returns the beginning of the value that is assigned to the name around `hit`, the name of a vendor.
+/// Returns the beginning of the value that is assigned to a name. The name contains the vendor's name at `hit`.
 ///
 /// The name also has to contain a word for a secret, or the value has to be the argument of a call.
 pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<usize> {
@@ -319,7 +320,7 @@ fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
     if text.len() < 6 {
         return false;
     }
-    // In a list of names, the name after that of a password may be any other.
+    // In a list of names, the item after the name of a password may be just another name.
     let random = looks_random(text, 12) && !(value.listed && text.contains(&b'_'));
     let letters = makeup.letters() > 0;
     let kinds =
@@ -352,8 +353,8 @@ fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
         || given && makeup.digits > 0 && mixed && text.len() >= 10 && !value.owned
 }
 
-/// Returns whether `text` may be a weak password: one of lower-case letters and digits that is quoted, or set as in
-/// a shell.
+/// Returns whether `text` may be a weak password: it has only lower-case letters and digits, and it is quoted or
+/// set as in a shell.
 fn is_weak(text: &[u8], value: &Value) -> bool {
     let makeup = Makeup::of(text);
     let small = makeup.upper == 0 && makeup.symbols == 0 && makeup.letters() + makeup.digits >= 5;

@@ -2,7 +2,8 @@
 
 use crate::redact::edges::is_word;
 
-/// Words that follow the word for a secret in names of something else, as `count` does in `token_count`.
+/// Words that follow the word for a secret in names that are not those of secrets, as `count` does in
+/// `token_count`.
 #[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const ABOUT: &[&[u8]] = &[
     b"name", b"names", b"callback", b"timestamp", b"at", b"date", b"time", b"created", b"updated", b"type", b"types", b"count", b"counts", b"url", b"uri", b"id", b"ids", b"path",

@@ -28,7 +28,7 @@ pub struct Rule {
     pub what: &'static str,
     /// The published description that the row follows.
     pub source: &'static str,
-    /// Strings of which every such secret, or the name beside it, contains one.
+    /// Every such secret, or the name beside it, contains one of these strings.
     pub literals: &'static [&'static str],
     /// How a secret is recognised around a literal.
     pub shape: Shape,
@@ -76,8 +76,8 @@ pub enum Before {
 /// The bytes that may be directly before and after a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
-    /// Any byte except a letter, digit or `_`. Before the token these are allowed if they end an escape such as
-    /// `\n` or `%3D`.
+    /// Any byte except a letter, digit or `_`. Before the token, even a letter or digit is allowed if it ends an
+    /// escape such as `\n` or `%3D`.
     Word,
     /// The same bytes as for [`Edge::Word`]. Also, the token has to look random, because its literal is short or
     /// the beginning of a word.

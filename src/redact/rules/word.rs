@@ -1,6 +1,6 @@
 //! Words that mean password, in the most used languages.
 
-/// Words of which the name of a password contains one.
+/// The name of a password contains one of these words.
 ///
 /// Words with letters outside of ASCII are listed in each case in which they are written.
 #[rustfmt::skip] // Easier to read with one or two languages per line.

@@ -6,8 +6,9 @@ use sha2::{Digest, Sha256};
 
 use crate::redact::edges::{is_word, starts_word};
 
-/// Returns the run of bytes of a kind that begins at `start`. Returns `None` if its length is not within `length`,
-/// which has the least and the greatest, or if a byte of a word is directly before or after it.
+/// Returns the run of bytes that begins at `start` and in which `kind` holds for each byte. Returns `None` if the
+/// length of the run is not within `length` (the least and the greatest), or if a byte of a word is directly before
+/// or after the run.
 fn alone(text: &[u8], start: usize, length: [usize; 2], kind: impl Fn(u8) -> bool) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -17,7 +18,7 @@ fn alone(text: &[u8], start: usize, length: [usize; 2], kind: impl Fn(u8) -> boo
     whole.then_some(start..start + run)
 }
 
-/// Returns the NATS seed that begins at `start`: base32 of a prefix, 32 bytes and their CRC-16.
+/// Returns the NATS seed that begins at `start`: the base32 of a prefix, of 32 bytes, and of the CRC-16 of both.
 pub(in crate::redact) fn nats_seed(text: &[u8], start: usize) -> Option<Range<usize>> {
     let seed = alone(text, start, [58, 58], |b| b.is_ascii_uppercase() || (b'2'..=b'7').contains(&b))?;
     let mut bytes = Vec::with_capacity(36);
@@ -40,8 +41,8 @@ pub(in crate::redact) fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Returns the key of a wallet that begins at `start`: base58 of bytes that end with the first bytes of the hash of
-/// the others.
+/// Returns the wallet key that begins at `start`. It is base58, and the last four decoded bytes are a checksum: the
+/// first bytes of the hash of the other bytes.
 pub(in crate::redact) fn wallet_key(text: &[u8], start: usize) -> Option<Range<usize>> {
     let key = alone(text, start, [51, 58], |b| {
         b.is_ascii_alphanumeric() && !matches!(b, b'0' | b'I' | b'O' | b'l')

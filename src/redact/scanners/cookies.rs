@@ -1,7 +1,7 @@
 //! Finds the secret values of cookies in headers, commands, scripts, files and recordings of browsers.
 //!
-//! The value of a cookie is a secret if it is long and looks random. If the cookie has the name of a session, a
-//! shorter value suffices. Cookies for statistics and settings are not replaced.
+//! The value of a cookie is a secret if it is long and looks random. If the cookie has the name of a session
+//! cookie, a shorter value suffices. Cookies for statistics and settings are not replaced.
 
 use std::ops::Range;
 

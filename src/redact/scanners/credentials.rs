@@ -14,7 +14,7 @@ pub(in crate::redact) fn jwt(text: &[u8], start: usize, read_until: &mut usize) 
     let part = |at: usize| text[at..].iter().take_while(|b| is_word(**b) || **b == b'-').count();
     let mut end = start + part(start);
     let first = end;
-    // A token that began later within the first part would have the same parts after that one.
+    // A token that begins later in this first part would share the other parts, so it is not looked for.
     *read_until = first;
     if first - start < 12 || text.get(first) != Some(&b'.') {
         return None;
@@ -48,8 +48,8 @@ pub(in crate::redact) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<us
     }
     let start = at + 3;
     let (mut colon, mut sign, mut path) = (None, None, false);
-    // A password may have characters that should have been escaped. Only in a database's address may it extend past
-    // the first slash.
+    // A password may have characters that should have been escaped. But it may extend past the first slash only in
+    // the address of a database.
     let store = || {
         STORES.iter().any(|name| {
             scheme.len() >= name.len() && scheme[..name.len()].eq_ignore_ascii_case(name.as_bytes())
@@ -150,7 +150,7 @@ const STORES: &[&str] = &[
     "jdbc",
 ];
 
-/// Words that documentation has in place of a password in URLs.
+/// Words that documentation uses in URLs in place of a password.
 pub(in crate::redact) const WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -219,8 +219,8 @@ pub(in crate::redact) fn basic(text: &[u8], hit: &Range<usize>) -> Option<Range<
     (run >= 8 && plain && !named).then_some(start..start + run)
 }
 
-/// Returns the credentials in the header whose name is at `hit`. They follow the name of a scheme; Bearer and Basic
-/// have their own rules.
+/// Returns the credentials in the header whose name is at `hit`. The credentials follow the name of a scheme.
+/// Separate rules find those of Bearer and Basic.
 pub(in crate::redact) fn authorization(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let signs = text[hit.end..].iter().take(16).take_while(|b| b"\"'`\\ \t:=,".contains(b)).count();
     let scheme = hit.end + signs;
@@ -247,7 +247,7 @@ pub(in crate::redact) fn authorization(text: &[u8], hit: &Range<usize>) -> Optio
     (!named && looks_random(secret, 16) && !is_stand_in(secret)).then_some(start..end)
 }
 
-/// Returns where the credentials begin that follow the scheme at `hit`.
+/// Returns the beginning of the credentials that follow the scheme at `hit`.
 fn after_scheme(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     if !starts_word(text, hit.start) {
         return None;

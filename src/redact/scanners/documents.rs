@@ -37,7 +37,8 @@ pub(in crate::redact) fn manifest(
 #[derive(Clone)]
 struct Line {
     range: Range<usize>,
-    /// The column of the first byte after the spaces and the dash of a list item.
+    /// The column of the first byte after the indentation and, if the line begins an item of a list, after the
+    /// dash.
     column: usize,
     /// Whether the line begins an item of a list.
     item: bool,
@@ -239,7 +240,7 @@ fn strings(text: &[u8], at: usize, limit: usize, found: &mut Vec<Range<usize>>) 
     (at + 1).min(limit)
 }
 
-/// Returns where the string ends whose opening quote is at `quote`. The quotes may be escaped.
+/// Returns the end of the string whose opening quote is at `quote`. The quotes may be escaped.
 fn string_end(text: &[u8], quote: usize, limit: usize) -> usize {
     let escapes = text[..quote].iter().rev().take(8).take_while(|b| **b == b'\\').count();
     let mut slashes = 0;

@@ -1,9 +1,10 @@
 //! Finds private keys together with their bodies.
 //!
-//! A key that has its last line extends from its first line to its last, whatever is around and between its lines:
-//! timestamps of a log, line numbers, escapes, quotes, the signs of a diff, a gap. A key without its last line
-//! continues as long as its lines follow each other directly, or have a prefix and are as long as the first line.
-//! If the first line of a key is missing, the lines before its last one are found in a similar way.
+//! If the last line of a key is there, the key extends from its first line to its last, whatever is around and
+//! between its lines: timestamps of a log, line numbers, escapes, quotes, the signs of a diff, a gap. If the last
+//! line is missing, the key continues as long as its lines follow each other directly, or have a prefix and are as
+//! long as the first line. If the first line of a key is missing, the lines before its last one are found in a
+//! similar way.
 //!
 //! A walk over the lines ends after [`GAP`] bytes without a line of a key, and at the beginning of the next block.
 //! So all walks over a text together take time linear in its length.
@@ -13,18 +14,19 @@ use std::ops::Range;
 use crate::redact::edges::{is_word, starts_word};
 use crate::redact::form::looks_random;
 
-/// The most bytes that there may be between two lines of a key. The longest prefixes of lines seen so far are those
-/// of logs in JSON.
+/// The most bytes that may separate two lines of a key. The longest prefixes of lines seen so far are those of logs
+/// in JSON.
 const GAP: usize = 1024;
 
-/// How many bytes a walk goes on after an interruption to find the last line. The lines after the interruption
-/// belong to the key only if the last line is found.
+/// How many more bytes a walk reads after an interruption, in search of the last line. The lines after the
+/// interruption belong to the key only if the last line is found.
 const REACH: usize = 16 * 1024;
 
 /// How many bytes of a line's prefix are compared with the prefix of the line before.
 const PREFIX: usize = 240;
 
-/// The fewest characters of base64 that are taken for a line of a key wherever they are; words are seldom as long.
+/// A run of base64 with at least this many characters is taken for a line of a key wherever it is. Words are seldom
+/// as long.
 const LONG: usize = 16;
 
 /// If a line has at least this many characters, the lines after it that have the same prefix and length belong to
@@ -44,8 +46,8 @@ pub(in crate::redact) fn private_key(text: &[u8], start: usize, floor: usize) ->
     body.end.map(|end| start..end)
 }
 
-/// Returns the key that begins at `start` with its body, since its first line is missing. Moves `read_until` past
-/// the first run of base64.
+/// Returns the key whose body begins at `start`. The first line of the key is missing. Moves `read_until` past the
+/// first run of base64.
 pub(in crate::redact) fn key_body(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -75,7 +77,7 @@ struct Armour {
     end: usize,
 }
 
-/// Returns the first or last line of a block if such a line begins, with its dashes, at `start`.
+/// Returns the first or last line of a block if the dashes of such a line begin at `start`.
 fn armour(text: &[u8], start: usize) -> Option<Armour> {
     let line = &text[start..text.len().min(start + 120)];
     let mut at = line.iter().take_while(|b| **b == b'-').count();
@@ -123,8 +125,8 @@ struct Body {
 /// base64.
 fn body(text: &[u8], start: usize, gap: usize) -> Body {
     let mut at = start;
-    // The end of the key and its number of letters: first for a key without a last line, then for one with a last
-    // line.
+    // `end` and `letters` are for a key without its last line: where it ends so far, and how many letters it has.
+    // `last` and `likely` are the same for a key with its last line.
     let (mut end, mut letters) = (start, 0);
     let (mut last, mut likely) = (start, 0);
     // The first line's beginning, and the length of the line before `at`.
@@ -200,7 +202,8 @@ fn body(text: &[u8], start: usize, gap: usize) -> Body {
     Body { start: first.unwrap_or(start), end: whole.filter(|_| found).or(end) }
 }
 
-/// Returns where the body of a key begins whose first line is missing and whose last line begins at `end`.
+/// Returns the beginning of the body of a key. The first line of the key is missing, and its last line begins at
+/// `end`.
 fn lines_before(text: &[u8], end: usize, floor: usize) -> Option<usize> {
     let mut at = end;
     let mut first = None;

@@ -1,7 +1,8 @@
-//! Finds recovery phrases of wallets: 12 to 24 words from a list of 2048, of which the last word holds a checksum.
+//! Finds recovery phrases of wallets: 12 to 24 words from a list of 2048. The last word of a phrase holds a
+//! checksum.
 //!
 //! The words are ordinary, so a phrase has no literal by which it could be found. But a phrase is at least [`STEP`]
-//! bytes long, so examining one word every [`STEP`] bytes finds each phrase, and in other text the examined word is
+//! bytes long, so examining one word every [`STEP`] bytes finds each phrase. In other text, the examined word is
 //! seldom in the list. The checksum distinguishes a phrase from other rows of words in the list.
 
 use std::ops::Range;
@@ -19,7 +20,7 @@ const STEP: usize = 47;
 /// The lengths of phrases, in words.
 const LENGTHS: [usize; 5] = [24, 21, 18, 15, 12];
 
-/// The most bytes that there may be between two words, such as a comma, quotes, a number or an indentation.
+/// The most bytes that may separate two words. The separator can be a comma, quotes, a number or an indentation.
 const BETWEEN: usize = 24;
 
 /// Returns the phrases in `text`.
@@ -67,8 +68,8 @@ fn in_row(text: &[u8], row: &[(u16, Range<usize>)], found: &mut Vec<Range<usize>
     }
 }
 
-/// Returns whether the same signs separate all `words`, apart from the numbers of a list and the kind of space.
-/// Unless these signs are just a space, at most one word may be repeated soon after itself.
+/// Returns whether the same signs separate all `words`. Digits between words are ignored, and all kinds of space
+/// count as the same. If the signs are more than a space, at most one word may recur within the next two words.
 fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
     let between = |pair: &[(u16, Range<usize>)]| {
         let signs = text[pair[0].1.end..pair[1].1.start].iter().filter(|b| !b.is_ascii_digit());
@@ -182,10 +183,10 @@ fn index(word: &[u8]) -> Option<u16> {
 struct Words {
     /// The words in alphabetical order, each padded with zeros.
     all: Vec<[u8; 8]>,
-    /// Where in `all` the words with each first letter begin, and where those of the last letter end.
+    /// Where in `all` the words with each first letter begin. The last entry is the number of words.
     starts: [u16; 27],
-    /// Bits by the hash of a word's first four letters, set for the words of the list. A word whose bit is not set
-    /// is not in the list.
+    /// A bit for each hash of a word's first four letters, which is set if the list has a word with this hash. A
+    /// word whose bit is not set is not in the list.
     marks: Box<[u64; 1024]>,
 }
 

@@ -39,7 +39,7 @@ pub async fn an_answer_is_served_for_its_time<E: Engine>(place: Place<E>) {
     assert_eq!(cached(&place, 1, 109).await, Some(body(1)));
     assert_eq!(cached(&place, 1, 110).await, None);
     keep(&place, 2, 200, 0).await;
-    assert_eq!(cached(&place, 2, 200).await, None, "an answer without a time is not kept");
+    assert_eq!(cached(&place, 2, 200).await, None, "an answer for 0 ms is not kept");
 }
 
 pub async fn answers_used_longest_ago_make_room<E: Engine>(place: Place<E>) {
@@ -48,10 +48,10 @@ pub async fn answers_used_longest_ago_make_room<E: Engine>(place: Place<E>) {
     }
     assert_eq!(cached(&place, 1, 10).await, Some(body(1)));
     keep(&place, 4, 11, HOUR).await;
-    assert_eq!(cached(&place, 2, 12).await, None, "it was used least lately");
+    assert_eq!(cached(&place, 2, 12).await, None, "it was used longest ago");
     assert_eq!(cached(&place, 1, 13).await, Some(body(1)));
     place.store.cache(&place.scope, [5; 32], "x".repeat(301), 14, HOUR, 300).await.answered();
-    assert_eq!(cached(&place, 5, 15).await, None, "it has no room at all");
+    assert_eq!(cached(&place, 5, 15).await, None, "it is larger than the whole cache");
     let stats = place.store.cache_stats(&place.scope).await.answered();
     assert!(stats.bytes <= 300, "{stats:?}");
 }

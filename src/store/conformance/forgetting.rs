@@ -134,8 +134,8 @@ pub async fn a_derived_memory_leaves_and_returns_with_its_source<E: Engine>(plac
     assert!(place.living(&id).await.is_some());
 }
 
-/// One transaction forgets or restores only so many memories. If an operation has more, all are forgotten and
-/// restored, together with the memories derived from them.
+/// A transaction forgets or restores only a limited number of memories. An operation with more memories still
+/// forgets and restores all of them, and the memories derived from them.
 pub async fn several_transactions_are_one_operation<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["oak", "ash", "elm", "fir", "yew", "box", "bay", "may"]).await;
     let others = place.say("other", &["ivy"]).await;
@@ -146,8 +146,8 @@ pub async fn several_transactions_are_one_operation<E: Engine>(place: Place<E>) 
     place.forget(&[&others[0]], "f2").await;
     assert_eq!((place.rows("s").await.len(), place.found("fir").await, place.found("ivy").await), (0, 0, 0));
     let place = place.reopened();
-    // A memory that is also derived from the other session stays forgotten as long as that session. A second undo
-    // changes nothing.
+    // A memory that is also derived from the other session stays forgotten as long as that session is forgotten. A
+    // second undo of the same operation is an error.
     let would = place.store.undoable(&place.scope, Some("f1")).await.answered();
     assert_eq!((would.ids.len(), place.rows("s").await.len()), (9, 0));
     assert_eq!(place.store.undo(&place.scope, Some("f1"), 6).await.answered(), would);
@@ -177,7 +177,7 @@ pub async fn forgotten_memories_are_found_by_their_words<E: Engine>(place: Place
         let (found, others) = place.store.forgotten_with(&place.scope, words, most).await.answered();
         (found.into_iter().map(|(id, _)| id).collect::<Vec<_>>(), others)
     };
-    assert_eq!(with(&["maple"], 9).await, (Vec::new(), 0), "living memories are not among them");
+    assert_eq!(with(&["maple"], 9).await, (Vec::new(), 0), "only forgotten memories are found");
     place.forget_session("s", "f1").await;
     assert_eq!(with(&["maple"], 9).await, (vec![said[0].clone(), said[2].clone()], 0));
     assert_eq!(with(&["maple", "red"], 9).await, (vec![said[0].clone()], 0));
@@ -251,7 +251,7 @@ pub async fn forgotten_memories_are_purged_too<E: Engine>(place: Place<E>) {
 pub async fn a_purge_takes_derived_memories_too<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["the durian smells", "two"]).await;
     place.put(fact("s", "durian: smells", &[&said[0]])).await;
-    // The message was forgotten and restored once before.
+    // The message is forgotten and restored once before it is forgotten and purged.
     place.forget(&[&said[0]], "f1").await;
     place.undo().await;
     place.forget(&[&said[0]], "f2").await;
@@ -267,7 +267,7 @@ pub async fn a_purge_takes_summaries_answers_and_requests<E: Engine>(place: Plac
     let request = wanted(Level::Brief, AskedBy::User);
     place.store.enqueue(&place.scope, request, 1, 1).await.answered();
     let forgotten = place.forget_session("s", "f1").await;
-    assert_eq!(forgotten.ids, said, "the summary of the session isn't counted beside it");
+    assert_eq!(forgotten.ids, said, "the session's summary isn't counted");
     place.store.purge(&place.scope, "f1", 6).await.answered();
     assert_eq!(place.store.queue_counts(&place.scope).await.answered(), QueueCounts::default());
     assert_eq!(place.store.cached(&place.scope, [1; 32], 2).await.answered(), None);
@@ -275,7 +275,7 @@ pub async fn a_purge_takes_summaries_answers_and_requests<E: Engine>(place: Plac
     assert!(!place.engine.holds("qwzxv"));
 }
 
-/// The name of a session can contain text from it.
+/// The name of a session can contain text from the session.
 pub async fn a_purged_session_loses_its_name<E: Engine>(place: Place<E>) {
     place.say("the qwzxv session", &["maple"]).await;
     place.forget_session("the qwzxv session", "f1").await;
@@ -298,8 +298,8 @@ pub async fn another_owner_undoes_and_purges_nothing<E: Engine>(place: Place<E>)
     assert_eq!(place.undo().await.ids, said);
 }
 
-/// The summary of a quarter replaces old conversations. It is kept when they are forgotten because of their age,
-/// and removed when the user forgets them.
+/// The summary of a quarter replaces old conversations. It is kept when the conversations are forgotten because of
+/// their age, and removed when the user forgets them.
 pub async fn a_summary_of_a_quarter_outlives_retired_sessions<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["maple"]).await;
     let Saved::Made(conversation) = place.summarise_session("s", "willow", 0).await else {

@@ -275,5 +275,5 @@ pub async fn an_owner_has_no_commit_of_another<E: Engine>(place: Place<E>) {
     assert!(store.stand_ins(&place.scope, commits).await.answered().is_empty());
     let derived = quarter("theirs", &[place.rows("s").await[0].id.clone()]);
     let saved = store.save(&stranger, vec![derived], 1).await.answered();
-    assert_eq!(saved.count(crate::store::Outcome::Forgotten), 1, "its source is not theirs");
+    assert_eq!(saved.count(crate::store::Outcome::Forgotten), 1, "its source has another owner");
 }

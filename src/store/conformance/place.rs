@@ -136,14 +136,15 @@ impl<E: Engine> Place<E> {
         self.texts(found.into_iter().map(|candidate| candidate.memory).collect()).await
     }
 
-    /// Returns the texts of the living memories, in the order of the keys.
+    /// Returns the texts of the living memories among `keys`, in the order of `keys`.
     pub async fn texts(&self, keys: Vec<MemoryKey>) -> Vec<String> {
         let texts = self.store.texts(&self.scope, keys.clone()).await.answered();
         let text = |key| texts.iter().find(|(own, _)| *own == key).map(|(_, text)| text.clone());
         keys.into_iter().filter_map(text).collect()
     }
 
-    /// Returns a summary of the living messages in the range. Its text consists of their texts.
+    /// Returns a summary of the living messages in the range. The text of the summary consists of the texts of the
+    /// messages.
     pub async fn draft(&self, session: &str, first: i64, last: i64) -> Summary {
         let rows = self.rows(session).await;
         let rows: Vec<_> = rows.into_iter().filter(|row| (first..=last).contains(&row.ordinal)).collect();

@@ -206,7 +206,7 @@ pub async fn an_owner_takes_no_entry_of_another<E: Engine>(place: Place<E>) {
     assert_eq!(counts(&place).await.processing, 1);
 }
 
-/// If a date is further ahead than any caller postpones an entry, it was written with a wrong clock.
+/// No caller postpones an entry by more than a day, so a later date was written with a wrong clock.
 pub async fn a_clock_that_is_set_back_holds_up_no_entry<E: Engine>(place: Place<E>) {
     begin(&place).await;
     let year = 365 * 24 * HOUR;
@@ -217,7 +217,7 @@ pub async fn a_clock_that_is_set_back_holds_up_no_entry<E: Engine>(place: Place<
     while let Some(queued) = take(&place, "p2", 5).await {
         levels.push(queued.wanted.level);
     }
-    assert_eq!(levels, [Level::Standard, Level::Detailed], "neither the due nor the held are held up");
+    assert_eq!(levels, [Level::Standard, Level::Detailed], "neither waits for the wrong date");
     place.store.finish(&place.scope, first.key, "p1", 6).await.answered();
     assert_eq!(counts(&place).await.completed, 0);
 }
@@ -237,7 +237,7 @@ pub async fn a_lease_has_one_holder<E: Engine>(place: Place<E>) {
     let other = place.engine.open();
     other.set_clock(BEGAN);
     assert!(!other.lease(&place.scope, "work", "p2", MINUTE).await.answered(), "other handles see it");
-    assert!(lease(&place, "p1", BEGAN).await, "it is its own");
+    assert!(lease(&place, "p1", BEGAN).await, "a holder may renew its lease");
 }
 
 pub async fn of_several_that_ask_at_once_one_gets_the_lease<E: Engine>(place: Place<E>) {
@@ -254,7 +254,7 @@ pub async fn a_lease_ends_by_the_clock_of_the_store<E: Engine>(place: Place<E>) 
     assert!(lease(&place, "p1", BEGAN).await);
     assert!(!lease(&place, "p2", BEGAN + MINUTE - 1).await);
     assert!(lease(&place, "p2", BEGAN + MINUTE).await);
-    assert!(!lease(&place, "p1", BEGAN + MINUTE).await, "another has it now");
+    assert!(!lease(&place, "p1", BEGAN + MINUTE).await, "another holder has it now");
 }
 
 pub async fn a_renewal_lasts_from_its_own_time<E: Engine>(place: Place<E>) {
@@ -295,7 +295,7 @@ pub async fn leases_of_two_owners_are_two<E: Engine>(place: Place<E>) {
 pub async fn a_clock_that_is_set_back_holds_up_no_lease<E: Engine>(place: Place<E>) {
     let year = 365 * 24 * 60 * MINUTE;
     assert!(lease(&place, "p1", year).await);
-    assert!(!lease(&place, "p2", year - MINUTE).await, "a minute back it is held");
+    assert!(!lease(&place, "p2", year - MINUTE).await, "a minute earlier it is still held");
     assert!(lease(&place, "p2", 5).await);
 }
 

@@ -47,8 +47,8 @@ pub async fn a_reservation_counts_until_it_is_settled<E: Engine>(place: Place<E>
     assert_eq!((rows.len(), rows[0].calls, rows[0].input, rows[0].output), (2, 1, 10, 5));
 }
 
-/// Plans to spend 50 within `limits` after `days` days. Asserts that the limit `refused_by` refuses it or, without
-/// one, that it is granted.
+/// Plans to spend 50 within `limits` after `days` days. Asserts that the limit `refused_by` refuses this; if
+/// `refused_by` is `None`, asserts that it is granted.
 async fn second<E: Engine>(
     place: &Place<E>,
     limits: SpendLimits,
@@ -189,7 +189,7 @@ pub async fn eight_that_race_for_a_dollar_overspend_nothing<E: Engine>(place: Pl
     const LIMIT: u64 = 1_000_000;
     const MOST: u64 = 7_000;
     let (engine, granted) = (&place.engine, AtomicU64::new(0));
-    // Each thread has its own connections, as a process has.
+    // Each thread has its own connections, as separate processes would have.
     std::thread::scope(|scope| {
         for number in 0..8 {
             let (project, granted) = (format!("p{number}"), &granted);
@@ -199,7 +199,7 @@ pub async fn eight_that_race_for_a_dollar_overspend_nothing<E: Engine>(place: Pl
     let rows = engine.registry().spending().await.answered();
     let spent: u64 = rows.iter().map(|row| row.spent.0).sum();
     assert!(spent <= LIMIT, "{spent}");
-    // The limit was used up.
+    // What is left of the limit doesn't suffice for another call.
     assert!(spent + MOST > LIMIT, "{spent}");
     let granted = granted.into_inner();
     assert_eq!(rows.iter().map(|row| row.calls).sum::<i64>(), granted as i64);

@@ -150,8 +150,8 @@ pub async fn all_conditions_of_a_filter_hold<E: Engine>(place: Place<E>) {
     admits(&place, filter, &["a"]).await;
 }
 
-/// Stores a note with the topic `rare`, and others that match better. Returns the filter that admits only that
-/// topic.
+/// Stores a note with the topic `rare`, and notes that match a search for `maple` better. Returns the filter that
+/// admits only that topic.
 async fn outmatched<E: Engine>(place: &Place<E>) -> Filter {
     for number in 0..5 {
         place.put(embedded(note(&format!("maple maple maple {number}")), NEAR)).await;
@@ -327,7 +327,7 @@ pub async fn derived_memories_without_chunks_get_theirs_later<E: Engine>(place: 
         place.store.add_chunks(&place.scope, found).await.answered();
     };
     add(chunks.clone()).await;
-    // The second call is like that of another process that was slower.
+    // The second call stands for a slower process that does the same work.
     add(chunks).await;
     assert!(place.store.derived_without_chunk(&place.scope, 9).await.answered().is_empty());
     let check = place.store.check(&place.scope).await.answered();

@@ -21,7 +21,7 @@ pub async fn a_summary_of_a_quarter_leaves_with_its_sources<E: Engine>(place: Pl
     assert_eq!((place.found("papaya").await, place.found("guava").await), (0, 1));
     let said = place.rows("t").await.remove(0).id;
     place.forget(&[&said], "f1").await;
-    assert_eq!(place.found("guava").await, 0, "it left with the summary of a session of it");
+    assert_eq!(place.found("guava").await, 0, "it was removed with one of its sources");
     // The sources of this summary were read before one of them was forgotten.
     assert_eq!(save(quarter("lychee", &stands)).await, Outcome::Forgotten);
     assert_eq!(
@@ -61,7 +61,7 @@ pub async fn a_summary_of_messages_that_changed_is_not_stored<E: Engine>(place: 
     let (late, ahead) = (place.draft("s", 0, 1).await, place.draft("s", 0, 5).await);
     let save = async |summary: Summary| place.store.save_summary(&place.scope, summary, 1).await.answered();
     place.say("s", &["three"]).await;
-    assert_eq!(save(ahead).await, Saved::SourcesChanged, "the range has one more now");
+    assert_eq!(save(ahead).await, Saved::SourcesChanged, "the range has one more message now");
     place.forget(&[&said[0], &said[1]], "f1").await;
     assert_eq!(save(late.clone()).await, Saved::SourcesChanged);
     place.store.purge(&place.scope, "f1", 6).await.answered();
@@ -141,7 +141,7 @@ pub async fn of_two_that_close_a_segment_one_does<E: Engine>(place: Place<E>) {
     assert_eq!((next.first, next.last), (rows[0].last + 1, 3));
 }
 
-/// Otherwise, if the range of a summary extended beyond the end of the session, it would cover messages that are
+/// If the range of a summary extended beyond the end of its session, the summary would cover messages that are
 /// stored later.
 pub async fn a_summary_ends_with_its_session<E: Engine>(place: Place<E>) {
     place.say("s", &["one"]).await;
@@ -250,7 +250,7 @@ pub async fn sessions_grow_until_they_are_worked_off<E: Engine>(place: Place<E>)
     work_off(first).await;
     assert!(grown().await.is_empty());
     place.forget(&[&said[0]], "f1").await;
-    assert_eq!(grown().await.len(), 1, "a summary of it is outdated");
+    assert_eq!(grown().await.len(), 1, "its summary is outdated");
     place.undo().await;
     assert_eq!(grown().await.len(), 1);
 }

@@ -40,8 +40,9 @@ pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<
 }
 
 /// Returns a function that tells whether a restored message, given by its session and ordinal, is at the edge of
-/// `turns`, the restored messages. It is if any message up to `reach` places before or after it is not in `turns`.
-/// Otherwise it was forgotten and restored together with its neighbours, so its context has not changed.
+/// `turns`, the restored messages. A message is at the edge if any message up to `reach` places before or after it
+/// is not in `turns`. Otherwise the message was forgotten and restored together with its neighbours, so its context
+/// has not changed.
 pub fn at_the_edge(turns: HashSet<(i64, i64)>, reach: i64) -> impl Fn((i64, i64)) -> bool {
     move |(session, ordinal)| {
         // There is no message before the first of a session.

@@ -36,7 +36,7 @@ impl Limit {
         }
     }
 
-    /// Returns the name by which errors call the limit.
+    /// Returns the name of the limit in errors.
     pub fn as_str(self) -> &'static str {
         match self {
             Limit::Call => "one call",
@@ -64,7 +64,7 @@ pub struct Refusal {
     pub before: Money,
 }
 
-/// Returns the first limit that a request which costs up to `most` might exceed. `before` has the amount that
+/// Returns the first limit that a request might exceed if it costs up to `most`. `before` has the amount that
 /// already counts against each limit, in the order of [`Limit::ALL`]. A free request is never refused.
 pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<Refusal> {
     if most == Money(0) {
@@ -76,7 +76,8 @@ pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<
     })
 }
 
-/// Returns the day to count on: `today`, or, if the clock went back, `known`, the latest day in the ledger.
+/// Returns the day on which spending is counted: `today`, or the latest day in the ledger, `known`, if that is
+/// later because the clock went back.
 pub fn day(known: Option<i64>, today: i64) -> i64 {
     known.map_or(today, |known| known.max(today))
 }

@@ -6,7 +6,7 @@ use crate::store::{Outcome, SegmentRow};
 
 /// Returns the outcome of a write whose id the store already knows. `stored` is the memory that is stored under
 /// this id, if any, and `is_purged` tells whether a memory with this id was purged. Returns `None` if the id is
-/// new, so that the memory is to be stored.
+/// new, which means that the memory is to be stored.
 pub fn outcome(stored: Option<Known>, is_purged: bool) -> Option<Outcome> {
     match stored {
         Some(Known { is_forgotten: true, .. }) => Some(Outcome::Forgotten),
@@ -30,7 +30,7 @@ pub struct Known {
 pub struct Standing {
     /// Its id.
     pub id: MemoryId,
-    /// The ordinal of the last message that it was made of.
+    /// The ordinal of the last message that the summary was made from.
     pub last: i64,
     /// When the summary is due to be made again; `None` if the session has no newer messages.
     pub due: Option<Millis>,

@@ -15,15 +15,14 @@ pub(in crate::store::sqlite) const BUSY_TIMEOUT: Duration = Duration::from_secs(
 /// How long to wait between two checks whether another call has finished its write.
 pub(in crate::store::sqlite) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// The page cache of the writing connection, in KiB. Arbitrary: room for about the pages that one transaction
-/// of an import changes.
+/// The page cache of the writing connection, in KiB. Arbitrary: about as large as the pages that one
+/// transaction of an import changes.
 const CACHE_KIB: i64 = 4 * 1024;
 
 /// Lets SQLite move the log into the file when the last connection is closed.
 ///
-/// It must be called only if the log is known to belong to the file that the connection has open. A connection
-/// that was opened just after another file was renamed into place would write the log of the old file into the
-/// new file.
+/// Call it only if the log is known to belong to the file that the connection has open. A connection that was
+/// opened just after another file was renamed into place would write the log of the old file into the new file.
 pub(in crate::store::sqlite) fn moves_log_at_close(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(())

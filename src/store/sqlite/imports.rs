@@ -8,8 +8,8 @@ use crate::scope::Scope;
 use crate::store::Store;
 
 impl Store {
-    /// Returns the cursor of the owner's import of `source` that [`Store::set_import_cursor`] stored last;
-    /// `None` if it never stored one.
+    /// Returns the cursor that [`Store::set_import_cursor`] last stored for the owner and `source`; `None` if
+    /// it never stored one.
     pub async fn import_cursor(&self, scope: &Scope, source: &str) -> Result<Option<String>> {
         let source = source.to_owned();
         self.read(scope, move |_, connection, scope| {

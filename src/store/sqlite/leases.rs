@@ -12,8 +12,8 @@ impl Store {
     /// Takes or renews the owner's lease `name` for `holder`; returns `false` if another holder has it. The
     /// lease ends `lasts` milliseconds from now, by the store's own clock.
     ///
-    /// If several callers try at once, one of them gets the lease. A holder that doesn't renew the lease, such
-    /// as a process that died, loses it at that time. Owners don't see each other's leases.
+    /// If several callers try at once, one of them gets the lease. A holder that doesn't renew the lease in
+    /// time, such as a process that died, loses it. Owners don't see each other's leases.
     pub async fn lease(&self, scope: &Scope, name: &str, holder: &str, lasts: Millis) -> Result<bool> {
         let (name, holder) = (owned(scope, name), holder.to_owned());
         let store = self.clone();
@@ -48,8 +48,8 @@ impl Store {
     }
 }
 
-/// Returns the name under which the owner's lease is stored. It contains the owner, for whom the table has no
-/// column.
+/// Returns the name under which the owner's lease is stored. The name contains the owner, because the table has
+/// no column for the owner.
 fn owned(scope: &Scope, name: &str) -> String {
     format!("{name} of {}", scope.owner.as_str())
 }

@@ -42,8 +42,8 @@ use crate::store::clock::Clock;
 pub use foreign::Foreign;
 pub use registry::Registry;
 
-/// The most bytes that the WAL may have after a write; a longer WAL is emptied. Small writes let it grow to a
-/// little less.
+/// The most bytes that the WAL may have after a write; a longer WAL is emptied. With small writes, the WAL
+/// stays a little shorter than that.
 const LONGEST_LOG: u64 = 4_350_000;
 
 /// The oldest SQLite that is free of the checkpoint race, which can corrupt a database in WAL mode.
@@ -51,7 +51,7 @@ const OLDEST_SOUND_SQLITE: i32 = 3_051_003;
 
 /// One open file of memories. Clones share its connections and its cache of vectors.
 ///
-/// [The module](crate::store) says what all its methods promise.
+/// [The module](crate::store) says what all methods of a store promise.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -107,8 +107,8 @@ impl Store {
     }
 
     fn open_in_turn(path: &Path, flavour: Flavour, project: ProjectId, turn: &place::Turn) -> Result<Store> {
-        // SQLite would create the file with the permissions that the umask leaves, and it gives the log those
-        // of the file. So `fill` gets an empty file that already exists and is private.
+        // SQLite would create the file with the permissions that the umask leaves, and it gives the log the
+        // same permissions. So `fill` gets an empty file that already exists and is private.
         let fill = |new: &Path| {
             let mut writer = connect(new, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             moves_log_at_close(&writer)?;

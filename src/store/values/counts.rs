@@ -11,9 +11,9 @@ pub struct KindCount {
     pub kind: String,
     /// How many living memories are of the kind.
     pub memories: i64,
-    /// Bytes of their texts.
+    /// The size of their texts, in bytes.
     pub bytes: i64,
-    /// Their tokens (o200k).
+    /// How many tokens their texts have (o200k).
     pub tokens: i64,
 }
 
@@ -22,40 +22,42 @@ pub struct KindCount {
 pub struct Stats {
     /// The living memories of each kind, in the order of the kinds' words.
     pub kinds: Vec<KindCount>,
-    /// Sessions with at least one living memory.
+    /// How many sessions have at least one living memory.
     pub sessions: i64,
-    /// Chunks with an embedding.
+    /// How many chunks have an embedding.
     pub embedded: i64,
-    /// Chunks that wait for an embedding.
+    /// How many chunks wait for an embedding.
     pub pending: i64,
-    /// Memories that are forgotten but not purged; an undo can restore them.
+    /// How many memories are forgotten but not purged; an undo can restore them.
     pub tombstoned: i64,
-    /// Bytes of the file and its write-ahead log.
+    /// The size of the file and its write-ahead log, in bytes.
     pub file_bytes: u64,
-    /// Living commits made since the first session began.
+    /// How many living commits were made since the first session began.
     pub commits_since: i64,
     /// How many of the commits in `commits_since` are linked to a session.
     pub commits_linked: i64,
-    /// Sessions that changed a file which a commit then changed within a month.
+    /// How many sessions changed a file that a commit changed within the next month.
     pub sessions_committed: i64,
     /// How many of the sessions in `sessions_committed` are linked to a commit.
     pub sessions_linked: i64,
-    /// How often an output that is already stored came again. These outputs are counted, but not stored again.
+    /// How often a tool produced an output that was already stored. Such an output is counted, but not stored
+    /// again.
     pub repeats: i64,
-    /// Living memories stored in the last seven days.
+    /// How many living memories were stored in the last seven days.
     pub stored_lately: i64,
 }
 
-/// How much a store remembers, for the pointer: the line that tells a new session about it.
+/// How much a store remembers. The pointer, a line that tells a new session about the store, shows these
+/// numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Living commits.
+    /// How many living commits there are.
     pub commits: i64,
-    /// Living messages and summaries.
+    /// How many living messages and summaries there are.
     pub messages: i64,
-    /// Living memories of other kinds.
+    /// How many living memories of other kinds there are.
     pub notes: i64,
-    /// Sessions.
+    /// How many sessions there are.
     pub sessions: i64,
 }
 
@@ -64,8 +66,8 @@ pub struct Sizes {
 pub struct Measurement {
     /// The tool's name.
     pub name: String,
-    /// The number of the bucket of durations. Bucket 0 begins at one microsecond, and every four buckets the
-    /// duration doubles.
+    /// The number of the bucket that the duration of these calls falls into. Bucket 0 begins at one
+    /// microsecond, and every four buckets the duration doubles.
     pub bucket: u32,
     /// How many calls fell into the bucket.
     pub count: u64,
@@ -87,12 +89,12 @@ impl Measurement {
 /// Tokens that were saved because assembled contexts were sent instead of whole conversations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Savings {
-    /// Contexts that were sent.
+    /// How many contexts were sent.
     pub answers: i64,
-    /// Tokens of the whole conversations in whose place contexts were sent. A conversation counts once for each
-    /// of its contexts.
+    /// The tokens of the whole conversations that contexts replaced. A conversation counts once for each of its
+    /// contexts.
     pub whole: i64,
-    /// Tokens of the contexts.
+    /// The tokens of the contexts.
     pub sent: i64,
 }
 
@@ -109,7 +111,7 @@ impl Savings {
     }
 }
 
-/// A closed segment, and the tokens of its summaries.
+/// A closed segment, and how many tokens its summaries have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummarisedSegment {
     /// Its session.
@@ -125,22 +127,22 @@ pub struct SummarisedSegment {
 pub struct LevelCount {
     /// The level.
     pub level: Level,
-    /// The provider that made them, or `extractive`.
+    /// The provider that made the summaries, or `extractive`.
     pub provider: String,
     /// How many ranges of messages have such a summary.
     pub summaries: i64,
-    /// Their tokens (o200k).
+    /// How many tokens the summaries have (o200k).
     pub tokens: i64,
-    /// The tokens of the messages in those ranges.
+    /// How many tokens the messages in those ranges have.
     pub source_tokens: i64,
 }
 
 /// The size of the cache of answers, with its hits and misses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Answers in the cache.
+    /// How many answers are in the cache.
     pub entries: i64,
-    /// Their bytes.
+    /// The size of these answers, in bytes.
     pub bytes: i64,
     /// How often the cache had the answer.
     pub hits: i64,
@@ -155,9 +157,9 @@ pub struct Check {
     pub integrity: Vec<String>,
     /// The faults that the text index's own check reports.
     pub text_index: Vec<String>,
-    /// Chunks that have no embedding and don't wait for one.
+    /// How many chunks have no embedding and don't wait for one.
     pub chunks_without_vector: i64,
-    /// Chunks without an entry in the text index, and entries without a chunk.
+    /// How many chunks have no entry in the text index, plus how many entries have no chunk.
     pub chunks_unindexed: i64,
 }
 

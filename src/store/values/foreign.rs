@@ -11,7 +11,7 @@ pub struct ForeignMemory {
     pub memory: Memory,
     /// The memories that it refers to.
     pub references: Vec<MemoryId>,
-    /// How many bytes at the beginning of the text are embedded; `None` if all are.
+    /// How many bytes at the beginning of the text are embedded; `None` if the whole text is.
     pub lead: Option<usize>,
     /// The files it touches.
     pub files: Vec<String>,
@@ -29,7 +29,8 @@ pub struct ForeignMemory {
     /// Whether the text index contains the memory. Some derived memories are not indexed and are found only
     /// through their source.
     pub is_indexed: bool,
-    /// The operation that forgot the memory, if the backup names it, and when; `None` for a living memory.
+    /// For a forgotten memory, the operation that forgot it, if the backup names the operation, and the time;
+    /// `None` for a living memory.
     pub forgotten: Option<(Option<String>, Millis)>,
 }
 
@@ -87,18 +88,18 @@ pub struct ForeignConversation {
     pub made_at: Millis,
 }
 
-/// Memories, operations and sessions that were forgotten in the backup.
+/// The memories and sessions that were forgotten in the backup, and the operations that forgot them.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignForgotten {
     /// The ids of purged memories.
     pub purged: Vec<MemoryId>,
-    /// The operations: id, time, and the time of the undo.
+    /// The operations, each with its id, its time, and the time at which it was undone.
     pub operations: Vec<(String, Millis, Option<Millis>)>,
     /// Sessions that were forgotten because of their age, each with the memory that summarised it.
     pub retired: Vec<(SessionId, MemoryId)>,
 }
 
-/// How much of a session is read.
+/// Which fields of a session are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignDepth {
     /// Its client, work tree and names.
@@ -127,8 +128,8 @@ pub struct ForeignWrite {
     pub worktree: Option<String>,
     /// The branch that was checked out.
     pub branch: Option<String>,
-    /// 32-bit hashes of added and removed lines; `None` if the lines aren't known, or there are more than a
-    /// store keeps.
+    /// 32-bit hashes of added and removed lines; `None` if the lines aren't known, or there are more lines than
+    /// a store accepts.
     pub lines: Option<Vec<u8>>,
 }
 
@@ -148,9 +149,9 @@ pub struct ForeignCall {
 pub struct RestoredMemory {
     /// The memory itself.
     pub memory: PreparedMemory,
-    /// Its ordinal in its session in the backup.
+    /// The ordinal that it has in its session in the backup.
     pub ordinal: Option<i64>,
-    /// The operation that forgot the memory, and when; `None` for a living memory.
+    /// The operation that forgot the memory, and the time of forgetting; `None` for a living memory.
     pub forgotten: Option<(String, Millis)>,
     /// Whether it is marked as important.
     pub is_marked: bool,

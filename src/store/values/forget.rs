@@ -31,7 +31,7 @@ pub struct Forgotten {
     pub operation: String,
     /// The memories, in the order they were stored.
     pub ids: Vec<MemoryId>,
-    /// Their tokens (o200k).
+    /// How many tokens these memories have (o200k).
     pub tokens: i64,
 }
 
@@ -55,7 +55,7 @@ pub struct Operation {
     pub kind: String,
     /// When it happened.
     pub at: Millis,
-    /// How many memories are recorded under the operation; purged ones no longer are.
+    /// How many memories are recorded under the operation. Purged memories are not.
     pub memories: i64,
     /// Whether it was undone.
     pub undone: bool,
@@ -64,9 +64,9 @@ pub struct Operation {
 /// Counts of expired rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
-    /// Cached answers past their time to live.
+    /// Cached answers whose time to live is over.
     pub answers: i64,
-    /// Their bytes.
+    /// The size of these answers, in bytes.
     pub answer_bytes: i64,
     /// Queue entries whose summaries were made.
     pub made: i64,
@@ -81,7 +81,7 @@ pub struct Expired {
 pub struct LeftSession {
     /// The session.
     pub session: SessionId,
-    /// Its living memories.
+    /// How many living memories it has.
     pub memories: i64,
     /// The time of its latest memory.
     pub last: Millis,

@@ -49,7 +49,7 @@ impl Vocabulary {
     }
 }
 
-/// The fields of a candidate that ranking needs, which are all but its text.
+/// The fields of a candidate that ranking needs: all except its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
     /// Its key.
@@ -83,13 +83,13 @@ pub struct ShownMemory {
     pub place: usize,
     /// The memory.
     pub memory: Memory,
-    /// Its best chunk.
+    /// The chunk that matches the query best.
     pub chunk: ChunkRange,
     /// If the memory is a commit, its full git ids. There is more than one after a rebase or a cherry-pick.
     pub commit_ids: Vec<String>,
     /// If the memory is a commit, the sessions that led to it, the likeliest first.
     pub conversations: Vec<SessionId>,
-    /// The confidence in each link to a session of `conversations`, 0 to 1.
+    /// The confidence, 0 to 1, that each session of `conversations` led to the commit.
     pub confidences: Vec<f64>,
 }
 
@@ -102,6 +102,6 @@ pub struct ChunkRange {
     pub start: usize,
     /// Where it ends.
     pub end: usize,
-    /// Tokens of the piece (o200k).
+    /// How many tokens the piece has (o200k).
     pub tokens: i64,
 }

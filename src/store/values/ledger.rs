@@ -3,18 +3,18 @@
 use crate::memory::Millis;
 use crate::money::Money;
 
-/// The most that may be spent; `None` is no limit.
+/// The most that may be spent; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpendLimits {
-    /// For one call.
+    /// The limit for one call.
     pub call: Option<Money>,
-    /// For one provider and day.
+    /// The limit for one provider on one day.
     pub provider_day: Option<Money>,
-    /// For one day, all providers together.
+    /// The limit for one day, for all providers together.
     pub day: Option<Money>,
-    /// For one project, all days together.
+    /// The limit for one project, for all days together.
     pub project: Option<Money>,
-    /// For all projects and days together.
+    /// The limit for all projects and days together.
     pub total: Option<Money>,
 }
 
@@ -68,7 +68,7 @@ pub struct Spent {
 /// The spending of one project on one model on one day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpendingRow {
-    /// Days since 1970 UTC.
+    /// The day, as the number of days since 1970-01-01 UTC.
     pub day: i64,
     /// The project's id.
     pub project: String,

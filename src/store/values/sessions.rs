@@ -9,9 +9,9 @@ use crate::store::Version;
 pub struct SessionRow {
     /// Its name.
     pub id: SessionId,
-    /// Its living memories.
+    /// How many living memories it has.
     pub memories: i64,
-    /// Their tokens (o200k).
+    /// How many tokens these memories have (o200k).
     pub tokens: i64,
     /// The time of its earliest memory.
     pub first: Millis,
@@ -60,7 +60,7 @@ pub struct MessageRow {
     pub speaker: Option<String>,
     /// When it was said.
     pub time: Millis,
-    /// Tokens of the text (o200k).
+    /// How many tokens the text has (o200k).
     pub tokens: i64,
     /// Whether it was marked important.
     pub marked: bool,
@@ -83,11 +83,12 @@ pub struct SegmentRow {
     pub last: i64,
     /// How many of its messages are living; 0 if all are forgotten.
     pub messages: i64,
-    /// Their tokens (o200k).
+    /// How many tokens its living messages have (o200k).
     pub tokens: i64,
 }
 
-/// A session with new, forgotten or restored messages since its segments and summaries were last updated.
+/// A session whose messages changed since its segments and summaries were last updated: messages were added,
+/// forgotten or restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrownSession {
     /// The session.

@@ -90,12 +90,12 @@ pub struct Wanted {
     pub asked_by: AskedBy,
 }
 
-/// Whether the user asked for a summary.
+/// Who asked for a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskedBy {
     /// The user asked, or an agent for the user.
     User,
-    /// The program, ahead of any request.
+    /// The program asked, before any user did.
     Program,
 }
 
@@ -113,13 +113,13 @@ pub struct Queued {
 /// How many entries of the queue are in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
-    /// Entries that wait.
+    /// How many entries wait.
     pub pending: i64,
-    /// Entries that a process works on.
+    /// How many entries a process works on.
     pub processing: i64,
-    /// Entries whose summary was made.
+    /// How many entries have had their summary made.
     pub completed: i64,
-    /// Entries that were given up.
+    /// How many entries were given up.
     pub failed: i64,
 }
 

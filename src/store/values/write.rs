@@ -4,14 +4,15 @@ use crate::memory::{Draft, Kind, MemoryId, Millis, Role};
 use crate::scope::SessionId;
 use crate::store::ChunkKey;
 
-/// A memory ready to be stored: redacted, chunked, counted, and embedded if the model was loaded.
+/// A memory ready to be stored: its text is redacted and chunked, and its tokens are counted. It is also
+/// embedded if the model was loaded.
 #[derive(Clone, Debug)]
 pub struct PreparedMemory {
     /// Its id. If the same memory is written again, it has the same id.
     pub id: MemoryId,
     /// Its fields, in which secrets are replaced.
     pub draft: Draft,
-    /// Tokens of the text (o200k).
+    /// How many tokens the text has (o200k).
     pub tokens: i64,
     /// Its chunks, in order.
     pub chunks: Vec<PreparedChunk>,
@@ -24,7 +25,7 @@ pub struct PreparedChunk {
     pub start: usize,
     /// Where it ends.
     pub end: usize,
-    /// Tokens of the piece (o200k).
+    /// How many tokens the piece has (o200k).
     pub tokens: i64,
     /// The vector space and the embedding; `None` stores the chunk as pending.
     pub embedding: Option<(String, Vec<f32>)>,
@@ -50,7 +51,7 @@ pub enum Outcome {
 pub struct Receipt {
     /// Each memory's id and result, in the order given.
     pub outcomes: Vec<(MemoryId, Outcome)>,
-    /// Chunks stored without an embedding.
+    /// How many chunks were stored without an embedding.
     pub pending: usize,
 }
 
@@ -80,13 +81,13 @@ pub struct PendingChunk {
     pub speaker: Option<String>,
     /// A line that names the memory.
     pub title: Option<String>,
-    /// The file it speaks of.
+    /// The file that the memory is about.
     pub path: Option<String>,
     /// The session it belongs to.
     pub session: Option<SessionId>,
     /// The branch it was made on.
     pub branch: Option<String>,
-    /// The tag it carries.
+    /// The memory's tag.
     pub topic: Option<String>,
     /// When it was made.
     pub time: Millis,

@@ -19,7 +19,7 @@ pub(super) struct Best {
     split: Split,
     /// The best rows of each list. The worst of them is on top of the heap.
     heaps: Vec<BinaryHeap<Reverse<Ranked>>>,
-    /// The lowest score with which a row of each label can still enter its list.
+    /// For each label, the lowest score with which a row can still enter its list.
     thresholds: [f32; MAX_GROUPS],
 }
 
@@ -37,8 +37,8 @@ impl Best {
         Best { k, split, heaps: vec![BinaryHeap::new(); lists], thresholds }
     }
 
-    /// Offers the rows of a block that `accepts` admits. `score` is called only for rows whose bound is good
-    /// enough.
+    /// Offers those rows of a block that `accepts` admits. `score` is called only for rows whose bound reaches
+    /// the threshold of their list.
     pub(super) fn offer_block(
         &mut self,
         block: &Block,
@@ -46,15 +46,15 @@ impl Best {
         score: impl Fn(usize) -> f32,
         accepts: &(dyn Fn(&Entry) -> bool + Sync),
     ) {
-        // The labels of other blocks are left out: a list that isn't full has no threshold, and would lower the
-        // floor.
+        // Labels that don't occur in this block are left out: if their lists aren't full yet, they would lower
+        // the floor.
         let lowest = |thresholds: &[f32]| {
             let thresholds = block.labels.iter().map(|&label| thresholds[usize::from(label)]);
             thresholds.fold(f32::INFINITY, f32::min)
         };
         let mut floor = lowest(&self.thresholds);
         for (part, bounds) in bounds.chunks(32).enumerate() {
-            // Most parts have no row that is good enough; this test compiles to vector instructions.
+            // Most parts have no row whose bound reaches the floor. This test compiles to vector instructions.
             if !bounds.iter().fold(false, |any, &bound| any | (bound >= floor)) {
                 continue;
             }

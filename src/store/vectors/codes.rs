@@ -7,11 +7,12 @@
 //! and another the low halves, four halves in each word. Both planes together take as much memory as whole
 //! bytes. The high plane alone gives an upper bound of a product: a low half is 7.5 plus a *remainder*, and the
 //! remainders add little. By the Cauchy–Schwarz inequality, the remainders of a row add at most their length
-//! times the length of the query, which is .11 of a cosine. If their signs are random, only the remainders of
-//! one row in a billion add more than six standard deviations, which are .035 of a cosine at 384 dimensions. So
-//! the bound allows for six standard deviations; with the bound of Cauchy–Schwarz, four to sixteen times as
-//! many rows would have to be scored. If the remainders are longer than random ones, as in vectors of few
-//! distinct values, their signs may follow the signs of the vector. Then the bound of Cauchy–Schwarz is used.
+//! times the length of the query. Measured as a cosine, that is .11. If their signs are random, the remainders
+//! add more than six standard deviations in only one row of a billion. Measured as a cosine at 384 dimensions,
+//! six standard deviations are .035. So the bound allows for six standard deviations; with the bound of
+//! Cauchy–Schwarz, four to sixteen times as many rows would have to be scored. If the remainders are longer
+//! than random ones, as in vectors of few distinct values, their signs may follow the signs of the vector. Then
+//! the bound of Cauchy–Schwarz is used.
 
 use std::ops::Range;
 
@@ -25,7 +26,7 @@ const HALVES: usize = 4;
 /// The mean square of a remainder, if each of the sixteen possible remainders is equally likely.
 const MEAN_SQUARE: f64 = 21.25;
 
-/// How many standard deviations of the remainders' sum the bound allows for.
+/// How many standard deviations the bound allows for the sum of the remainders.
 const DEVIATIONS: f64 = 6.0;
 
 /// Returns a vector as stored: half-precision floats, little-endian.
@@ -54,8 +55,8 @@ pub(super) struct Codes {
     low: Vec<u16>,
     /// The factor from codes to values, for each row.
     scales: Vec<f32>,
-    /// The largest squared length of the remainders of any row that is or was here, times four so that it is an
-    /// integer.
+    /// The largest squared length of the remainders of any row that is or was here. It is multiplied by four,
+    /// so that it is an integer.
     remainder: u32,
 }
 
@@ -160,7 +161,7 @@ pub(super) struct Query {
     codes: Vec<i16>,
     scale: f32,
     sum: i32,
-    /// The sum of the squares.
+    /// The sum of the squares of the codes.
     square: f64,
 }
 
@@ -191,7 +192,7 @@ fn quantize<T>(vector: &[f32], largest: f32, codes: &mut [T], code: impl Fn(f32)
     scale
 }
 
-/// Does the same as `bound_any` for the default model's 384 dimensions, in a quarter of the time.
+/// Like `bound_any`, but only for the default model's 384 dimensions, and in a quarter of the time.
 ///
 /// The compiler unrolls the loop over a row of known length. Reading at four places in turn keeps the memory
 /// busy: at 100,000 rows, it is a sixth faster than reading at one.
@@ -222,9 +223,10 @@ fn whole_384(high: &[u16; 96], low: &[u16; 96], query: &[i16; 384]) -> i32 {
     16 * sum_384(high, query) + sum_384(low, query)
 }
 
-/// Returns the sum of the products of halves with the query.
+/// Returns the sum of the products of a row's halves with the query.
 ///
-/// A half stays in the 16 bits of its word: nothing needs widening, and pairs of products are added by one instruction.
+/// Each half is multiplied as a 16-bit integer, like its word. So nothing needs widening, and one instruction adds
+/// pairs of products.
 #[inline(always)]
 fn sum_384(words: &[u16; 96], query: &[i16; 384]) -> i32 {
     let mut sum = 0;

@@ -7,11 +7,11 @@
 //! [`rescore`].
 //!
 //! A scan reads half of each code, which gives an upper bound of the score. Only rows whose bound reaches the
-//! score of the worst hit so far are scored by their whole codes: for 40 hits, one in a hundred of 100,000
-//! rows, and one in a thousand of a million. The hits are the same as if every row were scored (`codes` says
-//! with which probability), but a scan reads only half as much memory, and at a million rows it spends most of
-//! its time on reading. Scans that read a quarter of each code, two bits for each dimension, took twice as
-//! long: plain loops lose more time by unpacking than they save by reading less.
+//! score of the worst hit so far are scored by their whole codes. For 40 hits, that is one row in a hundred if
+//! there are 100,000 rows, and one in a thousand if there are a million. The hits are the same as if every row
+//! were scored (`codes` says with which probability), but a scan reads only half as much memory, and at a
+//! million rows it spends most of its time on reading. Scans that read a quarter of each code, two bits for
+//! each dimension, took twice as long: plain loops lose more time by unpacking than they save by reading less.
 //!
 //! Rows are stored in blocks, so that no rows are copied when the index grows; a row takes about 410 bytes at
 //! 384 dimensions. Equal scores are ordered by chunk id, so the answer depends only on the rows, whatever their
@@ -46,7 +46,7 @@ pub const MAX_GROUPS: usize = 256;
 /// The ids and the label of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The chunk. An index has only one row for the same chunk.
+    /// The chunk. An index has only one row for each chunk.
     pub chunk: i64,
     /// The memory that the chunk belongs to.
     pub memory: i64,
@@ -73,7 +73,7 @@ pub enum Filter<'a> {
     /// Every row.
     All,
     /// The rows of these chunks, which must be in ascending order. Chunks that are unknown or repeated are
-    /// skipped. This is faster than a scan if fewer than a tenth of the rows are named.
+    /// skipped. This is faster than a scan if fewer than a tenth of the rows are listed.
     Chunks(&'a [i64]),
     /// The rows for which this function returns true. It is called in no particular order, and only for rows
     /// that would otherwise be hits.
@@ -84,7 +84,7 @@ pub enum Filter<'a> {
 #[derive(Debug)]
 pub struct VectorIndex {
     dimensions: usize,
-    /// The blocks. All are full except the last, which has at least one row.
+    /// The blocks. All blocks are full except the last, which has at least one row.
     blocks: Vec<Block>,
     /// The place of every row, in the order of chunk ids.
     by_chunk: Vec<u32>,

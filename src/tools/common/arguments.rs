@@ -1,9 +1,9 @@
 //! Reads the JSON arguments of a call as the argument type of a tool.
 //!
-//! The errors of serde do not name the wrong argument. So arguments are checked against the tool's input schema first,
-//! and every error names the argument and what it should be. Unambiguous variants are accepted: `maxTokens` for
-//! `max_tokens`, `null` for an optional argument that is left out, `10.0` for `10`. Nothing else is guessed, so that an
-//! agent learns from its mistake.
+//! Serde's errors do not say which argument is wrong. So arguments are checked against the tool's input schema first,
+//! and every error names the wrong argument and says what it should be. Unambiguous variants are accepted: `maxTokens`
+//! for `max_tokens`, `null` for an optional argument without a value, `10.0` for `10`. Any other mistake is an error,
+//! so that the agent learns from it.
 
 use std::fmt;
 
@@ -105,7 +105,7 @@ fn settle_object(value: &mut Value, schema: &Map<String, Value>, path: &Path) ->
     Ok(())
 }
 
-/// Accepts the first alternative that fits.
+/// Checks `value` against the alternatives in `branches`, up to the first that it fits.
 fn settle_any(value: &mut Value, branches: &[Value], path: &Path) -> Result<()> {
     for branch in branches.iter().filter_map(Value::as_object) {
         let mut attempt = value.clone();

@@ -18,10 +18,11 @@ use crate::store::ProjectRow;
 /// The longest name, title or id in an argument, in bytes. Arbitrary.
 const SHORT: usize = 500;
 
-/// Returns the budget of an answer in tokens. It is `asked`; if `asked` is `None`, it is `usual`, raised to `least` or
-/// lowered to `most`. If `asked` is greater than `most`, the budget is `most`, and a notice says so.
+/// Returns the budget of an answer in tokens, which is `asked`. If `asked` is `None`, the budget is `usual`, clamped to
+/// the range from `least` to `most`. If `asked` is greater than `most`, the budget is `most`, and a notice says so.
 ///
-/// Errors if `asked` is below `least`: no answer fits into so few tokens. Above `most`, clients would cut the answer.
+/// Errors if `asked` is below `least`: no answer fits into so few tokens. Clients would cut off an answer of more than
+/// `most` tokens.
 pub fn max_tokens(
     asked: Option<usize>,
     usual: usize,
@@ -75,8 +76,8 @@ pub fn short(argument: &str, text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// Returns the notice for a project without memories. It names the calls that store the first memories; for a copy of
-/// another project, it says how to share that project's memory.
+/// Returns the notice for a project without memories. The notice names the calls that store the first memories. If the
+/// project is a copy of another, the notice says instead how to share the original's memory.
 pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<String> {
     let registry = &engine.installation().await?.registry;
     let original = match &project.original {
@@ -94,7 +95,7 @@ pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<Strin
     ))
 }
 
-/// Returns words that describe a repository as a copy of the repository of `original`.
+/// Returns words that say that a repository is a copy of the repository of `original`.
 pub fn copied_from(original: &ProjectRow) -> String {
     let place = original.places.first().map(|place| place.strip_suffix("/.git").unwrap_or(place));
     let place = place.map_or(String::new(), |place| format!(" in {place}"));

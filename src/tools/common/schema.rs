@@ -3,7 +3,8 @@
 //! A model reads every token of a schema in every conversation, and several model APIs reject the default output of
 //! schemars (`["integer", "null"]`, `format: "uint"`, `$ref`). So the generated schema is rewritten: an optional field
 //! is left out of `required` rather than made nullable, an enum of documented variants is a plain list, and titles,
-//! formats and empty defaults are removed. Arguments are checked against the input schema, so it keeps every bound.
+//! formats and empty defaults are removed. Minimums and maximums stay, since arguments are checked against the input
+//! schema.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, json_schema};
@@ -19,7 +20,7 @@ pub fn input_schema<T: JsonSchema>() -> Map<String, Value> {
 }
 
 /// Returns the schema of the answer `T`: its top-level fields, each with its type. A field that may have several types
-/// gets none.
+/// is listed without a type.
 ///
 /// No field is required: the answer of a failed call has the field `error` instead, and some clients check that answer
 /// against this schema, too.

@@ -117,17 +117,17 @@ impl Answer {
     }
 }
 
-/// What a call of a tool may do. Clients receive this as the MCP tool annotations, and decide by it whether to ask the
-/// user before a call.
+/// What a call of a tool may do. Clients receive this as the MCP tool annotations, and use it to decide whether to ask
+/// the user before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
-    /// It changes nothing.
+    /// Whether a call changes nothing.
     pub read_only: bool,
-    /// It may delete something.
+    /// Whether a call may delete something.
     pub destructive: bool,
-    /// Calling it again with the same arguments changes nothing more.
+    /// Whether a second call with the same arguments changes nothing more.
     pub idempotent: bool,
-    /// It reaches beyond this machine.
+    /// Whether a call reaches beyond this machine.
     pub open_world: bool,
 }
 

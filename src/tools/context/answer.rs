@@ -1,9 +1,9 @@
 //! Makes the answer that shows a context, and never lets it exceed its budget.
 //!
-//! The chosen passages are put into two envelopes, and the whole answer is counted as clients see it: as text and as
-//! JSON. While it exceeds the budget, the least important passages are left out. The first envelope holds the passages
-//! that don't depend on the question. The mark of an envelope is a hash of its content, so the bytes of the first
-//! envelope stay the same from question to question.
+//! The chosen passages are put into two envelopes. Then the tokens of the whole answer are counted, both as text and as
+//! JSON. While one of the counts exceeds the budget, the least important passages are left out. The first envelope
+//! holds the passages that don't depend on the question. The mark of an envelope is a hash of its content, so the bytes
+//! of the first envelope stay the same from question to question.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub const LEAST: usize = 300;
 /// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 pub const MOST: usize = 20_000;
 
-/// The beginning of a notice that says that there are no memories to answer from.
+/// The first words of the notice that there are no memories to answer from.
 pub(crate) const NOTHING: &str = "nothing is remembered of";
 
 /// The name under which an answer lists the tokens that belong to none of its parts.
@@ -129,11 +129,11 @@ fn body<'a>(passages: impl Iterator<Item = &'a Passage>) -> String {
 }
 
 impl Context {
-    /// Counts the tokens of the answer as text and as JSON, and sets `tokens_used` to the larger count, which it
-    /// returns. Sets the cost of the frame to the tokens that the parts don't take.
+    /// Counts the tokens of the answer as text and as JSON. Sets `tokens_used` to the larger count and returns it. Sets
+    /// the cost of the frame to the tokens that belong to none of the parts.
     fn measure(&mut self) -> usize {
-        // Both numbers are part of the JSON that is counted. While it is counted, they are set to the budget, the
-        // largest value they can get, so the final numbers take no more tokens.
+        // Both numbers are part of the JSON that is counted. During the count, they are set to the budget, the largest
+        // value they can get, so the final numbers take no more tokens.
         let parts: usize = self.parts.values().sum();
         self.parts.insert(FRAMING.to_owned(), self.budget);
         let answer = Answer::new(self.text(), self);

@@ -1,8 +1,8 @@
 //! Summarises the conversations that are related to a question, one by one, within one budget.
 //!
-//! Conversations are weighed against the question in the same way as for a context, and each gets a share of the budget
-//! by its weight. Tokens that one summary does not use go to the next. Each summary comes with the arguments with which
-//! expand_detail opens it.
+//! Each conversation gets a weight that says how related it is to the question, computed as for `retrieve_context`. Its
+//! share of the budget is proportional to its weight. Tokens that one summary leaves unused are available to the next.
+//! Each summary comes with the arguments with which expand_detail opens it.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ const FRAME: usize = 90;
 /// The most tokens that the frame of one summary in the answer takes.
 const SUMMARY_FRAME: usize = 54;
 
-/// The most messages that the summary of a conversation is made from: its last ones. Arbitrary.
+/// The most messages of a conversation that are summarised; earlier ones are left out. Arbitrary.
 const MOST_MESSAGES: usize = 2000;
 
 /// The arguments of the call.
@@ -87,7 +87,7 @@ pub struct Output {
     pub source_tokens: usize,
     /// How many related conversations did not fit.
     pub dropped: usize,
-    /// How many chunks have no embedding yet; only their words find them.
+    /// How many chunks have no embedding yet; only keywords find them.
     pub pending: usize,
     /// Other remarks, each a sentence without a full stop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -104,7 +104,7 @@ pub struct Output {
 pub struct SessionSummary {
     /// The session's name.
     pub session_id: String,
-    /// How related it is to the question: its weight, as a share of the weight of the best conversation.
+    /// How related it is to the question: its weight, divided by the weight of the best conversation.
     pub relevance: f64,
     /// The numbers of the first and the last message that were summarised.
     pub range: (i64, i64),
@@ -197,8 +197,8 @@ struct Question {
     until: Option<Millis>,
 }
 
-/// Returns the summaries of the conversations in `order` that fit into `room` tokens, and the tokens of the messages
-/// that they summarise.
+/// Returns the summaries of the conversations in `order` that fit into `room` tokens, and how many tokens the
+/// summarised messages have.
 async fn summarise(
     engine: &Engine,
     caller: &Caller,
@@ -215,8 +215,8 @@ async fn summarise(
         let (session, weight) = &order[place];
         let waiting: f64 = order[place..].iter().map(|(_, weight)| weight).sum();
         let share = (left as f64 * weight / waiting.max(f64::MIN_POSITIVE)) as usize;
-        // Every summary gets a useful size, even if there are many conversations: then only the first of them are
-        // summarised.
+        // If there are many conversations, only the first of them are summarised, so that every summary has a useful
+        // size.
         let most = share.max(RELATED_TOKENS + SUMMARY_FRAME).min(left).saturating_sub(SUMMARY_FRAME);
         if most < RELATED_TOKENS {
             break;
@@ -245,7 +245,7 @@ async fn summarise(
         }
         let text = envelope::escape(&made.text).into_owned();
         let name = envelope::escape(session.as_str()).into_owned();
-        // `open` leads to the conversation's best hit.
+        // `open` is the message of the conversation that answers best, if there is one.
         let mut own = hits.iter().filter(|hit| hit.memory.session.as_ref() == Some(session));
         let place = own.find_map(|hit| hit.memory.ordinal).or(made.cited.first().copied()).unwrap_or(first);
         let open = format!("{name}#{place}");
@@ -302,7 +302,7 @@ fn render(output: &Output, secret: &[u8; 32]) -> String {
     let mut text = envelope::wrap(secret, &body);
     let tokens = output.source_tokens;
     text +=
-        &format!("\nFrom {tokens} tokens; expand_detail opens each: its `open` as `id`, with its `level`.");
+        &format!("\nFrom {tokens} tokens; expand_detail opens each with its `open` as `id` and its `level`.");
     if output.dropped > 0 {
         let (one, several) = ("more related conversation", "more related conversations");
         text += &format!(" {} did not fit.", counted(output.dropped, one, several));

@@ -33,7 +33,7 @@ pub const DESCRIPTION: &str = "Returns messages that answer a question, from all
 const MAX_TOKENS: usize = 1000;
 
 /// How many of the best hits the strategy `recency` orders by time; it drops the others. Arbitrary: the others rarely
-/// answer.
+/// answer the question.
 const MOST_BY_TIME: usize = 40;
 
 /// The arguments of the call.
@@ -50,7 +50,7 @@ pub struct Args {
     pub expand_context: Option<bool>,
 }
 
-/// The order in which messages are taken while they fit.
+/// The order in which messages are added while they fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
@@ -114,7 +114,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     Ok(fit.await.expect("fitting does not panic"))
 }
 
-/// Returns `hits`, which are given with the best first, in the order that the strategy asks for.
+/// Returns `hits` in the order that the strategy asks for. They must be given with the best first.
 fn ordered(mut hits: Vec<Hit>, strategy: Strategy) -> Vec<Hit> {
     let newest = hits.iter().map(|hit| hit.memory.time).max().unwrap_or(0);
     let by_id = |a: &Hit, b: &Hit| a.memory.id.cmp(&b.memory.id);

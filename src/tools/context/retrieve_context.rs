@@ -115,8 +115,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             let mut prepared = within_session::prepare(engine, project, session).await?;
             is_whole = prepared.waiting == 0;
             if prepared.wrote && is_whole {
-                // Preparing stored something, which changed the version. So the version is read again, and then the
-                // memories.
+                // Preparing stored something, which changed the version. So the version and the memories are both read
+                // again, in this order.
                 before = version(engine, project, &asked).await?;
                 prepared = within_session::prepare(engine, project, session).await?;
             }
@@ -159,12 +159,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 #[derive(Serialize, Deserialize)]
 struct CachedAnswer {
     context: Context,
-    /// The tokens of the whole conversation that the context replaces; `None` if it is drawn from several
+    /// The tokens of the whole conversation that the context replaces; `None` if the context is drawn from several
     /// conversations.
     whole: Option<i64>,
 }
 
-/// Counts the tokens that the answer saves compared with the whole conversation. Counts nothing if `whole` is `None`.
+/// Records how many tokens the answer saves compared with the whole conversation. Records nothing if `whole` is `None`.
 fn count_saving(caller: &Caller, whole: Option<i64>, context: &Context) {
     if let Some(whole) = whole {
         caller.saved(whole, i64::try_from(context.tokens_used).unwrap_or(i64::MAX));
@@ -213,8 +213,8 @@ async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(As
     Ok((asked, notice))
 }
 
-/// Returns the budget: `asked` if it is given, otherwise `usual`, brought within the limits. Also returns a notice if
-/// `asked` was lowered.
+/// Returns the budget: `asked` if it is given, otherwise `usual` clamped to the limits. If `asked` is too large, it is
+/// lowered and a notice is returned, too.
 pub(crate) fn budget(asked: Option<usize>, usual: usize) -> Result<(usize, Option<String>)> {
     common::max_tokens(asked, usual, LEAST, MOST)
 }

@@ -1,7 +1,7 @@
 //! Summarises every session that has no summary of a given level yet, or only an outdated one.
 //!
-//! A summary is outdated if the session's messages have changed since, or if it is extractive and a model may write it
-//! now. A session that fails is reported, and the others are still summarised.
+//! A summary is outdated if the session's messages have changed since it was made. An extractive summary is also
+//! outdated if a model may write one now. A session that fails is reported, and the others are still summarised.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ const SHOWN: usize = 5;
 pub struct Args {
     /// The level of detail; standard if `None`.
     pub level: Option<Detail>,
-    /// Whether the configured model for summaries may write them.
+    /// Whether the summaries may be written by the model that is configured for them.
     pub use_provider: bool,
     /// Whether only to estimate tokens and cost.
     pub dry_run: bool,
@@ -55,7 +55,7 @@ pub struct Output {
     pub summarised: usize,
     /// How many of these summaries are extractive.
     pub extractive: usize,
-    /// The provider that writes them; `None` if all are extractive.
+    /// The provider that writes the summaries; `None` if all are extractive.
     pub provider: Option<String>,
     /// Sessions that could not be summarised, each with the error.
     pub failed: Vec<String>,
@@ -116,7 +116,7 @@ pub async fn run(
                     by_model = false;
                     let why = made.notices.last().cloned().unwrap_or_default();
                     output.notices.push(format!(
-                        "no model was asked from then on, after {PATIENCE} sessions without an answer: {why}"
+                        "after {PATIENCE} sessions without an answer, no model was asked from then on: {why}"
                     ));
                 }
             }

@@ -120,8 +120,7 @@ pub struct Output {
     pub provider: String,
     /// The provider's model; empty if extractive.
     pub model: String,
-    /// The share of the names, decisions and numbers that the summary keeps, among those that would fit its length: 0
-    /// to 1.
+    /// How many names, decisions and numbers the summary keeps, as a share of those that would fit its length: 0 to 1.
     pub quality: f64,
     /// The cost in US dollars; in a dry run, the most it can cost.
     pub cost_usd: Option<f64>,

@@ -22,7 +22,7 @@ use crate::tools::memory::linked::LONGEST_TITLE;
 /// Arbitrary.
 const SEARCHED: usize = 3;
 
-/// The query of the search and its embedder, to search some conversations once more.
+/// What is needed to search some conversations once more: the query of the search and its embedder.
 pub(crate) struct Question<'a> {
     pub query: &'a str,
     pub embedder: Option<Arc<Embedder>>,

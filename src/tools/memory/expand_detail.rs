@@ -37,7 +37,7 @@ const LEAST_TOKENS: usize = 150;
 /// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 pub(crate) const MOST_TOKENS: usize = 20_000;
 
-/// The most neighbours on each side.
+/// The most neighbours that a call may ask for on each side of the memory.
 const MOST_NEIGHBOURS: usize = 20;
 
 /// The most references that are followed in a row, starting from the memory.
@@ -129,7 +129,7 @@ async fn resolve<'e>(
         return match levels::message(project, &session, ordinal).await? {
             Some(memory) => Ok((&project.store, &project.scope, memory)),
             None => Err(Error::not_found(format!("no message {ordinal} in session `{}`", quoted(&session)))
-                .hint("list_sessions names the sessions; a forgotten message can't be opened")),
+                .hint("list_sessions shows the sessions; a forgotten message can't be opened")),
         };
     }
     let id = MemoryId::read("id", text).map_err(|error| {

@@ -36,7 +36,7 @@ const BY_QUERY: usize = 20;
 /// The budget of the search for matches, in tokens: large enough for [`BY_QUERY`] hits.
 const SEARCH_TOKENS: usize = 20_000;
 
-/// For each memory that a query would forget, how many tokens of its beginning are shown.
+/// How many tokens are shown of the beginning of each memory that a query would forget.
 const EXCERPT: usize = 30;
 
 /// How many of the latest operations are searched for the one to undo. Arbitrary.
@@ -77,7 +77,7 @@ pub struct Output {
     pub tokens: i64,
     /// The ids of these memories, if there are at most 100.
     pub ids: Vec<String>,
-    /// The given ids that no memory has, or only a forgotten memory.
+    /// The given ids that belong to no memory or to a forgotten one.
     pub unknown: Vec<String>,
     /// How many matches of the query were not forgotten, because others match much better.
     #[serde(skip_serializing_if = "is_zero")]
@@ -126,7 +126,7 @@ struct Selected<'a> {
     matches: Vec<Match>,
 }
 
-/// Forgets, undoes or purges; the change is durable when it returns.
+/// Forgets, undoes or purges; the change is durable when the call returns.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
@@ -163,7 +163,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             all.add(left);
         }
     }
-    // Stray stores: their memories were merged into another project, or their project is unknown.
+    // A stray store is one whose memories were merged into another project, or whose project is unknown.
     let strays = if is_purge && !is_dry { owners.strays().await? } else { Vec::new() };
     let mut unknown = unknown(&selected.parts, &all);
     unknown.extend(selected.unknown);
@@ -205,7 +205,7 @@ async fn undo(
 ) -> Result<Output> {
     let operation = Some(operation.trim()).filter(|name| *name != "last" && !name.is_empty());
     // Each of the two stores records its own operations. A named operation is in one of the stores; without a name, the
-    // later one of the stores' last operations is undone.
+    // latest operation of both stores is undone.
     let mut latest: Option<(i64, &Store, &Scope)> = None;
     for (store, scope) in places {
         let operations = store.operations(scope, OPERATIONS_READ).await?;
@@ -227,8 +227,8 @@ async fn undo(
 
 /// Returns the memories to forget, by store.
 ///
-/// Errors with [`BadInput`](crate::error::Kind::BadInput) unless exactly one selector is given. Also errors if one
-/// operation that can be undone would forget memories of both stores.
+/// Errors with [`BadInput`](crate::error::Kind::BadInput) unless exactly one selector is given. Also errors if a call
+/// that isn't a purge selects memories of both stores.
 async fn select<'a>(
     engine: &Engine,
     caller: &Caller,

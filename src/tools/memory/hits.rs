@@ -39,7 +39,7 @@ pub struct Output {
     pub truncated: bool,
     /// How many did not fit; the next page begins with them.
     pub dropped: usize,
-    /// How many chunks have no embedding yet; only their words find them.
+    /// How many chunks have no embedding yet; only keywords find them.
     pub pending: usize,
     /// The cursor of the next page.
     pub next_cursor: Option<String>,
@@ -98,8 +98,8 @@ pub fn fit(mut page: Page) -> Output {
     }
 }
 
-/// Returns about how many hits fit, by the sum of their costs. The messages that are shown with commits have a share of
-/// the budget; those that exceed it are left out.
+/// Returns an estimate of how many hits fit, from the sum of their costs. The messages that are shown with commits get
+/// only a share of the budget, and messages that exceed the share are left out.
 fn estimate(page: &mut Page) -> usize {
     let count = messages::count;
     let empty = answer(page, 0);
@@ -175,7 +175,7 @@ fn answer(page: &Page, count: usize) -> Output {
     output.hits = order.into_iter().map(|place| hits[place].clone()).collect();
     output.dropped = page.hits.len() - count;
     output.truncated = output.dropped > 0;
-    // If no hit fits, there is no cursor: it would lead to the same answer.
+    // If no hit fits, there is no cursor: a cursor would lead to the same answer.
     let has_next = (output.truncated || page.has_more) && count > 0;
     let next = page.hits.get(count).map_or(page.length, |hit| hit.frame.rank);
     output.next_cursor = has_next.then(|| (page.offset + next).to_string());
@@ -192,7 +192,7 @@ fn answer(page: &Page, count: usize) -> Output {
         _ => envelope::wrap(&page.secret, &body),
     };
     output.rendered += &output.footer();
-    // `tokens_used` is part of the JSON that is counted. While it is counted, the field holds the budget, the largest
+    // `tokens_used` is part of the JSON that is counted. During the count, the field holds the budget, the largest
     // value it can get, so the final number takes no more tokens.
     output.tokens_used = page.max_tokens;
     output.tokens_used = messages::count(&output.rendered).max(output.data_tokens());
@@ -207,7 +207,8 @@ fn without_hits(mut page: Page) -> Output {
     answer(&page, 0)
 }
 
-/// Leaves out notices and session names that exceed their share of the budget, and adds a line that says how many.
+/// Leaves out notices and session names that exceed their share of the budget, and adds a line that says how many were
+/// left out.
 fn bound_names_and_notices(output: &mut Output, max_tokens: usize) {
     let share = max_tokens / NOTICES;
     let fits = |lines: &mut Vec<String>, frame: &str| {

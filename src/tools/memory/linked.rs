@@ -36,13 +36,13 @@ pub struct Linked {
     pub date: String,
     /// The confidence of the link, 0.5 to 1.
     pub confidence: f64,
-    /// How many more links the memory has than are shown. Only the last shown link has this field.
+    /// How many links of the memory are not shown. Only the last shown link has this field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
 }
 
 impl Linked {
-    /// Returns the line that names it and the argument that opens it.
+    /// Returns the line that names the session or commit and the argument that opens it.
     pub fn line(&self) -> String {
         let title = self.title.as_deref().map(|title| format!(" \"{}\"", envelope::name(title)));
         let title = title.unwrap_or_default();

@@ -40,7 +40,7 @@ pub struct Output {
     pub unknown: Vec<String>,
 }
 
-/// Sets or removes the mark; the change is durable when it returns.
+/// Sets or removes the mark; the change is durable when the call returns.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let (ids, unresolved) = levels::ids(engine, caller, "ids", &args.ids).await?;
     if args.ids.is_empty() {

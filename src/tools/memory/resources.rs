@@ -24,7 +24,7 @@ const MAX_TOKENS: usize = 20_000;
 /// How many tokens are reserved for the line that says that messages are missing.
 const NOTE_TOKENS: usize = 40;
 
-/// The most memories of a conversation that are read: more don't fit.
+/// The most memories of a conversation that are read: more would not fit.
 const MOST_MEMORIES: usize = 2000;
 
 /// The functions that read resources; each already has the engine and the caller.
@@ -118,7 +118,7 @@ async fn conversation(engine: &Engine, caller: &Caller, id: &str) -> Result<Stri
     let mut is_cut = newest.len() > MOST_MEMORIES;
     for memory in newest.iter().take(MOST_MEMORIES) {
         let excerpt = Shown::of_memory(memory).excerpt(&memory.text);
-        // The budget is charged with an upper bound of the tokens, which is cheaper than counting them.
+        // The excerpt's tokens are not counted: subtracting an upper bound from the budget is cheaper.
         let tokens = bounded(&excerpt).high;
         if !budget.spend(tokens) {
             is_cut = true;

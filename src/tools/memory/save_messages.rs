@@ -80,7 +80,7 @@ pub struct Output {
     pub notices: Vec<String>,
 }
 
-/// Stores the messages in order; they are durable when it returns.
+/// Stores the messages in order; they are durable when the call returns.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let now = engine.now();
     if args.messages.is_empty() {
@@ -121,7 +121,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let remembered = remembered.map_err(|error| match durable {
         0 => error,
         _ => error.hint(format!(
-            "the first {durable} messages are stored; repeat the call: a message with an `id` is stored once"
+            "the first {durable} messages are stored; repeat the call: no message with an `id` is stored twice"
         )),
     })?;
     engine.wrote();

@@ -45,7 +45,7 @@ const LEAST_TOKENS: usize = 100;
 /// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 const MOST_TOKENS: usize = 20_000;
 
-/// The notice for a page on which no hit has enough of the query's words or comes near its meaning.
+/// The notice for a page on which no hit has enough of the query's words or is close to the query's meaning.
 const NO_GOOD_HIT: &str = "no hit answers this well: these are the nearest, and may be unrelated";
 
 /// The arguments of the call.
@@ -218,8 +218,8 @@ fn offset(cursor: Option<&str>) -> Result<usize> {
     })
 }
 
-/// Returns the scope narrowed to `sessions`, and their names for the answer. If none is given, the scope stays as it is
-/// and the name is `all`.
+/// Returns the scope narrowed to `sessions`, and their names for the answer. If no sessions are given, the scope stays
+/// as it is and the only name is `all`.
 fn narrowed(scope: &Scope, redactor: &Redactor, sessions: Option<&[String]>) -> Result<(Scope, Vec<String>)> {
     let Some(names) = sessions.filter(|names| !names.is_empty()) else {
         return Ok((scope.clone(), vec!["all".to_owned()]));
@@ -258,8 +258,8 @@ fn hit(
     behind: Option<Behind>,
 ) -> Hit {
     let ShownMemory { mut memory, chunk, conversations, confidences, .. } = found;
-    // A commit that was rebased or cherry-picked has several SHAs. The hit cites one that is an ancestor of the
-    // checked-out commit.
+    // A commit that was rebased or cherry-picked has several SHAs. If one of them is an ancestor of the checked-out
+    // commit, the hit cites that one.
     if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string())) {
         memory.source_id = Some(sha);
     }

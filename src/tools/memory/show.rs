@@ -1,7 +1,8 @@
 //! Shows a memory, a commit, a conversation, a summary or a quarter to a person.
 //!
-//! A memory is shown as `expand_detail` shows it, with the memories that it refers to, those that refer to it, and the
-//! conversations that led to a commit. A conversation is found by its name, the beginning of its name, or its title.
+//! A memory is shown as `expand_detail` shows it. The memories that it refers to and those that refer to it are also
+//! shown, and for a commit, the conversations that led to it. A conversation is found by its name, the beginning of its
+//! name, or its title.
 
 mod brief;
 mod conversation;
@@ -40,9 +41,9 @@ pub struct Args {
     pub collapse: bool,
     /// Limits a summary to this topic.
     pub focus: Option<String>,
-    /// How many messages before it to show; 2 if `None`.
+    /// How many messages to show before the opened one; 2 if `None`.
     pub before: Option<usize>,
-    /// How many messages after it to show; 2 if `None`.
+    /// How many messages to show after the opened one; 2 if `None`.
     pub after: Option<usize>,
     /// The number of the first message of a conversation to show.
     pub from: Option<i64>,
@@ -90,8 +91,8 @@ pub struct Opened {
     pub referred_to_by: Vec<Brief>,
 }
 
-/// Finds what `args.id` names and reads it. If it names several things, the whole name of a session takes precedence
-/// over an id, and an id over a part of a session's name or title.
+/// Finds what `args.id` names and reads it. If `args.id` fits several things, a session with exactly that name takes
+/// precedence, then an id, then a session that has it as part of its name or title.
 ///
 /// Errors with [`NotFound`](crate::error::Kind::NotFound) if nothing has that name, and with
 /// [`BadInput`](crate::error::Kind::BadInput) if several sessions match it.

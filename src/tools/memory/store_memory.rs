@@ -72,12 +72,12 @@ pub struct Output {
     pub notices: Vec<String>,
 }
 
-/// Stores a memory that a model wrote; it is durable when it returns.
+/// Stores a memory that a model wrote. The memory is durable when the call returns.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     store(engine, caller, args, Provenance::ModelSaid).await
 }
 
-/// Stores a memory with this provenance; it is durable when it returns.
+/// Stores a memory with this provenance. The memory is durable when the call returns.
 pub async fn store(
     engine: &Engine,
     caller: &Caller,

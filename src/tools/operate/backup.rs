@@ -45,7 +45,7 @@ pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<
 pub struct Restored {
     /// How many memories were added, since the project did not have them.
     pub added: usize,
-    /// How many memories the project has already.
+    /// How many memories of the backup the project already had.
     pub known: usize,
     /// How many memories were left out because the project uses their id for another text. That text stays.
     pub conflicts: usize,
@@ -174,7 +174,7 @@ impl Target<'_> {
         let link = |(name, sure): &(SessionId, f64)| Some((named(name)?, *sure));
         let links = each.links.iter().filter_map(link).collect();
         let evidence = clean_evidence(redactor, each.evidence.clone());
-        // A key that holds a secret can't be stored.
+        // The key of a repeat can't be stored if it holds a secret.
         let is_clean = |key: &&String| redactor.redact(key).text == key.as_str();
         let repeats = each.repeats.iter().filter(is_clean).cloned().collect();
         let engine = self.engine;
@@ -206,7 +206,7 @@ impl Target<'_> {
         Some(ForeignSession { session, origin, branch: clean(each.branch), ..each })
     }
 
-    /// Stores the segments, the summaries and the session memory of a session; skips each of them if its messages are
+    /// Stores the segments, the summaries and the session memory of a session; skips each of these whose messages are
     /// different in this project.
     async fn restore_derived(&mut self, each: ForeignSession) -> Result<()> {
         let (store, scope, now) = (&self.project.store, &self.project.scope, self.engine.now());
@@ -259,7 +259,7 @@ impl Target<'_> {
     }
 }
 
-/// Returns the evidence with its names redacted.
+/// Returns the evidence with its paths and branch names redacted.
 fn clean_evidence(redactor: &Redactor, mut evidence: ForeignEvidence) -> ForeignEvidence {
     let clean = |text: &mut String| *text = redactor.redact(text).text.into_owned();
     for write in &mut evidence.writes {
@@ -302,7 +302,8 @@ fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
         time: memory.time,
         importance: memory.importance,
         references,
-        // The id was derived with a key that the backup doesn't hold, so it is kept: it names the same memory here.
+        // The id was derived with a key that the backup doesn't have, so it can't be derived again. It is stored as it
+        // is and means the same memory here.
         identity: Identity::Known(memory.id),
         work: Work::default(),
         commit,

@@ -36,7 +36,7 @@ const ASSEMBLED: usize = 8;
 /// or `tiro index` embeds them.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// How many of the newest commits questions may be made from.
+/// How many of the newest commits are considered for questions.
 const COMMITS_READ: usize = 2_000;
 
 /// The arguments of `tiro demo`.
@@ -68,7 +68,7 @@ pub struct Step {
     pub what: String,
     /// The result on one line.
     pub found: String,
-    /// How long it took.
+    /// How long the step took, in milliseconds.
     pub milliseconds: u64,
 }
 
@@ -84,14 +84,15 @@ pub struct Answer {
     /// The rank, from 1, of the memory that the question was made from; absent if no hit is that memory, or if the user
     /// gave the question.
     pub place: Option<usize>,
-    /// The source id of that memory, such as a commit's hash; absent if the user gave the question.
+    /// The source id of the memory that the question was made from, such as a commit's hash; absent if the user gave
+    /// the question.
     #[serde(skip)]
     pub source: Option<String>,
     /// Tokens of the answer.
     pub tokens_used: usize,
     /// The budget of the answer in tokens.
     pub max_tokens: usize,
-    /// How long it took.
+    /// How long the search took, in milliseconds.
     pub milliseconds: u64,
 }
 
@@ -328,7 +329,7 @@ impl Answer {
 }
 
 impl Output {
-    /// Returns the answers as text. The steps are not in it, since each step was printed when it ended.
+    /// Returns the answers as text. The text leaves out the steps, since each step was printed when it ended.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for answer in &self.answers {

@@ -280,7 +280,7 @@ async fn commits(project: &OpenProject) -> Option<Finding> {
     Some(match all - stored {
         0 if all == 0 => Finding { what, ok: true, found: "there are none yet".into(), mend: None },
         0 => Finding { what, ok: true, found: format!("all {all} commits are imported"), mend: None },
-        // The import is complete: the missing commits were left out, or the next call imports them.
+        // If the import is complete, the missing commits were left out, or the next call imports them.
         missing if state.is_whole() => {
             let found = format!(
                 "{stored} of {all} commits are imported; {missing} are new, were forgotten, are copies of others or are \

@@ -1,8 +1,8 @@
 //! Deletes expired entries and reports how many there were of each kind.
 //!
-//! Messages, notes and commits never expire; deleting a merged branch removes nothing. Sessions that led to no commit
-//! are forgotten by age only if the caller gives a number of days, and `tiro undo` brings them back. A quarter is
-//! summed up only on request, and nothing is removed then. The summary of a quarter stays when its sessions are
+//! Messages, notes and commits never expire, and deleting a merged branch removes none of them. Sessions that led to no
+//! commit are forgotten by age only if the caller gives a number of days, and `tiro undo` brings them back. A quarter
+//! is summed up only on request, and nothing is removed then. The summary of a quarter stays when its sessions are
 //! forgotten by age.
 
 use serde::Serialize;
@@ -25,7 +25,8 @@ const DAY: Millis = 24 * 60 * 60 * 1000;
 pub struct Args {
     /// Whether only to report what would be deleted.
     pub dry_run: bool,
-    /// Sessions are forgotten if they ended at least this many days ago and led to no commit. `None` forgets none.
+    /// Sessions are forgotten if they ended at least this many days ago and led to no commit. If it is `None`, no
+    /// session is forgotten.
     pub sessions_after_days: Option<u32>,
     /// Whether to summarise the sessions of each quarter that is over.
     pub quarters: bool,

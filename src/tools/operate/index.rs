@@ -17,7 +17,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// The arguments of `tiro index`.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// How many threads embed.
+    /// How many threads compute embeddings.
     pub threads: usize,
     /// How long to work before the rest is left pending; no limit if `None`.
     pub patience: Option<Duration>,
@@ -58,7 +58,7 @@ pub async fn run(
         let mut others = Others::default();
         while !is_over() {
             let done = match step(engine, store, scope, args.threads.max(1)).await {
-                // A server of the project holds the lease: it is working, or it died and the lease has yet to expire.
+                // A server of the project holds the lease: it is working, or it died and the lease hasn't expired yet.
                 Err(error) if error.kind() == Kind::Busy => {
                     if !others.make_progress(store.pending(scope).await?) {
                         return Err(error);
@@ -90,7 +90,7 @@ struct Others {
 }
 
 impl Others {
-    /// Returns whether the other process makes progress: whether the number of pending chunks, now `pending`, fell
+    /// Returns whether the other process makes progress. It does if the number of pending chunks, now `pending`, fell
     /// within the last two terms of a lease.
     fn make_progress(&mut self, pending: usize) -> bool {
         let looks = match self.left {

@@ -34,7 +34,7 @@ pub struct Prepared {
     pub scope: Scope,
     /// Which projects were captured before; `None` if the user never chose.
     pub scope_before: Option<Scope>,
-    /// Whether the user chose this project before. This matters only if the scope is to capture only chosen projects.
+    /// Whether the user chose this project before. This matters only if only chosen projects are captured.
     pub is_chosen: bool,
     /// Servers of Tiro that were configured by hand, in addition to the one that `tiro init` writes.
     pub additional: Vec<clients::Finding>,
@@ -88,17 +88,17 @@ pub struct Output {
 
 /// Returns what would be written and what can be imported. Changes nothing and does not register the project.
 ///
-/// The projects to capture are those of `scope`; without it, those that the user chose earlier; without such a choice,
-/// all.
+/// `scope` says which projects to capture. If it is `None`, the user's earlier choice applies; if the user never chose,
+/// all projects are captured.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if `scope` is this project only and the working directory is not in a project.
+/// Errors with [`Kind::BadInput`] if `scope` captures only this project and the working directory is not in a project.
 pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> Result<Prepared> {
     let places = sessions::places(engine)?;
     let project = match caller.look(engine).await {
         Ok(project) => Some(project),
-        // Clients can be set up from anywhere.
+        // Clients can be set up outside a project, too.
         Err(error) if error.kind() == Kind::NoProject => None,
         Err(error) => return Err(error),
     };
@@ -139,8 +139,8 @@ pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> 
     })
 }
 
-/// Returns the quoted paths that will be created, for a project without a store, by the first call that stores
-/// something.
+/// Returns the quoted paths of what the first call that stores something will create. The project must have no store
+/// yet.
 pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
     let data_dir = &engine.config().data_dir;
     let id = project.repository.as_ref().map(|repository| repository.common_dir().join(identity::FILE));
@@ -175,8 +175,8 @@ pub async fn choose_project(engine: &Engine, caller: &Caller, prepared: &Prepare
     Ok(())
 }
 
-/// Starts to follow new commits, unless they are followed already. Commits that branches already contain are not stored
-/// by this, and neither are commits that were made while the project was not captured: `tiro import git` stores them.
+/// Starts to follow new commits, unless they are followed already. This does not store commits that branches already
+/// contain or that were made while the project was not captured; `tiro import git` stores those.
 ///
 /// Errors if the project's store can't be opened or written.
 pub async fn follow_commits(engine: &Engine, caller: &Caller, prepared: &Prepared) -> Result<()> {
@@ -193,7 +193,7 @@ pub async fn follow_commits(engine: &Engine, caller: &Caller, prepared: &Prepare
     follow_from(engine, caller, &tips).await
 }
 
-/// What is set up for other projects than the one in the working directory.
+/// What is set up for projects other than the one in the working directory.
 #[derive(Debug, Default, Serialize)]
 pub struct Others {
     /// The hooks in other repositories.

@@ -88,8 +88,8 @@ pub async fn list(engine: &Engine) -> Result<Listed> {
 /// Assigns `directory` to the project `id`. This is for a directory that lost its id when it was moved, or for a second
 /// clone.
 ///
-/// With `forget_others`, the project's other places are removed, since the project moved. Errors if the project or the
-/// directory does not exist.
+/// With `forget_others`, the project's other places are removed from the registry, since the project moved. Errors if
+/// the project or the directory does not exist.
 pub async fn link(
     engine: &Engine,
     caller: &Caller,
@@ -194,7 +194,7 @@ pub struct Remembered {
 }
 
 /// Removes a project for good: its store with the automatic backups, its id in the repositories that keep it, and the
-/// references that hooks left for it. With `dry_run` it only reports them.
+/// references that hooks left for it. With `dry_run`, only reports what would be removed.
 ///
 /// Memories that were stored for all projects stay. The repository's post-commit hook and the work tree stay, too.
 pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool) -> Result<Removed> {
@@ -233,7 +233,8 @@ pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool
         if is_kept {
             identity::remove(&place)?;
         }
-        // The place is a directory without a repository, or a repository that kept the id.
+        // The spool is this project's if the place is a directory without a repository, or a repository that kept the
+        // id.
         if is_kept || !place.join("HEAD").exists() {
             spool.clear();
         }
@@ -326,8 +327,8 @@ impl Removed {
         }
         text += &format!("\nMemories for all projects {stays}.");
         if *removed && !places.is_empty() {
-            text += " If hooks are set up there, new work is recorded again: `tiro init --remove` there \
-                     stops that.";
+            text += " If hooks are set up in these places, they record new work again: `tiro init --remove` \
+                     there stops that.";
         }
         text
     }

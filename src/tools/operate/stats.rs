@@ -33,7 +33,7 @@ pub struct Output {
     pub forgotten: i64,
     /// Bytes of the store on disk.
     pub bytes_on_disk: u64,
-    /// Memories that belong to the owner, in all projects.
+    /// Memories that belong to the owner, and so to all projects.
     pub owner_memories: i64,
     /// The vector space of the embedding model; absent if none is installed.
     pub embedder: Option<String>,
@@ -68,7 +68,7 @@ pub struct Output {
     pub spending: Vec<spending::Day>,
 }
 
-/// The tokens of contexts, compared with the tokens of the whole conversations. The calls of all processes count.
+/// The tokens of contexts, compared with the tokens of the whole conversations. Calls of all processes are included.
 #[derive(Debug, Serialize)]
 pub struct Contexts {
     /// How many contexts of a single conversation were returned, including cached ones.
@@ -90,8 +90,8 @@ pub struct TierUse {
     pub tier: String,
     /// How many.
     pub segments: i64,
-    /// How many of them have the summary that their tier shows. The recent tier shows messages, so all its segments
-    /// count.
+    /// How many of the segments have the summary that their tier shows. The recent tier shows messages, so all its
+    /// segments are counted.
     pub summarised: i64,
     /// The tokens of the messages of the summarised segments (o200k).
     pub tokens: i64,
@@ -122,7 +122,7 @@ pub struct Level {
 /// The size of the cache and its hit rate.
 #[derive(Debug, Serialize)]
 pub struct Cache {
-    /// Answers it holds.
+    /// The number of cached answers.
     pub entries: i64,
     /// Their bytes.
     pub bytes: i64,
@@ -148,7 +148,7 @@ pub struct Queue {
     pub failed: i64,
 }
 
-/// How a tool was used. The calls of all processes count.
+/// How a tool was used. Calls of all processes are included.
 #[derive(Debug, Serialize)]
 pub struct ToolUse {
     /// The tool.
@@ -157,7 +157,7 @@ pub struct ToolUse {
     pub calls: u64,
     /// The approximate median duration of a call, in milliseconds.
     pub p50_ms: f64,
-    /// The approximate 99th percentile, in milliseconds.
+    /// The approximate 99th percentile of the durations, in milliseconds.
     pub p99_ms: f64,
 }
 
@@ -276,7 +276,7 @@ fn tier_use(tiers: &Tiers, segments: &[SummarisedSegment]) -> Vec<TierUse> {
             };
             let used = &mut used[tier as usize];
             used.segments += 1;
-            // A segment without a summary would distort the tier's share.
+            // A segment without a summary would distort the tier's share, so its tokens aren't counted.
             if let Some(shown) = shown {
                 used.summarised += 1;
                 used.tokens += segment.tokens;
@@ -377,7 +377,8 @@ impl Output {
         text
     }
 
-    /// Returns the tokens that summaries save: a line for each tier, and for each level by each provider.
+    /// Returns text that says how many tokens summaries save: a line for each tier, and a line for each level and
+    /// provider.
     fn savings_text(&self) -> String {
         let mut text = String::new();
         for TierUse { tier, segments, summarised, tokens, shown_tokens, saved } in &self.tiers {

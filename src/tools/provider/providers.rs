@@ -26,9 +26,9 @@ const TRIAL_OUTPUT: usize = 512;
 pub struct Output {
     /// The configuration file.
     pub file: Option<String>,
-    /// The provider asked first for summaries, if the user allows it to make them.
+    /// The provider that is asked first for summaries, if the user allows it to make them.
     pub default: String,
-    /// The provider asked if the default fails.
+    /// The provider that is asked if the default fails.
     pub fallback: String,
     /// The provider that makes summaries with the present configuration; `None` if summaries are made without a model.
     pub summaries: Option<String>,
@@ -168,7 +168,7 @@ pub fn add(
 }
 
 /// Writes `change` into the configuration file. `admit` gets the provider's current state while the file is locked. If
-/// it returns an error, nothing is changed.
+/// `admit` returns an error, nothing is changed.
 pub fn set(
     engine: &Engine,
     name: &str,
@@ -190,8 +190,8 @@ pub fn set(
         ))
         .hint("openai, openai-responses, anthropic, gemini, ollama, llamacpp, lmstudio, vllm or openai-compatible"));
     }
-    // The first provider that may make summaries becomes the default, whether `change` names that use or the service
-    // has it by default.
+    // The first provider that may make summaries becomes the default. The use may come from `change` or from the
+    // service's defaults.
     let is_named =
         |name: &String| named(&before, name).is_some_and(|each| each.uses.contains(&Use::Summarize));
     let is_first = ![&options.default_provider, &options.fallback_provider].into_iter().any(is_named);
@@ -216,7 +216,7 @@ pub fn set(
     })
 }
 
-/// Removes a provider from the configuration file. Errors if there is none of that name.
+/// Removes a provider from the configuration file. Errors if no provider has that name.
 pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
     let sources = &engine.config().sources;
     let (name, _) = configured_name(&read(engine)?.1, name);
@@ -286,8 +286,8 @@ pub(crate) fn read(engine: &Engine) -> Result<(Options, Vec<Configured>)> {
     Ok((options, providers))
 }
 
-/// Returns the name under which the provider that a user calls `name` is or would be configured. If the two names
-/// differ, also returns a notice.
+/// Returns the configured name of the provider that the user calls `name`, or the name that it would be configured
+/// under. If this differs from `name`, also returns a notice.
 pub(crate) fn configured_name(providers: &[Configured], name: &str) -> (String, Option<String>) {
     if providers.iter().any(|each| each.provider.name == name) {
         return (name.to_owned(), None);

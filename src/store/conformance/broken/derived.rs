@@ -58,7 +58,7 @@ impl<S: Subject> BrokenStore<S> {
         Ok(self.made(saved, made))
     }
 
-    /// Returns `made` if the fault is to report a summary as made that was not; otherwise returns `saved`.
+    /// Returns `saved`, unless the fault is to report every summary as made. In that case returns that it was made.
     fn made(&self, saved: Saved, made: Saved) -> Saved {
         match saved {
             Saved::AlreadyMade(id) if self.is(Fault::TakesLateSummaries) => Saved::Made(id),

@@ -54,7 +54,7 @@ faults! {
     FiltersAfterSearch,
     /// Finds nothing when searching by words.
     IndexesNothing,
-    /// Searches all groups of kinds.
+    /// Searches all groups of kinds instead of the given ones.
     IgnoresGroups,
     /// Compares vectors of different spaces.
     IgnoresSpace,
@@ -62,7 +62,7 @@ faults! {
     RoundsCosines,
     /// Reports for each word that no document contains it.
     MiscountsWords,
-    /// Drops the embeddings of chunks that wait for theirs.
+    /// Drops the embeddings that are made for waiting chunks.
     LosesEmbeddings,
     /// Keeps embeddings of other vector spaces when it should drop them.
     KeepsOtherSpaces,
@@ -80,9 +80,9 @@ faults! {
     LosesAliases,
     /// Returns no branch and no commit for a session.
     LosesStands,
-    /// Marks a session as worked off even if it has grown since it was read.
+    /// Records that a session needs no more work even if the session has grown since it was read.
     WorksOffAlways,
-    /// Ignores that a session was worked off, so the session still counts as grown.
+    /// Drops the record that a session needs no more work, so the session still counts as grown.
     WorksOffNothing,
     /// Reports memories as forgotten but keeps them.
     ForgetsNothing,
@@ -94,7 +94,7 @@ faults! {
     UndoesAgain,
     /// Reports memories as purged but keeps them.
     PurgesNothing,
-    /// Forgets memories in a call that only selects them.
+    /// Forgets memories in a call that should only list them.
     ForgetsWhenAsked,
     /// Treats a session that is forgotten because of its age as if the user had forgotten it.
     RetiresAsForgotten,
@@ -154,17 +154,17 @@ faults! {
     LosesCursors,
     /// Keeps a single cursor for all sources.
     OneCursorForAll,
-    /// Drops the evidence of commits.
+    /// Drops the evidence of which session led to a commit.
     LosesEvidence,
     /// Drops the links of a commit.
     LosesLinks,
     /// Adds new links of a commit to the old ones instead of replacing them.
     AddsLinks,
-    /// Drops replacements of commits.
+    /// Drops the record that one commit replaced another.
     LosesReplacements,
-    /// Keeps the replacement of a commit that is checked out again.
+    /// Keeps the record that a commit was replaced even if the commit is back.
     ReplacesForever,
-    /// Returns one commit if several have the given prefix.
+    /// Returns a commit even if several commits have the given prefix.
     TakesFirstMatch,
     /// Reports parts of the graph as added although it refuses them.
     TakesEveryPart,
@@ -186,7 +186,7 @@ faults! {
     SettlesNothing,
     /// Reserves amounts without checking any limit.
     ReservesWithoutLimit,
-    /// Reserves nothing for a request that is repeated.
+    /// Reserves nothing more when a request is repeated.
     RepeatsForNothing,
     /// Never counts an expired reservation as spent.
     WaitsForTheDead,
@@ -194,10 +194,10 @@ faults! {
     MakesSecretsAnew,
     /// Drops projects and their records.
     LosesProjects,
-    /// Registers a second project at a place that has one already.
+    /// Registers a second project at a place that already has a project.
     ClaimsAlways,
     /// Keeps projects and places that were to be removed.
     KeepsPlaces,
-    /// Returns the first project that was recorded for a place instead of the last.
+    /// Returns the project that was first recorded for a place instead of the last one.
     KeepsFirstPlaces,
 }

@@ -13,9 +13,9 @@ use crate::store::sqlite::file::place::whole;
 use crate::store::{Check, Store};
 
 impl Store {
-    /// Copies the memories of the scope's owner, as they are at one moment, to the new file `target`. Others
-    /// can read and write during the copying. The copy gets the name `target` only when it is complete and on
-    /// the disk.
+    /// Copies the memories of the scope's owner, as they are at one moment, to the new file `target`. Other
+    /// callers can read and write the store during the copying. The copy gets the name `target` only when it is
+    /// complete and on the disk.
     ///
     /// Errors if `target` exists. Also errors if the store is damaged, since a copy of it could not be
     /// restored.
@@ -43,7 +43,8 @@ impl Store {
     /// Checks the file, the text index and the vectors against each other, for all owners. Reads everything, which takes seconds
     /// at 100,000 memories.
     ///
-    /// Errors with [`Kind::Busy`] if the text index can't be checked because others write.
+    /// Errors with [`Kind::Busy`] if the text index can't be checked because another connection writes to the
+    /// store.
     pub async fn check(&self, scope: &Scope) -> Result<Check> {
         self.admit(scope)?;
         let store = self.clone();
@@ -78,8 +79,8 @@ impl Store {
 }
 
 impl Inner {
-    /// Writes the content of the store, as it is at one moment, into the empty file `target`, without free
-    /// pages.
+    /// Writes the content of the store, as it is at one moment, into the empty file `target`. Free pages aren't
+    /// copied.
     fn copy_to(&self, target: &Path) -> Result<()> {
         // This needs a connection that can write: reading connections refuse to write even to other files.
         let source =
@@ -95,7 +96,7 @@ impl Inner {
 fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     let connection = crate::store::sqlite::file::connect::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     crate::store::sqlite::connection::moves_log_at_close(&connection)?;
-    // The copy is not synced here: it has no name yet, and is synced as a whole before it gets one.
+    // The copy is not synced here: it is synced as a whole before it is renamed to `target`.
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "journal_mode", "MEMORY")?;
     let state: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;

@@ -1,9 +1,9 @@
 //! Upgrades the schema of a file, or refuses a file that this program may not write.
 //!
-//! Migrations are numbered; new ones are added, and old ones never change. A file names the oldest schema
-//! version whose programs may read it (`min_reader`) and the oldest whose programs may write it (`min_writer`).
-//! So after a migration that only adds to the schema, older servers continue to work. An existing file is
-//! copied before it is upgraded; the last two copies are kept.
+//! Migrations are numbered; new ones are added, and old ones never change. Each file records two schema
+//! versions: a program that knows version `min_reader` may read the file, and one that knows version
+//! `min_writer` may also write it. So after a migration that only adds to the schema, older servers continue to
+//! work. An existing file is copied before it is upgraded; the last two copies are kept.
 
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,8 @@ const BACKUPS_KEPT: usize = 2;
 
 struct Migration {
     sql: &'static str,
-    /// The oldest schema version whose programs can still read the file after the migration; `min_writer` is
-    /// the oldest whose programs can still write it.
+    /// After the migration, a program can read the file only if it knows this schema version. To write the
+    /// file, it has to know `min_writer`.
     min_reader: i32,
     min_writer: i32,
 }
@@ -45,8 +45,8 @@ const WEAK_LINKS: Migration = Migration {
     min_reader: 1,
     min_writer: 1,
 };
-/// The migrations above as `owner.db` has them: there they come after the migration [`REGISTRY`], so their
-/// versions are higher.
+/// The migrations above for `owner.db`: there the migration [`REGISTRY`] comes before them, so their versions
+/// are higher.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
 const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };

@@ -1,9 +1,9 @@
 //! The pool of reading connections.
 //!
-//! A read waits for a connection without holding a thread, so that thousands of reads at once take no more file
-//! descriptors and memory than a few. A read uses the connection for one snapshot. The age of a snapshot is
-//! limited: while one is open, SQLite can't reuse the WAL, so the WAL grows. Connections that were idle for a
-//! while are closed.
+//! A read waits for a connection without holding a thread. So thousands of reads at once take no more file
+//! descriptors and memory than a few reads. A read uses the connection for one snapshot. The age of a snapshot
+//! is limited: while one is open, SQLite can't reuse the WAL, so the WAL grows. Connections that were idle for
+//! a while are closed.
 //!
 //! A process that is stopped by a signal keeps its snapshot until the process continues or ends: SQLite has no
 //! way for others to end the snapshot.
@@ -22,14 +22,14 @@ use crate::store::sqlite::connection::lock;
 use crate::store::sqlite::file::connect::connect;
 use crate::store::sqlite::search::lexical::rank;
 
-/// The most snapshots that are open at the same time. Arbitrary: usually more than there are processors to work
-/// on them. Each takes two file descriptors.
+/// The most snapshots that are open at the same time. Arbitrary: usually more than the machine has processors.
+/// Each snapshot takes two file descriptors.
 pub(in crate::store::sqlite) const AT_ONCE: usize = 8;
 
 /// How many idle connections stay open: as many as an ordinary search uses at once.
 const KEPT: usize = 2;
 
-/// How long all other idle connections stay open.
+/// How long any further idle connection stays open.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// The age at which a snapshot and the read that uses it are ended. Arbitrary: many times the longest read on
@@ -75,7 +75,7 @@ pub(in crate::store::sqlite) struct Reader<'a> {
 }
 
 impl Readers {
-    /// Returns an empty pool for the file at `path`, whose snapshots are ended at the age `oldest`.
+    /// Returns an empty pool for the file at `path`. A snapshot is ended when it reaches the age `oldest`.
     pub fn new(path: PathBuf, oldest: Duration) -> Readers {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let (idle, is_closed) = (Mutex::default(), AtomicBool::new(false));
@@ -132,7 +132,7 @@ impl Readers {
         Ok(Idle { connection, deadline, since: Instant::now() })
     }
 
-    /// Returns the time that is `later` after now, in milliseconds since the pool was made.
+    /// Returns the time that is `later` from now, in milliseconds since the pool was made.
     fn millis(&self, later: Duration) -> u64 {
         (self.began.elapsed() + later).as_millis() as u64
     }
@@ -213,7 +213,8 @@ mod tests {
         assert!(readers.idle() <= KEPT, "{}", readers.idle());
     }
 
-    /// The log of a file was written into another file that had just been renamed into its place.
+    /// Guards against a fault in which the log of a file was written into another file that had just replaced
+    /// it.
     #[tokio::test]
     async fn a_connection_to_a_file_that_was_just_replaced_leaves_the_new_one_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
@@ -230,7 +231,7 @@ mod tests {
         assert!(std::fs::read(&path).unwrap() == bytes, "the new file was written to");
     }
 
-    /// A read that took an hour kept SQLite from reusing the WAL for all that time.
+    /// Guards against a fault in which a read that took an hour kept SQLite from reusing the WAL for that hour.
     #[tokio::test]
     async fn a_snapshot_that_is_too_old_is_given_up_and_the_log_shrinks() {
         let folder = tempfile::tempdir().unwrap();

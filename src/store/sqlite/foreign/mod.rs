@@ -1,7 +1,7 @@
 //! Reads the memories of a backup, which is an untrusted file.
 //!
-//! A backup can come from anywhere. It is opened read-only, and only its plain tables are used: none of its
-//! triggers, views, virtual tables or computed columns runs. Its tables are checked for damage before they are
+//! A backup can come from anywhere. It is opened read-only, and only its plain tables are read. Its triggers,
+//! views, virtual tables and computed columns never run. Its tables are checked for damage before they are
 //! read. They are read one page of memories at a time, so that even a large file takes little memory. A memory
 //! that is not valid, or is longer than the write path admits, is left out and counted.
 //!
@@ -30,21 +30,22 @@ use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::file::migrate::Whose;
 use crate::store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart};
 
-/// The most memories of a page, and the number of bytes after which a page ends. Arbitrary.
+/// A page ends when it has this many memories, the first number, or this many bytes, the second number.
+/// Arbitrary.
 const PAGE: (usize, usize) = (500, 8 << 20);
 
 /// The longest name, title, path or other short text, in bytes. Arbitrary: the write path admits 500 bytes in
 /// arguments, but subjects of commits can be longer.
 const LONGEST_NAME: usize = 4096;
 
-/// The most references, the most files and the most parents that are read for a memory. Arbitrary: a commit
-/// that changes a whole tree has about so many files.
+/// The most references that are read for a memory. The same limit applies to its files and to its parents.
+/// Arbitrary: a commit that changes a whole tree has about this many files.
 const MOST_BESIDE: usize = 10_000;
 
 /// The latest time a memory can have: the end of the year 9999.
 const LATEST: Millis = 253_402_300_799_999;
 
-/// The tables that are read, each with whether the files of older versions may lack it.
+/// The tables that are read. The flag tells whether the table may be missing in files of older versions.
 const TABLES: [(&str, bool); 18] = [
     ("memories", false),
     ("sessions", false),
@@ -75,7 +76,7 @@ const FITS: &str = "octet_length(m.text) <= ?3 AND coalesce(octet_length(m.index
 
 /// A backup that is being read.
 pub struct Foreign {
-    /// `None` after reading failed.
+    /// `None` once a read has failed.
     reader: Option<Reader>,
     /// How many memories the file has.
     pub all: usize,
@@ -94,10 +95,10 @@ struct Reader {
 impl Foreign {
     /// Opens the backup `source` for reading, and checks its tables for damage.
     ///
-    /// If the backup has the memories of only one owner, these are read, even if it is another owner, as in a
-    /// backup from another machine. If it has the memories of several owners, those of the scope's owner are
-    /// read. Errors with [`Kind::NotFound`] if there is no such file, and with [`Kind::BadInput`] if it is not
-    /// a backup or is damaged.
+    /// If the backup has the memories of only one owner, these are read, even if that owner isn't the scope's:
+    /// a backup from another machine names another owner. If it has the memories of several owners, those of
+    /// the scope's owner are read. Errors with [`Kind::NotFound`] if there is no such file, and with
+    /// [`Kind::BadInput`] if it is not a backup or is damaged.
     pub async fn open(scope: &Scope, source: &Path) -> Result<Foreign> {
         let (scope, source) = (scope.clone(), source.to_owned());
         blocking(move || {
@@ -200,7 +201,7 @@ impl Reader {
         self.tables.contains(table)
     }
 
-    /// Returns the conditions for the memories that are read.
+    /// Returns the SQL conditions that select the memories to read.
     fn admitted(&self) -> String {
         let conversations = match self.has("conversations") {
             true => "AND m.seq NOT IN (SELECT memory FROM conversations)",

@@ -1,5 +1,4 @@
-//! Opens an untrusted database read-only, and turns off everything that the file could define and that SQLite
-//! would run.
+//! Opens an untrusted database read-only, so that SQLite runs nothing that the file defines, such as triggers.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,13 +11,14 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use crate::error::Result;
 use crate::memory::LONGEST_TEXT;
 
-/// How long one statement may take. Arbitrary: time for the check for damage, which reads a whole table.
+/// How long one statement may take. Arbitrary: enough for the check for damage, which reads a whole table in
+/// one statement.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many steps SQLite's virtual machine takes between two checks of the clock.
 const LOOK: i32 = 100_000;
 
-/// Opens the file read-only, and turns off everything that the file could define and that SQLite would run.
+/// Opens the file read-only, so that SQLite runs nothing that the file defines, such as triggers.
 pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = |immutable: bool| -> rusqlite::Result<Connection> {
@@ -53,7 +53,7 @@ pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
         Ok(connection)
     };
     // A file that has a log may be in use. A file without a log may be in a folder where no log can be made, so
-    // it is opened as one that doesn't change.
+    // SQLite is told that the file doesn't change.
     let mut log = source.as_os_str().to_owned();
     log.push("-wal");
     match Path::new(&log).exists() {
@@ -65,7 +65,7 @@ pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
     }
 }
 
-/// Returns the URI of a file that doesn't change while it is read.
+/// Returns the URI by which SQLite opens a file that doesn't change while it is read.
 pub(in crate::store::sqlite) fn uri(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut uri = String::from("file:");
@@ -90,7 +90,8 @@ pub(super) fn watch(connection: &mut Connection) -> Result<()> {
     connection.progress_handler(
         LOOK,
         Some(move || {
-            // This function is called only while a statement runs, so after a pause a new statement has begun.
+            // This function is called only while a statement runs, so a pause between two calls means that a
+            // new statement has begun.
             if last.elapsed() > Duration::from_secs(1) {
                 began = Instant::now();
             }

@@ -10,7 +10,7 @@ use crate::store::sqlite::connection::blocking;
 use crate::store::sqlite::read::segments;
 use crate::store::{ForeignConversation, ForeignDepth, ForeignForgotten, ForeignSession, Origin, Summary};
 
-/// The longest summary that is read, in bytes. Arbitrary: about ten times the longest that is made.
+/// The longest summary that is read, in bytes. Arbitrary: about ten times the longest summary that Tiro makes.
 const LONGEST_SUMMARY: usize = 1 << 20;
 
 impl Foreign {
@@ -149,8 +149,8 @@ impl Reader {
     }
 
     fn forgotten(&self) -> Result<ForeignForgotten> {
-        /// The most purged ids, and the most operations, that are read. Arbitrary: a purge of everything leaves
-        /// about a tenth of that.
+        /// The most purged ids that are read; the same limit applies to operations. Arbitrary: a purge of all
+        /// memories leaves about a tenth as many ids.
         const MOST: i64 = 1_000_000;
         let mut forgotten = ForeignForgotten::default();
         if !self.has("purged") || !self.has("operations") {

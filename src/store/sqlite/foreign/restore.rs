@@ -16,8 +16,8 @@ use crate::store::sqlite::write::record;
 use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory, Store};
 
-/// The most ordinals that are skipped before a message, where purged messages were. Arbitrary: a gap costs
-/// nothing, but a backup must not be able to use up all ordinals.
+/// The most ordinals that a restored message may skip. The skipped ordinals are those of purged messages.
+/// Arbitrary: a gap costs nothing, but a backup must not be able to use up all ordinals.
 const WIDEST_GAP: i64 = 1_000_000;
 
 impl Store {

@@ -28,9 +28,9 @@ use erase::log_chunks;
 pub(in crate::store::sqlite) use select::SelectedRow;
 use select::{select, selected_row, with_derived};
 
-/// The most memories that one transaction forgets or restores, which takes a quarter of a second. More memories
-/// need several transactions. If one of these fails, or the process dies, the earlier ones stay recorded under
-/// the operation's id, and a repeated call continues.
+/// The most memories that one transaction forgets or restores. Such a transaction takes a quarter of a second.
+/// More memories need several transactions. If one of these fails, or the process dies, the memories of the
+/// earlier transactions stay recorded under the operation's id, and a repeated call continues.
 const AT_ONCE: usize = if cfg!(test) { 3 } else { FORGOTTEN_AT_ONCE };
 
 /// The kind of an operation whose memories are not all purged yet.
@@ -53,9 +53,9 @@ impl Store {
     ///
     /// From then on no call returns them, and storing them again does nothing. If a message is forgotten, the
     /// summaries of ranges that contain it, and the memory that summarises its session, are removed for good.
-    /// They can be made again from the remaining messages. The selection is made once. More than 5,000 memories
-    /// are forgotten in several transactions; if one of these fails, a repeated call forgets the rest. If
-    /// nothing is selected, the result is empty and no operation is recorded.
+    /// They can be made again from the remaining messages. The memories are selected once, at the beginning.
+    /// More than 5,000 memories are forgotten in several transactions. If one of these fails, a repeated call
+    /// forgets the rest. If nothing is selected, the result is empty and no operation is recorded.
     pub async fn forget(
         &self,
         scope: &Scope,
@@ -218,7 +218,7 @@ impl Store {
     }
 }
 
-/// Pauses so that others can write, for about as long as the step that began at `began` took.
+/// Pauses for about as long as the step that began at `began` took, so that others can write.
 async fn give_way(began: Instant) -> Result<()> {
     let pause = began.elapsed().clamp(TURN.0, TURN.1);
     blocking(move || {
@@ -342,7 +342,7 @@ fn reindex_neighbours<'a>(
         {
             last = ordinal;
         }
-        // If the messages in between are forgotten, the nearest living neighbours may be far away.
+        // The nearest living neighbours may be many ordinals away: the messages between may be forgotten.
         let nearest = |sql: &str, ordinal: i64| -> Result<Option<i64>> {
             let reach = NEIGHBOURS;
             Ok(connection.prepare_cached(sql)?.query_row((session, ordinal, reach), |row| row.get(0))?)

@@ -26,12 +26,13 @@ use crate::store::sqlite::write::turns;
 use crate::store::{Forgotten, Selection, Store};
 use crate::tuning::forgetting::{DELETE_MERGE, MERGED_AT_ONCE, REMOVED_AT_ONCE};
 
-/// How many times to try to empty the WAL while others read. Each try waits as long as a writer does.
+/// How many times to try to empty the WAL while others read. Each try waits for readers as long as a write
+/// waits for other writers.
 const EMPTYINGS: usize = 3;
 
 impl Store {
-    /// Forgets and purges the memories that `selection` names, including those that are already forgotten. It
-    /// does the same as [`Store::forget`] and then [`Store::purge`].
+    /// Forgets and purges the memories that `selection` names, like [`Store::forget`] followed by
+    /// [`Store::purge`]. Memories that are already forgotten are purged too.
     pub async fn forget_for_good(
         &self,
         scope: &Scope,
@@ -108,7 +109,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Removes the automatic backups and empties the WAL, which still contain the removed texts.
+    /// Removes the automatic backups and empties the WAL, because both still contain the removed texts.
     async fn clean_files(&self) -> Result<()> {
         let store = self.clone();
         blocking(move || {
@@ -169,7 +170,8 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
     }
     // Cached answers may contain the text.
     connection.prepare_cached("DELETE FROM context_cache WHERE owner = ?1")?.execute([owner])?;
-    // Otherwise SQLite would clean the same parts of the index again and again while memories are removed.
+    // This turns off the merges that SQLite begins when entries are deleted: they would clean the same parts of
+    // the index again and again while memories are removed.
     configure(connection, "deletemerge", 0)?;
     Ok(forgotten(operation.to_owned(), &rows))
 }

@@ -13,8 +13,8 @@ use crate::scope::Scope;
 use crate::store::Selection;
 use crate::store::sqlite::forget::erase::erase;
 
-/// Records for each session of `rows` the memory that summarises it. These sessions are about to be forgotten
-/// because of their age.
+/// Records the memory that summarises each session of `rows`. These sessions are about to be forgotten because
+/// of their age.
 pub(super) fn retire(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
     for session in sessions_of(rows) {
         connection

@@ -16,12 +16,12 @@ use crate::store::sqlite::columns;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::{Forgotten, Reach, Selection, Store};
 
-/// How many forgotten memories have their texts read at once. Arbitrary: this takes some milliseconds.
+/// How many texts of forgotten memories are read at once. Arbitrary: this takes some milliseconds.
 const READ_AT_ONCE: i64 = 1_000;
 
 impl Store {
     /// Returns the memories within `reach` that `selection` names, and all memories within `reach` that are
-    /// derived from them. Forgets none of them.
+    /// derived from them. Doesn't forget them.
     pub async fn selected(&self, scope: &Scope, selection: &Selection, reach: Reach) -> Result<Forgotten> {
         let selection = selection.clone();
         self.read(scope, move |_, connection, scope| {

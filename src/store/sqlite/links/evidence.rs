@@ -53,7 +53,7 @@ pub(in crate::store::sqlite) enum Known {
 }
 
 impl Known {
-    /// Returns the beginning of the statement.
+    /// Returns the first words of the insert statement.
     fn insert(self) -> &'static str {
         match self {
             Known::Replaced => "INSERT OR REPLACE",

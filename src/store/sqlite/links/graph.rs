@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::{GraphRow, Store};
 
-/// The most parts that are kept; when another one is added, all are joined into one. Each commit that is
+/// The most parts that are kept; when another part is added, all parts are joined into one. Each commit that is
 /// imported as soon as it is made adds a part.
 const MOST_PARTS: i64 = 64;
 
@@ -30,9 +30,9 @@ impl Store {
         .await
     }
 
-    /// Adds a part that continues the last one, or that begins the graph of another history. If the part does
-    /// neither, for example because another process added a part in between, nothing is added and the result is
-    /// `false`.
+    /// Adds a part to the graph. The part must continue the last part, or begin the graph of another history.
+    /// Otherwise nothing is added, and the result is `false`; for example, another process may have added a
+    /// part since the graph was read.
     pub async fn add_to_commit_graph(&self, scope: &Scope, part: GraphRow) -> Result<bool> {
         self.write(scope, move |connection, scope| {
             let owner = scope.owner.as_str();
@@ -42,7 +42,8 @@ impl Store {
             if part.first as i64 != end {
                 return Ok(false);
             }
-            // Parts of a history that ended at other commits are out of date.
+            // Parts with another stamp are out of date: when they were read, the shallow history ended at other
+            // commits.
             connection
                 .prepare_cached("DELETE FROM commit_graph WHERE owner = ?1 AND stamp <> ?2")?
                 .execute((owner, &part.stamp))?;

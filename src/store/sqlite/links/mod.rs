@@ -15,8 +15,8 @@ use crate::store::{ChunkKey, CommitLinks, CommitRow, Origin, Store};
 
 pub(in crate::store::sqlite) use evidence::{CommitCall, FileWrite, Known, alias, record};
 
-/// The most replacements of a commit that are followed, one after the other. A commit that was amended and then
-/// squashed has two.
+/// The longest chain of replacements that is followed from a commit. A commit that was amended and then
+/// squashed has a chain of two.
 const REPLACEMENTS: usize = 8;
 
 impl Store {
@@ -207,7 +207,8 @@ impl Store {
         .await
     }
 
-    /// Returns the links of each of the commits, in order. A commit of another owner has none.
+    /// Returns the links of each commit of `commits`, in the order of `commits`. A commit of another owner has
+    /// no links.
     pub async fn links_of(&self, scope: &Scope, commits: Vec<MemoryKey>) -> Result<Vec<CommitLinks>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(

@@ -86,8 +86,8 @@ impl Store {
             let Some(session) = find_session(connection, scope, &session)? else {
                 return Ok((Vec::new(), 0));
             };
-            // Commits belong to no session, so the scope's sessions limit only `session`, which was found
-            // above.
+            // Commits belong to no session, so this query ignores the scope's sessions. They were checked when
+            // `session` was found above.
             let owner = Value::from(scope.owner.as_str().to_owned());
             let mut statement = connection.prepare_cached(
                 "SELECT m.id, m.source_id, substr(m.text, 1, 400), m.time, l.confidence FROM memories m

@@ -127,8 +127,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living messages of the session, the latest first, that are marked as important or
-    /// whose importance is at least `importance`.
+    /// Returns up to `limit` living messages of the session that are marked as important or whose importance is
+    /// at least `importance`. The latest messages come first.
     pub async fn important_messages(
         &self,
         scope: &Scope,

@@ -73,9 +73,9 @@ impl Store {
     /// Closes segments of the session, which never change from then on.
     ///
     /// If the number of a segment is taken, the segment is ignored: another caller closed it first. The store
-    /// ignores `first`, and lets each segment begin right after the previous one, so that a forgotten message
-    /// that is restored later also belongs to a segment. At the first gap in the numbers, the rest of the list
-    /// is ignored. The store counts messages and tokens itself.
+    /// ignores `first`: each segment begins right after the previous one. So a forgotten message that is
+    /// restored later also belongs to a segment. At the first gap in the numbers, the rest of the list is
+    /// ignored. The store counts messages and tokens itself.
     pub async fn add_segments(
         &self,
         scope: &Scope,
@@ -161,8 +161,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` sessions of the scope whose messages changed since the last [`Store::worked_off`].
-    /// Sessions whose change is the oldest come first.
+    /// Returns up to `limit` sessions of the scope whose messages changed since [`Store::worked_off`] was last
+    /// called for the session. The sessions that changed longest ago come first.
     pub async fn grown_sessions(&self, scope: &Scope, limit: usize) -> Result<Vec<GrownSession>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(

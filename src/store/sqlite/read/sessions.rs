@@ -28,7 +28,8 @@ impl Store {
                  WHERE s.owner = ?1 AND m.owner = ?1 AND m.tombstoned_at IS NULL
                  GROUP BY s.seq ORDER BY max(m.time) DESC, s.name LIMIT ?2 OFFSET ?3",
             )?;
-            // SQL picks the page only if the scope has all sessions, of which a project may have thousands.
+            // If the scope has all sessions, SQL picks the page, because a project may have thousands of
+            // sessions. Otherwise the page is picked below.
             let (sql_limit, sql_offset) = match &scope.sessions {
                 Sessions::All => (limit as i64, offset as i64),
                 Sessions::Only(_) => (-1, 0),
@@ -99,8 +100,9 @@ impl Store {
     }
 
     /// Returns up to `limit` sessions that `text` names and that have living memories in the scope, the latest
-    /// first. `text` names the session whose name or alias it is; if there is none, those whose name begins
-    /// with `text`; if there are none either, those whose title contains `text`, ignoring case.
+    /// first. A session is named if its name or an alias is `text`. If there is no such session, those whose
+    /// name begins with `text` are named. If there are none either, those whose title contains `text`, ignoring
+    /// case, are named.
     pub async fn sessions_called(&self, scope: &Scope, text: &str, limit: usize) -> Result<Vec<SessionId>> {
         let text = text.to_owned();
         self.read(scope, move |_, connection, scope| {

@@ -11,7 +11,7 @@ use crate::store::{KindCount, Measurement, Savings, SegmentRow, Sizes, Stats, St
 const LIVING_SESSIONS: &str = "SELECT count(*) FROM sessions s WHERE s.owner = ?1
     AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.tombstoned_at IS NULL)";
 
-/// An owner's sessions that changed a file which a commit changed within the next month.
+/// Selects an owner's sessions that changed a file which a commit changed within the next month.
 const COMMITTED: &str =
     "SELECT DISTINCT m.session FROM file_writes w CROSS JOIN memories m ON m.seq = w.memory
     WHERE m.owner = ?1 AND m.tombstoned_at IS NULL AND m.session IS NOT NULL AND EXISTS (
@@ -19,7 +19,7 @@ const COMMITTED: &str =
         WHERE p.path = w.path AND c.owner = m.owner AND c.kind = 'commit' AND c.tombstoned_at IS NULL
             AND c.time BETWEEN w.time - 999 AND w.time + 2592000000)";
 
-/// Milliseconds of a week.
+/// The length of a week in milliseconds.
 const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
 
 impl Store {

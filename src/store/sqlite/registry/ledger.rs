@@ -92,8 +92,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Replaces a reservation by the real cost of its call. If the reservation expired and was counted as spent, only a
-    /// higher cost is added.
+    /// Replaces a reservation by the real cost of its call. If the reservation expired, its amount was already counted
+    /// as spent; then only the cost beyond that amount is added.
     pub async fn settle(&self, reservation: Reservation, outcome: Spent) -> Result<()> {
         self.memories()
             .write(self.scope(), move |connection, _| {
@@ -200,7 +200,7 @@ fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, 
     };
     let sum = |amount: &str, table: &str| -> Result<Money> {
         let sql = format!("SELECT coalesce(sum({amount}), 0) FROM {table} WHERE {condition}");
-        // The statement always has both parameters, also if the condition uses only one.
+        // This gives the statement both parameters even if the condition uses only one of them.
         let sql = format!("{sql} AND ?1 IS NOT NULL AND ?2 IS NOT NULL");
         Ok(connection.prepare_cached(&sql)?.query_row((day, word), |row| row.get(0))?)
     };
@@ -217,7 +217,7 @@ fn refused(planned: &Planned, Refusal { limit, amount, before }: Refusal, ahead:
     );
     let ahead = match ahead {
         1.. if limit.is_daily() => {
-            format!("; the clock was {} ahead before, and that day still counts", days(ahead))
+            format!("; the clock was {} ahead before, and the ledger stays at the later day", days(ahead))
         }
         _ => String::new(),
     };

@@ -17,8 +17,8 @@ use crate::private;
 use crate::scope::{OwnerId, ProjectId, Scope};
 use crate::store::{Flavour, ProjectRow, Store};
 
-/// The registry of projects, in the owner's store. [The module](crate::store) says what all its methods
-/// promise.
+/// The registry of projects, in the owner's store. [The module](crate::store) says what all methods of a
+/// registry promise.
 #[derive(Clone)]
 pub struct Registry {
     store: Store,
@@ -29,7 +29,7 @@ impl Registry {
     /// Opens `owner.db` in the data directory; creates the file and the directory if they are missing.
     ///
     /// Errors as [`Store::open`] and [`private::data_dir`] do. Also errors with [`Kind::Store`] if `owner.db`
-    /// is an empty file although there are stores of projects, which means that it lost its content.
+    /// is an empty file although there are stores of projects: then `owner.db` has lost its content.
     pub fn open(data_dir: &Path, owner: &OwnerId) -> Result<Registry> {
         private::data_dir(data_dir)?;
         let path = data_dir.join("owner.db");
@@ -262,7 +262,7 @@ impl Registry {
     }
 
     /// Registers a new project at `place`, unless a project is already registered there. Returns the project
-    /// that is registered there in the end. If several callers do this at once, one of them registers its
+    /// that is registered there afterwards. If several callers do this at once, one of them registers its
     /// project, and all get that project.
     pub async fn claim(
         &self,
@@ -365,7 +365,7 @@ fn emptied(path: &Path) -> Error {
     )
 }
 
-/// Returns the key in `meta` under which it is recorded that the store of a project was made.
+/// Returns the key in `meta` that records that the store of a project was made.
 fn made_key(project: &ProjectId) -> String {
     format!("made:{}", project.as_str())
 }

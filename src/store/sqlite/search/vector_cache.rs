@@ -13,7 +13,7 @@ use crate::store::{ChunkKey, DenseCandidate};
 /// How many threads share a scan of many vectors.
 const THREADS: usize = 2;
 
-/// The codes of every living chunk, by owner, as they were at one place in the log of changes.
+/// The codes of every living chunk, by owner. They include all changes up to one place in the log of changes.
 #[derive(Default)]
 pub(in crate::store::sqlite) struct VectorCache {
     space: String,
@@ -24,7 +24,8 @@ pub(in crate::store::sqlite) struct VectorCache {
 /// The chunks of an owner that scope and filter admit.
 pub(in crate::store::sqlite) enum Admitted {
     All,
-    /// The chunks of these sessions, in ascending order; the cache has the session of each chunk.
+    /// The chunks of these sessions. The sessions are in ascending order. The cache knows the session of each
+    /// chunk.
     Sessions(Vec<i64>),
     /// These chunks, in ascending order.
     Chunks(Vec<i64>),

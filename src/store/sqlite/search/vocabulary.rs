@@ -17,8 +17,8 @@ use crate::store::sqlite::connection::lock;
 use crate::store::{Store, Vocabulary};
 use crate::tuning::ranking::LARGE_STORE;
 
-/// The count of a stem is cached if more than this share of the documents contain it. Rarer stems are counted
-/// quickly.
+/// The count of a stem is cached if more than this share of the documents contain the stem. Rarer stems are
+/// counted quickly.
 const COMMON_SHARE: f64 = 0.01;
 
 /// The most words whose counts are cached. Arbitrary: they take a few megabytes.

@@ -23,9 +23,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 impl Store {
     /// Returns the owner's answer under `key`, unless it has expired at `now`.
     ///
-    /// If the clock was set back, answers don't last longer: instead of `now`, the latest time of any earlier
-    /// use counts. An answer may be missing right after a call to [`Store::cache`], since that call may have
-    /// skipped it.
+    /// If the clock was set back, answers don't last longer: the latest time of any earlier use then counts
+    /// instead of `now`. An answer may be missing right after a call to [`Store::cache`], since that call may
+    /// have skipped it.
     pub async fn cached(&self, scope: &Scope, key: [u8; 32], now: Millis) -> Result<Option<String>> {
         let found = self
             .read(scope, move |_, connection, scope| {

@@ -21,8 +21,8 @@ use crate::store::sqlite::write::one::save_one;
 use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ConversationRow, Outcome, PreparedMemory, Saved, Store, Summary, SummaryRow};
 
-/// How far in the future a due date may be, in milliseconds: a year and a day, which is further than any caller
-/// postpones.
+/// How far in the future a due date may be, in milliseconds: a year and a day. No caller postpones a memory
+/// that far.
 const FARTHEST: Millis = 366 * 24 * 60 * 60 * 1000;
 
 const COLUMNS: &str =
@@ -115,10 +115,11 @@ impl Store {
     }
 
     /// Stores the memory that summarises its session. It was made of the messages up to `last`, whose hash is
-    /// `source_hash`. It replaces the previous one, unless that one was made of more messages or is the same.
+    /// `source_hash`. It replaces the session's previous memory of this kind, unless that one was made of more
+    /// messages or is the same.
     ///
-    /// A session never has more than one such memory. Stores nothing if, since it was made, messages up to
-    /// `last` were forgotten or added.
+    /// A session never has more than one such memory. Stores nothing if messages up to `last` were forgotten or
+    /// added since the memory was made.
     pub async fn save_conversation(
         &self,
         scope: &Scope,
@@ -242,7 +243,7 @@ impl Store {
     }
 }
 
-/// Returns, of the memory that summarises the session, the fields that decide whether another memory replaces
+/// Returns the fields of the memory that summarises the session. They decide whether another memory replaces
 /// it.
 fn standing(connection: &Connection, session: i64) -> Result<Option<Standing>> {
     let sql = "SELECT m.id, c.last, c.due FROM conversations c JOIN memories m ON m.seq = c.memory WHERE c.session = ?1";
@@ -265,7 +266,7 @@ fn save_summary(
     let Some(session) = find_session(connection, scope, &summary.session)? else {
         return Ok(Saved::SourcesChanged);
     };
-    // Later messages must not fall into the range of an earlier summary.
+    // The range is cut at the end of the session, so that later messages don't fall into it.
     let last: i64 = connection
         .prepare_cached("SELECT min(last, ?2) FROM sessions WHERE seq = ?1")?
         .query_row((session, summary.last), |row| row.get(0))?;

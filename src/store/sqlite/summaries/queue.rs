@@ -13,14 +13,14 @@ use crate::store::sqlite::columns;
 use crate::store::sqlite::read::segments::{find_session, required_session};
 use crate::store::{AskedBy, Attempt, QueueCounts, QueueKey, Queued, Store, Wanted};
 
-/// The columns that decide about an entry `q`.
+/// The columns of an entry `q` that decisions about the entry depend on.
 const DECIDING: &str = "q.state, q.by_user, q.tries, q.not_before, q.expires";
 
 impl Store {
     /// Adds a summary to the queue, to be made at `not_before` or later. If its entry exists already and is
     /// completed or failed, the entry becomes pending again. If the user asks for the summary, the entry is
-    /// from now on among those that are taken first. If the program asks, the new entry replaces entries that
-    /// the program added for shorter ranges with the same beginning and level.
+    /// taken before those that the program added. If the program asks, the new entry replaces the entries that
+    /// the program added earlier for the same level and shorter ranges with the same beginning.
     ///
     /// There is one entry for each range, level and provider. Errors with `Kind::NotFound` if the scope has no
     /// such session.

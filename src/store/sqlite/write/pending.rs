@@ -107,8 +107,8 @@ impl Store {
         .await
     }
 
-    /// Removes the owner's embeddings that aren't of the vector space `space`. Their chunks then wait for a new
-    /// embedding; returns how many chunks that are.
+    /// Removes the owner's embeddings that aren't of the vector space `space`. Their chunks then wait for new
+    /// embeddings. Returns the number of these chunks.
     pub async fn mark_other_spaces_pending(&self, scope: &Scope, space: &str) -> Result<usize> {
         let space = space.to_owned();
         self.write(scope, move |connection, scope| {
@@ -138,8 +138,8 @@ impl<'a> Texts<'a> {
         Texts { connection, open: None }
     }
 
-    /// Returns the bytes `range` of the text of `memory`, up to the end of the text. The result is empty if
-    /// these bytes are not UTF-8.
+    /// Returns the bytes `range` of the text of `memory`. A range that goes beyond the text is cut at its end.
+    /// The result is empty if these bytes are not UTF-8.
     fn piece(&mut self, memory: i64, range: Range<usize>) -> Result<String> {
         let text = match self.open.take() {
             Some((open, text)) if open == memory => text,

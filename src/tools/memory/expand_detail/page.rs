@@ -31,7 +31,7 @@ pub struct Output {
     pub session_id: Option<String>,
     /// When it was made, RFC 3339.
     pub time: String,
-    /// As much of the text from the cursor on as fits.
+    /// The text from the cursor on, as far as it fits.
     pub text: String,
     /// Messages before and after it, in order.
     pub neighbours: Vec<Neighbour>,
@@ -75,7 +75,7 @@ pub(super) struct Page {
     pub secret: [u8; 32],
     /// The memory.
     pub memory: Memory,
-    /// The byte of its text at which the page begins.
+    /// The byte of the memory's text at which the page begins.
     pub start: usize,
     /// The messages around the memory, including the memory itself if it is a message.
     pub around: Vec<Memory>,
@@ -93,8 +93,8 @@ pub(super) struct Page {
 /// page shows some of the text.
 const LEAST_TEXT: usize = 20;
 
-/// Returns the answer with as much of the text as fits, and then with the nearest neighbours that still fit. Both the
-/// text and the JSON of the answer keep to the budget.
+/// Returns the answer with as much of the text as fits, and then with the nearest neighbours that still fit. Neither
+/// the text nor the JSON of the answer exceeds the budget.
 ///
 /// The first count loads the tokenizer's dictionary, which blocks the thread.
 pub(super) fn fit(page: Page) -> Output {
@@ -103,7 +103,8 @@ pub(super) fn fit(page: Page) -> Output {
     let count = |text: &str| tokens::count(text);
     let own = memory.ordinal.unwrap_or(0);
     let escaped = envelope::escape(&memory.text[start..]).into_owned();
-    // More text than the budget can't fit. It is cut off once, here, so that the rounds below don't count it again.
+    // Text of more tokens than the budget can't fit. It is cut off here once, so that the rounds below don't count it
+    // again.
     let mut shown = tokens::truncate(&escaped, budget);
     let mut shape = Shape {
         around: page.around.clone(),
@@ -125,7 +126,7 @@ pub(super) fn fit(page: Page) -> Output {
         }
     }
     loop {
-        // A page ends between two characters, never inside the escape sequence of one.
+        // A page ends between two characters, never inside the escape sequence of a character.
         let end = start + raw_length(&memory.text[start..], shown.len());
         shown = &escaped[..envelope::escape(&memory.text[start..end]).len()];
         let output = answer(&page, &shape, shown, end);
@@ -224,8 +225,8 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         references: shape.references.clone(),
         linked: shape.linked.clone(),
         tokens: memory.tokens,
-        // `tokens_used` is part of the JSON that is counted. While it is counted, the field holds the budget, the
-        // largest value it can get, so the final number takes no more tokens.
+        // `tokens_used` is part of the JSON that is counted. During the count, the field holds the budget, the largest
+        // value it can get, so the final number takes no more tokens.
         tokens_used: page.budget,
         truncated: shape.dropped > 0 || next_start.is_some(),
         dropped: shape.dropped,

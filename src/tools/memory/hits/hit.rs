@@ -75,7 +75,7 @@ pub struct ScoreParts {
     pub semantic: f64,
     /// A bonus if the query names the memory's speaker.
     pub speaker: f64,
-    /// A bonus for the user's mark or the author's importance.
+    /// A bonus if the memory is marked as important, or else for the importance that its author gave it.
     pub importance: f64,
 }
 
@@ -120,7 +120,7 @@ pub struct Frame {
     pub bare_head: String,
     /// The tokens of the whole memory.
     pub whole: i64,
-    /// Its place on the page, from 0. If hits were removed since they were found, their places stay empty.
+    /// The hit's place on the page, from 0. Places of hits that were removed since they were found stay empty.
     pub rank: usize,
 }
 
@@ -129,8 +129,8 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl Hit {
-    /// Returns its lines in the text of the answer: its properties, its text, its freshness, and the conversation that
-    /// led to it.
+    /// Returns the hit's lines in the text of the answer: its properties, its text, its freshness, and the conversation
+    /// that led to it.
     pub fn excerpt(&self) -> String {
         let part = match self.is_part {
             true => format!(", part of {} tokens", self.frame.whole),
@@ -196,7 +196,7 @@ impl Behind {
     }
 }
 
-/// Returns the line that says how the hit's commit or file changed since; empty if nothing changed.
+/// Returns the line that says how the hit's commit or file changed since the memory was made; empty if nothing changed.
 fn stale_line(hit: &Hit) -> &'static str {
     match hit.freshness.as_str() {
         "file_changed" => "[the file changed since]\n",

@@ -10,7 +10,7 @@ use crate::scope::Scope;
 use crate::store::Store;
 use crate::times;
 
-/// The most memories in such a list.
+/// The most memories that a list of references or commits shows.
 const MOST_BESIDE: usize = 20;
 
 /// The most bytes of a memory's line.
@@ -32,7 +32,7 @@ pub struct Brief {
 }
 
 /// Returns one line for each of the first [`MOST_BESIDE`] memories of `keys`. If there are more, adds a notice to
-/// `notices`. In the notice, `which` says what the memories have in common, such as `that refer to it`.
+/// `notices`. `which` is the clause that follows "memories" in the notice, such as `that refer to it`.
 pub async fn briefs(
     store: &Store,
     scope: &Scope,
@@ -43,7 +43,7 @@ pub async fn briefs(
     let left_out = keys.len().saturating_sub(MOST_BESIDE);
     if left_out > 0 {
         notices.push(format!(
-            "{} {which} left out: {MOST_BESIDE} are listed at most",
+            "{} {which} left out: at most {MOST_BESIDE} are listed",
             counted(left_out, "memory", "memories")
         ));
     }
@@ -66,8 +66,8 @@ pub fn escaped(text: &str) -> String {
     envelope::escape(text).into_owned()
 }
 
-/// Returns the first line of `text` that has a letter or digit, cut at the end of a word to [`LINE`] bytes. Returns
-/// `None` if no line has a letter or digit.
+/// Returns the first line of `text` that has a letter or digit, cut to at most [`LINE`] bytes after a whole word.
+/// Returns `None` if no line has a letter or digit.
 pub fn line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| line.contains(char::is_alphanumeric))?;
     let line = envelope::one_line(line);

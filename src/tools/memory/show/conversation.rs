@@ -39,7 +39,7 @@ pub struct Conversation {
     pub last: String,
     /// The number of its messages.
     pub messages: usize,
-    /// Their tokens (o200k).
+    /// The tokens of these messages (o200k).
     pub tokens: usize,
     /// Its summary; `None` if its messages are shown.
     pub summary: Option<String>,
@@ -111,7 +111,7 @@ pub async fn read(
         return Ok(shown);
     }
     if args.focus.is_some() {
-        return Err(Error::bad_input("`focus` chooses what a summary is about, and this shows messages")
+        return Err(Error::bad_input("`focus` chooses what a summary is about, but this shows messages")
             .hint("leave it out, or choose a level: brief, standard or detailed"));
     }
     add_messages(project, rows, args, &mut shown).await?;
@@ -136,8 +136,7 @@ fn check(session: &SessionId, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns what is known about the conversation, still without a summary and without messages. `rows` are all its
-/// messages.
+/// Returns the conversation's properties and commits, but not yet its summary or messages. `rows` are all its messages.
 async fn about(project: &OpenProject, session: &SessionId, rows: &[MessageRow]) -> Result<Conversation> {
     let (store, scope) = (&project.store, &project.scope);
     let own = Scope { sessions: Sessions::Only(vec![session.clone()]), ..scope.clone() };

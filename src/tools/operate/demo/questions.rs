@@ -127,7 +127,7 @@ const DULL: &[&str] = &[
     "version",
 ];
 
-/// What ends the first clause of a subject.
+/// The strings that end the first clause of a subject.
 const ENDS: &[&str] = &[", ", "; ", ": ", ". ", " - ", " -- ", " — ", " – ", " (", " [", " #"];
 
 /// Words that begin a subordinate clause: an `is` after such a word belongs to that clause.
@@ -136,13 +136,13 @@ const JOINTS: &[&str] = &[
     "where", "whether", "which", "while", "who", "whose",
 ];
 
-/// Words that, like [`VERBS`], can follow a plural noun but not a verb.
+/// In addition to [`VERBS`], words that can follow a plural noun but not a verb.
 const AUXILIARIES: &[&str] = &[
     "are", "can", "come", "could", "do", "get", "go", "have", "lead", "may", "must", "need", "now", "should",
     "were", "will",
 ];
 
-/// The fewest words of a question, after its verb.
+/// The fewest words that must follow the first word of a clause, so that it becomes a question.
 const FEWEST: usize = 3;
 
 /// The most characters of a question.
@@ -203,7 +203,8 @@ fn of_subject(subject: &str) -> Option<String> {
             if !(1..=6).contains(&noun.len()) || rest.is_empty() || !noun.iter().all(is_plain) {
                 return None;
             }
-            // A first word with a capital letter is an article, or else a name or a verb that the rules do not know.
+            // If the first word has a capital letter, it must be an article. Any other may be a name, or a verb that
+            // the rules do not know.
             let first = match noun[0] {
                 article @ ("A" | "An" | "The" | "All" | "Every" | "Each" | "No") => article.to_lowercase(),
                 other if !other.starts_with(char::is_uppercase) => other.to_owned(),
@@ -218,7 +219,7 @@ fn of_subject(subject: &str) -> Option<String> {
 }
 
 /// Returns whether the clause begins with a plural noun that only looks like a verb, such as `reads` in `reads take
-/// turns`. It counts as one if a verb follows it.
+/// turns`. A first word that ends in `s` counts as such a noun if a verb follows it.
 fn is_plural(words: &[&str]) -> bool {
     let follows = |word: &&str| AUXILIARIES.contains(word) || VERBS.contains(word);
     words[0].ends_with('s') && words.get(1).is_some_and(follows)

@@ -116,7 +116,7 @@ pub async fn clients(engine: &Engine, caller: &Caller) -> Vec<Finding> {
         let name = change.client.name();
         found.push(Finding {
             what,
-            // Setup is optional. A file that changed after setup is a fault.
+            // Setup is optional, so only a file that changed after setup is a fault.
             ok: !was_set_up,
             found: format!("{name}: `{}` {state}", crate::error::quoted(change.path.display())),
             mend: Some("tiro init".into()),
@@ -168,7 +168,7 @@ fn scope(engine: &Engine, spool: &Spool) -> Option<Finding> {
     Some(Finding { what: "captured", ok: true, found: found.into(), mend })
 }
 
-/// Reports the references that no call has followed yet, and whether capture is paused.
+/// Reports how many references of hooks wait for the next call, and whether capture is paused.
 pub fn spool(engine: &Engine, project: &SeenProject) -> Vec<Finding> {
     let spool = engine.spool_of(&project.root, project.repository.as_deref());
     let what = "spool";

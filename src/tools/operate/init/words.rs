@@ -36,12 +36,12 @@ impl Prepared {
     fn captured(&self) -> String {
         match (self.scope, self.project.as_deref()) {
             (Scope::Machine, _) => {
-                "After setup, sessions and new commits of every project on this machine in which one of \
-                these clients works are recorded (with `--scope project`, only of this one).\n"
+                "After setup, sessions and new commits are recorded for every project on this machine in \
+                which one of these clients works (with `--scope project`, only for this one).\n"
                     .into()
             }
             (Scope::Project, Some(project)) => format!(
-                "After setup, sessions and new commits of `{}` are recorded, and of other projects where you chose \
+                "After setup, sessions and new commits are recorded for `{}` and for other projects where you chose \
                  `--scope project`. Elsewhere the agent can search and store; nothing is captured there.\n",
                 quoted(project)
             ),
@@ -92,7 +92,7 @@ impl Backfill {
 }
 
 impl Others {
-    /// Returns the list as text; empty if there are none.
+    /// Returns the hooks and projects as text; empty if there are none.
     pub fn text(&self) -> String {
         let list = |title: &str, paths: &[PathBuf]| match paths.is_empty() {
             true => String::new(),

@@ -6,9 +6,10 @@
 //! that it opened ([`Place`]) and checks the path before it begins a write, before it commits, and before it
 //! returns. A check is one system call.
 //!
-//! SQLite finds the log and its index (`-wal`, `-shm`) only by their names. If a file was replaced, SQLite
-//! would take its log for the log of the new file, and mix the two. So a log that is known to belong to another
-//! file is removed before the store is opened. `<name>.open` says which file other processes have open.
+//! SQLite finds the log and its index (`-wal`, `-shm`) only by their names. After a file is replaced, SQLite
+//! would use the log of the old file with the new file, and mix their contents. So a log that is known to
+//! belong to another file is removed before the store is opened. `<name>.open` says which file other processes
+//! have open.
 
 mod turn;
 pub(in crate::store::sqlite) mod whole;
@@ -37,8 +38,8 @@ const LONGEST: u64 = 64;
 pub(in crate::store::sqlite) const FIXED: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
 
-/// Tells a file from all others that exist at the same time. On a system that doesn't number files, all are
-/// equal.
+/// Identifies a file among all files that exist at the same time. On a system that doesn't number files, all
+/// files have the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileId {
     device: u64,
@@ -104,8 +105,9 @@ impl Entered {
         Ok(Entered { path: path.to_owned(), file, open })
     }
 
-    /// Returns the place of the file behind `connection`, which was opened after [`Entered::enter`] returned.
-    /// If the file was replaced between the two, the place is not current.
+    /// Returns the place of the file behind `connection`. The connection must have been opened after
+    /// [`Entered::enter`] returned. If the file was replaced before the connection was opened, the place is not
+    /// current.
     pub(in crate::store::sqlite) fn opened(self, connection: &Connection) -> Result<Place> {
         let Entered { path, file, open } = self;
         let is_read_only = connection.is_readonly("main")?;
@@ -130,8 +132,8 @@ impl Place {
         }
     }
 
-    /// Returns whether the open file is still the one at its path. Also false if the file is open read-only but
-    /// can now be opened for writing.
+    /// Returns whether the open file is still the one at its path. Also returns false if the file is open
+    /// read-only but can now be opened for writing.
     pub(in crate::store::sqlite) fn is_current(&self) -> bool {
         let is_there = self.file.is_none_or(|opened| look(&self.path).is_ok_and(|file| file == opened));
         !self.is_left.load(Ordering::Relaxed) && is_there && !(self.is_read_only && can_be_used(&self.path))
@@ -168,7 +170,7 @@ impl Place {
             .hint("restart the programs that use it; this write was not stored"))
     }
 
-    /// Returns whether both places have the same file.
+    /// Returns whether both places are of the same file at the same path.
     pub(in crate::store::sqlite) fn is_same(&self, other: &Place) -> bool {
         (&self.path, self.file) == (&other.path, other.file)
     }
@@ -231,9 +233,9 @@ fn look(path: &Path) -> Result<FileId> {
     }
 }
 
-/// Writes to `<name>.open` that `file` is open, and returns `<name>.open` with a lock to be held while `file`
-/// is open. If other processes have another file open, the log beside the path belongs to that file and is
-/// removed. Returns `None` if `<name>.open` can't be written.
+/// Records in `<name>.open` that `file` is open. Returns `<name>.open`, locked; the caller must hold the lock
+/// while `file` is open. If other processes have an older file of this path open, the log beside the path
+/// belongs to that file and is removed. Returns `None` if `<name>.open` can't be written.
 fn mark(path: &Path, file: FileId) -> Option<File> {
     let mut open = turn::beside(path, "open")?;
     let is_alone = open.try_lock().is_ok();

@@ -51,7 +51,7 @@ impl Turn {
         }
     }
 
-    /// Returns whether other processes are locked out.
+    /// Returns whether this process holds the lock; `false` if no file can be locked.
     pub(super) fn is_held(&self) -> bool {
         self.lock.is_some()
     }

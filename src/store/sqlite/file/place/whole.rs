@@ -16,8 +16,8 @@ pub(in crate::store::sqlite) const UNFINISHED: &str = "part";
 /// Makes the file `target`, readable only by this user. `fill` writes the file at a temporary path that it is
 /// given; when the file is on the disk, it is renamed to `target`.
 ///
-/// Errors with [`Kind::BadInput`] if `target` exists. After this error, and if `fill` fails, no temporary file
-/// is left.
+/// Errors with [`Kind::BadInput`] if `target` exists. No temporary file is left after this error, or if `fill`
+/// fails.
 pub(in crate::store::sqlite) fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if target.symlink_metadata().is_ok() {
         return Err(exists(target));
@@ -113,7 +113,7 @@ fn exists(target: &Path) -> Error {
         .hint("name a file that doesn't exist; nothing was overwritten")
 }
 
-/// Syncs the folder, and so its new entry, to the disk, if the system can do that.
+/// Syncs the folder with its new entry to the disk, if the system can do that.
 fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     if std::fs::File::open(folder).and_then(|folder| folder.sync_all()).is_err() {
@@ -153,7 +153,7 @@ mod tests {
         assert!(again.unwrap_err().to_string().contains("exists already"));
         make(&folder.path().join("b.db"), |_| Err(Error::bad_input("no"))).unwrap_err();
         assert_eq!(names(folder.path()), ["a.db"]);
-        // A file gets its name after it is filled, unless another file got the name first.
+        // A file gets its name only after it is filled. If another file gets the name first, that file stays.
         let begun = folder.path().join("d.db");
         begin(&begun, |_| Err(Error::bad_input("no"))).unwrap_err();
         begin(&begun, |file| {

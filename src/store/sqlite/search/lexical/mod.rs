@@ -1,16 +1,17 @@
 //! Finds candidates by words: searches chunks, with their header and context, by FTS5.
 //!
-//! One query serves all groups of kinds. Its rows are read with the best first, and each counts for its group,
-//! until every group has enough. A group that has few of the first hundreds of rows is searched once more by a
-//! word in the index that marks the group's documents.
+//! One query serves all groups of kinds. Its rows are read with the best first, until every group has enough
+//! rows. If a group has few rows among the first hundreds, it is searched separately: a word in the index marks
+//! the documents of each group.
 //!
 //! Most of a query's time is spent on scoring ([`rank`]), about a microsecond for each document: an OR over all
 //! words takes 85 ms at 100,000 documents. So only a small corpus is searched by every word. In a large one,
 //! queries are tried in tiers: first, a document has to contain two of the rarest words. If too few documents
-//! do, two of a few more words are enough; if there are still too few, one of the rarest words is enough. The
-//! looser tiers are read for large groups only. A document of a small group has to contain one of the rarest
-//! words. With the same shares in a corpus of 2,760 turns, the first ten results have 76.2% of the evidence
-//! this way, and would have 78.5% if every word were searched.
+//! match, the next tier accepts two words of a somewhat longer list. If there are still too few, the last tier
+//! accepts one of the rarest words. The looser tiers are read for large groups only. A document of a small
+//! group has to contain one of the rarest words. Each tier limits the share of the documents that contain its
+//! words. With the same shares in a corpus of 2,760 turns, the first ten results contain 76.2% of the evidence.
+//! They would contain 78.5% if every word were searched.
 
 mod merge;
 pub(in crate::store::sqlite) mod query;
@@ -70,8 +71,9 @@ impl Store {
                     break;
                 }
             }
-            // Groups with few candidates are searched by their words. One query serves all these groups. If it
-            // reaches its limit of rows, each group that still has few candidates is searched alone.
+            // Groups with few candidates are searched by the words that mark their documents. One query serves
+            // all these groups. If it reaches its limit of rows, each group that still has few candidates is
+            // searched alone.
             let is_pruned = queries.tiers.first() != Some(&queries.loosest);
             let has_little = |group: &Group| {
                 found.count(*group) < LITTLE && (has_more || (is_pruned && !large.contains(group)))
@@ -110,7 +112,7 @@ impl Best {
         self.of.iter().find(|(own, _)| *own == group).map_or(0, |(_, found)| found.len())
     }
 
-    /// Adds the chunks that match, until each of the groups `wanted` got `most` chunks or `rows` rows were
+    /// Adds the chunks that match, until each group in `wanted` has got `most` chunks, or `rows` rows have been
     /// read. Returns whether more chunks may match.
     fn read(
         &mut self,
@@ -153,7 +155,7 @@ impl Best {
     }
 }
 
-/// Returns those of `groups` that are a large share of the `documents`.
+/// Returns those of `groups` that have a large share of the `documents`.
 fn large(inner: &Inner, connection: &Connection, groups: &[Group], documents: i64) -> Result<Vec<Group>> {
     if documents < LARGE_STORE {
         return Ok(groups.to_vec());
@@ -192,8 +194,8 @@ pub(in crate::store::sqlite) fn search(
     limit: usize,
     each: &mut dyn FnMut(LexicalCandidate) -> bool,
 ) -> Result<usize> {
-    // The index returns rows in the order of their rank; the join drops rows that are out of scope, until
-    // `limit` rows have passed.
+    // The index returns rows in the order of their rank. The join drops rows that are out of scope, and the
+    // query ends after `limit` rows in scope.
     let sql = format!(
         "SELECT c.memory, c.seq, m.kind, t.rank FROM text_index t
          CROSS JOIN chunks c ON c.seq = t.rowid CROSS JOIN memories m ON m.seq = c.memory

@@ -5,7 +5,7 @@ use crate::memory::Group;
 use crate::store::sqlite::write::chunks;
 use crate::tuning::ranking::{LEAST_DOCUMENTS, MOST_UNMET, MOST_WORDS, RARE_SHARE, TIERS};
 
-/// The number of documents that contain a word or phrase, and that word or phrase itself.
+/// The number of documents that contain a word or phrase, followed by that word or phrase.
 pub(super) type Counted = (i64, String);
 
 /// A query of the index.
@@ -13,8 +13,8 @@ pub(super) type Counted = (i64, String);
 pub(in crate::store::sqlite) struct Query {
     /// The query in the language of FTS5.
     pub text: String,
-    /// The number and the weight of each word, in the order of the query; with `None`, FTS5 weighs the words.
-    /// If the query contains a word twice, both places have the same number.
+    /// The words in the order of the query, each as a number and a weight; with `None`, FTS5 weighs the words.
+    /// A word that the query contains twice has the same number in both places.
     pub weights: Option<Vec<(usize, f64)>>,
 }
 

@@ -17,15 +17,15 @@ use rusqlite::{Connection, ffi};
 use crate::error;
 use crate::tuning::ranking::{BM25_B, BM25_K1, COLUMNS, LEAST_WEIGHT};
 
-/// Returns the weight of a word that `with` of `all` documents contain.
+/// Returns the weight of a word that is in `with` of `all` documents.
 pub(in crate::store::sqlite) fn weight(all: i64, with: i64) -> f64 {
     let weight = ((all as f64 - with as f64 + 0.5) / (with as f64 + 0.5)).ln();
     if weight > 0.0 { weight } else { LEAST_WEIGHT }
 }
 
-/// Returns the ranking function for a query whose words, in order, have the numbers and weights `words`; for
-/// `None`, the function of FTS5. A word of weight 0 is skipped. If several words have the same number, which is
-/// at most 63, only one of them counts.
+/// Returns the ranking function for a query; for `None`, it is the function of FTS5. `words` has the number and
+/// weight of each word, in the order of the query. A word of weight 0 is skipped. If several words have the
+/// same number, only one of them counts. Numbers are at most 63.
 pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
     match words {
         None => format!("bm25({})", COLUMNS.map(|weight| weight.to_string()).join(", ")),
