@@ -406,7 +406,7 @@ fn the_record_is_kept_before_anything_is_written() {
     change.path = home.record().join("changes.json");
     let applied = apply(&[change], &home.record()).unwrap();
     assert!(
-        applied.findings[0].found.contains("changed meanwhile"),
+        applied.findings[0].found.contains("changed since it was read"),
         "the record is there already: {applied:?}"
     );
 }
@@ -446,7 +446,7 @@ fn a_file_that_changed_after_planning_is_not_overwritten() {
     home.put(".gemini/settings.json", "{\"quick\": true}");
     let applied = apply(&plan.changes, &home.record()).unwrap();
     assert_eq!(applied.findings.len(), 1);
-    assert!(applied.findings[0].found.contains("changed meanwhile"), "{applied:?}");
+    assert!(applied.findings[0].found.contains("changed since it was read"), "{applied:?}");
     assert_eq!(home.read(".gemini/settings.json"), "{\"quick\": true}");
     home.remove();
     assert_eq!(home.read(".gemini/settings.json"), "{\"quick\": true}");

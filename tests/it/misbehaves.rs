@@ -415,7 +415,7 @@ fn a_session_forgotten_while_it_is_summarised_leaves_nothing() {
     assert_eq!(mock.requests(), 1);
     other.data("forget_context", json!({"session_id": "s", "purge": true}));
     let answer = one.receive()["result"].take();
-    assert!(answer["isError"] == true && answer.to_string().contains("forgotten meanwhile"), "{answer}");
+    assert!(answer["isError"] == true && answer.to_string().contains("forgotten while"), "{answer}");
     one.end();
     other.end();
     for table in ["summaries", "conversations", "summary_queue", "context_cache"] {
