@@ -159,7 +159,7 @@ impl Caller {
         }
         let directory = self.directory()?;
         let existing = match engine.existing_installation().await? {
-            // Here the registry was lost, but the stores still exist.
+            // In this case the registry was lost, but the stores of projects still exist.
             None if engine.config().data_dir.join("projects").is_dir() => {
                 Some(engine.begin_installation().await?)
             }
@@ -297,7 +297,7 @@ impl Caller {
         self.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
     }
 
-    /// If a call has opened the project, stores the counts since the last time that counts were stored.
+    /// Stores the counts that were added since they were last stored, if a call has opened the project.
     pub async fn keep_measurements(&self, engine: &Engine) -> Result<()> {
         let Some(project) = self.opened_project(engine) else { return Ok(()) };
         let measured = std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner));

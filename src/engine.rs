@@ -49,7 +49,7 @@ pub struct Engine {
 pub struct Installation {
     /// The registered projects, and the owner's memories that belong to no project.
     pub registry: Registry,
-    /// The secret key for marks and hashes.
+    /// The secret key of the hashes in envelopes and in the marks that replace secrets.
     pub secret: [u8; 32],
     /// Redacts texts that leave the machine: its marks reveal nothing about the secrets. For texts that are stored, use
     /// [`Installation::redactor_of`].
@@ -163,7 +163,7 @@ impl Engine {
         }
     }
 
-    /// Returns the notices about files that all callers share, if they were added since the last call.
+    /// Returns the notices that were added since the last call. They are about files that all callers share.
     pub fn take_notices(&self) -> Vec<String> {
         self.notices.take()
     }

@@ -2,7 +2,7 @@
 
 use crate::memory::{Group, Kind, Millis};
 
-/// Conditions, all of which a memory must meet. Which sessions are searched is part of the scope instead.
+/// Conditions, all of which a memory must meet. The sessions to search are part of the scope, not of the filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only these kinds; `None` means every kind except artifacts.

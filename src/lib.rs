@@ -10,7 +10,7 @@
 //! - writing, reading and choosing: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
 //!   [`context`] (the parts of a conversation to show), [`summarize`]
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
-//! - files for one user alone: [`private`]
+//! - files that only this user can access: [`private`]
 //! - text: [`chunk`], [`tokens`]
 //! - words and values: [`memory`], [`money`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
 //!   [`humanize`], [`times`], [`tuning`]

@@ -80,8 +80,8 @@ pub fn data_dir(path: &Path) -> Result<Option<String>> {
     }))
 }
 
-/// Creates the file `path`, private to this user, if it is missing. If it exists, makes it private, together with the
-/// files that belong to it as a database.
+/// Creates the file `path`, private to this user, if it is missing. If it exists, makes it and the other files of the
+/// same database private.
 ///
 /// # Errors
 ///
@@ -176,7 +176,7 @@ fn holds_only_ours(path: &Path) -> bool {
     })
 }
 
-/// Returns `path`, the files that belong to it as a database, and everything below it. Links are not followed.
+/// Returns `path`, the other files of the same database, and everything below `path`. Links are not followed.
 fn beneath(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.to_owned()];
     for beside in BESIDE {
@@ -197,8 +197,8 @@ fn beneath(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Makes everything of Tiro in the data directory private. The directory was open, so files of older versions in it
-/// may be open too.
+/// Makes everything of Tiro in the data directory private. The directory was open to others, so the files that
+/// older versions created in it may be open too.
 fn close_all(data_dir: &Path) -> Result<()> {
     for path in OWN_NAMES.into_iter().flat_map(|name| beneath(&data_dir.join(name))) {
         let mode = if path.is_dir() { DIR_MODE } else { FILE_MODE };

@@ -31,7 +31,7 @@ pub struct Project {
     pub root: PathBuf,
     /// The folder of the project's store below `projects/` in the data directory.
     pub folder: String,
-    /// The project's repository. `None` for a directory, or if the repository can't be read.
+    /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Repository>,
     /// Why the repository can't be read.
     pub trouble: Option<Error>,
@@ -93,13 +93,13 @@ pub struct Seen {
     pub name: String,
     /// The root of the work tree from which the call came; outside a repository, the directory.
     pub root: PathBuf,
-    /// The project's repository. `None` for a directory, or if the repository can't be read.
+    /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Repository>,
     /// Why the repository can't be read.
     pub trouble: Option<Error>,
     /// The id of the project and the folder of its store, if the project is registered.
     pub known: Option<(ProjectId, String)>,
-    /// The project from which this repository was copied, if it has no id of its own yet.
+    /// The project from which this repository was copied, if the copy has no id of its own yet.
     pub original: Option<ProjectRow>,
 }
 
@@ -203,8 +203,8 @@ struct Around {
     place: PathBuf,
 }
 
-/// Returns the project that contains `directory`. A repository with invalid files keeps its memory, because it is
-/// identified by its path and its id, like any other.
+/// Returns the project that contains `directory`. A repository with invalid files is found too. Its memory works,
+/// because the project is identified by path and id only.
 fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Around> {
     let around = match Repository::find(directory, &trust(config, named))? {
         None => {
@@ -273,7 +273,7 @@ async fn is_copy(id: &ProjectId, place: &str, registry: &Registry) -> Result<boo
     Ok(stands && registry.by_place(place).await?.is_none_or(|row| row.id != *id))
 }
 
-/// Returns whether the file in the repository at `place` contains `id`. Every process then reads the same id.
+/// Returns whether the file in the repository at `place` contains `id`. If it does, every process reads this id.
 fn is_kept(place: &Path, id: &ProjectId) -> bool {
     let kept = identity::read(place).ok().flatten();
     kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id))
@@ -296,7 +296,7 @@ fn refuse_everything(root: &Path, home: Option<&Path>) -> Result<()> {
         () => return Ok(()),
     };
     Err(Error::new(Kind::NoProject, format!("{what} is not a project"))
-        .hint("start in a repository or a directory of its own, or name one with --project or TIRO_PROJECT"))
+        .hint("start in a repository or a separate directory, or name one with --project or TIRO_PROJECT"))
 }
 
 fn name_of(root: &Path) -> String {

@@ -91,18 +91,20 @@ impl Sent {
         let priced = if cost.0 > 0 { format!(", cost at most {cost}") } else { String::new() };
         Some(match (self.is_local, self.is_answered) {
             (_, false) if *requests == 0 => return None,
-            (true, true) => format!("asked {provider} ({model}) on {place}: nothing left it"),
+            (true, true) => format!("asked {provider} ({model}) on {place}; no data left {place}"),
             (true, false) if cost.0 == 0 => return None,
             (true, false) => {
                 format!(
-                    "asked {provider} ({model}) on {place}{times}, without an answer: nothing left it{priced}"
+                    "asked {provider} ({model}) on {place}{times}, but got no answer{priced}; no data left \
+                     {place}"
                 )
             }
             (false, true) => {
                 format!("sent {tokens} tokens to {provider} ({model}) at {place}{times}, cost {cost}")
             }
             (false, false) => format!(
-                "sent up to {tokens} tokens to {provider} ({model}) at {place}{times}, without an answer{priced}"
+                "sent up to {tokens} tokens to {provider} ({model}) at {place}{times}, but got no \
+                 answer{priced}"
             ),
         })
     }

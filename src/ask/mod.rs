@@ -109,11 +109,11 @@ pub(crate) async fn ask(
     let Some(last) = failures.pop() else {
         return Err(match options.external {
             External::Never => {
-                Error::new(Kind::Provider, "no provider on this machine is named, and `external` is `never`")
+                Error::new(Kind::Provider, "no local provider is configured, and `external` is `never`")
                     .hint("`tiro provider show` lists the configured providers")
             }
-            External::Allowed => Error::new(Kind::Provider, "no provider is named for this purpose")
-                .hint("`tiro provider add NAME --use summarize` names one"),
+            External::Allowed => Error::new(Kind::Provider, "no provider is configured for this purpose")
+                .hint("`tiro provider add NAME --use summarize` adds one"),
         });
     };
     let before: String = failures.iter().map(|error| format!("; before, {}", error.with_hint())).collect();

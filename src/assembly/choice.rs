@@ -24,14 +24,14 @@ use crate::summaries::{messages, segments};
 use crate::tokens;
 use crate::tuning::contexts;
 
-/// The most marked and important messages that are examined. Arbitrary.
+/// The largest number of marked and important messages that are examined. Arbitrary.
 const MOST_IMPORTANT: usize = 40;
 
 /// The most facts that are examined. Arbitrary: more than fit into any budget.
 const MOST_FACTS: usize = 200;
 
-/// The most messages of the open end that are read: more than fit into any budget. The open end has as many only if
-/// some segments should be closed but aren't yet.
+/// The most messages of the open end that are read: more than fit into any budget. The open end has that many only
+/// if some segments should be closed but aren't yet.
 const MOST_OPEN: usize = 1000;
 
 /// About how many tokens the line of a message takes in addition to its text.
@@ -58,7 +58,8 @@ pub(crate) struct Choice<'a> {
     in_facts: BTreeSet<i64>,
     /// The ordinals of all recent messages, whether shown or not.
     recent: BTreeSet<i64>,
-    /// The ordinals of messages that are too long to be shown whole. A piece that isn't shown may answer the question.
+    /// The ordinals of messages that are too long to be shown whole. A piece of
+    /// such a message may answer the question even if another piece is already shown.
     pub(super) long: BTreeSet<i64>,
     /// The ordinals of all messages that answer the question, whether shown or not.
     pub(super) found: BTreeSet<i64>,
@@ -194,8 +195,8 @@ impl<'a> Choice<'a> {
         let mut tokens = 0;
         let may_fit = |summary: &&&Summary| {
             tokens += summary.tokens.unsigned_abs() as usize;
-            // It would take long to count the tokens of thousands of summaries, and summaries of twice the limit are
-            // enough to choose from.
+            // It would take long to count the tokens of thousands of summaries, and summaries that together
+            // have twice as many tokens as the limit are enough to choose from.
             tokens <= 2 * limit
         };
         let passage = |summary: &&Summary| {

@@ -5,20 +5,19 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The `.git` entries that were found in a directory and above it. They change when a repository is created, removed or
-/// cloned again, and already while this is being done.
+/// The `.git` entries that were found in a directory and above it. They change already while a repository is being
+/// created, removed or cloned again.
 pub(super) struct Around {
     directory: PathBuf,
     found: Vec<Option<GitDir>>,
 }
 
-/// An entry `.git`, and which parts of a repository it contains. If a part is missing, the entry is no repository
+/// An entry `.git`, and which parts of a repository it contains. A folder without all these parts is not a repository
 /// yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct GitDir {
     number: (u64, u64),
-    /// The creation time. The inode number alone is not enough, because the number is used again after its file was
-    /// removed.
+    /// The creation time. The inode number alone is not enough, because it can be reused once its file is removed.
     made: Option<SystemTime>,
     parts: [bool; 3],
 }

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::project::{self, OpenProject};
 use crate::store::Store;
 
-/// An open project, with what must stay the same for it to remain valid.
+/// An open project, and the state of the disk that must stay the same for the project to remain valid.
 pub(super) struct Found {
     pub project: OpenProject,
     pub registered_in: Store,
@@ -17,8 +17,8 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns whether the project is still the one on the disk. If not, closes its store. If the repository could
-    /// not be read before and can be read now, the project doesn't count as the same either.
+    /// Returns whether the project is still the one on the disk. If not, closes its store. It is not the same if its
+    /// repository could not be read before, but can be read now.
     pub fn holds(&self, config: &Config, named: Option<&Path>) -> bool {
         let id = &self.project.scope.project;
         let is_kept = self.keeps_id.as_ref().is_none_or(|place| project::keeps(place, id));

@@ -14,13 +14,13 @@ impl Caller {
         (!news.is_empty()).then(|| news.join(" "))
     }
 
-    /// Records that this process serves tools, so that the answers of tools that only read report the notices too. A
+    /// Records that this process serves tools. From then on, the answers of read-only tools report the notices too. A
     /// command prints them next to its output instead.
     pub fn serves_tools(&self) {
         self.serves_tools.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the notices for the answer of a tool that only reads.
+    /// Returns the notices for the answer of a read-only tool.
     pub fn take_news_for_reading(&self, engine: &Engine) -> Option<String> {
         self.serves_tools.load(Ordering::Relaxed).then(|| self.take_news(engine)).flatten()
     }

@@ -25,8 +25,8 @@ const SLICE: usize = 64;
 /// is at most `max`, unless a single character is larger, and the size of the part that two neighbours share is at most
 /// `overlap`.
 ///
-/// Cutting a text between words must hardly increase the sum of its `size`s. A count of tokens, for example, grows by
-/// at most a few tokens for each cut.
+/// If a text is cut between words, the `size`s of the parts must add up to hardly more than the `size` of the whole. A
+/// count of tokens, for example, grows by at most a few tokens for each cut.
 pub fn chunks(text: &str, size: &dyn Fn(&str) -> usize, max: usize, overlap: usize) -> Vec<Chunk> {
     let whole = trimmed(text);
     if whole.start == whole.end {

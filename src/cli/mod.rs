@@ -151,7 +151,7 @@ fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }
 
-/// Removes hidden subcommands from clap's suggestions for an unknown one.
+/// Removes hidden subcommands from clap's suggestions for an unknown subcommand.
 fn without_hidden(mut error: clap::Error) -> clap::Error {
     let command = Cli::command();
     let is_hidden = |name: &String| command.find_subcommand(name).is_some_and(clap::Command::is_hide_set);

@@ -1,8 +1,8 @@
 //! Finds servers of Tiro that a user configured by hand, in addition to the one that `tiro init` sets up.
 //!
-//! A client that has both servers starts both, and its agent gets every tool twice. The servers that are found are
-//! reported and not changed. If `tiro init` set up no server, the user set Tiro up by hand and gets no report. Only
-//! the configuration of the user and that of this project are searched.
+//! A client with two servers of Tiro starts both, and its agent gets every tool twice. The servers that are found
+//! are reported and not changed. If `tiro init` set up no server, the user set Tiro up by hand and gets no report.
+//! Only the configuration of the user and that of this project are searched.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::file::user_file;
 const OURS: &str = "tiro";
 
 /// Returns a finding for each additional server of Tiro that the user configured, for all projects or for the project
-/// in `root`. Only clients that have the server of `tiro init`, or get it by `plan`, are searched.
+/// in `root`. Searches only clients that have the server of `tiro init`, or to which `plan` adds it.
 ///
 /// A file that is missing or can't be read counts as a file without servers.
 pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Finding> {
@@ -46,7 +46,7 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
         add(Client::ClaudeCode, &user, servers);
     }
     let in_project = |name: &str| root.map(|root| root.join(name));
-    // Claude Code gives the plugin's server a name of its own, so a server called `tiro` is an additional one.
+    // Claude Code gives the plugin's server a different name, so a server called `tiro` is an additional one.
     if let Some(path) = in_project(".mcp.json") {
         add(Client::ClaudeCode, &path, servers_in(&path, Client::ClaudeCode));
     }
@@ -65,8 +65,8 @@ fn is_ours_there(places: &Places, root: Option<&Path>, client: Client) -> bool {
     files(places, root, client).iter().any(|path| servers_in(path, client).iter().any(|name| name == OURS))
 }
 
-/// Returns the configuration files in which `client` has the server of `tiro init`, or might have it: the file of the
-/// user and that of the project.
+/// Returns the configuration files in which `client` may have the server of `tiro init`: the user's file and the
+/// project's file.
 fn files(places: &Places, root: Option<&Path>, client: Client) -> Vec<PathBuf> {
     let in_project = |name: &str| root.map(|root| root.join(name));
     let files = match client {

@@ -1,8 +1,8 @@
 //! Sets up Claude Code with a plugin, in `skills/tiro` of Claude Code's configuration directory.
 //!
-//! If a directory there has a `plugin.json`, Claude Code loads it as a plugin at the start of a session. Our
-//! directory becomes the plugin `tiro@skills-dir`, with a server and hooks. So Tiro edits no settings and registers
-//! nothing; removing the directory removes Tiro. A plugin from a marketplace would need two entries in
+//! At the start of a session, Claude Code loads each directory in `skills` that has a `plugin.json` as a plugin.
+//! Our directory becomes the plugin `tiro@skills-dir`, with a server and hooks. So Tiro edits no settings and
+//! registers nothing; removing the directory removes Tiro. A plugin from a marketplace would need two entries in
 //! `settings.json`, and files that Claude Code writes itself, without any benefit. The timeout of tools is not set,
 //! because Claude Code's default of half an hour is enough. What a user adds to the plugin's files belongs to the
 //! user: when our part is removed, the addition and the plugin stay.
@@ -17,7 +17,7 @@ use crate::file::user_file;
 /// Identifies our entries in the plugin's files.
 const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook claude-code" };
 
-/// The files of the plugin. The directory becomes a plugin only with the last one.
+/// The files of the plugin. The directory is not a plugin until the last one exists.
 pub const FILES: [&str; 3] = [SERVERS, HOOKS, PLUGIN];
 const SERVERS: &str = ".mcp.json";
 const HOOKS: &str = "hooks/hooks.json";
@@ -26,7 +26,7 @@ const PLUGIN: &str = ".claude-plugin/plugin.json";
 /// The timeout of a hook in seconds. Our hooks take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 5;
 
-/// The events after which a transcript may have grown, or a session begins.
+/// The events that run our hook: at each of them, a transcript may have grown or a session begins.
 const EVENTS: &[&str] = &["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"];
 
 /// Adds the files for Claude Code to `plan`.

@@ -36,7 +36,7 @@ const HOOK_TIMEOUT: u32 = 3;
 /// The environment variables that the server needs in addition to those that Codex passes to every server.
 const VARIABLES: [&str; 3] = ["TIRO_DATA_DIR", "TIRO_MODEL_DIR", "XDG_DATA_HOME"];
 
-/// The events after which a transcript may have grown, or a session begins.
+/// The events that run our hook: at each of them, a transcript may have grown or a session begins.
 const EVENTS: [&str; 4] = ["SessionStart", "Stop", "PreCompact", "SessionEnd"];
 
 /// Adds the changes for Codex to `plan`.

@@ -24,7 +24,7 @@ pub struct Entries {
 
 /// A member of an object.
 pub struct Member {
-    /// The keys that lead to it.
+    /// The keys that lead to the member.
     pub path: Vec<String>,
     /// Our value.
     pub value: CstInputValue,

@@ -12,9 +12,9 @@ pub(super) const TOOL_TIMEOUT: u32 = 600_000;
 /// The timeout of a hook in milliseconds. Our hooks take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 5_000;
 
-/// The events after which a transcript may have grown, or a prompt is sent. The start of a session is not used,
-/// because text that a hook adds at that time becomes part of the first prompt, and is lost when the session is
-/// resumed.
+/// The events that run our hook: at each of them, a transcript may have grown or a prompt is sent. The start of
+/// a session is not one of them, because text that a hook adds at that time becomes part of the first prompt,
+/// and is lost when the session is resumed.
 const EVENTS: [&str; 4] = ["BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"];
 
 /// Adds the changes for Gemini CLI to `plan`.

@@ -1,11 +1,11 @@
 //! Sets up git's post-commit hook, which reports a new commit to Tiro at once.
 //!
-//! Our lines are a marked block right after the script's first line. At the end they might never run, because scripts
-//! of other tools may end in `exit` or `exec`. The block doesn't touch the script's stdin and exit code, and runs in
-//! the background. A hook is not changed if it is not a shell script, or if another program reads it: such a hook may
-//! depend on its own bytes, its path, or files next to it. Without the hook nothing is lost, because the next call
-//! finds new commits itself. Hooks that other repositories share, or that are part of the repository, are not changed
-//! either.
+//! Our lines are a marked block right after the script's first line. At the end of the script they might never run,
+//! because scripts of other tools may end in `exit` or `exec`. The block doesn't touch the script's stdin and exit
+//! code, and runs in the background. A hook is not changed if it is not a shell script, or if another program reads
+//! it: such a hook may depend on its own bytes, its path, or files next to it. Without the hook nothing is lost,
+//! because the next call finds new commits itself. Hooks that other repositories share, or that are part of the
+//! repository, are not changed either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -164,8 +164,8 @@ fn call(setup: &Setup<'_>) -> String {
     format!("{} hook git-post-commit </dev/null >/dev/null 2>&1{others}", quoted(setup.binary))
 }
 
-/// Returns `text` with `block` added. It replaces an older block; otherwise it comes after a first line that names
-/// the shell.
+/// Returns `text` with `block` in place of an older block. If there is no older block, `block` comes first, but
+/// after a `#!` line.
 fn with_block(text: &str, block: &str) -> Result<String> {
     let range = match find_block(text)? {
         Some(range) => range,
@@ -189,7 +189,7 @@ fn find_block(text: &str) -> Result<Option<std::ops::Range<usize>>> {
     Ok(Some(start..end))
 }
 
-/// Returns whether git runs `text` with a shell: the first line names one, or the text begins without such a line.
+/// Returns whether git runs `text` with a shell: its `#!` line names a shell, or it has no `#!` line.
 fn is_shell_script(text: &str) -> bool {
     if text.contains('\0') {
         return false;
@@ -206,8 +206,8 @@ fn is_shell_script(text: &str) -> bool {
     program.is_some_and(|program| SHELLS.contains(&program.as_str()))
 }
 
-/// Returns whether a shell script passes itself to another program, because the rest of it is Python code or an
-/// archive, for example. That program would read our lines too.
+/// Returns whether a shell script passes itself to another program. For example, the rest of the script may be
+/// Python code or an archive. That program would read our lines too.
 fn is_read_by_another(text: &str) -> bool {
     let reads = |line: &str| line.contains("$0") && READERS.iter().any(|reader| line.contains(reader));
     text.lines().any(|line| reads(line) && !line.contains("dirname"))

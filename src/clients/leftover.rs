@@ -1,9 +1,9 @@
 //! Removes our entries when there is no record, for example after the data directory was lost or the record was
 //! moved.
 //!
-//! The former content of the files is unknown, so only entries are removed that no other program writes: our marked
-//! lines in a hook, hooks that run this program, and a server `tiro` with exactly the settings that we write. A
-//! server that a user configured by hand stays.
+//! The former content of the files is unknown, so this removes only entries that no other program writes: our
+//! marked lines in a hook, hooks that run this program, and a server `tiro` with exactly the settings that we
+//! write. A server that a user configured by hand stays.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::file::user_file::{self, Bytes, State};
 
-/// Removes our entries from the files of all clients and of `repositories`, except from those in the record, and adds
+/// Removes our entries from the files of all clients and of `repositories`, except from files in the record, and adds
 /// the result to `removed`.
 pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, removed: &mut Removed) {
     let mut files: Vec<(Client, PathBuf, &Path)> = Vec::new();

@@ -1,9 +1,9 @@
 //! Sets Tiro up in the agents on this machine, and in git's hooks.
 //!
-//! Setup has three steps, so that only changes that were shown are written: [`plan`] returns the changes, [`apply`]
-//! writes them and records the former content, and [`remove`] restores that content. Without a record, `remove`
-//! removes only what is certainly ours. Each client has a file of code for what is special about it; the code that
-//! reads, replaces, records and edits files is shared.
+//! Setup has three steps, so that only changes that the user has seen are written: [`plan`] returns the changes,
+//! [`apply`] writes them and records the former content, and [`remove`] restores that content. Without a record,
+//! `remove` removes only what is certainly ours. Each client has its own source file for what is special about it;
+//! the code that reads, replaces, records and edits files is shared.
 //!
 //! A configuration that can't be edited without losing something is not changed but reported as a [`Finding`]. Only our
 //! own entries are changed.
@@ -217,7 +217,7 @@ impl Plan {
             && !self.findings.iter().any(|finding| finding.client == client)
     }
 
-    /// Returns, as text for people, the changes, the findings, and what Tiro captures of each client.
+    /// Returns a readable report: the changes, the findings, and what Tiro captures of each client.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for client in &self.found {
@@ -311,7 +311,7 @@ impl Client {
         }
     }
 
-    /// Returns what Tiro captures of this client, as text for people.
+    /// Returns a text for people that says what Tiro captures of this client.
     pub fn captured(self) -> &'static str {
         match self {
             Client::ClaudeCode | Client::Codex | Client::Gemini => {
@@ -332,7 +332,7 @@ impl Finding {
 
 /// Returns `text` without our entries; `None` if the file did not exist before and nothing else is left in it.
 ///
-/// This knows the files of all clients, because the record may be older than the current plan.
+/// This function knows the files of all clients, because the record may be older than the current plan.
 fn without(client: Client, path: &Path, text: &str, before: Option<&str>) -> Result<Option<String>> {
     match client {
         Client::ClaudeCode => claude_code::without(path, text, before).map(Some),

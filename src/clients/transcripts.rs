@@ -202,7 +202,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (pipe, link) = (folder.path().join("pipe.jsonl"), folder.path().join("link.jsonl"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        // It is a link to a generated file, which never ends, or blocks until the kernel logs something.
+        // It is a link to a generated file. Reading that file never ends, or blocks until the kernel logs
+        // something.
         let made_up = if Path::new("/proc/kmsg").exists() { "/proc/kmsg" } else { "/dev/zero" };
         std::os::unix::fs::symlink(made_up, &link).unwrap();
         fs::create_dir(folder.path().join("folder.jsonl")).unwrap();

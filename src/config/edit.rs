@@ -32,7 +32,7 @@ impl<T> From<Option<T>> for Edit<T> {
     }
 }
 
-/// The changes of one provider's settings; a setting that is `None` keeps its value.
+/// The changes to one provider's settings; a setting that is `None` keeps its value.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// The service, as spelled in the file.

@@ -12,8 +12,8 @@ pub(super) struct Known {
     pub service: Service,
     /// The address on this machine where the provider listens, if its service has no address of its own.
     pub endpoint: Option<&'static str>,
-    /// The default model. Arbitrary: a small and current model. Empty if the user must name one, because the server
-    /// offers many.
+    /// The default model. Arbitrary: a small and current model. Empty if the user must name a model, because the
+    /// server offers many.
     pub model: &'static str,
     /// The variables that may contain the provider's key.
     pub keys: &'static [&'static str],

@@ -13,8 +13,8 @@ use crate::memory::Millis;
 use crate::money::Money;
 use crate::tuning::{contexts, summaries};
 
-/// Ends each word of an array. So a word may contain commas, and an array of one word can be told from a list that is
-/// separated by commas.
+/// Ends each word of an array, so that a word may contain commas. It also distinguishes an array of one word from a
+/// text in which commas separate the words.
 pub(super) const END: char = '\u{1f}';
 
 /// Whether providers outside this machine may be asked.
@@ -135,11 +135,11 @@ options! {
     /// How many of the latest messages a context shows in full if they fit.
     max_recent_messages: usize = 10, "context.max_recent_messages", "a whole number, 1 to 1000",
         |n| (1..=1000).contains(n);
-    /// By how many percent messages 11 to 50, counted from the latest, are shortened.
+    /// The percentage by which messages 11 to 50, counted from the latest, are shortened.
     compression_medium: f64 = 70.0, "context.compression_medium", "a number, 0 to 100", percent;
-    /// By how many percent messages 51 to 100, counted from the latest, are shortened.
+    /// The percentage by which messages 51 to 100, counted from the latest, are shortened.
     compression_long: f64 = 85.0, "context.compression_long", "a number, 0 to 100", percent;
-    /// By how many percent messages before the latest hundred are shortened.
+    /// The percentage by which messages before the latest hundred are shortened.
     compression_ancient: f64 = 95.0, "context.compression_ancient", "a number, 0 to 100", percent;
     /// A message enters a context at any age if its importance is at least this.
     importance_threshold: f64 = contexts::IMPORTANCE_THRESHOLD, "context.importance_threshold", "a number, 0 to 1", share;

@@ -1,9 +1,9 @@
 //! The configured providers and their uses. They are defined in `[providers.NAME]` of the configuration file, or by
 //! variables.
 //!
-//! A key in an environment variable allows only consulting; a model on this machine may also summarise. Memories
-//! leave the machine for summaries only if the user lists that use for the provider. This module knows where keys
-//! are, but not the keys themselves: a key is read for each call and never kept.
+//! By default, a provider on another machine may only be consulted; a model on this machine may also summarise.
+//! Memories leave the machine for summaries only if the user lists that use for the provider. This module knows
+//! where keys are, but not the keys themselves: a key is read for each call and never kept.
 
 use std::path::{Path, PathBuf};
 
@@ -119,7 +119,7 @@ impl Sources {
                 found.push(Reader { name, path, document: &document, sources: self }.provider(item)?);
             }
         }
-        // A known server whose service has no address of its own must be configured by name.
+        // This skips known servers whose service has no address of its own: they must be configured by name.
         for known in KNOWN.iter().filter(|known| known.endpoint.is_none()) {
             if found.iter().all(|each| each.provider.name != known.name) {
                 found.extend(self.known(known, options)?);

@@ -1,8 +1,8 @@
 //! Divides the budget of a context among its parts. The functions here are pure: they take costs and return choices.
 //!
 //! The stable part comes first. It doesn't depend on the question, and consists of key facts, summaries, and the
-//! messages of the last closed segment. Each of these three has a share; the others get the tokens that one of them
-//! doesn't use. The stable part as a whole has a share of the budget, and the messages that answer the question get the
+//! messages of the last closed segment. Each of these three has a share; tokens that one of them doesn't use go to
+//! the others. The stable part as a whole has a share of the budget, and the messages that answer the question get the
 //! rest. The smaller the budget, the smaller the stable part's share, because with few tokens the messages that answer
 //! matter most. Without these messages, tiers keep 10% of the evidence in 9% of the tokens; with them, a context of
 //! 4,000 tokens keeps more than 90% (`evals tiers`).
@@ -82,7 +82,7 @@ pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered:
 }
 
 /// Takes, in order, the candidates that are not yet `taken`. Skips a candidate if it doesn't fit into `budget`, or if
-/// this call would take more than `limit` tokens with it.
+/// it would bring the tokens that this call takes above `limit`.
 pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [bool]) {
     let mut own = Budget::new(limit.min(budget.left()));
     for (cost, taken) in costs.iter().zip(taken).filter(|(_, taken)| !**taken) {
@@ -98,7 +98,7 @@ pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [boo
 pub struct Line {
     /// Its cost in tokens.
     pub cost: usize,
-    /// The number of its head.
+    /// The index of its head in [`Heads`].
     pub head: usize,
 }
 

@@ -18,7 +18,8 @@ pub struct Fact {
     pub ordinal: i64,
 }
 
-/// How many bytes a sentence may have to count as a fact. Arbitrary: neither a single word nor a paragraph is a fact.
+/// A sentence counts as a fact only if its length in bytes is in this range. Arbitrary: neither a single word nor a
+/// paragraph is a fact.
 const LENGTH: std::ops::RangeInclusive<usize> = 16..=320;
 
 /// The most bytes of a message that are read. Arbitrary: longer messages are mostly pasted files.

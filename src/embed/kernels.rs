@@ -23,8 +23,8 @@ pub fn widen(halves: &[u16], out: &mut [f32]) {
     }
 }
 
-/// Widens a panel of integers to rows of floats that begin `stride` apart. For each two inputs, the panel has a
-/// pair of integers per column; `scales` has the scale of each column.
+/// Widens a panel of integers to rows of floats that begin `stride` apart. For every two inputs, the panel has
+/// a pair of integers per column; `scales` has the scale of each column.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn widen_panel(values: &[i16], scales: &[f32], out: &mut [f32], stride: usize) {
     let columns = scales.len();
@@ -117,7 +117,7 @@ pub fn gelu(x: &mut [f32]) {
 
 /// Replaces each score by a weight: two to the power of the score minus the highest score of the row. Writes to
 /// `factors` the number by which the weights of each row must be multiplied to sum to 1. Rows have `width` scores
-/// and begin `stride` apart, which is a multiple of the number of lanes. The numbers between two rows are
+/// and begin `stride` apart. The stride is a multiple of the number of lanes. The numbers between two rows are
 /// overwritten.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn softmax(scores: &mut [f32], width: usize, stride: usize, factors: &mut [f32]) {

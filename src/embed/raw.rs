@@ -7,7 +7,7 @@
 /// Makes glibc's allocator return freed memory to the system. A long-running process should call this before it
 /// starts any thread.
 ///
-/// By default, glibc has up to eight arenas per processor, and each stays as large as it ever was. Also, glibc
+/// By default, glibc has up to eight arenas per processor, and none of them ever shrinks. Also, glibc
 /// returns only blocks above a threshold, and raises this threshold, up to 32 MB, whenever a larger block is freed.
 /// After thousands of calls, a server held 10 to 15 MB more because of this. With these settings there are two
 /// arenas, and blocks from 256 KiB on are always returned. With other allocators this does nothing.
@@ -141,7 +141,7 @@ pub struct Rows<'a> {
 
 /// The right factor of [`integer_product`]: columns of integers, each with a scale.
 ///
-/// The columns are divided into panels of [`PANEL`] columns. For each two inputs, a panel has two numbers per
+/// The columns are divided into panels of [`PANEL`] columns. For every two inputs, a panel has two numbers per
 /// column.
 pub struct Columns<'a> {
     pub values: &'a [i16],

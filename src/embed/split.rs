@@ -1,8 +1,8 @@
 //! Divides texts that are longer than the model's limit.
 //!
-//! Cuts are between words, so a piece by itself has the same tokens as it has within the text. Among the cuts that
-//! leave the piece at least half full, one at the end of a paragraph is preferred, else of a line, else of a
-//! sentence, else of a word. If several are equally good, the last is taken. `chunk` divides documents by their
+//! Cuts are between words, so a piece by itself has the same tokens as it has within the text. Every cut
+//! leaves the piece at least half full. A cut at the end of a paragraph is preferred, then one at the end of a line,
+//! of a sentence, of a word. Among equally good cuts, the last is taken. `chunk` divides documents by their
 //! structure; this module only keeps pieces within the limit.
 
 use std::collections::VecDeque;

@@ -17,7 +17,7 @@ use crate::error::{Error, Kind, Result};
 
 /// The most characters that a word may have; a longer word becomes one unknown token.
 const LONGEST_WORD: usize = 100;
-/// Special tokens. They are recognised in the text before it is divided into words.
+/// Special tokens. They are recognised before the text is divided into words.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 /// A word of the text and the ids of its pieces. It has at least one piece.

@@ -38,8 +38,8 @@ impl<T> Latest<T> {
     }
 
     /// Returns the last value if it is valid, according to `holds`; otherwise opens a new one with `open`. If several
-    /// calls come at the same time, one of them opens the value. The others then check it before they use it, because
-    /// that call may have begun to open it before they came.
+    /// calls come at the same time, one of them opens the value. The others check the value before they use it: the
+    /// opening may have begun before they came.
     pub(crate) async fn get_or_open(
         &self,
         holds: impl Fn(&T) -> bool,

@@ -164,7 +164,7 @@ struct Text {
 }
 
 impl Text {
-    /// The text is boxed, because every `Result` is at least as large as an error.
+    /// The text is boxed to keep errors small, because every `Result` is at least as large as an error.
     fn new(text: impl Into<String>) -> Box<Text> {
         Box::new(Text { raw: text.into(), shown: OnceLock::new() })
     }

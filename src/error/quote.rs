@@ -10,7 +10,7 @@ use crate::redact::Redactor;
 /// How many characters of a value are shown. Arbitrary: most paths are shorter.
 const LONGEST_VALUE: usize = 200;
 
-/// The fewest characters in a run of letters and digits that may be a key.
+/// The fewest characters that a run of letters and digits must have to look like a key.
 const LONG_RUN: usize = 20;
 
 /// How many characters are searched for secrets for each character that is shown, because recognising a secret needs
@@ -94,7 +94,7 @@ fn looks_random(run: &str) -> bool {
     run.len() >= LONG_RUN && (0..3).all(|class| classes.contains(&class)) && changes * 20 >= run.len() * 9
 }
 
-/// A buffer that keeps only the beginning of what is written to it, because a value may have megabytes.
+/// A buffer that keeps only the beginning of what is written to it, because a value may be megabytes long.
 struct Bounded {
     text: String,
     left: usize,

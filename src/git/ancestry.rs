@@ -17,7 +17,7 @@ use super::sha::Sha;
 /// How many commits are read between two looks at the clock.
 const READS_PER_LOOK: usize = 64;
 
-/// Whether a commit can be reached from some tips.
+/// Whether a commit can be reached from the given tips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The commit is one of the tips or an ancestor of one.

@@ -25,8 +25,8 @@ const OBJECT_CACHE: usize = 16 << 20;
 /// How many bytes of delta bases each reader caches. Packs store most objects as deltas to such a base.
 const PACK_CACHE: usize = 32 << 20;
 
-/// The fewest bytes that each file may use in a diff that isn't full yet. Without this minimum, many files would share
-/// the space of the diff, and each would get too little for one line. Arbitrary: about one hunk.
+/// As long as a diff isn't full, each file may use at least this many bytes of it. Without this minimum, each of many
+/// files would get too little space for one line. Arbitrary: about one hunk.
 const LEAST_OF_FILE: usize = 600;
 
 /// How many commits a thread reads before it hands them over.
@@ -48,8 +48,8 @@ impl Repository {
     /// because it caches objects.
     pub fn reader<'a>(&self, is_ignored: IsIgnored<'a>) -> Reader<'a> {
         let objects = self.objects.handle().keeping(OBJECT_CACHE, PACK_CACHE);
-        // The list of commits where a shallow clone ends may be unreadable. Then reading the missing parents of these
-        // commits fails, so the changes of these commits are unknown in either case.
+        // The list of commits where a shallow clone ends may be unreadable. That does no harm: reading a missing parent
+        // fails, so the changes of these commits are unknown with or without the list.
         let boundary = self.shallow().unwrap_or_default();
         Reader { objects, is_ignored, boundary, buffer: Vec::new() }
     }

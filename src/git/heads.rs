@@ -24,7 +24,7 @@ const BRANCH_TAIL: u64 = 32 * 1024;
 /// folder.
 const FOLDERS: usize = 256;
 
-/// The most entries of such a folder that are read, and the most worktrees that are read. Arbitrary.
+/// The most entries that are read of a folder of branches, and the most worktrees that are read. Arbitrary.
 const ENTRIES: usize = 20_000;
 const WORKTREES: usize = 500;
 
@@ -161,7 +161,7 @@ impl Repository {
 }
 
 /// Returns a text that changes whenever a reference below the folder `beneath` moves. It consists of the folders'
-/// times: git moves a reference by replacing its file, which updates the time of the folder.
+/// modification times: git moves a reference by replacing its file, which updates the time of the folder.
 fn branches(common: &Folder, beneath: &str) -> String {
     let mut folders = vec![beneath.to_owned()];
     let (mut times, mut at) = (Vec::new(), 0);

@@ -46,8 +46,10 @@ pub fn read(common_dir: &Path) -> Result<Option<String>> {
     let id = text.trim();
     if !is_id(id) {
         let error = Error::bad_input(format!("`{}` does not contain a project id", path.display()));
-        return Err(error
-            .hint("remove the file to get a new id, then join the two projects with `tiro projects link`"));
+        return Err(error.hint(
+            "remove the file, so that the project gets a new id, then join the old project and the new one with \
+             `tiro projects link`",
+        ));
     }
     Ok(Some(id.to_owned()))
 }

@@ -123,8 +123,8 @@ fn branches_of(messages: &[&str], now: Option<&str>) -> Vec<Option<String>> {
         Some((short(from), short(to)))
     };
     let returned = |message: &str| message.split_once("returning to ").map(|(_, name)| short(name));
-    // This goes from the last move to the first, because the message of a checkout also names the branch that was
-    // checked out before.
+    // The loop goes from the last move to the first: the message of a checkout also names the branch that was checked
+    // out before.
     let mut after = now.map(str::to_owned);
     let mut branches = Vec::with_capacity(messages.len());
     for message in messages.iter().rev() {

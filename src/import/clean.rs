@@ -48,8 +48,8 @@ impl Private {
         }
     }
 
-    /// Returns `text` with private passages replaced: those that it marks as private itself, and those noted from other
-    /// texts by [`Private::note`].
+    /// Returns `text` with private passages replaced: those that `text` itself marks as private, and those noted from
+    /// other texts by [`Private::note`].
     pub(super) fn strip<'a>(&mut self, text: Cow<'a, str>) -> Cow<'a, str> {
         self.note(&text);
         let mut kept = String::new();
@@ -112,8 +112,8 @@ impl Iterator for Marked<'_> {
     }
 }
 
-/// Returns where the next tag with the parts `tag` begins and where it ends. Tags may be in any case and contain
-/// spaces.
+/// Returns where the next tag with the parts `tag` begins and where it ends. A tag may be in upper or lower case
+/// and contain spaces.
 fn tag(text: &str, from: usize, tag: &[&str]) -> Option<(usize, usize)> {
     let mut at = from;
     while let Some(found) = text[at..].find('<') {
@@ -171,8 +171,8 @@ pub(super) fn readable(text: Cow<'_, str>) -> Cow<'_, str> {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_') {
             continue;
         }
-        // The run goes on in the next line, because encoded data is often wrapped; in a line of prose, white space ends
-        // it.
+        // After a long line, the run goes on in the next line, because encoded data is often wrapped. Prose has spaces,
+        // which end a run.
         if byte == b'\n' && place - line >= WRAPPED {
             line = place + 1;
             continue;

@@ -35,7 +35,7 @@ pub struct Entry {
     pub files: Vec<String>,
     /// The files that the call changed; empty if it failed.
     pub written: Vec<Written>,
-    /// The abbreviated ids, as git printed them, of the commits that the call made; empty if git printed none. `None`
+    /// The abbreviated ids of the commits that the call made, as git printed them; empty if git printed none. `None`
     /// if the call made no commit.
     pub commits: Option<Vec<String>>,
     /// Whether the entry is the client's summary of the conversation so far.

@@ -16,7 +16,7 @@ const MOST_LINES: usize = 64;
 /// How many bytes of a text are split into lines and hashed, counted from its beginning. Arbitrary.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How many of the files that one call changes are kept.
+/// The most changed files that are kept for one call.
 const MOST_FILES: usize = 64;
 
 /// A file that a tool call changed.
@@ -195,7 +195,7 @@ fn makes_commits(command: &shell::Command) -> bool {
     let mut words = command.words.iter().skip_while(|word| word.rsplit('/').next() != Some("git")).skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
-            // The next word is the value of these options.
+            // The word after one of these options is the option's value.
             "-C" | "-c" | "--git-dir" | "--work-tree" => drop(words.next()),
             flag if flag.starts_with('-') => {}
             sub => return MAKE.contains(&sub),

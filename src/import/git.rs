@@ -48,7 +48,7 @@ pub struct CommitDraft {
     pub author_time: Moment,
     /// When this commit was made.
     pub commit_time: Moment,
-    /// The changed paths, sorted: at most those of 512 files. For a renamed file, both the old and the new path are
+    /// The changed paths of at most 512 files, sorted. For a renamed file, both the old and the new path are
     /// listed.
     pub files: Vec<String>,
     /// Remarks on what the text leaves out or could not show. The receipt of the import counts them.

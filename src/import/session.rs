@@ -28,8 +28,8 @@ const MOST_OPEN: usize = 256;
 const MOST_HELD: usize = 64;
 const BYTES_HELD: usize = 1024 * 1024;
 
-/// The most bytes of a key, a tool's name or a path. Longer ones mean nothing to a reader, but would be stored with
-/// each entry.
+/// The most bytes of a key, a tool's name or a path. Longer names mean nothing to a reader, but would be stored
+/// with each entry.
 const LONGEST_NAME: usize = 512;
 
 /// A call whose result is not read yet.
@@ -87,7 +87,8 @@ impl Session {
         self.counts.unreadable += 1;
     }
 
-    /// Counts a line that is too long to be read, and closes the calls whose ids its beginning contains.
+    /// Counts a line that is too long to be read, and closes the calls whose ids occur in the beginning of the
+    /// line.
     pub fn cut(&mut self, start: &str, bytes: u64) {
         self.counts.cut += 1;
         while let Some(place) = self.open.iter().position(|open| start.contains(&open.id)) {
@@ -221,8 +222,8 @@ impl Session {
             return;
         }
         if gist::is_own(tool) {
-            // Questions to Tiro are not remembered: a stored one would be the best hit whenever the same question is
-            // asked again.
+            // Questions to Tiro are not remembered: a stored question would be the best hit whenever the same
+            // question is asked again.
             self.seen.insert(id);
             return self.skip("asking Tiro");
         }

@@ -1,4 +1,4 @@
-//! Splits a command line of a POSIX shell, in as much detail as it takes to find the files that the command line writes
+//! Splits a command line of a POSIX shell, only as far as needed to find the files that the command line writes
 //! (POSIX.1-2024, Shell Command Language, 2.2 quoting, 2.3 token recognition, 2.7 redirection). These functions are
 //! pure.
 //!
@@ -336,8 +336,8 @@ mod tests {
         assert_eq!(commands("> a")[0].name().0, "");
     }
 
-    /// Guards against two former faults: the end of each command took a pass over all here-documents, and the number of
-    /// commands was not limited.
+    /// Guards against two former faults: at the end of each command, all here-documents were searched, and the number
+    /// of commands was not limited.
     #[test]
     fn only_the_first_of_very_many_commands_are_read() {
         for part in ["<<a ", "b;", "a <<b;", "(", "<<a;\n", "'"] {

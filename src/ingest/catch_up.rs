@@ -1,8 +1,9 @@
-//! Follows transcripts and commits: reads the references that hooks left, and imports commits that are not stored yet.
+//! Follows transcripts and commits: reads the transcripts that hooks reported, and imports the commits that are not
+//! stored yet.
 //!
 //! Tiro runs no background process, so each call first catches up for a limited time, and then answers. The idle server
-//! or the next call imports the rest. Commits are followed if the user imported the history or had the project
-//! captured. Sessions are followed if hooks are installed.
+//! or the next call imports the rest. Commits are followed if the user imported the history or chose to capture the
+//! project. Sessions are followed if hooks are installed.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -39,14 +40,15 @@ const GIT_BEFORE_A_CALL: Duration = Duration::from_secs(2);
 /// The longest time that a call reads the graph of commits. The rest is read when a later call needs the graph.
 const GRAPH_BEFORE_A_CALL: Duration = Duration::from_millis(200);
 
-/// The longest time that the idle server waits for git. Arbitrary: ten times as long as a million commits take.
+/// The longest time that the idle server waits for git. Arbitrary: ten times as long as git takes for a million
+/// commits.
 const WHILE_IDLE: Duration = Duration::from_secs(120);
 
 /// The notice of a call for which git took too long.
 const LATE: &str = "git took too long, so new commits may be missing: the server imports them when it is idle, \
     or run `tiro import git`";
 
-/// If a transcript that a hook reported can't be read, how long Tiro keeps trying, in milliseconds: a week.
+/// How long Tiro keeps trying to read a transcript that a hook reported, in milliseconds: a week.
 const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
 
 /// The most commits that a call imports before it answers. They take about a quarter of a second.
@@ -55,8 +57,8 @@ const COMMITS_BEFORE_A_CALL: usize = 256;
 /// The greatest age, in seconds, of commits that count as new when Tiro first sees their project: a day.
 const FIRST_SEEN: i64 = 24 * 60 * 60;
 
-/// The name of the import cursor that contains the stamp of the references. It is set only when all commits that the
-/// references lead to are stored.
+/// The name of the import cursor that contains the digest of git's references (branches, `HEAD`). It is set only when
+/// all commits that these references lead to are stored.
 const HEADS: &str = "git heads";
 
 /// What one round of catching up did.
@@ -98,8 +100,8 @@ async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
     project.trouble.iter().cloned().chain(notices).collect()
 }
 
-/// Returns the project if there may be something to follow, because the project is stored or hooks left references. In
-/// the second case, the project is created first.
+/// Returns the project if there may be something to follow, because the project is stored or hooks left references. If
+/// only hooks left references, the project is created first.
 pub async fn to_follow<'a>(engine: &Engine, caller: &'a Caller) -> Result<Option<&'a OpenProject>> {
     let project = caller.project(engine).await?;
     match project.is_blank && engine.spool(project).is_empty() {
@@ -108,8 +110,8 @@ pub async fn to_follow<'a>(engine: &Engine, caller: &'a Caller) -> Result<Option
     }
 }
 
-/// Catches up, and reads transcripts for at most `patience`. Imports at most the newest `commits` commits, or all if
-/// that is `None`.
+/// Catches up, and reads transcripts for at most `patience`. Imports only the newest `commits` commits, or all new ones
+/// if `commits` is `None`.
 pub async fn follow(
     engine: &Engine,
     caller: &Caller,
@@ -211,8 +213,8 @@ impl CatchUp<'_> {
         Ok(Some(Refs { stamp: Some(stamp), moved }))
     }
 
-    /// Imports new commits, and those that hooks named in the references `nudges`. Stores `stamp` if no commit is left
-    /// to import.
+    /// Imports new commits, and the commits that hooks named in `nudges`. Stores `stamp` if no commit is left to
+    /// import.
     async fn follow_commits(&mut self, nudges: Vec<Taken>, stamp: Option<String>) -> Result<()> {
         let also =
             nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();
@@ -228,7 +230,7 @@ impl CatchUp<'_> {
     }
 
     /// Imports new commits and the commits in `also`, if the user wants commits of this project. Returns whether no
-    /// wanted commit is left.
+    /// wanted commit is left to import.
     async fn import_commits(&mut self, also: Vec<Sha>) -> Result<bool> {
         let (engine, caller, project, until) = (self.engine, self.caller, self.project, self.until);
         let Some(repository) = project.repository.clone() else { return Ok(true) };

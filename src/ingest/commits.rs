@@ -39,7 +39,7 @@ pub struct Args {
     pub threads: usize,
     /// The most commits to import; the newest ones are chosen.
     pub limit: Option<usize>,
-    /// Whether a model then summarises imported commits that have no summary yet, at most `limit` of them.
+    /// Whether a model summarises commits after the import: those without a summary, at most `limit` of them.
     pub summarize: bool,
     /// Commits to import although no branch leads to them. Commits that no longer exist are skipped.
     pub also: Vec<Sha>,
@@ -204,8 +204,8 @@ async fn store(
     Ok(())
 }
 
-/// If `wanted` is given, asks a model to summarise commits. If it contains a number, at most that many are summarised.
-/// If the model fails, that becomes a notice, and the import still succeeds.
+/// Asks a model to summarise commits if `wanted` is given. A number in `wanted` limits how many are summarised. If the
+/// model fails, its error becomes a notice, and the import still succeeds.
 async fn summarise(
     engine: &Engine,
     caller: &Caller,
@@ -352,7 +352,7 @@ fn draft(commit: CommitDraft) -> Draft {
     let mut draft = Draft::new(MemoryKind::Commit, Provenance::GitCommit, commit.text, time);
     // A rebased or cherry-picked commit keeps its patch and its author time, so it gets the same identity.
     draft.identity = Identity::Named(match &commit.patch_id {
-        // The message is part of the identity, because a commit whose message was amended is another text.
+        // The message is part of the identity: a commit whose message was amended is stored as another text.
         Some(patch) => format!("patch:{patch}:{time}:{}", blake3::hash(commit.message.as_bytes()).to_hex()),
         None => format!("sha:{sha}"),
     });

@@ -11,7 +11,7 @@ use crate::import::transcript::{About, Transcript};
 use crate::memory::Millis;
 use crate::project::{OpenProject, SeenProject};
 
-/// To recognise a transcript, this many bytes at its beginning are compared, and as many before the cursor.
+/// How many bytes are compared to recognise a transcript, both at its beginning and before the cursor.
 const AROUND: u64 = 4096;
 
 /// Where reading a transcript continues, and what is known of its session up to there.

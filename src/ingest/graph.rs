@@ -1,5 +1,5 @@
-//! The graph of the repository's commits. It is stored for all processes, so that they can tell the standing of a
-//! commit without reading git's objects.
+//! The graph of the repository's commits. It is stored for all processes. With it they can tell, without reading git's
+//! objects, whether a commit is still on a branch.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::project::OpenProject;
 use crate::retrieve::freshness::{self, Standing, Subject};
 use crate::store::GraphRow;
 
-/// The longest time that git may take for one answer. After that, the standing counts as unknown.
+/// The longest time that git may take to tell the standing of commits. After that, the standing counts as unknown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Returns the standing of each of `subjects`, in their order. It says, among other things, whether the commit is still

@@ -70,8 +70,8 @@ impl Stored {
         self.imported.is_some()
     }
 
-    /// Returns whether only new commits are wanted, and a version before 0.2 recorded that no ancestor of a stored
-    /// commit is missing.
+    /// Returns true if only new commits are wanted and a version before 0.2 wrote the state. Then no ancestor of a
+    /// stored commit is missing.
     pub fn has_no_gaps(&self, wanted: Wanted) -> bool {
         wanted == Wanted::New && self.imported.as_deref() == Some(FORMERLY_WHOLE)
     }
@@ -87,9 +87,9 @@ impl Stored {
         self.imported.as_deref() == Some(WHOLE)
     }
 
-    /// Returns the commits at which branches pointed when they were last followed, if only commits after these are to
-    /// be imported. Returns `None` if everything is wanted, or if the history was imported, so that all missing commits
-    /// are new.
+    /// Returns the commits at which branches pointed when they were last followed. Returns `None` if the import need
+    /// not start from these commits: everything is wanted, or the history was imported, so that all missing commits are
+    /// new.
     pub fn seen(&self, wanted: Wanted) -> Option<&[Sha]> {
         let is_partial = matches!(self.imported.as_deref(), None | Some(PARTIAL));
         let is_all_wanted = wanted == Wanted::Everything || !is_partial;

@@ -224,8 +224,8 @@ impl Place {
     fn commit(&self, row: CommitRow) -> Commit {
         let shas: Vec<Sha> = row.shas.iter().filter_map(|sha| sha.parse().ok()).collect();
         let made = shas.iter().filter_map(|sha| self.made.get(sha)).min_by_key(|made| made.here.time);
-        // A rebase copies an older change, so its time says nothing. A commit or an amend can contain all changes up to
-        // its time.
+        // A rebase copies an older change, so its time doesn't show when the change was made. A commit or an amend can
+        // contain all changes up to its time.
         let until = made
             .filter(|made| matches!(made.action, Action::Commit | Action::Amend))
             .map_or(row.time, |made| made.here.time.max(row.time));

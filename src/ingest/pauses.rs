@@ -15,7 +15,8 @@ use crate::spool::Spool;
 /// session can be continued for 30 days.
 const REACH: Millis = 30 * 24 * 60 * 60 * 1000;
 
-/// The pauses of this project, and those that apply to all projects. Each is the time of its beginning and of its end.
+/// The pauses of this project, and those that apply to all projects. Each pause is a pair: the time of its beginning
+/// and the time of its end.
 pub(crate) struct KeptOut {
     pauses: Vec<(Millis, Millis)>,
 }

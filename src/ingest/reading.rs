@@ -34,8 +34,8 @@ const BATCH_BYTES: usize = 2 * 1024 * 1024;
 const TOOLS_KEPT: usize = 4 * 1024 * 1024;
 const ALL_KEPT: usize = 16 * 1024 * 1024;
 
-/// The shortest id of a client that counts as unique across sessions. UUIDs are longer, and so are the ids of tool
-/// calls in the vendors' interfaces (`toolu_` or `call_`, followed by 24 letters).
+/// The fewest bytes that an id from a client must have to count as unique across sessions. UUIDs are longer, and so are
+/// the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 24 letters).
 const UNIQUE: usize = 24;
 
 /// How many bytes may follow a tool call before Tiro stops waiting for its result.
@@ -45,7 +45,8 @@ const WAITED: u64 = 256 * 1024;
 /// longer turn, messages before the first action in this project can be lost. Arbitrary: most turns are shorter.
 const READ_AGAIN: u64 = 1024 * 1024;
 
-/// The most bytes of a transcript that a reading with a time limit looks at, because a line may never end.
+/// The most bytes of a transcript that one reading with a time limit reads. The time is checked only between lines, and
+/// a line may never end.
 const STEP: u64 = 64 * 1024 * 1024;
 
 /// Imports transcripts into a project and adds up the results.

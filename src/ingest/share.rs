@@ -1,11 +1,11 @@
 //! Decides which entries of a session belong to a project, if the session runs in another project.
 //!
-//! A session belongs as a whole to the project in which it runs. It also belongs in part to each other repository in
-//! which it worked, because the agent changed into that repository or changed its files. Such a repository gets the
-//! tool calls in its work trees or on its files, and the messages that were written while the agent's directory was in
-//! the repository. Messages may also be written while the agent's directory is a folder above the repository. If the
-//! same turn also acted in the repository, the repository gets the turn's messages from the user's question on. It gets
-//! no entries about other repositories, and no entries of a turn that did nothing in it.
+//! A session belongs as a whole to the project in which it runs. Part of it also belongs to each other repository that
+//! the agent entered, or whose files it changed. Such a repository gets the tool calls in its work trees or on its
+//! files, and the messages that were written while the agent's directory was in the repository. Messages may also be
+//! written while the agent's directory is a folder above the repository. If the same turn also acted in the repository,
+//! the repository gets the turn's messages from the user's question on. It gets no entries about other repositories,
+//! and no entries of a turn that did nothing in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,8 @@ pub(crate) struct Share<'a> {
     within: Within<'a>,
     /// The directory in which the session runs; empty if unknown.
     held_in: String,
-    /// Entries of this turn from a folder above the project. They wait until the turn acts in the project.
+    /// Entries of this turn that were written while the agent was in a folder above the project. They wait until the
+    /// turn acts in the project.
     waiting: Vec<Entry>,
     /// Whether this turn has acted in the project yet.
     is_here: bool,
@@ -66,9 +67,9 @@ impl<'a> Share<'a> {
             (_, None) => {
                 found_by == FoundBy::Search || transcripts::is_named_after(client, path, &place.roots())
             }
-            // If the session ran in the directory of the hook, and that directory was removed since, it was a work tree
-            // of the project. The names are compared as lossy text, because clients may record a name differently if it
-            // isn't UTF-8.
+            // If the session ran in the hook's directory, which no longer exists, that directory was a work tree of the
+            // project. The names are compared as lossy text, because clients may record a name differently if it isn't
+            // UTF-8.
             (FoundBy::Hook(directory), Some(held_in)) => {
                 directory.to_string_lossy() == held_in.to_string_lossy() && !held_in.exists()
             }

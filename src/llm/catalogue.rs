@@ -2,8 +2,8 @@
 //!
 //! The table is `assets/models.txt`, which is compiled into the program. It becomes outdated, so a provider's own
 //! settings take precedence. Nothing is assumed about an unknown model: its cost is unknown rather than zero. A model
-//! on a server of the user's own costs nothing ([`Provider::is_free`]). A price that is not exact is too high rather
-//! than too low, because money is reserved by these prices before a call.
+//! on the user's own server costs nothing ([`Provider::is_free`]). A price that is not exact is too high rather than
+//! too low, because money is reserved by these prices before a call.
 
 use std::sync::LazyLock;
 

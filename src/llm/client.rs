@@ -120,11 +120,12 @@ impl Client {
         self
     }
 
-    /// Sends `request` and returns the answer. All repetitions together end at `deadline`. `on_text` gets the text of
-    /// the answer piece by piece as it arrives. After the first piece, a failed request is not repeated.
+    /// Sends `request` and returns the answer. The request and all its repetitions must end within `deadline`.
+    /// `on_text` gets the text of the answer piece by piece as it arrives. After the first piece, a failed request is
+    /// not repeated.
     ///
-    /// Dropping the future ends the request. A failed request may still be billed; the function of
-    /// [`Client::on_failure`] learns whether it may.
+    /// Dropping the future ends the request. A failed request may still be billed; the function that was passed
+    /// to [`Client::on_failure`] is told whether it may.
     ///
     /// # Errors
     ///
@@ -132,7 +133,7 @@ impl Client {
     /// request.
     pub async fn ask(&self, request: &Request, deadline: Duration, on_text: OnText<'_>) -> Result<Reply> {
         let start = Instant::now();
-        // If the deadline is too far away for the clock to represent, it is in a day instead.
+        // If the clock can't represent a deadline that far away, a deadline of one day is used.
         let end = start.checked_add(deadline).unwrap_or(start + Duration::from_secs(86_400));
         let received = Arc::new(AtomicU64::new(0));
         let request = Arc::new(request.clone());
@@ -176,7 +177,7 @@ impl Client {
                         return Err(error);
                     }
                 };
-                // The request is repeated only with another key, because the service would refuse the same one again.
+                // The request is repeated only with another key, because the service would refuse the same key again.
                 if again != key {
                     key = again;
                     self.failed(&failure, true).await?;

@@ -16,7 +16,7 @@ use crate::error::{Error, Kind};
 /// The code of a service's error is shown only if it has at most this many characters. Arbitrary.
 const LONGEST_WORD: usize = 48;
 
-/// Shown when a connection ended, although the service may have read the request.
+/// Shown when a connection ended before an answer came. The service may still have read the request.
 pub(super) const CLOSED: &str = "the connection was closed before an answer came";
 pub(super) const TIMED_OUT: &str = "the connection timed out";
 

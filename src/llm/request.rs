@@ -91,7 +91,7 @@ impl Request {
         std::iter::once(Cow::from(&self.system)).chain(turns).chain(functions).chain(schema)
     }
 
-    /// Returns an upper bound of the tokens of the request, for any tokenizer.
+    /// Returns an upper bound of the tokens of the request, which holds for any tokenizer.
     pub fn tokens(&self) -> usize {
         let parts = self.turns.len() + 2 * self.functions.len() + 4;
         self.texts().map(|text| tokens::bounded(&text).high).sum::<usize>() + parts * TOKENS_AROUND_PART

@@ -60,7 +60,7 @@ impl Service {
         address.map_or(host == "localhost", |address| address.to_canonical().is_loopback())
     }
 
-    /// Returns what errors call an answer in the service's dialect.
+    /// Returns the words that errors use for an answer in the service's dialect.
     pub(super) fn dialect(self) -> &'static str {
         match self {
             Service::Openai | Service::OpenaiCompatible => "a completion in OpenAI's dialect",
@@ -275,7 +275,7 @@ mod tests {
             assert_eq!(!with(service, endpoint, &named).sends_key_in_clear(), is_right, "{endpoint:?}");
             assert!(!with(service, endpoint, &Key::None).sends_key_in_clear(), "{endpoint:?}");
         }
-        // A server of the user's own costs nothing, wherever it runs. A service that needs a key, or runs on somebody
+        // The user's own server costs nothing, wherever it runs. A service that needs a key, or runs on somebody
         // else's machine, may cost money.
         let ollama = |endpoint, key| with(Service::Ollama, endpoint, key);
         assert!(ollama(Some("http://192.168.0.2:11434"), &Key::None).is_free());

@@ -108,7 +108,7 @@ words! {
         Note = "note",
         /// Messages.
         Message = "message",
-        /// Code, files, logs and output: searched only when named.
+        /// Code, files, logs and output. A search includes them only if its filter asks for them.
         Artifact = "artifact",
     }
 }

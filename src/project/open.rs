@@ -15,7 +15,7 @@ pub struct OpenProject {
     pub name: String,
     /// The root of the work tree; outside a repository, the directory.
     pub root: PathBuf,
-    /// The project's repository. `None` for a directory, or if the repository can't be read.
+    /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Arc<Repository>>,
     /// The store of its memories.
     pub store: Store,
@@ -26,19 +26,19 @@ pub struct OpenProject {
     /// Whether nothing of the project is stored yet. The store is then only in memory, so that writes are lost: see
     /// [`Caller::project`](crate::caller::Caller::project).
     pub is_blank: bool,
-    /// Why the repository can't be read. The memory of the project works without it.
+    /// Why the repository can't be read. The project's memory works without the repository.
     pub trouble: Option<String>,
     /// The project from which this repository was copied, as long as nothing of the copy is stored.
     pub original: Option<ProjectRow>,
 }
 
-/// A project as it is now, without any change to it. Looking at it registered nothing and created nothing.
+/// A project that was only looked at: nothing was registered, created or changed.
 pub struct SeenProject {
     /// Its name.
     pub name: String,
     /// The root of the work tree; outside a repository, the directory.
     pub root: PathBuf,
-    /// The project's repository. `None` for a directory, or if the repository can't be read.
+    /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Arc<Repository>>,
     /// Why its repository can't be read.
     pub trouble: Option<Error>,

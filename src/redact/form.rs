@@ -77,7 +77,7 @@ pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     let words = words(text);
     if makeup.digits > 0 {
         let plain = letters + makeup.digits;
-        // Lower-case words that are joined to a name by `_` or `-` have few digits.
+        // A name of lower-case words that are joined by `_` or `-` has few digits.
         let name = makeup.joiners > 0 && makeup.upper == 0 && makeup.digits * 6 < plain;
         let most = if makeup.digits * 4 >= plain { 17 } else { 13 };
         !name && letters * 6 >= plain && words.letters * 20 <= letters * most && makeup.joiners * 4 <= plain
@@ -203,8 +203,8 @@ fn is_rare(first: u8, second: u8) -> bool {
     RARE_PAIRS[index(first)] >> index(second) & 1 == 1
 }
 
-/// For each first letter, the second letters with which it forms a rare pair: fewer than 2 of 10,000 pairs. Each
-/// second letter is a bit; the lowest bit is `a`.
+/// For each first letter, the second letters with which it forms a rare pair. A pair is rare if fewer than 2 of
+/// 10,000 pairs in words are this pair. Each second letter is a bit; the lowest bit is `a`.
 #[rustfmt::skip]
 const RARE_PAIRS: [u32; 26] = [
     0x2014290, 0x2e1a4e0, 0x2c10200, 0x2810680, 0x2000200, 0x2e10680, 0x3e1062e, 0x2a186e2, 0x1510380,

@@ -8,7 +8,7 @@ use super::mark::Span;
 /// extends to the boundary of the line, but to at most twice as many bytes.
 const AROUND: usize = 256;
 
-/// The most bytes between an invisible character and a secret that it hides by splitting the secret's name.
+/// The most bytes between an invisible character within the name of a secret and the secret itself.
 const NAME: usize = 80;
 
 /// Returns the secrets that `scan` finds in `text` only when its invisible characters are removed.

@@ -124,8 +124,8 @@ pub(super) fn is_call(text: &[u8]) -> bool {
     (closed || cut) && !is_generated(&text[..path], 6)
 }
 
-/// The opening and closing signs of placeholders. A longer opening sign comes before the shorter ones that it
-/// begins with.
+/// The opening and closing signs of placeholders. An opening sign is listed before any shorter one that it begins
+/// with.
 const PLACEHOLDERS: &[(&str, &str)] = &[
     ("${{", "}}"),
     ("{{", "}}"),

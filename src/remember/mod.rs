@@ -31,7 +31,7 @@ pub struct Remembered {
 ///
 /// `fresh` returns a random key for each draft without an identity. `on_batch` is called with the number of drafts that are
 /// durable so far.
-#[expect(clippy::too_many_arguments, reason = "a struct of these would be used once a call")]
+#[expect(clippy::too_many_arguments, reason = "a struct of these arguments would serve only this call")]
 pub async fn remember(
     store: &Store,
     scope: &Scope,

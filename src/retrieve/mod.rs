@@ -232,7 +232,7 @@ async fn lexical(
         let size = |number: &usize| vocabularies[*number].documents;
         let largest = (0..stores.len()).rev().max_by_key(size).unwrap_or(0);
         // A small store is searched again with the weights of the largest. That takes less time than waiting for these
-        // weights before searching the small store at all.
+        // weights before the first search of the small store.
         for (number, (store, scope)) in stores.iter().enumerate() {
             if number != largest && size(&number) < LARGE_STORE && !found[number].is_empty() {
                 let weights = vocabularies[largest].clone();

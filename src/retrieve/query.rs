@@ -40,8 +40,8 @@ pub fn terms(query: &str) -> Vec<String> {
     terms
 }
 
-/// Returns the identifiers of `query` that the index stores as several words, as phrases and without repetitions: `no
-/// color` for `NO_COLOR`, `std env vars` for `std::env::vars`.
+/// Returns, as phrases, the identifiers of `query` that the index stores as several words: `no color` for `NO_COLOR`,
+/// `std env vars` for `std::env::vars`. Each phrase is returned once.
 pub fn phrases(query: &str) -> Vec<String> {
     let mut phrases: Vec<String> = Vec::new();
     for token in identifiers(query) {

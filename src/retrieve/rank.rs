@@ -93,7 +93,7 @@ pub struct Ranked {
     pub score: f64,
     /// The parts of the score.
     pub parts: Parts,
-    /// The cosine of its best chunk, if that has one.
+    /// The cosine of its best chunk with the query, if both have an embedding.
     pub cosine: Option<f64>,
     /// How many other memories with the same text were left out.
     pub duplicates: usize,

@@ -66,7 +66,7 @@ pub(super) fn taken(id: RequestId) -> Box<TxJsonRpcMessage<RoleServer>> {
     Box::new(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), Some(id)))
 }
 
-/// The members that decide what kind of message it is; other members are ignored.
+/// The members that decide what kind of message a line is; other members are ignored.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]

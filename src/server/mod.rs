@@ -11,8 +11,8 @@
 //!
 //! The server ends at the end of its input, or when it gets a signal. From then on it reads nothing more. It lets
 //! open calls continue for 0.8 seconds, then drops them, and ends within two seconds. While a client doesn't read its
-//! answers, the server reads only some thousand of its requests (`requests`). Later lines wait, including
-//! cancellations, but the server still notices when the client is gone.
+//! answers, the server reads only a few thousand of the client's requests (see `requests`). Later lines wait,
+//! including cancellations, but the server still notices when the client is gone.
 //!
 //! Sampling, roots, elicitation, subscriptions and prompts are not supported. The server remembers nothing about a
 //! client except its protocol version.

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::RequestId;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-/// How many requests may be open. Arbitrary: more than a client sends before it reads, but only a few megabytes.
+/// How many requests may be open. Arbitrary: more than a client sends before it reads, but few enough to take
+/// only a few megabytes.
 const MOST: usize = 4096;
 
 /// No line is read while the lines of all open requests together have at least this many bytes. Arbitrary.

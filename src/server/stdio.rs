@@ -188,7 +188,8 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     }
 }
 
-/// Returns when a client that reads no answers is gone. No lines of that client are read in the meantime.
+/// Waits until the client is gone, for a client that does not read its answers. No lines of the client are read
+/// during the wait.
 ///
 /// The client may have closed the input and still read answers. So whenever an answer is written, `receive` is called
 /// again, which restarts this function.

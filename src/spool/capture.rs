@@ -1,8 +1,8 @@
 //! Which projects are captured. Hooks may write references only for these projects.
 //!
 //! The hooks of clients run in every project on the machine. Hooks must read the user's choice without a database. So
-//! the scope is a file next to all spools, and the spool of each chosen project contains the root of the project. If
-//! the scope can't be read, the smaller scope, [`Scope::Project`], applies.
+//! the scope is stored in a file next to all spools, and the spool of each chosen project contains the root of the
+//! project. If the scope can't be read, the smaller scope, [`Scope::Project`], applies.
 
 use std::path::{Path, PathBuf};
 
@@ -88,7 +88,7 @@ impl Spool {
     }
 
     /// Returns whether the user chose this project or all projects. If so, new commits are imported even if the
-    /// history was not.
+    /// earlier history was not imported.
     pub fn is_followed(&self) -> bool {
         match self.scope() {
             Some(Scope::Machine) => true,

@@ -38,7 +38,7 @@ const MOST_PAUSES: usize = 1000;
 
 const TAKEN: &str = ".taken";
 const WAITING: &str = ".json";
-/// How many hexadecimal digits of a hash the name of a reference's file has.
+/// The name of a reference's file is this many hexadecimal digits of a hash, and a suffix.
 const STEM: usize = 16;
 const PAUSED: &str = "paused";
 const PAUSES: &str = "pauses";
@@ -48,7 +48,7 @@ const PAUSES: &str = "pauses";
 pub struct Reference {
     /// The client whose hook wrote the reference: `claude-code`, `codex`, `gemini` or `git`.
     pub client: String,
-    /// The name that the client has for the event of the hook.
+    /// The client's name for the event that ran the hook.
     pub event: String,
     /// Identifies the session, see [`key`]; empty for a reference from git.
     #[serde(default)]
@@ -353,7 +353,7 @@ impl Taken {
 }
 
 /// Returns the pauses as the text of their file. They are sorted, adjacent pauses are joined, and there are at most
-/// as many as the file may have.
+/// [`MOST_PAUSES`] of them.
 fn listed(mut pauses: Vec<Pause>) -> String {
     pauses.sort_unstable();
     let mut joined: Vec<Pause> = Vec::new();

@@ -13,8 +13,8 @@ use crate::summaries::wanted::Wanted;
 /// How long a summary waits after its first failure, in milliseconds.
 pub(crate) const FIRST_WAIT: Millis = 60_000;
 
-/// The longest time that a session's summary is postponed, in milliseconds. It would be postponed longer only if the
-/// time of the last message came from a wrong clock.
+/// The longest time that a session's summary is postponed, in milliseconds. This matters if a wrong
+/// clock gave the last message a time in the future, or if `summary.update_interval` is longer.
 const FARTHEST: Millis = 23 * 60 * 60 * 1000;
 
 /// Queues a summary that the user requested and that a model failed to make.

@@ -19,8 +19,8 @@ pub struct AtMost {
     pub output: usize,
     /// The highest cost in US dollars; absent if unknown.
     pub cost_usd: Option<f64>,
-    /// The likely cost in US dollars: no request fails, and every answer is good enough and has the requested length.
-    /// Absent if nothing is charged.
+    /// The likely cost in US dollars. It assumes that no request fails, and that every answer is good enough and has
+    /// the requested length. Absent if nothing is charged.
     #[serde(skip_serializing_if = "costs_nothing")]
     pub likely_usd: Option<f64>,
 }

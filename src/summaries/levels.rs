@@ -1,4 +1,4 @@
-//! Opens a summary down to its messages and collapses messages into summaries, for `expand_detail`.
+//! For `expand_detail`: opens a summary step by step, down to its messages, and collapses messages into summaries.
 //!
 //! A range of messages has four depths: brief, standard, detailed, and the messages themselves. Opening goes one depth
 //! down, towards the messages; collapsing goes one depth up. A missing summary is made. Collapsing a message shows the
@@ -277,7 +277,7 @@ fn nothing_of(focus: &str) -> Error {
     Error::not_found(format!("it contains no word of `{}`", quoted(focus))).hint("leave `focus` out")
 }
 
-/// Returns a memory that shows `text`, which is the range at `depth`. A first line states the depth and the range.
+/// Returns a memory that shows a range at `depth`: a first line states the depth and the range, and `text` follows.
 fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, text: &str) -> Memory {
     let (first, last) = (&rows[0], &rows[rows.len() - 1]);
     let text = format!("{depth} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());

@@ -45,7 +45,7 @@ pub(crate) struct Estimate {
     pub output: usize,
     /// The highest cost in US dollars, if known.
     pub cost_usd: Option<f64>,
-    /// The cost in US dollars if each first answer is good enough, as is likely.
+    /// The likely cost in US dollars. It assumes that each first answer is good enough.
     pub likely_usd: Option<f64>,
 }
 
@@ -161,7 +161,7 @@ pub(crate) async fn make_by_model(
     wanted: &Wanted,
     asked_by: AskedBy,
 ) -> Result<Made> {
-    let unnamed = || Error::new(Kind::Provider, "no provider is named for summaries");
+    let unnamed = || Error::new(Kind::Provider, "no provider is configured for summaries");
     let provider = writer(engine, wanted)?.ok_or_else(unnamed)?;
     let texts = messages::texts(project, &wanted.rows).await?;
     let texts = match asked_by {
@@ -250,7 +250,7 @@ struct Asking<'a> {
     bill: &'a Bill,
 }
 
-/// A request to the model from the thread that writes the summary, with the channel for the answer.
+/// A request to the model, and the channel for its answer. The thread that writes the summary sends both.
 type Question = (Request, oneshot::Sender<Result<Reply>>);
 
 /// A model's summary and its quality, or why there is none.
@@ -356,8 +356,8 @@ impl Asking<'_> {
                 all.iter().filter(|source| source.ordinal > known).copied().collect();
             let mut made = thread.block_on(summarize::by_model(&new, &wish, &|text| count(text), ask))?;
             if previous.is_some() {
-                // A sentence that comes from the previous summary has its source among the messages of that summary, so
-                // all messages are searched.
+                // A sentence may come from the previous summary. Its source is then among the messages of that summary,
+                // so all messages are searched.
                 made.cited = summarize::cite(&made.text, &all);
             }
             let quality = summarize::quality(&made.text, &all, max_tokens);

@@ -35,7 +35,7 @@ const MOST_OF_DIFF: usize = 16 * 1024;
 const STEP: usize = 64;
 
 /// The error if the user named no model for summaries.
-pub(crate) const NOBODY: &str = "commits are summarised by a model, and none is named for summaries";
+pub(crate) const NOBODY: &str = "a model summarises commits, and no provider is configured for summaries";
 
 /// The arguments of `tiro summarize --commits`.
 #[derive(Debug, Default)]
@@ -53,7 +53,8 @@ pub struct Summarised {
     pub dry_run: bool,
     /// How many commits without a summary were considered.
     pub commits: usize,
-    /// How many of these commits have a summary now. In a dry run, how many a model would be asked about.
+    /// How many of these commits have a summary now. In a dry run, the number of commits that would
+    /// be sent to a model.
     pub summarised: usize,
     /// The provider that writes the summaries.
     pub provider: String,
@@ -83,7 +84,7 @@ pub(crate) async fn summarise(
 ) -> Result<Summarised> {
     let Some(writer) = ask::may_ask(engine, Use::Summarize) else {
         return Err(
-            Error::new(Kind::Provider, NOBODY).hint("`tiro provider add NAME --use summarize` names one")
+            Error::new(Kind::Provider, NOBODY).hint("`tiro provider add NAME --use summarize` adds one")
         );
     };
     let project = caller.project(engine).await?;

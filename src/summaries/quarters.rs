@@ -24,10 +24,10 @@ use crate::tuning::summaries::{QUARTER_SESSIONS, QUARTER_TOKENS};
 /// How many memories of conversations are read at once.
 const PAGE: usize = 500;
 
-/// A quarter that was summarised or, in a dry run, would be.
+/// A quarter that was summarised. In a dry run, a quarter that would be summarised.
 #[derive(Debug, Serialize)]
 pub struct Quarter {
-    /// Such as `2026-Q1`.
+    /// Its name, such as `2026-Q1`.
     pub quarter: String,
     /// The number of conversations that ended in the quarter.
     pub conversations: usize,

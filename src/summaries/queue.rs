@@ -34,7 +34,7 @@ pub(crate) async fn keep_up(engine: &Engine, caller: &Caller) {
         tokio::time::sleep(PAUSE).await;
         let Some(project) = caller.opened_project(engine) else { continue };
         if let Err(error) = step(engine, caller, project).await {
-            tracing::debug!(%error, "no summary was asked for");
+            tracing::debug!(%error, "no model was asked for a queued summary");
         }
     }
 }

@@ -25,8 +25,8 @@ use crate::tuning::summaries::{FACTS_OF_SEGMENT, SEGMENT_TOKENS};
 /// hundred thousand messages.
 const STEP: usize = 4000;
 
-/// How many unsearchable facts, which an earlier version of the program stored, one step makes searchable. Arbitrary: a
-/// step takes about ten milliseconds.
+/// How many facts one step makes searchable, if an earlier version of the program stored them without chunks.
+/// Arbitrary: a step takes about ten milliseconds.
 const MENDED_AT_ONCE: usize = 200;
 
 /// How many bytes of a message are used to determine its topic. Arbitrary.

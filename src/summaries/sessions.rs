@@ -31,8 +31,8 @@ const SESSIONS: usize = 16;
 /// How many summaries of segments are made before the clock is checked again.
 const STEP: usize = 32;
 
-/// The most messages from which the sentences of the memory that represents a session are chosen. If a session has
-/// more, evenly spaced ones are used.
+/// The memory that represents a session consists of sentences from the session's messages. This is the largest number
+/// of messages that they are chosen from. If a session has more, evenly spaced messages are used.
 const MOST_MESSAGES: usize = 1000;
 
 /// What [`work_off`] did.

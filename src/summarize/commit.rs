@@ -1,4 +1,5 @@
-//! Summaries of commits by a model. It gets the message, a digest of the changes, and as many changed lines as fit.
+//! Summaries of commits by a model. The model gets the message, a digest of the changes, and as many changed lines as
+//! fit.
 //!
 //! An answer must keep what the message says, and may also say what changed. Its quality is compared with that of the
 //! sentences that [`extract()`] would choose from the message.

@@ -22,7 +22,7 @@ use crate::tuning::summaries::{
 /// labels and spaces but didn't need. Arbitrary.
 const ROUNDS: usize = 3;
 
-/// How many sentences in a row must be too long for the remaining budget before no more are tried. Arbitrary: counting
+/// Choosing stops after this many sentences in a row that are too long for the remaining budget. Arbitrary: counting
 /// their tokens takes time.
 const MISFITS: usize = 200;
 
@@ -163,7 +163,7 @@ impl<'r> Choice<'r> {
                 continue;
             }
             if now.0 <= 0.0 {
-                // All other sentences are worth nothing too.
+                // This is the best remaining sentence, so the others are worth nothing either.
                 self.heap.push((now, Reverse(place)));
                 break;
             }
@@ -201,7 +201,7 @@ fn has_labels(sources: &[Source<'_>]) -> bool {
     sources.iter().any(|source| source.speaker != first)
 }
 
-/// The topics. Each is a word: its number, its spelling, and the indexes of the sources that have it.
+/// The topics, which are words. Each has its number, its spelling, and the indexes of the sources that have the word.
 struct Topics(Vec<(u32, String, Vec<usize>)>);
 
 impl Topics {

@@ -6,8 +6,8 @@
 //! fit into its window. It rejects an answer that, as [`quality()`] measures, keeps too few of the names, decisions and
 //! numbers.
 //!
-//! Nothing here does any input or output; to ask a model, it runs a closure of the caller. This module doesn't store
-//! summaries, and it doesn't decide which provider may be asked or what may be spent.
+//! This module does no input or output: to ask a model, it runs a closure of the caller. It doesn't store summaries,
+//! and it doesn't decide which provider may be asked or what may be spent.
 
 mod commit;
 mod extract;

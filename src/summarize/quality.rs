@@ -91,7 +91,7 @@ pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
             }
         }
         let most = shared.values().copied().fold(0.0, f64::max);
-        // Cites every source that has nearly as much in common with the sentence as the best source has, and no other.
+        // Cites every source that has nearly as much in common with the sentence as the best source has.
         cited.extend(
             shared
                 .iter()

@@ -43,9 +43,9 @@ const DECISIONS: &str = "decide decided decision agree agreed chose chosen choos
 pub(super) struct Reading<'a> {
     /// The sentences in order.
     pub(super) sentences: Vec<Sentence<'a>>,
-    /// The words; the index of a word is its number.
+    /// The words. The number of a word is its index in this list.
     pub(super) words: Vec<Word>,
-    /// The number of each word by its key.
+    /// Maps the key of each word to its index in `words`.
     pub(super) numbers: HashMap<String, u32>,
     /// How many sources were not read in full.
     pub(super) unread: usize,
@@ -295,7 +295,7 @@ pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
     recurring(&reading, most).into_iter().map(topic).collect()
 }
 
-/// Returns the numbers of up to `most` words that several sources have, with the indexes of those sources.
+/// Returns up to `most` words that several sources have: the number of each, and the indexes of its sources.
 pub(super) fn recurring(reading: &Reading<'_>, most: usize) -> Vec<(u32, Vec<usize>)> {
     let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for sentence in &reading.sentences {

@@ -1,12 +1,12 @@
 //! The tokens of `o200k_base`, and the merging of a piece's bytes into them.
 //!
 //! Merging is byte-pair encoding, as tiktoken does it. Of all pairs of neighbours that form a token, the pair with
-//! the lowest rank is merged first; of equal pairs, the leftmost. This repeats until no pair forms a token, and takes
-//! time quadratic in the length of a piece, or n log n with a heap. So a long piece is encoded in overlapping
-//! windows. This is exact because of the theorem on which the crate `bpe` is built: a sequence of tokens is the
-//! encoding of its text if and only if every two neighbouring tokens are the encoding of their joined text. If a
-//! window begins with the same token that the previous window has at that place, the pair of tokens across the border
-//! also occurs in the previous window. So the two encodings can be joined there.
+//! the lowest rank is merged first; of pairs with the same rank, the leftmost. This repeats until no pair forms a
+//! token, and takes time quadratic in the length of a piece, or n log n with a heap. So a long piece is encoded in
+//! overlapping windows. This is exact because of the theorem on which the crate `bpe` is built: a sequence of tokens
+//! is the encoding of its text if and only if every two neighbouring tokens are the encoding of their joined text. If
+//! a window begins with the same token that the previous window has at that place, the pair of tokens across the
+//! border also occurs in the previous window. So the two encodings can be joined there.
 //!
 //! The table contains only the tokens; it has 6 MB and is made in a few milliseconds. The automata of `bpe-openai`
 //! take 70 MB and forty milliseconds. The tests compare the results with those of that crate.
@@ -16,8 +16,8 @@ use std::collections::BinaryHeap;
 
 use super::split::Splitter;
 
-/// How many bits of a slot hold the rank of a token, plus one. The other bits hold a part of the token's hash.
-/// Comparing it ends most searches for bytes that are no token.
+/// How many bits of a slot hold the rank of a token, increased by one so that 0 means empty. The other bits
+/// hold a part of the token's hash. Comparing that part first rejects most bytes that are not the slot's token.
 const RANK_BITS: u32 = 18;
 const RANK_MASK: u32 = (1 << RANK_BITS) - 1;
 
@@ -31,13 +31,13 @@ const SHORT: usize = 96;
 const WINDOW: usize = 4096;
 const OVERLAP: usize = 512;
 
-/// The tokens, which are found by their bytes.
+/// The tokens and their ranks. A token is found by its bytes.
 pub(super) struct Dictionary {
     /// Cuts a text into pieces before merging.
     pub(super) splitter: Splitter,
     /// All tokens one after another: for each, a byte with its length, then its bytes.
     tokens: &'static [u8],
-    /// For each rank, where in `tokens` its bytes begin.
+    /// For each rank, where in `tokens` the bytes of its token begin.
     starts: Vec<u32>,
     /// Slots with ranks, found by the hash of a token; 0 means empty.
     slots: Vec<u32>,
@@ -141,7 +141,7 @@ impl Dictionary {
         }
     }
 
-    /// Merges the bytes of a piece and looks at all neighbours each time.
+    /// Merges the bytes of a piece and looks at all pairs of neighbours before each merge.
     fn merge_short(&self, piece: &[u8]) -> Vec<usize> {
         // For each token: where it begins, and the rank of the token that it would form with the next one. The last
         // entry is the end of the piece.
@@ -187,7 +187,8 @@ impl Dictionary {
             push(&mut heap, start, start + 2);
         }
         while let Some(Reverse((_, start, end))) = heap.pop() {
-            // This skips a pair if one of its tokens was merged with another token in the meantime.
+            // This skips a pair if one of its tokens was merged with another token since the pair was added to
+            // the heap.
             if !is_start[start] || end_of[start] == end {
                 continue;
             }

@@ -23,7 +23,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-/// The longest token of `o200k_base` and of `cl100k_base`, in bytes: it has 128 spaces.
+/// The longest token of `o200k_base` and of `cl100k_base`, in bytes: it consists of 128 spaces.
 const LONGEST_TOKEN: usize = 128;
 
 /// [`truncate`] cuts pieces of more than this many bytes at the end of a token. Arbitrary.

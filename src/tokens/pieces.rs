@@ -1,9 +1,9 @@
 //! Counts the tokens of a piece and remembers the counts of short pieces, because most pieces of a text are words
 //! that occurred just before.
 //!
-//! Without this, merging the bytes of pieces takes three quarters of the time of a count. With the table below, a
-//! count takes less than half the time. Each thread that counts has its own table of 256 KB; a new piece overwrites
-//! the piece in its slot.
+//! Without remembered counts, a count spends three quarters of its time on merging the bytes of pieces. With the
+//! table below, a count takes less than half the time. Each thread that counts has its own table of 256 KB; a new
+//! piece overwrites the piece in its slot.
 
 use std::cell::RefCell;
 

@@ -1,9 +1,9 @@
 //! The operations of Tiro, one file each, in folders by toolset, and the table of the tools that agents call.
 //!
-//! `tools/<toolset>/<verb>.rs` holds the arguments, the output and the function `run`, whose code reads from top to
-//! bottom. The macro `tool!` makes a [`Tool`] from such a file; the file needs `NAME`, `TITLE`, `DESCRIPTION`, `Args`,
-//! `Output` with `fn text(&self) -> String`, and `async fn run(&Engine, &Caller, Args) -> Result<Output>`. The command
-//! line calls `run` itself.
+//! `tools/<toolset>/<verb>.rs` holds the arguments, the output and the function `run`. The code of `run` can be read
+//! from top to bottom. The macro `tool!` makes a [`Tool`] from such a file; the file needs `NAME`, `TITLE`,
+//! `DESCRIPTION`, `Args`, `Output` with `fn text(&self) -> String`, and `async fn run(&Engine, &Caller, Args) ->
+//! Result<Output>`. The command line calls `run` itself.
 //!
 //! A tool holds the engine, so code that calls a tool does not need the engine or the types of the operation. MCP and
 //! JSON-RPC are in `server/`.
@@ -32,8 +32,8 @@ use self::provider::configure_llm_provider;
 
 /// Returns the tools that the caller may use, in the order in which clients list them.
 ///
-/// Loads no model and opens no store, since a client may list the tools before these can be used. The table is the
-/// same, byte for byte, for the same caller and configuration.
+/// Loads no model and opens no store, since a client may list the tools before a model or store can be used. The table
+/// is the same, byte for byte, for the same caller and configuration.
 pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
     caller.serves_tools();
     let mut table = vec![

@@ -45,7 +45,7 @@ pub const AMPLE: f64 = 8000.0;
 /// The share of the budget for everything that doesn't depend on the question. Shown by `evals budget`.
 pub const STABLE_SHARE: f64 = 0.5;
 
-/// The share for key facts in the part that doesn't depend on the question. Arbitrary.
+/// The share that key facts may take of the part that doesn't depend on the question. Arbitrary.
 pub const FACTS_SHARE: f64 = 0.15;
 
 /// The share of the budget for summaries (`context.summary_ratio`). Shown by `evals budget` and `evals tiers`.

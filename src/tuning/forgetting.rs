@@ -14,8 +14,7 @@ use crate::memory::Millis;
 /// milliseconds: a week. Arbitrary.
 pub const KEPT: Millis = 7 * 24 * 60 * 60 * 1000;
 
-/// If the user forgets what a query finds, a hit is forgotten if its score is at least this share of the best hit's
-/// score. Arbitrary.
+/// Forgetting by query forgets each hit whose score is at least this share of the best hit's score. Arbitrary.
 pub const MATCHING_SHARE: f64 = 0.5;
 
 /// The most memories that one transaction forgets or restores, which takes a quarter of a second. Measured by hand.

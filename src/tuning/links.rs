@@ -14,11 +14,10 @@ pub const DAY: Millis = 24 * 60 * 60 * 1000;
 /// (`migrations/0007_weak_links.sql`), so a lower value here would change nothing.
 pub const LEAST_CONFIDENCE: f64 = 0.5;
 
-/// How long before a commit a change that belongs to it may have been made, in milliseconds: a month. Arbitrary.
+/// How much older than its commit a change may be, in milliseconds: a month. Arbitrary.
 pub const HORIZON: Millis = 30 * DAY;
 
-/// For how long after a commit was first made it may be amended, and so contain later changes, in milliseconds: two
-/// days. Arbitrary.
+/// How long a commit may still be amended, and so gain later changes, in milliseconds: two days. Arbitrary.
 pub const AMENDED_WITHIN: Millis = 2 * DAY;
 
 /// The confidence if git printed the commit's id in the session. Shown by `evals join`.

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-/// The weight of BM25, which counts as a share of the query's best BM25. Measured by `evals retrieval`: with added
-/// scores, the first 10 hits contain 12 percentage points more of the evidence than with added ranks.
+/// The weight of BM25, which counts as a share of the query's best BM25. Measured by `evals retrieval`: if
+/// scores are added, the first 10 hits contain 12 percentage points more of the evidence than if ranks are added.
 pub const LEXICAL: f64 = 1.0;
 
 /// The weight of the cosine with the query. Measured with [`LEXICAL`].
@@ -31,10 +31,10 @@ pub const CONVERSATION: f64 = 0.6;
 /// of recall.
 pub const REPETITION: f64 = 0.02;
 
-/// A hit may answer if it has at least this share of the query's words, weighed by rarity. Arbitrary.
+/// A hit may answer the query if it has at least this share of the query's words, weighed by rarity. Arbitrary.
 pub const ANSWERING_SHARE: f64 = 0.4;
 
-/// A hit may answer if its cosine is at least this. Arbitrary.
+/// A hit may answer the query if its cosine is at least this. Arbitrary.
 pub const ANSWERING_COSINE: f64 = 0.35;
 
 /// The most candidates of one group of kinds that one search returns. Measured by `evals retrieval`: with 40, 100 and
@@ -77,7 +77,7 @@ pub const FRESHNESS_PATIENCE: Duration = Duration::from_millis(400);
 /// further, to 78%.
 pub const COLUMNS: [f64; 5] = [0.0, 0.1, 1.0, 1.0, 0.5];
 
-/// The parameter k1 of BM25, which limits how much a word counts that occurs often. The value of FTS5.
+/// The parameter k1 of BM25, which limits how much the repetitions of a word count. The value of FTS5.
 pub const BM25_K1: f64 = 1.2;
 
 /// The parameter b of BM25, which decides how much a text's length counts. The value of FTS5.
@@ -96,8 +96,8 @@ pub const CHUNK_OVERLAP: usize = 16;
 /// How many turns on each side of a turn supply the words of its context in the text index. Measured with [`COLUMNS`].
 pub const NEIGHBOURS: i64 = 2;
 
-/// The most words of a neighbouring turn that count as context. Arbitrary: nearly all words of most turns, and few of a
-/// long answer.
+/// The most words of a neighbouring turn that count as context. Arbitrary: most turns have fewer words than this; of a
+/// long answer, only a small part counts.
 pub const NEIGHBOUR_WORDS: usize = 80;
 
 /// The fewest documents of a large store. In a smaller store, every word of a query is looked for, words have the
@@ -105,22 +105,23 @@ pub const NEIGHBOUR_WORDS: usize = 80;
 /// retrieval`: 5,000 finds 76.1% of the evidence, and 25,000 finds 76.2%.
 pub const LARGE_STORE: i64 = 5_000;
 
-/// By which factor the text index grows before it is merged again. With this factor, all merges together write at most
+/// The text index is merged again once it has grown by this factor. With this factor, all merges together write at most
 /// four times the size of the index. Shown by `evals latency`: searches take a quarter less time if the index is a
 /// single segment.
 pub const INDEX_GROWTH: f64 = 1.25;
 
 /// The conditions that a document of a large store has to meet, the strictest first. Each has three numbers: how many
 /// of the query's rarest words the document must contain, a share of all documents, and the most words that count as
-/// the rarest. The counts of documents that contain each of these words add up to at most this share.
+/// the rarest. The share limits these words too: the numbers of documents that contain each of them add up to at most
+/// this share.
 ///
 /// Measured by `evals latency` with 100,000 messages: a search takes 3.2 ms of processor time, instead of 10.8 ms if
 /// every word is looked for. Measured by `evals retrieval` with the same shares: recall at 10 of the search by words is
 /// 72.2%, instead of 72.8%.
 pub const TIERS: [(usize, f64, usize); 3] = [(2, 0.15, 3), (2, 0.4, 5), (1, 0.12, MOST_WORDS)];
 
-/// The counts of documents that contain each of a tier's words may add up to this in any case, even if the tier's share
-/// is less. Arbitrary.
+/// The numbers of documents that contain each of a tier's words may add up to this, even if the tier's share allows
+/// fewer documents. Arbitrary.
 pub const LEAST_DOCUMENTS: i64 = 4_000;
 
 /// The most words that are looked for in a large store. Arbitrary: if a query has more words, the rarest decide which

@@ -102,8 +102,8 @@ pub const LEAST_QUALITY: f64 = 0.8;
 /// Without this limit, a brief summary that says next to nothing would be accepted if the chosen sentences say little.
 pub const LEAST_CHOSEN: f64 = 0.5;
 
-/// A summary is off topic if less than this share of its words occurs in its sources. A model's summary that rephrases
-/// its sources stays well above half; otherwise arbitrary.
+/// A summary is off topic if less than this share of its words occurs in its sources. Arbitrary, but a model's summary
+/// that rephrases its sources stays well above this.
 pub const ON_TOPIC: f64 = 0.5;
 
 /// The lowest weight, for the quality, of a word in a sentence that states a decision. Arbitrary.

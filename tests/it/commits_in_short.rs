@@ -142,7 +142,7 @@ fn only_configured_models_are_asked() {
     let (home, repo) = begin(None);
     let told = home.json(&repo.path, &["import", "git", "--summarize"]);
     assert_eq!(told["imported"], 1, "{told}");
-    assert!(told["notices"].to_string().contains("none is named for summaries"), "{told}");
+    assert!(told["notices"].to_string().contains("no provider is configured for summaries"), "{told}");
     let refused = home.run(&repo.path, &["summarize", "--commits"]);
     assert!(!refused.is_ok && refused.stderr.contains("hint: `tiro provider add"), "{refused:?}");
 }

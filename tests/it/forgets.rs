@@ -172,7 +172,7 @@ fn a_dry_run_shows_what_a_query_would_forget() {
     );
     let quoted = text.split_once("[data ").unwrap().1.split_once("[/data ").unwrap().0;
     assert!(quoted.contains(&format!("{id}: {shown}")), "{text}");
-    assert!(text.contains("2 matches with a lower score not forgotten"), "{text}");
+    assert!(text.contains("Not forgotten: 2 matches with a lower score"), "{text}");
     assert_eq!(
         server.data("forget_context", json!({"query": "zeppelin import Fridays"}))["ids"],
         json!([id])
@@ -281,7 +281,7 @@ fn a_purge_by_query_deletes_twenty_forgotten_memories_and_says_so() {
     server.data("forget_context", json!({"session_id": "s"}));
     let (text, purged) = server.both("forget_context", json!({"query": "number xylograph", "purge": true}));
     assert_eq!((&purged["count"], &purged["forgotten_left_out"]), (&json!(20), &json!(5)), "{purged}");
-    assert!(text.contains("5 memories forgotten before hold these words too"), "{text}");
+    assert!(text.contains("Not removed yet: 5 forgotten memories with these words"), "{text}");
     server.data("forget_context", json!({"query": "number xylograph", "purge": true}));
     assert_eq!(home.files_with("ylograph"), Vec::<std::path::PathBuf>::new());
     assert_eq!(server.search("xylophone").len(), 1);

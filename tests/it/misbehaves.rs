@@ -328,7 +328,7 @@ fn failed_requests_are_reported_with_their_possible_cost_which_the_dry_run_cover
     let mut before = 0.0;
     for (manner, said) in [
         (Manner::Refuses(401, ""), "sent up to"),
-        (Manner::BreaksOff, "in 2 requests, without an answer, cost at most $"),
+        (Manner::BreaksOff, "in 2 requests, but got no answer, cost at most $"),
         (Manner::Says(off_topic.into()), "tokens to mock (m) at 0.0.0.0"),
         (Manner::Says(GOOD.repeat(60)), "tokens to mock (m) at 0.0.0.0"),
         (Manner::Claims(off_topic.into(), 1_000_000_000, 1_000_000_000), "which is implausible"),

@@ -17,8 +17,8 @@ fn a_flag_without_effect_is_an_error_that_explains_it() {
     let note = note["id"].as_str().unwrap();
     for (args, told) in [
         (&["show", "lantern-talk", "--collapse"][..], "`--collapse` goes one level up from a message"),
-        (&["show", "lantern-talk", "--before", "1"], "`--before` shows messages before one"),
-        (&["show", "lantern-talk", "--after", "1"], "`--after` shows messages after one"),
+        (&["show", "lantern-talk", "--before", "1"], "`--before` shows messages before a memory"),
+        (&["show", "lantern-talk", "--after", "1"], "`--after` shows messages after a memory"),
         (&["show", "lantern-talk", "--cursor", "9"], "`--cursor` continues a long text"),
         (
             &["show", "lantern-talk", "--messages", "--focus", "timer"],
@@ -67,7 +67,7 @@ fn items_left_out_of_a_list_are_counted() {
     let note = server.data("store_memory", note);
     let shown = home.json(&directory, &["show", note["id"].as_str().unwrap()]);
     assert_eq!(shown["refers_to"].as_array().unwrap().len(), 20);
-    let notice = "5 memories that it refers to left out: at most 20 are listed";
+    let notice = "not listed: 5 memories that it refers to (at most 20 are listed)";
     assert!(shown["notices"].to_string().contains(notice), "{shown}");
 }
 

@@ -40,10 +40,10 @@ pub struct Args {
     /// Show N messages after the memory, 0 to 20
     #[arg(long, value_name = "N")]
     after: Option<usize>,
-    /// The number of the first message of a conversation to show
+    /// In a conversation, the number of the first message to show
     #[arg(long, value_name = "N")]
     from: Option<i64>,
-    /// The number of the last message to show
+    /// In a conversation, the number of the last message to show
     #[arg(long, value_name = "N")]
     to: Option<i64>,
     /// Continue at this cursor of the last answer

@@ -22,7 +22,7 @@ use crate::tokens;
 /// How many numbers each vector has in the files that `tiro bench vectors` reads.
 const DIMENSIONS: usize = 384;
 
-/// For each wanted hit, how many candidates are found by their int8 codes.
+/// How many candidates the search by int8 codes returns for each wanted hit.
 const CANDIDATES: usize = 4;
 
 /// The arguments of `tiro bench`.

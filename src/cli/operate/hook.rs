@@ -1,12 +1,12 @@
 //! `tiro hook`: records an event of a client or of git. Their hooks run this command.
 //!
-//! A hook must not delay or disturb the program that runs it. It exits with 0 within a tenth of a second, even if
-//! something is broken, busy, full or missing. It prints nothing except the pointer, a short text about the memory,
-//! at the start of a session. It opens no database: it only writes a reference to a transcript or commit. The next
-//! call in the project reads the reference and imports that transcript or commit. While capture is paused, a hook
-//! writes references too, because the transcript may hold messages from before the pause; the import recognises
-//! messages from the pause by their time. The only parts of a payload that a hook writes to disk are paths of
-//! existing files, digests and the name of the event. If `CI` is set, a hook does nothing.
+//! A hook must not delay or disturb the program that runs it. A hook exits with 0 within a tenth of a second, even if
+//! something is broken, busy, full or missing. It prints nothing except the pointer, a short text about the memory, at
+//! the start of a session. It opens no database: it only writes a reference to a transcript or commit. The next call in
+//! the project reads the reference and imports that transcript or commit. While capture is paused, a hook writes
+//! references too, because the transcript may hold messages from before the pause; the import recognises messages from
+//! the pause by their time. The only parts of a payload that a hook writes to disk are paths of existing files, digests
+//! and the name of the event. If `CI` is set, a hook does nothing.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub struct Args {
     rest: Vec<String>,
 }
 
-/// The payload on stdin. All three clients use these names of fields.
+/// The payload on stdin. All three clients use these field names.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Payload {
@@ -97,8 +97,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     };
     let trusted = config.named_project();
     let found = match project::place_and_repository(&directory, &config, trusted) {
-        // `git.trusted` may allow this repository. The options are read only in this case, since reading them takes
-        // time.
+        // The repository can't be opened, but `git.trusted` may allow it. The options are read only in this case,
+        // since reading them takes time.
         Err(error) if error.kind() == Kind::Git => {
             let config = Config::from_environment(named, Vec::new())?;
             project::place_and_repository(&directory, &config, trusted)?
@@ -134,8 +134,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let transcript = transcript.filter(|path| transcripts::is_file(path));
     if client == Client::Git || transcript.is_some() {
         let session = match &commit {
-            // A commit on a detached HEAD gets its own reference. If too many references are waiting, commits share
-            // a reference. It names only the last commit, whose ancestors are the earlier ones.
+            // A commit on a detached HEAD gets its own reference. If too many references are waiting, commits share a
+            // reference. The shared reference names only the last commit; the earlier commits are its ancestors.
             Some(commit) if spool.waiting() < MOST_WAITING => spool::key(commit),
             _ if client == Client::Git => String::new(),
             _ => spool::key(&session),
@@ -195,7 +195,7 @@ fn pointer(remembered: Option<&str>, session: &str) -> String {
     )
 }
 
-#[expect(clippy::disallowed_methods, reason = "a hook has no engine, which has the clock")]
+#[expect(clippy::disallowed_methods, reason = "a hook runs without the engine and its clock")]
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

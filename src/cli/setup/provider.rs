@@ -40,7 +40,7 @@ enum Action {
         /// The provider
         name: String,
     },
-    /// Make a provider the first to ask for summaries
+    /// Make a provider the one that is asked first for summaries
     Default {
         /// The provider
         name: String,
@@ -90,7 +90,7 @@ struct Add {
     /// The most US dollars that the provider may cost on one day; none removes this limit
     #[arg(long, value_name = "USD", value_parser = a_limit)]
     limit_day: Option<Edit<f64>>,
-    /// Make this provider the first to ask for summaries
+    /// Make this provider the one that is asked first for summaries
     #[arg(long)]
     default: bool,
 }

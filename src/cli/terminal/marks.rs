@@ -19,7 +19,7 @@ impl Marks {
         Marks(query::terms(query).iter().map(|word| beginning(word).to_owned()).collect())
     }
 
-    /// Returns `line` as spans; those of words that are in the query have the style of matches.
+    /// Returns `line` as spans. The spans of words that are in the query have the style of matches.
     pub fn spans(&self, line: &str) -> Vec<Span> {
         let mut spans = Vec::new();
         let (mut rest, mut before) = (line, 0);

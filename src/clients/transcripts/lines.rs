@@ -1,7 +1,7 @@
 //! Reads a transcript line by line.
 //!
-//! A transcript may grow while it is read, end in the middle of a line, be replaced, or have gigabytes. Only whole
-//! lines are returned, one at a time; of a line that is too long, only the beginning is returned. A hook can name any
+//! A transcript may grow while it is read, end in the middle of a line, be replaced, or be gigabytes long. Only whole
+//! lines are returned, one at a time. If a line is too long, only its beginning is returned. A hook can name any
 //! path, so only regular files are read, and no files that the system generates.
 
 use std::fs::{self, File};
@@ -50,8 +50,8 @@ impl Lines {
         Lines::resume(path, at, 0, u64::MAX)
     }
 
-    /// Opens the transcript at `path` to read at most `most` bytes, beginning at byte `at`. The line at that byte
-    /// does not end within its first `looked` bytes, see [`Lines::looked`].
+    /// Opens the transcript at `path` to read at most `most` bytes, beginning at byte `at`. The first `looked`
+    /// bytes of the line at that byte are known to contain no line end, see [`Lines::looked`].
     ///
     /// # Errors
     ///

@@ -38,8 +38,8 @@ const LOOK_BACK: usize = 400;
 /// A summary of the changed lines of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
-    /// The opening lines, as written, of the definitions or sections that contain changed lines, in order of
-    /// appearance; at most 40.
+    /// The headings of the changed lines: the lines, as written, that open the definitions or sections around them. In
+    /// order of appearance; at most 40.
     pub headings: Vec<String>,
     /// How many headings are left out.
     pub more_headings: usize,

@@ -11,7 +11,8 @@ use super::entries::{Blob, Blobs, Entry};
 /// The most pairs of a deleted and an added file whose lines are compared. If there are more, no lines are compared.
 const RENAME_PAIRS: usize = 400;
 
-/// If several deleted files have the same content as an added file, how many of them are checked for its file name.
+/// Several deleted files can have the same content as an added file. This is how many of them are checked for its file
+/// name.
 const NAMESAKES: usize = 64;
 
 /// Finds pairs of a deleted and an added file, and joins each pair into one renamed file. Files of equal content are

@@ -150,7 +150,7 @@ impl Folder {
         fs::read_link(self.path.join(name)).ok()
     }
 
-    /// Returns what is at `name`. If links are followed, this is what a link leads to, otherwise the link itself.
+    /// Returns what is at `name`. For a link, this is the link itself or, if links are followed, what it leads to.
     pub fn look(&self, name: &str) -> Found {
         let path = self.path.join(name);
         match Found::at(&path) {

@@ -3,8 +3,8 @@
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// What the user says about repositories: which directory is the project, and which ones the option `git.trusted`
-/// lists.
+/// What the user says about repositories: which directory is the project, and which directories the option
+/// `git.trusted` lists.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     named: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use gix::objs::Kind;
 
-/// Why an object can't be read. Messages of the library are not shown.
+/// Why an object can't be read. The messages of `gix` are not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::git) enum Fault {
     Missing,

@@ -31,7 +31,8 @@ pub(super) fn read(
     inflate: &mut Inflate,
 ) -> Result<(), Fault> {
     let name = name(id);
-    // Even data that can't be compressed is only slightly longer when deflated.
+    // A longer file contains an object of more than `most` bytes: even data that can't be compressed grows only
+    // slightly when deflated.
     let deflated_most = most + most / 100 + 1024;
     for directory in directories {
         let bytes = match directory.read(&name, deflated_most) {

@@ -142,7 +142,7 @@ impl Pack {
     }
 }
 
-/// Runs code of the library on untrusted bytes. Returns `None` if that code panics.
+/// Runs code of `gix` on untrusted bytes. Returns `None` if that code panics.
 fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }

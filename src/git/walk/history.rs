@@ -1,9 +1,9 @@
 //! Lists the commits to import, each once, oldest first.
 //!
 //! Parents come before their children. So even an import that stops early has stored all ancestors of every commit that
-//! it stored, and can be resumed without a cursor: the next walk stops at known commits ([`Known::CoversAncestors`]).
-//! This misses commits that appear *below* known ones, when a shallow clone was deepened or commits were imported out
-//! of order. For these cases, [`Known::OnlyItself`] walks the whole history and leaves out known commits.
+//! it stored. It can be resumed without a cursor: the next walk stops at known commits ([`Known::CoversAncestors`]).
+//! Such a walk misses commits that appear *below* known ones, when a shallow clone was deepened or commits were
+//! imported out of order. For these cases, [`Known::OnlyItself`] walks the whole history and leaves out known commits.
 //!
 //! Only the ids of commits and the links to their parents are kept in memory: less than 100 bytes for each commit.
 
@@ -22,9 +22,9 @@ const EDGE_LIMIT: usize = 20_000_000;
 /// What a known commit says about its ancestors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// All its ancestors are known too, so the walk stops at the known commit.
+    /// All ancestors of a known commit are known too, so the walk stops there.
     CoversAncestors,
-    /// It says nothing about them, so the walk continues below the known commit, and reads the whole history.
+    /// Ancestors of a known commit may be unknown, so the walk continues below it and reads the whole history.
     OnlyItself,
 }
 

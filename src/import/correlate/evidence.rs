@@ -128,7 +128,7 @@ impl Evidence {
         found
     }
 
-    /// Returns the sessions that led to the commit, each with its confidence, the most confident first. `lines`
+    /// Returns the sessions that led to the commit, each with its confidence, the highest confidence first. `lines`
     /// contains the changed lines of the commits that [`Evidence::commits_to_compare`] returns, as far as they can be
     /// read.
     pub fn behind(&self, commit: usize, lines: &HashMap<usize, ChangedLines>) -> Vec<(SessionKey, f64)> {
@@ -192,8 +192,8 @@ impl Evidence {
             })
             .collect();
         files.sort_by(|one, other| (&one.path, one.session).cmp(&(&other.path, other.session)));
-        // If the lines that a session wrote are known and none of them is in the commit, its other changes count
-        // little.
+        // If the lines that a session wrote are known and none of them is in the commit, the session's other
+        // changes count little.
         let wrote = |held: &Held| (!held.lines.is_empty(), !held.shared.is_empty());
         let mut by_session: HashMap<SessionKey, (bool, bool)> = HashMap::new();
         for held in &files {
@@ -328,7 +328,7 @@ fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
             held.by_file.max(by_lines)
         } else if !held.lines.is_empty() || is_explained {
             // Either other sessions explain the whole file, or the lines that the session wrote are not in the commit.
-            // In the second case, its other changes to the file probably aren't either.
+            // In the second case, the session's other changes to the file are probably not in it either.
             held.by_file.min(FILE_IN_OTHER_COMMIT)
         } else {
             held.by_file
@@ -370,8 +370,8 @@ struct Held {
 }
 
 impl Held {
-    /// Returns how large a share `count` lines are of all the session's lines. If they are a larger share of the lines
-    /// of its last change, returns that share.
+    /// Returns the share that `count` lines have of all the session's lines, or of the lines of its last change if
+    /// that share is larger.
     fn share(&self, count: usize) -> f64 {
         let of_all = count as f64 / self.lines.len().max(1) as f64;
         let of_last = self.last_share * count as f64 / self.shared.len().max(1) as f64;

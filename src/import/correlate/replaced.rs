@@ -1,8 +1,8 @@
 //! Finds commits that were replaced by newer ones because they were amended, rebased with changes, or squashed.
 //!
 //! An amended or rebased commit and its replacement have the same author and author time. A squash contains the files
-//! of all its parts, in the state after the last part. A commit that is checked out, or an ancestor of it, does not
-//! count as replaced, even if these signs are there.
+//! of all its parts, in the state after the last part. The commit that is checked out and its ancestors do not count
+//! as replaced, even if they show these signs.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -73,7 +73,8 @@ pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
     found.into_iter().filter(|each| once.insert(each.old)).collect()
 }
 
-/// Returns the pairs of commits that make the same change twice. Evidence for the first also holds for the second.
+/// Returns the pairs of commits that make the same change twice. Evidence for the first commit of a pair also
+/// holds for the second.
 pub fn same_change(evidence: &Evidence) -> Vec<Replaced> {
     let mut by_time: HashMap<(Millis, Option<&String>), Vec<usize>> = HashMap::new();
     for (place, commit) in evidence.commits.iter().enumerate() {

@@ -2,10 +2,10 @@
 //!
 //! A line is `{timestamp, ordinal, type, payload}`. The lines of type `response_item` (the items) contain what the
 //! model read and wrote. Between the items are events, which repeat that content for display. Messages are read from
-//! the items, which every version writes. Calls are read from both, for two reasons. The event at the end of a call has
-//! the same id as the item, and adds the exit code. In code mode, the model writes a script that calls the tools, and
-//! only the events contain these calls. The file states the session, folder and branch only once, so they are kept in
-//! [`About`](crate::import::entry::About).
+//! the items, which every version writes. Calls are read from both items and events, for two reasons. The event at the
+//! end of a call has the same id as the item, and adds the exit code. In code mode, the model writes a script that
+//! calls the tools, and only the events contain these calls. The file states the session, folder and branch only once,
+//! so they are kept in [`About`](crate::import::entry::About).
 
 use std::borrow::Cow;
 

@@ -15,7 +15,7 @@ use crate::redact::edges::is_word;
 use crate::redact::form::{Makeup, is_generated, is_stand_in, is_template};
 use crate::redact::scanners::credentials::WORDS;
 
-/// What a flag takes as its argument.
+/// What a flag has as its argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     /// The password.
@@ -70,8 +70,8 @@ pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Ra
                 Takes::Pair(sign) if space > 0 => value.iter().position(|b| b == sign)? + 1,
                 _ => return None,
             };
-            // An attached lower-case word is not taken: a password, as in `mysql -proot`, looks like more flags, as
-            // in `mysql -pipe`.
+            // An attached lower-case word is not taken as a password. It may be one, as in `mysql -proot`, or several
+            // flags, as in `mysql -pipe`.
             let plain = *takes == Takes::Attached && value.iter().all(u8::is_ascii_lowercase);
             (!plain).then_some((at + before, *names))
         })

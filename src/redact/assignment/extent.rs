@@ -14,8 +14,8 @@ use crate::redact::template::is_call;
 /// The most bytes that an unquoted value may have; a quoted value may have four times as many.
 pub(super) const LONGEST: usize = 320;
 
-/// For each of the 256 byte values, whether a run ends at such a byte. This is a table for speed, because runs are
-/// read at each name of a secret.
+/// For each of the 256 byte values, whether a run of bytes ends before such a byte. This is a table for speed,
+/// because a run is read after each name of a secret.
 pub(super) struct Ends([bool; 256]);
 
 impl Ends {
@@ -66,7 +66,7 @@ pub(super) fn opened(text: &[u8], at: usize, joint: Joint) -> Option<(Range<usiz
         if let Some(range) = quoted(text, inner) {
             return Some((range, true));
         }
-        // A bracket that no quote follows may belong to a generated password.
+        // A bracket without a quote after it may belong to a generated password.
         return (text[at + name] == b'(')
             .then(|| generated_run(text, at))
             .flatten()
@@ -122,7 +122,7 @@ fn quoted(text: &[u8], at: usize) -> Option<Range<usize>> {
         }
         slashes = if byte == b'\\' { slashes + 1 } else { 0 };
     }
-    // In some languages a backslash escapes nothing. Then the last quote of the line ends the value.
+    // In some languages a backslash escapes nothing; there, the last quote of the line ends the value.
     let ends = |place: &usize| text.get(place + 1).is_none_or(|b| b"\n\r,;)}] ".contains(b));
     if let Some(place) = escaped.filter(ends)
         && escapes == 0
@@ -164,7 +164,7 @@ pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
     let surplus = closers.iter().find(|(open, close)| whole.last() == Some(close) && !whole.contains(open));
     end -= usize::from(surplus.is_some());
     let value = &text[at..end];
-    // If the run contains code or a second pair of name and value, it is longer than the value.
+    // If the run contains code or a second pair of name and value, it extends beyond the value.
     let pairs = [&b"&&"[..], b"||", b"->", b"::", b"=>", b"==", b"</", b"${", b"$("];
     let code = pairs.iter().any(|pair| value.windows(2).any(|window| window == *pair))
         || value
@@ -217,8 +217,8 @@ pub(super) fn word_end(text: &[u8], range: &Range<usize>) -> usize {
     end
 }
 
-/// Returns whether the `!` at the end of `range` belongs to the value: either the sentence goes on after it, as in
-/// `… Xk92! and`, or the line ends there.
+/// Returns whether the `!` at the end of `range` belongs to the value. It does if the sentence goes on after it, as
+/// in `… Xk92! and`, or if the line ends there.
 fn is_part(text: &[u8], range: Range<usize>) -> bool {
     let value = &text[range.start..range.end - 1];
     let goes_on = match text.get(range.end) {

@@ -214,7 +214,7 @@ fn ends_line(text: &[u8], at: usize) -> bool {
         && text.get(at + run).is_none_or(|b| matches!(b, b'\n' | b'\r'))
 }
 
-/// Words that may come before a name. They show that only a space separates the name from its value.
+/// Words that may come before a name. After them, a space is enough to join the name to its value.
 const LEADS: &[&str] = &[
     "ENV ",
     "#define ",
@@ -296,7 +296,7 @@ const DEFAULTS: &[&str] = &[
     "getString(",
 ];
 
-/// The signs between a name and its value. A longer sign comes before the shorter ones that it begins with.
+/// The signs between a name and its value. A sign is listed before any shorter sign that it begins with.
 const SIGNS: &[&str] = &[
     "===", "!==", "||=", "??=", "::=", "==", "!=", "=>", ":=", "?=", "+=", "<-", "=", ":", "%3D", "%3d",
     "%3A", "%3a", "\\u003d", "：",

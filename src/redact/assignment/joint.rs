@@ -15,7 +15,7 @@ pub(super) enum Joint {
     Prose,
     /// The comma before a default, as in `getenv("PASSWORD", "…")`.
     Default,
-    /// A declared type, an operator before a default such as `||`, or a space after a name that begins the line.
+    /// A declared type, an operator such as `||` before a default, or a space after a name that begins the line.
     /// Only a quoted value counts.
     Quoted,
 }

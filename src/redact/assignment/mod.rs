@@ -7,8 +7,9 @@
 //! prose. Third, the value looks like a secret: it is random (a password need only mix several kinds of
 //! characters), and it is no reference, call, type or placeholder.
 //!
-//! Two kinds of secrets are not found: passwords of plain words that are neither quoted nor in settings, and the
-//! value of a `key` that could be a hash, since most such values are keys of maps.
+//! Two kinds of secrets are not found. The first are passwords of plain words that are neither quoted nor in
+//! settings. The second are values that are named only `key` and could be hashes, since most of them are keys of
+//! maps.
 
 mod command;
 mod extent;
@@ -69,8 +70,8 @@ pub(super) fn password(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> 
     is_password(&text[value.range.clone()], &value, weak).then_some(value.range)
 }
 
-/// Returns the password that follows the word at `hit`, if that word is not English or is a phrase of several
-/// words.
+/// Returns the password that follows the word for a password at `hit`. The word is not English or is a phrase, such
+/// as `identified by`.
 fn foreign(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     if text[hit.start].is_ascii() && !begins_part(text, hit.start) {
         return None;
@@ -174,8 +175,8 @@ fn pair(text: &[u8], value: &Value) -> Option<Range<usize>> {
     (user > 0 && run <= 128 && strong && is_password(password, &value, false)).then_some(start..end)
 }
 
-/// Returns a token that is separated from its name only by a space, as in prose and commands, if it can't be
-/// anything else.
+/// Returns the value that only a space separates from its name, as in prose and commands, if it can only be a
+/// token.
 fn spoken(text: &[u8], hit: &Range<usize>, end: usize) -> Option<Value> {
     if text.get(end) != Some(&b' ') || !text[hit.clone()].eq_ignore_ascii_case(b"token") {
         return None;

@@ -2,7 +2,7 @@
 
 use crate::redact::edges::is_word;
 
-/// Words that follow the word for a secret in names that are not those of secrets, as `count` does in
+/// If one of these words follows the word for a secret, the name is not that of a secret: `count` in
 /// `token_count`.
 #[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const ABOUT: &[&[u8]] = &[

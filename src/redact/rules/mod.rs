@@ -5,7 +5,7 @@
 //! `prefixed` has more of these, one per line. `named` has keys that are identified only by the vendor's name
 //! beside them. `shape` has secrets of any issuer: key blocks, JWTs, URLs, headers, assignments.
 //!
-//! Patterns are regular expressions over bytes that are tried only where a literal was found. A pattern may have an
+//! Patterns are regular expressions over bytes. They are tried only where a literal was found. A pattern may have an
 //! unbounded repetition only at its end. This keeps the scan linear: a failed attempt reads no more bytes than the
 //! shortest match has, and the rule is not tried again within a match.
 

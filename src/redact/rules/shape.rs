@@ -160,8 +160,8 @@ pub(super) const RULES: &[Rule] = &[
         &["kind: Secret", "kind: \"Secret\""],
         Scanner::Manifest,
     ),
-    // Manifests in JSON and in a string have separate rows, because one manifest may contain another as a string,
-    // in the annotation of the last applied configuration.
+    // Manifests in JSON and manifests in a string have separate rows, because one manifest may contain the other:
+    // the annotation `last-applied-configuration` is a manifest in a string.
     scanned(
         "kubernetes-secret-json",
         "value of a Kubernetes Secret in JSON",

@@ -2,7 +2,7 @@
 
 /// The name of a password contains one of these words.
 ///
-/// Words with letters outside of ASCII are listed in each case in which they are written.
+/// Some words are listed several times, because a search changes the case of ASCII letters only.
 #[rustfmt::skip] // Easier to read with one or two languages per line.
 pub(super) const PASSWORDS: &[&str] = &[
     "pass", "pwd", "pw", "psw", "masterauth", "identified by", "ConvertTo-SecureString",

@@ -2,9 +2,9 @@
 //!
 //! If the last line of a key is there, the key extends from its first line to its last, whatever is around and
 //! between its lines: timestamps of a log, line numbers, escapes, quotes, the signs of a diff, a gap. If the last
-//! line is missing, the key continues as long as its lines follow each other directly, or have a prefix and are as
-//! long as the first line. If the first line of a key is missing, the lines before its last one are found in a
-//! similar way.
+//! line is missing, the key continues through lines that directly follow each other, and through lines that have a
+//! prefix but are as long as the first line. If the first line of a key is missing, the lines before its last one
+//! are found in a similar way.
 //!
 //! A walk over the lines ends after [`GAP`] bytes without a line of a key, and at the beginning of the next block.
 //! So all walks over a text together take time linear in its length.

@@ -3,7 +3,7 @@
 //!
 //! The words are ordinary, so a phrase has no literal by which it could be found. But a phrase is at least [`STEP`]
 //! bytes long, so examining one word every [`STEP`] bytes finds each phrase. In other text, the examined word is
-//! seldom in the list. The checksum distinguishes a phrase from other rows of words in the list.
+//! seldom in the list. The checksum distinguishes a phrase from other rows of listed words.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -69,7 +69,8 @@ fn in_row(text: &[u8], row: &[(u16, Range<usize>)], found: &mut Vec<Range<usize>
 }
 
 /// Returns whether the same signs separate all `words`. Digits between words are ignored, and all kinds of space
-/// count as the same. If the signs are more than a space, at most one word may recur within the next two words.
+/// count as the same. If the signs are not just a space, also returns false if more than one word occurs again
+/// within the next two words.
 fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
     let between = |pair: &[(u16, Range<usize>)]| {
         let signs = text[pair[0].1.end..pair[1].1.start].iter().filter(|b| !b.is_ascii_digit());
@@ -183,10 +184,10 @@ fn index(word: &[u8]) -> Option<u16> {
 struct Words {
     /// The words in alphabetical order, each padded with zeros.
     all: Vec<[u8; 8]>,
-    /// Where in `all` the words with each first letter begin. The last entry is the number of words.
+    /// For each letter, where in `all` the words that begin with it start. The last entry is the number of words.
     starts: [u16; 27],
-    /// A bit for each hash of a word's first four letters, which is set if the list has a word with this hash. A
-    /// word whose bit is not set is not in the list.
+    /// One bit for each possible hash of four letters. It is set if the first four letters of a word in the list
+    /// have this hash. So a word whose bit is not set is not in the list.
     marks: Box<[u64; 1024]>,
 }
 

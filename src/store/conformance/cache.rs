@@ -5,7 +5,7 @@ use super::subject::{Engine, Subject};
 use crate::memory::{Level, Millis};
 use crate::store::{AskedBy, Expired, Summary};
 
-/// Keeps an answer of a hundred bytes in a cache of three hundred.
+/// Caches an answer of a hundred bytes. The cache may have at most three hundred bytes.
 async fn keep<E: Engine>(place: &Place<E>, n: u8, now: Millis, ttl: Millis) {
     place.store.cache(&place.scope, [n; 32], body(n), now, ttl, 300).await.answered();
 }
@@ -57,7 +57,7 @@ pub async fn answers_used_longest_ago_make_room<E: Engine>(place: Place<E>) {
 }
 
 pub async fn a_clock_that_is_set_back_keeps_no_answer_alive<E: Engine>(place: Place<E>) {
-    // The cache measures time by the latest date of any use.
+    // For the cache, the time is the latest date at which any answer was stored or used.
     keep(&place, 6, HOUR, 10).await;
     assert_eq!(cached(&place, 6, HOUR + 1).await, Some(body(6)));
     keep(&place, 7, HOUR + 20, HOUR).await;

@@ -150,7 +150,7 @@ pub async fn parts_of_the_graph_follow_one_another<E: Engine>(place: Place<E>) {
     assert!(add(part("one", 0, 3)).await && add(part("one", 3, 2)).await);
     let parts = async || place.store.commit_graph(&place.scope).await.answered();
     assert_eq!(parts().await, [part("one", 0, 3), part("one", 3, 2)]);
-    // A part of another history begins a new graph.
+    // A part with another stamp replaces the graph.
     assert!(add(part("two", 0, 4)).await);
     assert_eq!(parts().await, [part("two", 0, 4)]);
 }

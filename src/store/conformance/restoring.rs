@@ -67,7 +67,7 @@ pub async fn a_message_is_restored_at_its_place<E: Engine>(place: Place<E>) {
     let receipt = place.store.restore(&place.scope, memories, 1).await.answered();
     assert_eq!((outcomes(&receipt), receipt.pending), (vec![Outcome::Stored; 2], 2));
     assert_eq!(place.rows("s").await.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [2, 5]);
-    // If a memory's former ordinal is taken, the memory gets another.
+    // If a memory's former ordinal is taken, the memory gets another ordinal.
     let late = vec![restored(message("s", "larch"), Some(2))];
     place.store.restore(&place.scope, late, 1).await.answered();
     assert_eq!(place.rows("s").await.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [2, 5, 6]);

@@ -110,8 +110,7 @@ pub async fn segments_follow_one_another_and_count_living_messages<E: Engine>(pl
     let said = place.say("s", &["one", "two", "three", "four", "five"]).await;
     place.forget(&[&said[2]], "f1").await;
     place.close_segments("s", &[(0, 0, 1)]).await;
-    // The message between the two segments is forgotten at this time. When it is restored, it belongs to the second
-    // segment.
+    // The message between the two segments is forgotten. When it is restored, it belongs to the second segment.
     place.close_segments("s", &[(0, 0, 4), (1, 3, 4)]).await;
     place.close_segments("s", &[(3, 9, 12)]).await;
     let counted = async |place: &Place<E>| {

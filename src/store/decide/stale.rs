@@ -1,4 +1,4 @@
-//! Decides whether a memory, a session's summary or a segment is written, or a stored one makes the write
+//! Decides whether to write a memory, a session's summary or a segment. What is already stored can make the write
 //! unnecessary.
 
 use crate::memory::{MemoryId, Millis};
@@ -46,7 +46,7 @@ pub enum Standin {
         /// When the new summary is due to be made again; `None` if the session has no newer messages.
         due: Option<Millis>,
     },
-    /// The stored summary, which has this id, is kept: it is the same one or covers more messages.
+    /// The stored summary, which has this id, is kept: it is the same summary or covers more messages.
     Stays(MemoryId),
 }
 

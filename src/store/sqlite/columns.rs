@@ -9,8 +9,8 @@ pub(in crate::store::sqlite) fn id(row: &Row<'_>, column: usize) -> rusqlite::Re
     word(row, column, MemoryId::parse)
 }
 
-/// Reads a column that holds a word which `parse` knows. Errors for any other word: only a damaged file, or the
-/// file of a newer Tiro, contains one.
+/// Reads a column that holds a word, and parses the word with `parse`. Errors if `parse` doesn't know the word:
+/// only a damaged file, or the file of a newer Tiro, contains such a word.
 pub(in crate::store::sqlite) fn word<T>(
     row: &Row<'_>,
     column: usize,

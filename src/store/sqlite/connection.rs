@@ -12,11 +12,11 @@ use crate::error::{Error, Kind, Result};
 /// How long a writer waits for other processes before it fails.
 pub(in crate::store::sqlite) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait between two checks whether another call has finished its write.
+/// How long to wait before checking again whether another call has finished its write.
 pub(in crate::store::sqlite) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// The page cache of the writing connection, in KiB. Arbitrary: about as large as the pages that one
-/// transaction of an import changes.
+/// The page cache of the writing connection, in KiB. Arbitrary: about the total size of the pages
+/// that one transaction of an import changes.
 const CACHE_KIB: i64 = 4 * 1024;
 
 /// Lets SQLite move the log into the file when the last connection is closed.
@@ -29,7 +29,7 @@ pub(in crate::store::sqlite) fn moves_log_at_close(connection: &Connection) -> R
 }
 
 pub(in crate::store::sqlite) fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    // Only a store in memory is named by a URI: the path of a file is canonical, so it begins with `/`.
+    // Only a store in memory has a URI here. The path of a file is canonical, so it begins with `/`.
     let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
     let connection = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -45,8 +45,8 @@ pub(in crate::store::sqlite) fn connect_to(path: &Path, flags: OpenFlags) -> rus
     Ok(connection)
 }
 
-/// Locks a mutex even if a thread that panicked has poisoned it: no code leaves the value of such a mutex half
-/// changed.
+/// Locks a mutex even if it is poisoned because a thread panicked. No code leaves the value of such a mutex
+/// half changed.
 pub(in crate::store::sqlite) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

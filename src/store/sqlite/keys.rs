@@ -1,4 +1,4 @@
-//! Reads and writes keys and versions as columns: each is a number.
+//! Reads and writes keys and versions, which columns hold as numbers.
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value, ValueRef};
 

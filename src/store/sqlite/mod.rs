@@ -70,7 +70,7 @@ struct Inner {
     clock: Clock,
 }
 
-/// Hits and misses of the cache in this process that are not stored yet.
+/// How often this process found, or didn't find, an answer in the cache. These counts are not stored yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct CacheUse {
     hits: i64,

@@ -36,7 +36,7 @@ pub struct Stats {
     pub commits_since: i64,
     /// How many of the commits in `commits_since` are linked to a session.
     pub commits_linked: i64,
-    /// How many sessions changed a file that a commit changed within the next month.
+    /// How many sessions changed a file that some commit also changed, at most a month later.
     pub sessions_committed: i64,
     /// How many of the sessions in `sessions_committed` are linked to a commit.
     pub sessions_linked: i64,
@@ -61,13 +61,12 @@ pub struct Sizes {
     pub sessions: i64,
 }
 
-/// How many calls of a tool took about the same time.
+/// One bucket of a tool's histogram of durations: how many calls fell into it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Measurement {
     /// The tool's name.
     pub name: String,
-    /// The number of the bucket that the duration of these calls falls into. Bucket 0 begins at one
-    /// microsecond, and every four buckets the duration doubles.
+    /// The number of the bucket. Bucket 0 begins at one microsecond, and every four buckets the duration doubles.
     pub bucket: u32,
     /// How many calls fell into the bucket.
     pub count: u64,

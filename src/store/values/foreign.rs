@@ -19,7 +19,7 @@ pub struct ForeignMemory {
     pub commit: Option<CommitRecord>,
     /// If the memory is a commit, all its full ids.
     pub shas: Vec<String>,
-    /// The keys of its repeated occurrences.
+    /// The keys of all occurrences of its text; empty if occurrences are not counted.
     pub repeats: Vec<String>,
     /// If the memory is a commit, the sessions that led to it, the likeliest first, each with a confidence from
     /// 0 to 1.
@@ -157,7 +157,7 @@ pub struct RestoredMemory {
     pub is_marked: bool,
     /// If the memory is a commit, all its full ids.
     pub shas: Vec<String>,
-    /// The keys of its repeated occurrences.
+    /// The keys of all occurrences of its text; empty if occurrences are not counted.
     pub repeats: Vec<String>,
     /// If the memory is a commit, the sessions that led to it, the likeliest first, each with a confidence from
     /// 0 to 1.

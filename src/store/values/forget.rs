@@ -15,7 +15,7 @@ pub enum Selection {
     Matching(Filter),
 }
 
-/// Which memories a selection can name.
+/// Which memories a selection can include.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Living memories only.
@@ -55,7 +55,7 @@ pub struct Operation {
     pub kind: String,
     /// When it happened.
     pub at: Millis,
-    /// How many memories are recorded under the operation. Purged memories are not.
+    /// How many memories are recorded under the operation. Purged memories are not recorded.
     pub memories: i64,
     /// Whether it was undone.
     pub undone: bool,

@@ -58,8 +58,8 @@ pub struct CallRow {
     pub worktree: Option<String>,
 }
 
-/// A part of the graph of commits, which are in the order they were read. The git module encodes and decodes
-/// the bytes.
+/// A part of the graph of commits. The commits are in the order they were read. The git module encodes and
+/// decodes the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphRow {
     /// Identifies the commits at which a shallow history ended when the part was read; empty for a complete

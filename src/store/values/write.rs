@@ -79,7 +79,7 @@ pub struct PendingChunk {
     pub role: Option<Role>,
     /// The speaker's name.
     pub speaker: Option<String>,
-    /// A line that names the memory.
+    /// The memory's title, one line.
     pub title: Option<String>,
     /// The file that the memory is about.
     pub path: Option<String>,

@@ -37,8 +37,8 @@ impl Best {
         Best { k, split, heaps: vec![BinaryHeap::new(); lists], thresholds }
     }
 
-    /// Offers those rows of a block that `accepts` admits. `score` is called only for rows whose bound reaches
-    /// the threshold of their list.
+    /// Adds the rows of a block that `accepts` admits to their lists, if they are among the best so far. `score`
+    /// is called only for rows whose bound reaches the threshold of their list.
     pub(super) fn offer_block(
         &mut self,
         block: &Block,

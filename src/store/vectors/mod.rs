@@ -3,8 +3,8 @@
 //! A process keeps one [`VectorIndex`] of the embeddings of its project's chunks, built from the f16 vectors in
 //! the database. A search scans all codes and follows no graph: 100,000 codes take one to two milliseconds,
 //! less with a filter, and there is no graph to build, lock or tune. Codes lose a little precision (each vector
-//! has one scale), so a caller asks for several times the hits it wants and orders them exactly with
-//! [`rescore`].
+//! has one scale), so a caller asks for several times as many hits as it wants and orders them exactly
+//! with [`rescore`].
 //!
 //! A scan reads half of each code, which gives an upper bound of the score. Only rows whose bound reaches the
 //! score of the worst hit so far are scored by their whole codes. For 40 hits, that is one row in a hundred if
@@ -72,7 +72,7 @@ pub struct Hit {
 pub enum Filter<'a> {
     /// Every row.
     All,
-    /// The rows of these chunks, which must be in ascending order. Chunks that are unknown or repeated are
+    /// The rows of these chunks. The chunks must be in ascending order; unknown and repeated ones are
     /// skipped. This is faster than a scan if fewer than a tenth of the rows are listed.
     Chunks(&'a [i64]),
     /// The rows for which this function returns true. It is called in no particular order, and only for rows

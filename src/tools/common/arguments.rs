@@ -105,7 +105,7 @@ fn settle_object(value: &mut Value, schema: &Map<String, Value>, path: &Path) ->
     Ok(())
 }
 
-/// Checks `value` against the alternatives in `branches`, up to the first that it fits.
+/// Tries the alternatives in `branches` in order until `value` fits one of them.
 fn settle_any(value: &mut Value, branches: &[Value], path: &Path) -> Result<()> {
     for branch in branches.iter().filter_map(Value::as_object) {
         let mut attempt = value.clone();

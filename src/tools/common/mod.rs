@@ -18,11 +18,11 @@ use crate::store::ProjectRow;
 /// The longest name, title or id in an argument, in bytes. Arbitrary.
 const SHORT: usize = 500;
 
-/// Returns the budget of an answer in tokens, which is `asked`. If `asked` is `None`, the budget is `usual`, clamped to
-/// the range from `least` to `most`. If `asked` is greater than `most`, the budget is `most`, and a notice says so.
+/// Returns the budget of an answer in tokens. The budget is `asked`, or if that is `None`, `usual` clamped to the range
+/// from `least` to `most`. If `asked` is greater than `most`, the budget is `most`, and a notice says so.
 ///
-/// Errors if `asked` is below `least`: no answer fits into so few tokens. Clients would cut off an answer of more than
-/// `most` tokens.
+/// Errors if `asked` is below `least`: no answer fits into so few tokens. The budget is at most `most` because clients
+/// would cut off a longer answer.
 pub fn max_tokens(
     asked: Option<usize>,
     usual: usize,
@@ -95,7 +95,7 @@ pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<Strin
     ))
 }
 
-/// Returns words that say that a repository is a copy of the repository of `original`.
+/// Returns the phrase that describes a project as a copy of `original`.
 pub fn copied_from(original: &ProjectRow) -> String {
     let place = original.places.first().map(|place| place.strip_suffix("/.git").unwrap_or(place));
     let place = place.map_or(String::new(), |place| format!(" in {place}"));

@@ -69,7 +69,8 @@ fn simplify(schema: &mut Map<String, Value>) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         *description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     }
-    // An empty description marks an argument whose name suffices; its doc comment is for readers of the code.
+    // An argument whose name says enough has an empty description, which is removed here. Its doc comment is only for
+    // readers of the code.
     if schema.get("description").is_some_and(is_empty) {
         schema.remove("description");
     }

@@ -33,7 +33,7 @@ pub struct Tool {
     call: Box<dyn Fn(Value) -> Pending<Answer> + Send + Sync>,
 }
 
-/// What a tool says about itself, without its schemas and its function.
+/// The fields of a [`Tool`] except its schemas and its function.
 pub struct About {
     /// See [`Tool::name`].
     pub name: String,

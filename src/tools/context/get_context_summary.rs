@@ -54,7 +54,7 @@ const FRAME: usize = 90;
 /// The most tokens that the frame of one summary in the answer takes.
 const SUMMARY_FRAME: usize = 54;
 
-/// The most messages of a conversation that are summarised; earlier ones are left out. Arbitrary.
+/// The most messages of a conversation that are summarised; earlier messages are left out. Arbitrary.
 const MOST_MESSAGES: usize = 2000;
 
 /// The arguments of the call.

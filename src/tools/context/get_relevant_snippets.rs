@@ -27,7 +27,7 @@ pub const NAME: &str = "get_relevant_snippets";
 pub const TITLE: &str = "Get relevant snippets";
 /// The description of the tool, which agents read.
 pub const DESCRIPTION: &str = "Returns messages that answer a question, from all conversations, with those \
-    around them, in order of time. For summaries too use retrieve_context.";
+    around them, in order of time. To get summaries too, use retrieve_context.";
 
 /// The budget of an answer, in tokens, if the call names none.
 const MAX_TOKENS: usize = 1000;
@@ -114,7 +114,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     Ok(fit.await.expect("fitting does not panic"))
 }
 
-/// Returns `hits` in the order that the strategy asks for. They must be given with the best first.
+/// Returns `hits` in the order that the strategy asks for. `hits` must be sorted by relevance, the best first.
 fn ordered(mut hits: Vec<Hit>, strategy: Strategy) -> Vec<Hit> {
     let newest = hits.iter().map(|hit| hit.memory.time).max().unwrap_or(0);
     let by_id = |a: &Hit, b: &Hit| a.memory.id.cmp(&b.memory.id);

@@ -116,7 +116,7 @@ pub async fn run(
                     by_model = false;
                     let why = made.notices.last().cloned().unwrap_or_default();
                     output.notices.push(format!(
-                        "after {PATIENCE} sessions without an answer, no model was asked from then on: {why}"
+                        "{PATIENCE} sessions in a row got no answer, so no model was asked from then on: {why}"
                     ));
                 }
             }

@@ -43,7 +43,7 @@ impl Output {
                 let mut text =
                     format!("{} of {of} summarised by {provider}, cost ${cost:.4}", self.summarised);
                 let _ = match self.disclosed_tokens {
-                    0 => write!(text, "; nothing left this machine."),
+                    0 => write!(text, "; no data left this machine."),
                     sent => write!(text, "; {sent} tokens were sent there."),
                 };
                 text

@@ -120,7 +120,7 @@ pub struct Output {
     pub provider: String,
     /// The provider's model; empty if extractive.
     pub model: String,
-    /// How many names, decisions and numbers the summary keeps, as a share of those that would fit its length: 0 to 1.
+    /// The number of names, decisions and numbers in the summary, divided by how many would fit its length: 0 to 1.
     pub quality: f64,
     /// The cost in US dollars; in a dry run, the most it can cost.
     pub cost_usd: Option<f64>,
@@ -131,7 +131,7 @@ pub struct Output {
     pub cached: bool,
     /// Whether something was left out to fit `max_tokens`: topics, numbers of cited messages, notices, the end of the
     /// summary, the session's name.
-    #[schemars(description = "Whether max_tokens left something out.")]
+    #[schemars(description = "Whether something did not fit max_tokens.")]
     pub truncated: bool,
     /// In a dry run: the most requests, tokens sent and tokens received.
     pub estimate: Option<(usize, usize, usize)>,

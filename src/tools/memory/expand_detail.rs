@@ -48,7 +48,7 @@ const MAX_HOPS: usize = 2;
 pub struct Args {
     /// Id of a memory or commit, or SESSION#NUMBER.
     pub id: String,
-    /// For a summary; the next deeper if left out.
+    /// For summaries; next deeper level if left out.
     #[serde(default)]
     #[schemars(schema_with = "depths")]
     pub level: Option<Depth>,
@@ -113,8 +113,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
 }
 
-/// Returns the memory that `text` names, with its store and scope: a commit, a message by session and number, a
-/// summary, or any other memory. Errors with [`NotFound`](crate::error::Kind::NotFound) if there is no such memory.
+/// Returns the memory that `text` names, with its store and scope. `text` may name a commit, a message by session and
+/// number, a summary, or any other memory. Errors with [`NotFound`](crate::error::Kind::NotFound) if there is no such
+/// memory.
 async fn resolve<'e>(
     engine: &'e Engine,
     caller: &'e Caller,

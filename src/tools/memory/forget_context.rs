@@ -39,7 +39,7 @@ const SEARCH_TOKENS: usize = 20_000;
 /// How many tokens are shown of the beginning of each memory that a query would forget.
 const EXCERPT: usize = 30;
 
-/// How many of the latest operations are searched for the one to undo. Arbitrary.
+/// How many of the latest operations are read to find the one to undo. Arbitrary.
 const OPERATIONS_READ: usize = 1000;
 
 /// The most ids that an answer lists; if there are more, they are only counted. Arbitrary.
@@ -204,8 +204,8 @@ async fn undo(
     is_dry: bool,
 ) -> Result<Output> {
     let operation = Some(operation.trim()).filter(|name| *name != "last" && !name.is_empty());
-    // Each of the two stores records its own operations. A named operation is in one of the stores; without a name, the
-    // latest operation of both stores is undone.
+    // The project's store and the owner's each record their own operations. A named operation is in one of the two;
+    // without a name, the latest operation of both is undone.
     let mut latest: Option<(i64, &Store, &Scope)> = None;
     for (store, scope) in places {
         let operations = store.operations(scope, OPERATIONS_READ).await?;
@@ -422,19 +422,19 @@ impl Output {
         };
         if self.left_out > 0 {
             let others = counted(self.left_out, "match", "matches");
-            text += &format!("\n{others} with a lower score not forgotten; to forget them, give their ids.");
+            text += &format!("\nNot forgotten: {others} with a lower score; to forget them, give their ids.");
         }
         if !self.strays.is_empty() {
             let stores = counted(self.strays.len(), "store", "stores");
             let named = humanize::some(&self.strays);
             text += &format!(
-                "\n{stores} of no registered project may still hold the text, and can be deleted: {named}."
+                "\n{stores} without a registered project may still hold the text and can be deleted: {named}."
             );
         }
         if self.forgotten_left_out > 0 {
-            let others = counted(self.forgotten_left_out, "memory", "memories");
+            let others = counted(self.forgotten_left_out, "forgotten memory", "forgotten memories");
             text += &format!(
-                "\n{others} forgotten before hold these words too: repeat the call for the next {BY_QUERY}."
+                "\nNot removed yet: {others} with these words. Repeat the call for the next {BY_QUERY}."
             );
         }
         if !self.unknown.is_empty() {

@@ -37,7 +37,7 @@ pub struct Output {
     pub tokens_used: usize,
     /// Whether hits of this page did not fit the budget.
     pub truncated: bool,
-    /// How many did not fit; the next page begins with them.
+    /// How many hits did not fit; the next page begins with them.
     pub dropped: usize,
     /// How many chunks have no embedding yet; only keywords find them.
     pub pending: usize,

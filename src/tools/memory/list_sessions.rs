@@ -28,7 +28,7 @@ const PAGE: usize = 100;
 /// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
-    /// How many, 1 to 100; 20 if left out.
+    /// Page size, 1 to 100; 20 if left out.
     pub limit: Option<usize>,
     /// `next_cursor` of the answer before.
     pub cursor: Option<String>,

@@ -28,7 +28,7 @@ pub const DESCRIPTION: &str = "Saves messages of a conversation for good, search
 /// The most ids that an answer lists; if there are more, they are only counted. Arbitrary.
 const LISTED: usize = 100;
 
-/// A message gets the checked-out branch and commit if its time is at most this many milliseconds from now.
+/// A message gets the checked-out branch and commit if its time differs from now by at most this many milliseconds.
 const RECENT: Millis = 10 * 60 * 1000;
 
 /// The arguments of the call.

@@ -45,7 +45,7 @@ const LEAST_TOKENS: usize = 100;
 /// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 const MOST_TOKENS: usize = 20_000;
 
-/// The notice for a page on which no hit has enough of the query's words or is close to the query's meaning.
+/// The notice for a page whose hits all have too few of the query's words and are too far from its meaning.
 const NO_GOOD_HIT: &str = "no hit answers this well: these are the nearest, and may be unrelated";
 
 /// The arguments of the call.

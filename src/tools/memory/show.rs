@@ -37,7 +37,7 @@ pub struct Args {
     pub id: String,
     /// The level of detail: for a conversation, its summary or its messages; for a summary, the level to open.
     pub level: Option<Depth>,
-    /// Whether to open the level above instead.
+    /// Whether to open the level above `id` instead of `id`.
     pub collapse: bool,
     /// Limits a summary to this topic.
     pub focus: Option<String>,
@@ -45,9 +45,9 @@ pub struct Args {
     pub before: Option<usize>,
     /// How many messages to show after the opened one; 2 if `None`.
     pub after: Option<usize>,
-    /// The number of the first message of a conversation to show.
+    /// In a conversation, the number of the first message to show.
     pub from: Option<i64>,
-    /// The number of the last message to show.
+    /// In a conversation, the number of the last message to show.
     pub to: Option<i64>,
     /// `next_cursor` of the answer before.
     pub cursor: Option<String>,
@@ -177,7 +177,7 @@ async fn opened(
     let of_conversations = [("from", args.from.is_some()), ("to", args.to.is_some())];
     if let Some((name, _)) = of_conversations.into_iter().find(|(_, is_given)| *is_given) {
         return Err(Error::bad_input(format!(
-            "`{name}` chooses messages of a conversation, and `{}` is not a conversation",
+            "`{name}` chooses messages of a conversation, but `{}` is not a conversation",
             quoted(id)
         ))
         .hint(

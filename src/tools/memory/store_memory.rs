@@ -44,7 +44,7 @@ pub struct Args {
     pub session_id: Option<String>,
     /// Ids, or SESSION#NUMBER.
     pub references: Option<Vec<String>>,
-    /// Tag, for `topic` of a search.
+    /// Tag to search by, with `topic`.
     pub topic: Option<String>,
     /// File it is about.
     pub source: Option<String>,

@@ -27,7 +27,7 @@ pub struct Backup {
     pub file: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// The file that holds the memories of all projects (`owner.db`); the backup does not contain them.
+    /// `owner.db`, the file with the memories that were stored for all projects; the backup does not contain them.
     pub not_included: String,
 }
 
@@ -43,7 +43,7 @@ pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<
 /// The answer of `tiro restore`.
 #[derive(Debug, Default, Serialize)]
 pub struct Restored {
-    /// How many memories were added, since the project did not have them.
+    /// How many memories were added because the project did not have them.
     pub added: usize,
     /// How many memories of the backup the project already had.
     pub known: usize,
@@ -55,7 +55,7 @@ pub struct Restored {
     pub still_forgotten: usize,
     /// How many ids were purged in the backup's project. This project never stores a memory with such an id again.
     pub purged: usize,
-    /// How many summaries were added, since the project did not have them.
+    /// How many summaries were added because the project did not have them.
     pub summaries: usize,
     /// How many summaries were left out because the project has other messages in their range. They are made again when
     /// needed.
@@ -174,7 +174,8 @@ impl Target<'_> {
         let link = |(name, sure): &(SessionId, f64)| Some((named(name)?, *sure));
         let links = each.links.iter().filter_map(link).collect();
         let evidence = clean_evidence(redactor, each.evidence.clone());
-        // The key of a repeat can't be stored if it holds a secret.
+        // A repeat is an occurrence of the memory that was only counted. A repeat's key can't be stored if it holds a
+        // secret.
         let is_clean = |key: &&String| redactor.redact(key).text == key.as_str();
         let repeats = each.repeats.iter().filter(is_clean).cloned().collect();
         let engine = self.engine;

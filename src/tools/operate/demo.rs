@@ -252,7 +252,7 @@ async fn embed(engine: &Engine, caller: &Caller, sample: &Caller, is_sample: boo
                 embedded += done.embedded;
                 pending += done.pending;
             }
-            // Another process of the project is embedding already.
+            // Another process already computes the project's embeddings.
             Err(error) if error.kind() == Kind::Busy => {}
             Err(error) => return Err(error),
         }

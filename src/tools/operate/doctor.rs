@@ -98,7 +98,7 @@ fn configuration(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns the faults of configured providers. Everything that needs no provider still works.
+/// Returns the faults of configured providers. Despite them, everything that needs no provider works.
 fn providers(engine: &Engine) -> Vec<Finding> {
     let config = engine.config();
     // If the file can't be read, the check of the configuration reports that.
@@ -280,7 +280,8 @@ async fn commits(project: &OpenProject) -> Option<Finding> {
     Some(match all - stored {
         0 if all == 0 => Finding { what, ok: true, found: "there are none yet".into(), mend: None },
         0 => Finding { what, ok: true, found: format!("all {all} commits are imported"), mend: None },
-        // If the import is complete, the missing commits were left out, or the next call imports them.
+        // After a complete import, a commit is missing because it was left out, or because it is new and the next call
+        // imports it.
         missing if state.is_whole() => {
             let found = format!(
                 "{stored} of {all} commits are imported; {missing} are new, were forgotten, are copies of others or are \
@@ -288,7 +289,7 @@ async fn commits(project: &OpenProject) -> Option<Finding> {
             );
             Finding { what, ok: true, found, mend: None }
         }
-        // Not a fault if the user chose not to import them.
+        // A fault only if the store claims to have all commits; otherwise the user may have chosen not to import them.
         _ => {
             let found = format!("{stored} of {all} commits are imported");
             Finding { what, ok: !state.claims_all(), found, mend }

@@ -35,7 +35,7 @@ pub struct Args {
 /// The answer of `tiro gc`.
 #[derive(Debug, Serialize)]
 pub struct Output {
-    /// Whether nothing was changed.
+    /// Whether this was a dry run, which changes nothing.
     pub dry_run: bool,
     /// How many cached answers had expired.
     pub cached_answers: i64,

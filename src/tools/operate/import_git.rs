@@ -13,8 +13,8 @@ pub use crate::ingest::commits::{Args, Imported as Output};
 /// Stores every commit that the store doesn't have. Calls `progress` with how many commits are done and how many there
 /// are.
 ///
-/// Can be interrupted and repeated. Errors with [`Kind::Git`](crate::error::Kind::Git) if the project is not a
-/// repository.
+/// The import can be interrupted and repeated. Errors with [`Kind::Git`](crate::error::Kind::Git) if the project is not
+/// a repository.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,
@@ -64,7 +64,7 @@ impl Output {
     }
 }
 
-/// Returns how many commits have a flag, as part of a sentence.
+/// Returns the part of a sentence that says how many commits have a flag.
 fn flag(flag: &Redaction) -> String {
     let words = |one: &str, several: &str| counted(flag.count, one, several);
     match flag.rule.as_str() {

@@ -12,7 +12,7 @@ pub use crate::ingest::sessions::{Args, Imported as Output};
 /// Stores the new entries of the project's transcripts. Calls `progress` with how many bytes are read and how many
 /// there are.
 ///
-/// Can be interrupted and repeated: an entry has the same id each time.
+/// The import can be interrupted and repeated: an entry has the same id each time.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,

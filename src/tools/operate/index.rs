@@ -90,8 +90,8 @@ struct Others {
 }
 
 impl Others {
-    /// Returns whether the other process makes progress. It does if the number of pending chunks, now `pending`, fell
-    /// within the last two terms of a lease.
+    /// Returns whether the other process makes progress. It does if the number of pending chunks, now `pending`,
+    /// decreased during the last two terms of a lease.
     fn make_progress(&mut self, pending: usize) -> bool {
         let looks = match self.left {
             Some((left, looks)) if left <= pending => looks + 1,

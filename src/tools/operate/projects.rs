@@ -56,7 +56,7 @@ pub struct Merged {
     pub into: String,
     /// The id of the project that was merged and is no longer listed; its store stays on disk.
     pub from: String,
-    /// How many memories were added, since `into` did not have them.
+    /// How many memories were added because `into` did not have them.
     pub added: usize,
     /// How many memories were in both projects.
     pub known: usize,

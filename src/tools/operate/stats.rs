@@ -436,7 +436,7 @@ mod tests {
             [("recent", 1, 1, 400, 400), ("medium", 2, 2, 800, 240), ("long", 2, 2, 800, 120)]
         );
         assert!((used[1].saved - 0.7).abs() < 1e-9 && used[0].saved == 0.0, "{used:?}");
-        // Tiers are counted for each session: the only segment of the next session is recent.
+        // Each session's segments get their tiers separately, so the only segment of the other session is recent.
         let other = SummarisedSegment { session: SessionKey::from_store(2), ..segment(0, [None; 3]) };
         let missing = SummarisedSegment { summaries: [Some(9), None, None], ..segment(1, all) };
         let used =

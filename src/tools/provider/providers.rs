@@ -152,8 +152,8 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
     })
 }
 
-/// Adds a provider, or changes it as [`set`] does. If `name` is that of a known service, an empty `change` suffices to
-/// add it.
+/// Adds a provider, or changes it as [`set`] does. If `name` is the name of a known service, an empty `change` suffices
+/// to add that service.
 pub fn add(
     engine: &Engine,
     name: &str,
@@ -190,7 +190,7 @@ pub fn set(
         ))
         .hint("openai, openai-responses, anthropic, gemini, ollama, llamacpp, lmstudio, vllm or openai-compatible"));
     }
-    // The first provider that may make summaries becomes the default. The use may come from `change` or from the
+    // The first provider that may make summaries becomes the default. Summaries may be allowed by `change` or by the
     // service's defaults.
     let is_named =
         |name: &String| named(&before, name).is_some_and(|each| each.uses.contains(&Use::Summarize));

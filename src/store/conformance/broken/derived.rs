@@ -58,7 +58,7 @@ impl<S: Subject> BrokenStore<S> {
         Ok(self.made(saved, made))
     }
 
-    /// Returns `saved`, unless the fault is to report every summary as made. In that case returns that it was made.
+    /// Returns `saved`; but if the fault is to report every summary as made, returns that the summary was made.
     fn made(&self, saved: Saved, made: Saved) -> Saved {
         match saved {
             Saved::AlreadyMade(id) if self.is(Fault::TakesLateSummaries) => Saved::Made(id),

@@ -45,14 +45,14 @@ struct Shared {
     wanted: Mutex<Vec<Wanted>>,
 }
 
-/// A handle with a fault on the store of a sound engine.
+/// A faulty handle on the store of a sound engine.
 pub struct BrokenStore<S> {
     inner: S,
     fault: Fault,
     shared: Arc<Shared>,
     /// The memories that were saved by this handle.
     own: Mutex<HashSet<MemoryId>>,
-    /// The first answer to each question that a fault answers with outdated results.
+    /// The first answer to each question. A fault that returns outdated results repeats it.
     first: Mutex<HashMap<String, Box<dyn Any + Send>>>,
 }
 
@@ -152,8 +152,8 @@ macro_rules! passes {
             )+
         }
 
-        /// Calls the methods with faults where they exist, otherwise those of [`Passes`]. These are separate
-        /// functions, because within the `impl` of the trait the calls could mean the trait's methods.
+        /// Functions that call the methods with faults where they exist, otherwise those of [`Passes`]. The calls
+        /// are not in the `impl` of [`subject::Subject`], because there they could mean the methods of that trait.
         mod faulty {
             use super::*;
 

@@ -8,7 +8,7 @@ use crate::money::Money;
 use crate::scope::ProjectId;
 use crate::store::{Planned, ProjectRow, Reservation, SpendLimits, SpendingRow, Spent};
 
-/// A handle with a fault on the registry of a sound engine.
+/// A faulty handle on the registry of a sound engine.
 pub struct BrokenRegistry<R> {
     inner: R,
     fault: Fault,

@@ -45,8 +45,8 @@ const WEAK_LINKS: Migration = Migration {
     min_reader: 1,
     min_writer: 1,
 };
-/// The migrations above for `owner.db`: there the migration [`REGISTRY`] comes before them, so their versions
-/// are higher.
+/// The migrations above, from [`SESSIONS`] on, for `owner.db`. There they come after the migration
+/// [`REGISTRY`], so their versions are higher.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
 const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };
@@ -104,7 +104,7 @@ pub(in crate::store::sqlite) fn migrate(
 
 fn upgrade(connection: &mut Connection, flavour: Flavour) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have upgraded the file in between.
+    // Another process may have upgraded the file since its version was checked.
     let version: i32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     for migration in migrations(flavour).iter().skip(version.max(0) as usize) {
         transaction.execute_batch(migration.sql)?;
@@ -119,7 +119,7 @@ fn upgrade(connection: &mut Connection, flavour: Flavour) -> Result<()> {
 }
 
 /// Turns write-ahead logging on. Waits for other processes that do the same; SQLite's own timeout doesn't cover
-/// this.
+/// this wait.
 fn enter_wal(connection: &Connection) -> Result<()> {
     const ATTEMPTS: u32 = 200;
     for attempt in 1.. {

@@ -32,8 +32,8 @@ const KEPT: usize = 2;
 /// How long any further idle connection stays open.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The age at which a snapshot and the read that uses it are ended. Arbitrary: many times the longest read on
-/// the slowest disk.
+/// A snapshot of this age is ended, together with the read that uses it. Arbitrary: many times the longest read
+/// on the slowest disk.
 pub(in crate::store::sqlite) const OLDEST: Duration = Duration::from_secs(60);
 
 /// The page cache of each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100,000

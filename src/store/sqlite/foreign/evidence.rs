@@ -15,8 +15,9 @@ use crate::tuning::links::LEAST_CONFIDENCE;
 const LONGEST_LINES: usize = 256;
 
 impl Reader {
-    /// Returns the sessions that led to the commit in row `commit`, each with its confidence. Links in files of
-    /// older versions and links below [`LEAST_CONFIDENCE`] are ignored: both were made only because the times fit.
+    /// Returns the sessions that led to the commit in row `commit`, each with its confidence. Ignores links
+    /// with a confidence below [`LEAST_CONFIDENCE`], and all links in files of older versions: these links were
+    /// made only because the times fit.
     pub(super) fn links(&self, commit: i64) -> Result<Vec<(SessionId, f64)>> {
         if !self.has("file_writes") {
             return Ok(Vec::new());

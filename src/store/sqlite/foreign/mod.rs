@@ -30,8 +30,7 @@ use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::file::migrate::Whose;
 use crate::store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart};
 
-/// A page ends when it has this many memories, the first number, or this many bytes, the second number.
-/// Arbitrary.
+/// A number of memories and a number of bytes: a page ends when it reaches one of them. Arbitrary.
 const PAGE: (usize, usize) = (500, 8 << 20);
 
 /// The longest name, title, path or other short text, in bytes. Arbitrary: the write path admits 500 bytes in
@@ -390,7 +389,7 @@ fn at_best(kind: MemoryKind, role: Option<Role>) -> Provenance {
         (_, Some(Role::User)) => Provenance::UserSaid,
         (_, Some(Role::System)) => Provenance::Imported,
         (_, Some(Role::Tool)) => Provenance::ToolOutput,
-        // Facts are stored by agents.
+        // A memory without a role, such as a fact, was stored by an agent.
         (_, Some(Role::Assistant) | None) => Provenance::ModelSaid,
     }
 }

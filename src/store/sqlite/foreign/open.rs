@@ -52,8 +52,8 @@ pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok(connection)
     };
-    // A file that has a log may be in use. A file without a log may be in a folder where no log can be made, so
-    // SQLite is told that the file doesn't change.
+    // A file that has a log may be in use, so it is first opened as a file that may change. A file without a
+    // log may be in a folder where no log can be made, so SQLite is told that the file doesn't change.
     let mut log = source.as_os_str().to_owned();
     log.push("-wal");
     match Path::new(&log).exists() {

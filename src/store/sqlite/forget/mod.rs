@@ -66,8 +66,8 @@ impl Store {
         self.forget_as(scope, selection, operation, Act::Forget, now).await
     }
 
-    /// Forgets a session because of its age, as [`Store::forget`] does. The summary of its quarter, which was
-    /// made to replace the session, stays until the user forgets the session.
+    /// Like [`Store::forget`], but forgets a session because of its age. The summary of the session's quarter,
+    /// which was made to replace the session, stays until the user forgets the session.
     pub async fn retire(
         &self,
         scope: &Scope,

@@ -161,7 +161,7 @@ pub(super) fn select(
 }
 
 /// Adds to `rows` the memories within `reach` that are derived from one of them, directly or through others.
-/// Returns all in the order they were stored.
+/// Returns all these rows, in the order that their memories were stored.
 pub(super) fn with_derived(
     connection: &Connection,
     scope: &Scope,

@@ -95,7 +95,7 @@ impl FileWrite<'_> {
 
 /// A tool call that made a commit, to be stored as a row.
 pub(in crate::store::sqlite) struct CommitCall<'a> {
-    /// When it began and when it was answered.
+    /// When the call began and when it was answered.
     pub time: (Millis, Millis),
     pub sha: &'a str,
     pub worktree: Option<&'a str>,

@@ -22,8 +22,8 @@ impl Store {
     }
 
     /// Returns those of `sessions` that have living messages of the scope, in the order of `sessions`. Each
-    /// result has the time and ordinal of the session's last message up to `time`; if all its messages are
-    /// later, those of its first message.
+    /// result has the time and ordinal of one message of the session: the last one up to `time`, or the first
+    /// one if all are later.
     pub async fn behind(
         &self,
         scope: &Scope,
@@ -71,8 +71,8 @@ impl Store {
     /// Returns up to `limit` living commits that `session` led to, and how many there are in all. Commits made
     /// at `time` or later come first, then earlier ones; in both groups those nearest to `time` come first.
     ///
-    /// `head` is a commit that was checked out in the session. If an agent saved the session itself, without a
-    /// client, commits whose parent is `head` also count as linked, with the lowest confidence.
+    /// `head` is a commit that was checked out in the session. If the session has no client, because an agent
+    /// saved it itself, commits whose parent is `head` also count as linked, with the lowest confidence.
     pub async fn linked_commits(
         &self,
         scope: &Scope,

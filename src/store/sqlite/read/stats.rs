@@ -11,7 +11,7 @@ use crate::store::{KindCount, Measurement, Savings, SegmentRow, Sizes, Stats, St
 const LIVING_SESSIONS: &str = "SELECT count(*) FROM sessions s WHERE s.owner = ?1
     AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.tombstoned_at IS NULL)";
 
-/// Selects an owner's sessions that changed a file which a commit changed within the next month.
+/// Selects an owner's sessions that changed a file, if a commit changed the same file within the next month.
 const COMMITTED: &str =
     "SELECT DISTINCT m.session FROM file_writes w CROSS JOIN memories m ON m.seq = w.memory
     WHERE m.owner = ?1 AND m.tombstoned_at IS NULL AND m.session IS NOT NULL AND EXISTS (

@@ -2,9 +2,9 @@
 //! vectors.
 //!
 //! Each process caches the codes of its owner's chunks. Every transaction that changes vectors appends to the
-//! log of changes, from which the caches of other processes are updated. The cache knows the group of kinds and
-//! the session of each chunk. If a filter asks for anything else, the list of admitted chunks is read before
-//! the search.
+//! log of changes, from which the caches of other processes are updated. The cache holds the group of kinds and
+//! the session of each chunk. If a filter asks for anything else, the list of chunks that it admits is read
+//! before the search.
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 

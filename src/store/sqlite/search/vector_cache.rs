@@ -13,7 +13,7 @@ use crate::store::{ChunkKey, DenseCandidate};
 /// How many threads share a scan of many vectors.
 const THREADS: usize = 2;
 
-/// The codes of every living chunk, by owner. They include all changes up to one place in the log of changes.
+/// The codes of every living chunk, by owner. They include the changes in the log up to the number `seen`.
 #[derive(Default)]
 pub(in crate::store::sqlite) struct VectorCache {
     space: String,

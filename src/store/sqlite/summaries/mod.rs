@@ -243,8 +243,7 @@ impl Store {
     }
 }
 
-/// Returns the fields of the memory that summarises the session. They decide whether another memory replaces
-/// it.
+/// Returns the fields of the session's summarising memory that decide whether another memory replaces it.
 fn standing(connection: &Connection, session: i64) -> Result<Option<Standing>> {
     let sql = "SELECT m.id, c.last, c.due FROM conversations c JOIN memories m ON m.seq = c.memory WHERE c.session = ?1";
     let mut statement = connection.prepare_cached(sql)?;

@@ -19,8 +19,8 @@ const DECIDING: &str = "q.state, q.by_user, q.tries, q.not_before, q.expires";
 impl Store {
     /// Adds a summary to the queue, to be made at `not_before` or later. If its entry exists already and is
     /// completed or failed, the entry becomes pending again. If the user asks for the summary, the entry is
-    /// taken before those that the program added. If the program asks, the new entry replaces the entries that
-    /// the program added earlier for the same level and shorter ranges with the same beginning.
+    /// taken before those that the program added. If the program asks, the new entry replaces some entries that
+    /// the program added earlier: those of the same level whose range has the same beginning, but is shorter.
     ///
     /// There is one entry for each range, level and provider. Errors with `Kind::NotFound` if the scope has no
     /// such session.

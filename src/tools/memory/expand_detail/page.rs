@@ -103,8 +103,7 @@ pub(super) fn fit(page: Page) -> Output {
     let count = |text: &str| tokens::count(text);
     let own = memory.ordinal.unwrap_or(0);
     let escaped = envelope::escape(&memory.text[start..]).into_owned();
-    // Text of more tokens than the budget can't fit. It is cut off here once, so that the rounds below don't count it
-    // again.
+    // The text is cut to the budget's tokens here once, so that the rounds below don't count again what can't fit.
     let mut shown = tokens::truncate(&escaped, budget);
     let mut shape = Shape {
         around: page.around.clone(),
@@ -113,7 +112,7 @@ pub(super) fn fit(page: Page) -> Output {
         shows_names: true,
         dropped: 0,
     };
-    // A neighbour that alone exceeds the budget is left out at once.
+    // A neighbour that exceeds the budget by itself is left out at once.
     let most = i64::try_from(budget).unwrap_or(i64::MAX);
     shape.around.retain(|other| other.id == memory.id || other.tokens <= most);
     shape.dropped += page.around.len() - shape.around.len();

@@ -40,7 +40,7 @@ pub struct Hit {
     pub provenance: String,
     /// current, file_changed, other_branch, commit_gone or unknown.
     pub freshness: String,
-    /// For a commit that is on no branch, where git still keeps it: in_reflog, unnamed or removed.
+    /// For a commit that is on no branch, whether git still has it: in_reflog, unnamed or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<String>,
     /// The sum of `score_parts`.
@@ -116,11 +116,11 @@ pub struct BehindMessage {
 pub struct Frame {
     /// The first line of the excerpt, without its closing bracket.
     pub head: String,
-    /// The same line without names of the session, the speaker and the branch.
+    /// The line in `head` without the names of the session, the speaker and the branch.
     pub bare_head: String,
     /// The tokens of the whole memory.
     pub whole: i64,
-    /// The hit's place on the page, from 0. Places of hits that were removed since they were found stay empty.
+    /// The hit's place on the page, from 0. If a hit was removed since it was found, its place stays empty.
     pub rank: usize,
 }
 

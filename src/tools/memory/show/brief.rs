@@ -43,7 +43,7 @@ pub async fn briefs(
     let left_out = keys.len().saturating_sub(MOST_BESIDE);
     if left_out > 0 {
         notices.push(format!(
-            "{} {which} left out: at most {MOST_BESIDE} are listed",
+            "not listed: {} {which} (at most {MOST_BESIDE} are listed)",
             counted(left_out, "memory", "memories")
         ));
     }

@@ -122,13 +122,13 @@ pub async fn read(
 fn check(session: &SessionId, args: &Args) -> Result<()> {
     let of_memories = [
         ("collapse", args.collapse, "goes one level up from a message or a summary"),
-        ("before", args.before.is_some(), "shows messages before one"),
-        ("after", args.after.is_some(), "shows messages after one"),
+        ("before", args.before.is_some(), "shows messages before a memory"),
+        ("after", args.after.is_some(), "shows messages after a memory"),
         ("cursor", args.cursor.is_some(), "continues a long text"),
     ];
     if let Some((name, _, what)) = of_memories.into_iter().find(|(_, is_given, _)| *is_given) {
         return Err(Error::bad_input(format!(
-            "`{name}` {what}, and `{}` is a conversation",
+            "`{name}` {what}, but `{}` is a conversation",
             quoted(session.as_str())
         ))
         .hint("--from and --to choose messages of a conversation; SESSION#NUMBER opens one of them"));

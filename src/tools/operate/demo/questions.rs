@@ -136,7 +136,7 @@ const JOINTS: &[&str] = &[
     "where", "whether", "which", "while", "who", "whose",
 ];
 
-/// In addition to [`VERBS`], words that can follow a plural noun but not a verb.
+/// More words, besides [`VERBS`], that can follow a plural noun but can't follow a verb.
 const AUXILIARIES: &[&str] = &[
     "are", "can", "come", "could", "do", "get", "go", "have", "lead", "may", "must", "need", "now", "should",
     "were", "will",
@@ -203,8 +203,8 @@ fn of_subject(subject: &str) -> Option<String> {
             if !(1..=6).contains(&noun.len()) || rest.is_empty() || !noun.iter().all(is_plain) {
                 return None;
             }
-            // If the first word has a capital letter, it must be an article. Any other may be a name, or a verb that
-            // the rules do not know.
+            // If the first word has a capital letter, it must be an article. Any other capitalised word may be a name,
+            // or a verb that the rules do not know.
             let first = match noun[0] {
                 article @ ("A" | "An" | "The" | "All" | "Every" | "Each" | "No") => article.to_lowercase(),
                 other if !other.starts_with(char::is_uppercase) => other.to_owned(),

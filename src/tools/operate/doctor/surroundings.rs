@@ -125,7 +125,7 @@ pub async fn clients(engine: &Engine, caller: &Caller) -> Vec<Finding> {
     for finding in &prepared.plan.findings {
         found.push(Finding {
             what,
-            // Capture also works without the git hook: each call checks the repository.
+            // Capture also works without the git hook: each call checks the repository for new commits.
             ok: !was_set_up || finding.client == Client::Git,
             found: format!(
                 "{}: `{}`: {}",

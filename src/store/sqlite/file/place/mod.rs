@@ -31,7 +31,7 @@ use crate::private;
 /// The suffixes of the files that SQLite keeps beside a database in use.
 const LOGS: [&str; 2] = ["-wal", "-shm"];
 
-/// The longest content of `<name>.open` that is read, in bytes.
+/// The most bytes of `<name>.open` that are read.
 const LONGEST: u64 = 64;
 
 /// The flags for opening a file that doesn't change while it is read.
@@ -149,8 +149,8 @@ impl Place {
             .hint("this write was not stored; repeat the call, which opens the store that is there now"))
     }
 
-    /// Errors with [`Kind::Store`] if the file to which a transaction was just committed isn't the one at its
-    /// path any more.
+    /// Errors with [`Kind::Store`] if the open file isn't the one at its path any more. This is called right
+    /// after each commit.
     pub(in crate::store::sqlite) fn acknowledge(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
@@ -170,7 +170,7 @@ impl Place {
             .hint("restart the programs that use it; this write was not stored"))
     }
 
-    /// Returns whether both places are of the same file at the same path.
+    /// Returns whether both places have the same path and the same file.
     pub(in crate::store::sqlite) fn is_same(&self, other: &Place) -> bool {
         (&self.path, self.file) == (&other.path, other.file)
     }
@@ -185,8 +185,8 @@ impl Place {
     }
 }
 
-/// Returns whether the database at `path` can only be read: there is no log beside it, and `error` says that
-/// SQLite can't make one because the folder can't be written or the disk is full.
+/// Returns whether the database at `path` can only be read. That is so if it has no log, and `error` says that
+/// SQLite can't make one: the folder can't be written, or the disk is full.
 pub(in crate::store::sqlite) fn is_fixed(path: &Path, error: &rusqlite::Error) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push(LOGS[0]);

@@ -13,8 +13,8 @@ use crate::store::sqlite::connection::LOOK_AGAIN;
 /// The word that marks the name of a file that isn't complete yet.
 pub(in crate::store::sqlite) const UNFINISHED: &str = "part";
 
-/// Makes the file `target`, readable only by this user. `fill` writes the file at a temporary path that it is
-/// given; when the file is on the disk, it is renamed to `target`.
+/// Makes the file `target`, readable only by this user. `fill` gets a temporary path and writes the file
+/// there. When the file is on the disk, it is renamed to `target`.
 ///
 /// Errors with [`Kind::BadInput`] if `target` exists. No temporary file is left after this error, or if `fill`
 /// fails.
@@ -38,8 +38,8 @@ pub(in crate::store::sqlite) fn make(target: &Path, fill: impl FnOnce(&Path) -> 
     Ok(())
 }
 
-/// Makes the file `target` by `fill` as [`make`] does, without syncing it. Does nothing if another process
-/// makes the file first, or if no file can be made there.
+/// Like [`make`], but doesn't sync the file. Does nothing if another process makes the file first, or if no
+/// file can be made there.
 pub(in crate::store::sqlite) fn begin(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let Ok(file) = empty_beside(target) else { return Ok(()) };
     fill(&file)?;

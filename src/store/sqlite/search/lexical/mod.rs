@@ -1,17 +1,17 @@
 //! Finds candidates by words: searches chunks, with their header and context, by FTS5.
 //!
-//! One query serves all groups of kinds. Its rows are read with the best first, until every group has enough
-//! rows. If a group has few rows among the first hundreds, it is searched separately: a word in the index marks
-//! the documents of each group.
+//! One query serves all groups of kinds. Its rows are read, the best first, until every group has enough rows.
+//! If a group has few rows among the first hundreds, it is searched separately, by the word of the index that
+//! marks the group's documents.
 //!
 //! Most of a query's time is spent on scoring ([`rank`]), about a microsecond for each document: an OR over all
 //! words takes 85 ms at 100,000 documents. So only a small corpus is searched by every word. In a large one,
 //! queries are tried in tiers: first, a document has to contain two of the rarest words. If too few documents
 //! match, the next tier accepts two words of a somewhat longer list. If there are still too few, the last tier
 //! accepts one of the rarest words. The looser tiers are read for large groups only. A document of a small
-//! group has to contain one of the rarest words. Each tier limits the share of the documents that contain its
-//! words. With the same shares in a corpus of 2,760 turns, the first ten results contain 76.2% of the evidence.
-//! They would contain 78.5% if every word were searched.
+//! group has to contain one of the rarest words. The words of a tier together occur in at most a certain share
+//! of the documents. With the same shares in a corpus of 2,760 turns, the first ten results contain 76.2% of
+//! the evidence. They would contain 78.5% if every word were searched.
 
 mod merge;
 pub(in crate::store::sqlite) mod query;
@@ -81,7 +81,7 @@ impl Store {
             let little: Vec<Group> = groups.iter().copied().filter(has_little).collect();
             if !little.is_empty() && !terms.is_empty() {
                 let marked = |groups: &[Group]| queries.loosest.in_text(&terms).of_groups(groups);
-                // If a large group is wanted too, a small one need not be filled.
+                // If a large group is wanted too, a small one needs only `LITTLE` chunks.
                 let most = if large.is_empty() { limit } else { LITTLE.min(limit) };
                 let is_full =
                     found.read(connection, &conditions, &marked(&little), &little, most, ROWS_READ)?;

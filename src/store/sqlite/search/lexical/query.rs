@@ -13,8 +13,8 @@ pub(super) type Counted = (i64, String);
 pub(in crate::store::sqlite) struct Query {
     /// The query in the language of FTS5.
     pub text: String,
-    /// The words in the order of the query, each as a number and a weight; with `None`, FTS5 weighs the words.
-    /// A word that the query contains twice has the same number in both places.
+    /// The number and weight of each word, in the order of the query. A word that the query contains twice has
+    /// the same number in both places. If this is `None`, FTS5 weighs the words.
     pub weights: Option<Vec<(usize, f64)>>,
 }
 
@@ -87,9 +87,9 @@ fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
     tiers
 }
 
-/// Returns the rarest of `terms`, at least one and at most `most`, whose counts add up to at most `share` of
-/// the documents. Adds up to [`MOST_UNMET`] words that no document contained when they were counted, because a
-/// new document may contain them.
+/// Returns up to `most` of the rarest of `terms`. Their counts add up to at most `share` of the documents; the
+/// rarest term is returned even if its count is larger. Adds up to [`MOST_UNMET`] words that no document
+/// contained when they were counted, because a new document may contain them.
 fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Counted> {
     let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
     let (unmet, met) = terms.split_at(terms.partition_point(|(documents, _)| *documents == 0));

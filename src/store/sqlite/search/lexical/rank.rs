@@ -1,6 +1,6 @@
 //! BM25 for words whose documents were counted before the query.
 //!
-//! To count documents, `bm25()` of FTS5 reads the list of each word's documents once more in every query, which
+//! In every query, `bm25()` of FTS5 reads the list of each word's documents once more, to count them. That
 //! takes half of the time of a search in 100,000 documents. The store has these counts already, so
 //! `counted_bm25` takes the weight of each word as an argument. Apart from that it computes the formula of FTS5
 //! (<https://sqlite.org/fts5.html#the_bm25_function>), in which the frequency of a word is weighed by column.
@@ -23,9 +23,9 @@ pub(in crate::store::sqlite) fn weight(all: i64, with: i64) -> f64 {
     if weight > 0.0 { weight } else { LEAST_WEIGHT }
 }
 
-/// Returns the ranking function for a query; for `None`, it is the function of FTS5. `words` has the number and
-/// weight of each word, in the order of the query. A word of weight 0 is skipped. If several words have the
-/// same number, only one of them counts. Numbers are at most 63.
+/// Returns the call of the ranking function for a query. If `words` is `None`, it calls the function of FTS5.
+/// Otherwise `words` has the number and weight of each word, in the order of the query. A word of weight 0 is
+/// skipped. If several words have the same number, only one of them counts. Numbers are at most 63.
 pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
     match words {
         None => format!("bm25({})", COLUMNS.map(|weight| weight.to_string()).join(", ")),
