@@ -29,7 +29,7 @@ use crate::scope::ProjectId;
 use crate::spool::Spool;
 use crate::store::Registry;
 
-/// The longest time that closing a store waits for a call that is writing. Arbitrary: about ten times as long as a
+/// How long, at most, closing a store waits for a call that is still writing. Arbitrary: about ten times as long as a
 /// write takes.
 pub(crate) const PATIENCE_OF_CLOSING: Duration = Duration::from_millis(80);
 

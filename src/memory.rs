@@ -1,4 +1,5 @@
-//! The unit of everything that is stored: a [`Memory`] is a piece of text with a kind, a scope, a provenance and a time.
+//! The unit of everything that is stored: a [`Memory`] is a piece of text with a kind, a scope, a provenance and a
+//! time.
 //!
 //! Messages, commits, decisions and stashed segments are all memories; they differ in kind and lifecycle. The text, the
 //! kind and the provenance of a memory never change. Whether it is marked, stashed, expiring or forgotten is stored
@@ -16,8 +17,8 @@ pub use self::words::{Group, Kind, Level, Provenance, Role};
 /// Milliseconds since 1970-01-01 UTC.
 pub type Millis = i64;
 
-/// The most bytes of a memory's text, for calls, imports and backups. Arbitrary: about a hundred times the longest
-/// answer; a text of this size takes seconds to store.
+/// The maximum number of bytes of a memory's text, for calls, imports and backups. Arbitrary: about a hundred times
+/// the longest answer; a text of this size takes seconds to store.
 pub const LONGEST_TEXT: usize = 16 << 20;
 
 /// The id of a memory: `m` and 13 characters of base 32, derived from the memory's kind, session and key.

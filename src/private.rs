@@ -27,7 +27,7 @@ const OWNER_STORE: &str = "owner.db";
 /// The suffixes of files that belong to a database.
 const BESIDE: [&str; 5] = ["-wal", "-shm", "-journal", ".lock", ".open"];
 
-/// The most folders and files that are made private if a data directory is open to others. Arbitrary.
+/// The maximum number of folders and files that are made private if a data directory is open to others. Arbitrary.
 const MOST_CLOSED: usize = 100_000;
 
 /// Creates `path` and its missing parents, private to this user. If `path` exists, makes it private. It must be a
@@ -129,8 +129,8 @@ pub fn open_to_others(data_dir: &Path) -> Vec<(PathBuf, String)> {
     all.filter_map(|path| openness(&path).map(|how| (path, how))).collect()
 }
 
-/// Returns a folder above `path` in which another user could replace the next folder or file of the path; `None` if
-/// there is none.
+/// Returns an ancestor of `path` in which another user could replace the next component of `path`, or `None` if there
+/// is none.
 pub fn replaceable(path: &Path) -> Option<PathBuf> {
     let path = fs::canonicalize(path).ok()?;
     path.ancestors().skip(1).find(|above| is_replaceable_in(above)).map(Path::to_owned)

@@ -17,8 +17,8 @@ use crate::money::Money;
 use crate::store::{Planned, Registry, Reservation, Spent};
 use crate::tokens;
 
-/// The most bytes that the tokens of a text have on average, in any script. So a text has at least as many tokens as
-/// its bytes divided by this.
+/// The maximum number of bytes that the tokens of a text have on average, in any script. So a text has at least as
+/// many tokens as its bytes divided by this.
 const LONGEST_TOKEN: usize = 12;
 
 /// What was sent to which provider, and its cost as the ledger counts it. The cost of a call that failed or was given

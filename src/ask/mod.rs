@@ -25,7 +25,7 @@ use crate::store::{Planned, SpendLimits};
 pub(crate) use self::meter::Bill;
 pub(crate) use self::place::place;
 
-/// The most tokens of an answer if neither the question nor the provider sets a limit.
+/// The maximum number of tokens of an answer if neither the question nor the provider sets a limit.
 const MOST_OUTPUT: usize = 4096;
 
 /// The longest wait that a provider may request, in milliseconds: six hours. If it requests more, this wait is used

@@ -40,7 +40,7 @@ const KINDS: &[Kind] = &[
     Kind::TaskState,
 ];
 
-/// The most messages of a conversation that are read for its summary: the latest ones.
+/// The maximum number of messages of a conversation that are read for its summary: the latest ones.
 const MOST_READ: usize = 300;
 
 /// A memory that the search found, with its rank.
@@ -122,7 +122,7 @@ pub async fn choose(
     Ok(chosen)
 }
 
-/// Moves the commits that exceed the commits' share of `budget` behind all other passages.
+/// When the commits have used up their share of `budget`, moves the remaining ones after all other passages.
 fn commits_in_turn(passages: Vec<Passage>, budget: usize) -> Vec<Passage> {
     let mut share = Budget::new((budget as f64 * COMMIT_SHARE) as usize);
     let (mut first, later): (Vec<Passage>, Vec<Passage>) =

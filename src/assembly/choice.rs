@@ -27,11 +27,11 @@ use crate::tuning::contexts;
 /// The largest number of marked and important messages that are examined. Arbitrary.
 const MOST_IMPORTANT: usize = 40;
 
-/// The most facts that are examined. Arbitrary: more than fit into any budget.
+/// The maximum number of facts that are examined. Arbitrary: more than fit into any budget.
 const MOST_FACTS: usize = 200;
 
-/// The most messages of the open end that are read: more than fit into any budget. The open end has that many only
-/// if some segments should be closed but aren't yet.
+/// The maximum number of messages of the open end that are read: more than fit into any budget. The open end has that
+/// many only if some segments should be closed but aren't yet.
 const MOST_OPEN: usize = 1000;
 
 /// About how many tokens the line of a message takes in addition to its text.
@@ -43,7 +43,7 @@ pub(crate) struct Choice<'a> {
     pub(super) project: &'a OpenProject,
     pub(super) asked: &'a Asked,
     pub(super) session: &'a SessionId,
-    /// The most tokens that one message may take.
+    /// The maximum number of tokens that one message may take.
     pub(super) most: usize,
     pub(super) budget: Budget,
     /// The passages chosen so far.

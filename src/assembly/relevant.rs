@@ -18,10 +18,10 @@ use crate::summaries::segments;
 use crate::tuning::contexts;
 use crate::tuning::ranking::BEST_SCORE;
 
-/// The most earlier messages that are read to fill the rest of a budget.
+/// The maximum number of earlier messages that are read to fill the rest of a budget.
 const MOST_BEFORE: usize = 400;
 
-/// The fewest tokens that the line of a message takes.
+/// The minimum number of tokens that the line of a message takes.
 const LEAST_LINE: usize = 8;
 
 /// The kinds of memories that may answer a question within a conversation.

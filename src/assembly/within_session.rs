@@ -17,8 +17,8 @@ use crate::scope::SessionId;
 use crate::store::SegmentRow;
 use crate::summaries::segments::{self, Closed, Leaves};
 
-/// The most missing summaries that a call makes. This takes about a tenth of a second. The call starts with the latest
-/// segments.
+/// The maximum number of missing summaries that a call makes. This takes about a tenth of a second. The call starts
+/// with the latest segments.
 const SUMMARIES_AT_ONCE: usize = 24;
 
 /// The segments and summaries of a conversation.

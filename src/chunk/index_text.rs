@@ -11,11 +11,11 @@ use jiff::tz::TimeZone;
 use crate::memory::{Draft, Group, Kind, Millis, Role};
 use crate::tuning::ranking::NEIGHBOUR_WORDS;
 
-/// The most bytes of a neighbouring turn that count as context; the limit matters if words are long or there are no
-/// spaces. Arbitrary: twice the length of 80 words of code.
+/// The maximum number of bytes of a neighbouring turn that count as context; the limit matters if words are long or
+/// there are no spaces. Arbitrary: twice the length of 80 words of code.
 const NEIGHBOUR_BYTES: usize = 1024;
 
-/// The most bytes of the context of a row: room for four neighbours.
+/// The maximum number of bytes of the context of a row: room for four neighbours.
 const CONTEXT_BYTES: usize = 4 * (NEIGHBOUR_BYTES + 1);
 
 /// How many of the first pieces of a text are indexed with their context. Arbitrary: most texts have fewer pieces. If
@@ -25,8 +25,8 @@ pub const WITH_CONTEXT: i64 = 16;
 /// About how many bytes the parts of identifiers may add to a text. Arbitrary: this bounds the cost of hostile text.
 const SPLIT_BYTES: usize = 4096;
 
-/// The most parts of an identifier that is divided. Arbitrary: a word with more parts is base64 or noise, whose parts
-/// would double the size of the index.
+/// The maximum number of parts of an identifier that is divided. Arbitrary: a word with more parts is base64 or
+/// noise, whose parts would double the size of the index.
 const MOST_PARTS: usize = 8;
 
 /// The properties of a memory that the indexes contain.

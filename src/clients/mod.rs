@@ -249,7 +249,7 @@ impl Plan {
         text
     }
 
-    /// Adds a change of `path` to the result of `edit`. If `edit` fails, adds a finding with the reason instead. A
+    /// Plans to replace the content of `path` by what `edit` returns. If `edit` fails, adds a finding with the reason instead. A
     /// new file gets the mode `mode`; an existing file keeps its own mode.
     fn edit(
         &mut self,

@@ -49,7 +49,7 @@ pub struct Change {
     pub uses: Option<Vec<Use>>,
     /// Whether the provider may search the memory.
     pub memory: Option<bool>,
-    /// The most tokens that an answer may have.
+    /// The maximum number of tokens that an answer may have.
     pub max_output: Option<u64>,
     /// The temperature.
     pub temperature: Option<f64>,

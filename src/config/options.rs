@@ -143,7 +143,7 @@ options! {
     compression_ancient: f64 = 95.0, "context.compression_ancient", "a number, 0 to 100", percent;
     /// A message enters a context at any age if its importance is at least this.
     importance_threshold: f64 = contexts::IMPORTANCE_THRESHOLD, "context.importance_threshold", "a number, 0 to 1", share;
-    /// The most earlier messages that search may add to a context.
+    /// The largest number of earlier messages that search may add to a context.
     vector_search_limit: usize = contexts::SEARCHED_MESSAGES, "context.vector_search_limit", "a whole number, 0 to 200", |n| *n <= 200;
     /// The weight of recency in the importance of a message.
     weight_recency: f64 = contexts::WEIGHT_RECENCY, "context.weight_recency", "a number, 0 to 1", share;

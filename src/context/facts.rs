@@ -22,7 +22,7 @@ pub struct Fact {
 /// paragraph is a fact.
 const LENGTH: std::ops::RangeInclusive<usize> = 16..=320;
 
-/// The most bytes of a message that are read. Arbitrary: longer messages are mostly pasted files.
+/// The maximum number of bytes of a message that are read. Arbitrary: longer messages are mostly pasted files.
 const MOST_READ: usize = 16 * 1024;
 
 /// Phrases that state a decision, in lower case.

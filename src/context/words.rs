@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// The fewest characters of a characteristic word. Arbitrary: this excludes most function words.
+/// The minimum number of characters of a characteristic word. Arbitrary: this excludes most function words.
 const SHORTEST: usize = 4;
 
 /// Common words of four letters and more, which are not characteristic. They are English only: in other languages every

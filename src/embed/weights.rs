@@ -31,15 +31,15 @@ pub const WIDTH: usize = 384;
 /// The width of the inner layer of a feed-forward step.
 pub const INNER: usize = 4 * WIDTH;
 pub const LAYERS: usize = 6;
-/// The most tokens of a text that are read. The model has 512 positions, but was trained on and is defined for 256
-/// tokens.
+/// The maximum number of tokens of a text that are read. The model has 512 positions, but was trained on and is
+/// defined for 256 tokens.
 pub const TOKENS: usize = 256;
 /// How many words the vocabulary has.
 const WORDS: usize = 30_522;
 
 /// The name of the file in the folder of a model.
 pub const FILE: &str = "weights.tiro";
-/// The most bytes that the file may have. Arbitrary: the real file has 34 MB.
+/// The maximum number of bytes that the file may have. Arbitrary: the real file has 34 MB.
 const LARGEST: u64 = 1 << 30;
 const MAGIC: &[u8; 16] = b"tiro encoder v2\n";
 const ALIGNMENT: usize = 4096;

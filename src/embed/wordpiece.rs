@@ -15,7 +15,7 @@ use unicode_normalization::char::decompose_canonical;
 
 use crate::error::{Error, Kind, Result};
 
-/// The most characters that a word may have; a longer word becomes one unknown token.
+/// The maximum number of characters that a word may have; a longer word becomes one unknown token.
 const LONGEST_WORD: usize = 100;
 /// Special tokens. They are recognised before the text is divided into words.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];

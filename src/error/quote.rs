@@ -10,7 +10,7 @@ use crate::redact::Redactor;
 /// How many characters of a value are shown. Arbitrary: most paths are shorter.
 const LONGEST_VALUE: usize = 200;
 
-/// The fewest characters that a run of letters and digits must have to look like a key.
+/// The minimum number of characters that a run of letters and digits must have to look like a key.
 const LONG_RUN: usize = 20;
 
 /// How many characters are searched for secrets for each character that is shown, because recognising a secret needs

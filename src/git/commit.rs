@@ -15,7 +15,7 @@ use super::sha::Sha;
 /// The largest commit object that is read, in bytes.
 const COMMIT_LIMIT: u64 = 16 << 20;
 
-/// The most parents that a commit may have: more than any merge made by a person has.
+/// The maximum number of parents that a commit may have: more than any merge made by a person has.
 const PARENT_LIMIT: usize = 1000;
 
 /// The longest message that is kept, in bytes.

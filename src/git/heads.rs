@@ -11,20 +11,22 @@ use super::reflog::Reflog;
 use super::repository::{KeptRefs, Repository};
 use super::sha::Sha;
 
-/// The most bytes that are read from the end of one reflog (a few thousand lines), and from all reflogs together.
+/// The maximum number of bytes that are read from the end of one reflog (a few thousand lines), and from all reflogs
+/// together.
 const TAIL: u64 = 512 * 1024;
 const ALL_TAILS: u64 = 8 * 1024 * 1024;
 
-/// The most branches whose own reflogs are read, and the most bytes that are read from the end of each of these
-/// reflogs.
+/// The maximum number of branches whose own reflogs are read, and the most bytes that are read from the end of each
+/// of these reflogs.
 const BRANCHES: usize = 50;
 const BRANCH_TAIL: u64 = 32 * 1024;
 
-/// The most folders of branches that are checked for changes. Arbitrary: the check takes a stat and a listing for each
-/// folder.
+/// The maximum number of folders of branches that are checked for changes. Arbitrary: the check takes a stat and a
+/// listing for each folder.
 const FOLDERS: usize = 256;
 
-/// The most entries that are read of a folder of branches, and the most worktrees that are read. Arbitrary.
+/// The maximum number of entries that are read of a folder of branches, and the most worktrees that are read.
+/// Arbitrary.
 const ENTRIES: usize = 20_000;
 const WORKTREES: usize = 500;
 

@@ -8,7 +8,7 @@ use super::discover::files::Folder;
 use super::discover::settings;
 use super::repository::Repository;
 
-/// The most bytes that are read of the user's git configuration.
+/// The maximum number of bytes that are read of the user's git configuration.
 const LIMIT: u64 = 4 << 20;
 
 /// The directory of a repository's hooks.

@@ -77,7 +77,7 @@ pub(super) struct KeptRefs {
     pub(super) logged: Option<Arc<Vec<Sha>>>,
 }
 
-/// The most bytes of the file `shallow`: 400,000 commits.
+/// The maximum number of bytes of the file `shallow`: 400,000 commits.
 const SHALLOW_LIMIT: u64 = 16 << 20;
 
 /// The largest tree that is read while a path is looked up, in bytes.

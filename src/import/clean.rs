@@ -9,14 +9,14 @@ const PRIVATE: &str = "[private]";
 const OPENS: [&str; 1] = ["private"];
 const CLOSES: [&str; 2] = ["/", "private"];
 
-/// The fewest bytes that a private passage must have to be removed from the line's other texts too. A shorter passage
-/// could be any word.
+/// The minimum number of bytes that a private passage must have to be removed from the line's other texts too. A
+/// shorter passage could be any word.
 const TELLING: usize = 6;
 
 /// How many private passages of a line are also removed from the line's other texts.
 const MOST_PASSAGES: usize = 64;
 
-/// The fewest letters without white space that count as a blob: more than any hash or name has.
+/// The minimum number of letters without white space that count as a blob: more than any hash or name has.
 const BLOB: usize = 200;
 
 /// A blob may continue in the next line if its current line has at least this many letters without white space. PEM

@@ -9,14 +9,14 @@ use super::gist::{self, Arguments, Shape};
 use super::shell;
 use crate::git::line_hash;
 
-/// The most hashes that are kept of a change. The smallest hashes are kept, so that the samples of two texts overlap as
-/// much as the texts do.
+/// The maximum number of hashes that are kept of a change. The smallest hashes are kept, so that the samples of two
+/// texts overlap as much as the texts do.
 const MOST_LINES: usize = 64;
 
 /// How many bytes of a text are split into lines and hashed, counted from its beginning. Arbitrary.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The most changed files that are kept for one call.
+/// The maximum number of changed files that are kept for one call.
 const MOST_FILES: usize = 64;
 
 /// A file that a tool call changed.

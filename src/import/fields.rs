@@ -12,10 +12,10 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// The most fields of an object that are kept. Arbitrary.
+/// The maximum number of fields of an object that are kept. Arbitrary.
 const MOST_FIELDS: usize = 256;
 
-/// The most elements of an array that are kept: more than a conversation has messages.
+/// The maximum number of elements of an array that are kept: more than a conversation has messages.
 const MOST_ITEMS: usize = 100_000;
 
 /// The names and raw values of an object, in order.

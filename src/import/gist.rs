@@ -10,17 +10,17 @@ use serde_json::value::RawValue;
 use super::clean::{self, Private};
 use super::fields::{Fields, items, string};
 
-/// The most characters of the arguments that are kept.
+/// The maximum number of characters of the arguments that are kept.
 const ASKED: usize = 300;
 
-/// The most characters that are kept of the old text of an edit, and of the new one.
+/// The maximum number of characters that are kept of the old text of an edit, and of the new one.
 const CHANGE: usize = 80;
 
-/// The most characters of an output that are kept.
+/// The maximum number of characters of an output that are kept.
 pub(super) const EXCERPT: usize = 1200;
 
-/// The most characters of the output that are kept if a file was read. Few are enough, because the file itself still
-/// exists.
+/// The maximum number of characters of the output that are kept if a file was read. Few are enough, because the file
+/// itself still exists.
 pub(super) const EXCERPT_OF_FILE: usize = 300;
 
 /// The names of arguments that contain the path of a file.

@@ -11,14 +11,14 @@ use std::fmt::Write;
 
 use crate::git::{ChangeKind, Changes, CommitDetail, FileChange, Lines, Moment, PatchId, Sha};
 
-/// The most bytes of text after the message.
+/// The maximum number of bytes of text after the message.
 const CHANGES_LIMIT: usize = 4096;
 
 /// The headings of the parts after the message. An empty line precedes the first heading of a text.
 const SECTIONS: [&str; 7] =
     ["Says", "New words", "Added", "Removed", "Files", "Changed in", "Changes unknown"];
 
-/// The most files that the text names. [`CommitDraft::files`] can contain more.
+/// The maximum number of files that the text names. [`CommitDraft::files`] can contain more.
 const FILES_SHOWN: usize = 64;
 
 /// The draft of a `commit` memory.

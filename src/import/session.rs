@@ -14,22 +14,23 @@ use super::fingerprint::fingerprint;
 use super::gist::{self, Arguments, Gist, Shape};
 use crate::memory::{Millis, Role};
 
-/// The most types of lines that are counted by name. A file that is no transcript can have another type on every line.
+/// The maximum number of types of lines that are counted by name. A file that is no transcript can have another type
+/// on every line.
 const NAMED_TYPES: usize = 64;
 
 /// The number of prompts after which a call that still has no result is closed. A user may type one prompt while a call
 /// runs, but hardly three.
 const PROMPTS_WAITED: u8 = 3;
 
-/// The most calls that may wait for a result at the same time: more than a client makes in parallel.
+/// The maximum number of calls that may wait for a result at the same time: more than a client makes in parallel.
 const MOST_OPEN: usize = 256;
 
-/// The most entries, and the most bytes of their texts, that are held back until a later time is read.
+/// The maximum number of entries, and the most bytes of their texts, that are held back until a later time is read.
 const MOST_HELD: usize = 64;
 const BYTES_HELD: usize = 1024 * 1024;
 
-/// The most bytes of a key, a tool's name or a path. Longer names mean nothing to a reader, but would be stored
-/// with each entry.
+/// The maximum number of bytes of a key, a tool's name or a path. Longer names mean nothing to a reader, but would be
+/// stored with each entry.
 const LONGEST_NAME: usize = 512;
 
 /// A call whose result is not read yet.
@@ -52,7 +53,7 @@ pub(super) struct Session {
     /// The byte at which the current line begins.
     at: u64,
     open: Vec<Open>,
-    /// The keys of entries that were already returned. Some clients write a grown message again, with the same key.
+    /// The keys of entries that were already returned. Some clients write a message again, with the same key, after it has grown.
     seen: HashSet<String>,
     /// The latest time read so far.
     latest: Option<Millis>,

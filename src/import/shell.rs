@@ -16,7 +16,7 @@ pub(super) struct Command {
     pub(super) reads: Option<String>,
 }
 
-/// The most commands that are read. Arbitrary.
+/// The maximum number of commands that are read. Arbitrary.
 const MOST_COMMANDS: usize = 256;
 
 /// Words that may precede the name of a command.

@@ -51,7 +51,7 @@ const LATE: &str = "git took too long, so new commits may be missing: the server
 /// How long Tiro keeps trying to read a transcript that a hook reported, in milliseconds: a week.
 const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
 
-/// The most commits that a call imports before it answers. They take about a quarter of a second.
+/// The maximum number of commits that a call imports before it answers. They take about a quarter of a second.
 const COMMITS_BEFORE_A_CALL: usize = 256;
 
 /// The greatest age, in seconds, of commits that count as new when Tiro first sees their project: a day.
@@ -135,7 +135,8 @@ struct CatchUp<'a> {
     began: Instant,
     /// How long this round may take before it stops reading transcripts.
     patience: Duration,
-    /// The most commits to import; the newest ones are chosen. `None` imports all, which only the idle server does.
+    /// The maximum number of commits to import; the newest ones are chosen. `None` imports all, which only the idle
+    /// server does.
     limit: Option<usize>,
     /// When to stop waiting for git.
     until: Instant,

@@ -37,7 +37,7 @@ const BATCH: usize = 256;
 pub struct Args {
     /// How many threads read commits.
     pub threads: usize,
-    /// The most commits to import; the newest ones are chosen.
+    /// The maximum number of commits to import; the newest ones are chosen.
     pub limit: Option<usize>,
     /// Whether a model summarises commits after the import: those without a summary, at most `limit` of them.
     pub summarize: bool,

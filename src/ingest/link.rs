@@ -21,7 +21,7 @@ use crate::tuning::links::{AMENDED_WITHIN, HORIZON, INHERITED, LEAST_CONFIDENCE}
 /// How many commits one transaction links.
 const BATCH: usize = 500;
 
-/// The most commits that are compared at once: more than most projects make in years.
+/// The maximum number of commits that are compared at once: more than most projects make in years.
 const MOST_COMMITS: usize = 200_000;
 
 /// The longest time that git may take to find which replaced commits are checked out again. Arbitrary.

@@ -24,29 +24,30 @@ use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::Origin;
 
-/// The most entries that one transaction stores, and the most bytes of their texts. The last line of a transaction can
-/// exceed both limits.
+/// The maximum number of entries that one transaction stores, and the most bytes of their texts. The last line of a
+/// transaction can exceed both limits.
 const BATCH: usize = 256;
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
-/// The most bytes that are stored of one session. The first limit is for its tool outputs, the second for all its
-/// entries. A longer session is probably an agent in a loop.
+/// The maximum number of bytes that are stored of one session. The first limit is for its tool outputs, the second
+/// for all its entries. A longer session is probably an agent in a loop.
 const TOOLS_KEPT: usize = 4 * 1024 * 1024;
 const ALL_KEPT: usize = 16 * 1024 * 1024;
 
-/// The fewest bytes that an id from a client must have to count as unique across sessions. UUIDs are longer, and so are
-/// the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 24 letters).
+/// The minimum number of bytes that an id from a client must have to count as unique across sessions. UUIDs are
+/// longer, and so are the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 24 letters).
 const UNIQUE: usize = 24;
 
 /// How many bytes may follow a tool call before Tiro stops waiting for its result.
 const WAITED: u64 = 256 * 1024;
 
-/// The most bytes of an unfinished turn that the next step reads again, if the session runs in another project. In a
-/// longer turn, messages before the first action in this project can be lost. Arbitrary: most turns are shorter.
+/// The maximum number of bytes of an unfinished turn that the next step reads again, if the session runs in another
+/// project. In a longer turn, messages before the first action in this project can be lost. Arbitrary: most turns are
+/// shorter.
 const READ_AGAIN: u64 = 1024 * 1024;
 
-/// The most bytes of a transcript that one reading with a time limit reads. The time is checked only between lines, and
-/// a line may never end.
+/// The maximum number of bytes of a transcript that one reading with a time limit reads. The time is checked only
+/// between lines, and a line may never end.
 const STEP: u64 = 64 * 1024 * 1024;
 
 /// Imports transcripts into a project and adds up the results.

@@ -4,7 +4,7 @@
 //! the agent entered, or whose files it changed. Such a repository gets the tool calls in its work trees or on its
 //! files, and the messages that were written while the agent's directory was in the repository. Messages may also be
 //! written while the agent's directory is a folder above the repository. If the same turn also acted in the repository,
-//! the repository gets the turn's messages from the user's question on. It gets no entries about other repositories,
+//! the repository gets all messages of the turn, starting with the user's question. It gets no entries about other repositories,
 //! and no entries of a turn that did nothing in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,7 +20,8 @@ use crate::memory::Role;
 use crate::project;
 use crate::spool::{self, Reference, Spool};
 
-/// The most entries of a turn that wait for an action in the project. Arbitrary: enough for a question and a plan.
+/// The maximum number of entries of a turn that wait for an action in the project. Arbitrary: enough for a question
+/// and a plan.
 const MOST_HELD: usize = 32;
 
 /// How a transcript was found.

@@ -22,7 +22,7 @@ pub struct Model {
     pub name: &'static str,
     /// The context window: how many tokens a request and its answer may have together.
     pub window: usize,
-    /// The most tokens that an answer may have.
+    /// The maximum number of tokens that an answer may have.
     pub max_output: Option<usize>,
     /// The prices.
     pub rates: Rates,

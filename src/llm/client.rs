@@ -26,7 +26,7 @@ pub type Keys = Arc<dyn Fn(&Key) -> Result<Option<String>> + Send + Sync>;
 /// not repeated.
 pub type OnFailure = Arc<dyn Fn(Failed) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 
-/// The most times that a failed request is repeated, unless the client sets another number.
+/// The maximum number of times that a failed request is repeated, unless the client sets another number.
 const RETRIES: u32 = 3;
 
 /// The pause before the first repetition; the pause doubles with each repetition.

@@ -75,7 +75,7 @@ pub struct Provider {
     /// Where the key comes from.
     #[serde(default)]
     pub key: Key,
-    /// The most tokens that an answer may have.
+    /// The maximum number of tokens that an answer may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<usize>,
     /// The temperature, which replaces the one that a request asks for.

@@ -37,7 +37,7 @@ use super::{Request, Service};
 /// The largest answer that is read, in bytes: about a hundred times the longest answer of a model.
 const LARGEST_ANSWER: u64 = 4 << 20;
 
-/// The most bytes that are read of a refusal. Arbitrary; the code of the error is near the beginning.
+/// The maximum number of bytes that are read of a refusal. Arbitrary; the code of the error is near the beginning.
 const LARGEST_REFUSAL: usize = 64 << 10;
 
 /// The destination of a request.

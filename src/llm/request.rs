@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::tokens;
 
-/// The most tokens that a dialect adds around each part of a request.
+/// The maximum number of tokens that a dialect adds around each part of a request.
 const TOKENS_AROUND_PART: usize = 16;
 
 /// One turn of the conversation that is sent.
@@ -62,7 +62,7 @@ pub struct Request {
     pub functions: Vec<Function>,
     /// The name of a JSON schema, and the schema; the answer must match it.
     pub schema: Option<(String, serde_json::Value)>,
-    /// The most tokens that the answer may have; 0 means no limit.
+    /// The maximum number of tokens that the answer may have; 0 means no limit.
     pub max_output: usize,
     /// The temperature, 0 to 2; the provider's own setting takes precedence.
     pub temperature: Option<f64>,

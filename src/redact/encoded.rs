@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-/// The fewest bytes that a run may have.
+/// The minimum number of bytes that a run may have.
 const LEAST: usize = 24;
 
-/// The fewest bytes that a line of base64 must have for the base64 to continue on the next line.
+/// The minimum number of bytes that a line of base64 must have for the base64 to continue on the next line.
 const LINE: usize = 60;
 
 /// Calls `look` for each run in `text` whose beginning decodes to text, with the range of the run and its decoded

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use super::mark::Span;
 
-/// The fewest bytes that are scanned on each side of an invisible character. If the line is longer, the scan
+/// The minimum number of bytes that are scanned on each side of an invisible character. If the line is longer, the scan
 /// extends to the boundary of the line, but to at most twice as many bytes.
 const AROUND: usize = 256;
 
-/// The most bytes between an invisible character within the name of a secret and the secret itself.
+/// The maximum number of bytes between an invisible character within the name of a secret and the secret itself.
 const NAME: usize = 80;
 
 /// Returns the secrets that `scan` finds in `text` only when its invisible characters are removed.

@@ -173,5 +173,5 @@ pub struct Finding {
     pub count: usize,
 }
 
-/// The most passes over a text. Two have been enough for every text so far.
+/// The maximum number of passes over a text. Two have been enough for every text so far.
 const PASSES: usize = 8;

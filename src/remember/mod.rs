@@ -15,7 +15,7 @@ use crate::store::{PreparedMemory, Receipt, Store};
 use prepare::embedded_text;
 pub use prepare::{pending_text, pieces, prepare};
 
-/// The most chunks that a write embeds, which takes about 20 ms. Arbitrary.
+/// The maximum number of chunks that a write embeds, which takes about 20 ms. Arbitrary.
 const EMBEDDED_AT_ONCE: usize = 8;
 
 /// The result of a write.
@@ -29,8 +29,8 @@ pub struct Remembered {
 
 /// Stores `drafts` in order and returns the outcome of each. When this function returns, they are durable.
 ///
-/// `fresh` returns a random key for each draft without an identity. `on_batch` is called with the number of drafts that are
-/// durable so far.
+/// `fresh` returns a random key for each draft without an identity. `on_batch` is called with the number of drafts
+/// that are durable so far.
 #[expect(clippy::too_many_arguments, reason = "a struct of these arguments would serve only this call")]
 pub async fn remember(
     store: &Store,

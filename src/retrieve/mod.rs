@@ -24,7 +24,7 @@ use crate::scope::Scope;
 use crate::store::{ChunkKey, DenseCandidate, LexicalCandidate, Store, Vocabulary};
 use crate::tuning::ranking::{CANDIDATES, LARGE_STORE};
 
-/// The most bytes of a query that are read. Arbitrary.
+/// The maximum number of bytes of a query that are read. Arbitrary.
 const LONGEST_QUERY: usize = 8 * 1024;
 
 /// How long each of the two searches may take. Arbitrary: hundreds of times the measured durations.

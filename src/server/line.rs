@@ -173,8 +173,8 @@ pub(super) struct IdFinder {
     id: Option<RequestId>,
 }
 
-/// The most bytes that are kept of a member's name or of an id. Arbitrary: a request with a longer id is answered
-/// without an id.
+/// The maximum number of bytes that are kept of a member's name or of an id. Arbitrary: a request with a longer id is
+/// answered without an id.
 const LONGEST_ID: usize = 256;
 
 impl IdFinder {

@@ -32,8 +32,8 @@ use crate::memory::Millis;
 
 use folder::Folder;
 
-/// The most pauses that are kept separately; if there are more, the closest ones are joined. This is half of what
-/// fits into the file.
+/// The maximum number of pauses that are kept separately; if there are more, the closest ones are joined. This is
+/// half of what fits into the file.
 const MOST_PAUSES: usize = 1000;
 
 const TAKEN: &str = ".taken";

@@ -8,7 +8,7 @@ use crate::humanize::counted;
 /// limit, a thousand summaries could each wait for the whole deadline.
 pub(crate) const PATIENCE: usize = 3;
 
-/// The most requests, tokens and dollars that asking a model takes.
+/// The maximum number of requests, tokens and dollars that asking a model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AtMost {
     /// Requests.

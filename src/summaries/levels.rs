@@ -22,8 +22,8 @@ use crate::summaries::wanted::Wanted;
 use crate::summaries::{make, messages, segments};
 use crate::summarize::{self, Source};
 
-/// The most messages of a range that are shown. To see the others, the caller requests a shorter range. Arbitrary: far
-/// more than anyone reads at once.
+/// The maximum number of messages of a range that are shown. To see the others, the caller requests a shorter range.
+/// Arbitrary: far more than anyone reads at once.
 const MOST_MESSAGES: usize = 3000;
 
 /// How many messages before and after a message are shown while its segment isn't closed. Arbitrary: together they are

@@ -26,10 +26,10 @@ use crate::summarize::{self, Wish};
 
 pub(crate) use crate::summaries::messages::range;
 
-/// The most tokens that a second request adds to the first one, not counting the quoted first answer.
+/// The maximum number of tokens that a second request adds to the first one, not counting the quoted first answer.
 pub(crate) const AGAIN: usize = 1000;
 
-/// The most tokens that the instruction to merge summaries has, not counting the summaries.
+/// The maximum number of tokens that the instruction to merge summaries has, not counting the summaries.
 const MERGE: usize = 1500;
 
 /// The requests, tokens and dollars that making a summary would take.
@@ -37,11 +37,11 @@ const MERGE: usize = 1500;
 pub(crate) struct Estimate {
     /// The provider that would be asked; `None` if no provider would be.
     pub provider: Option<String>,
-    /// The most requests that it takes.
+    /// The maximum number of requests that it takes.
     pub requests: usize,
-    /// The most tokens that are sent.
+    /// The maximum number of tokens that are sent.
     pub input: usize,
-    /// The most tokens that are received.
+    /// The maximum number of tokens that are received.
     pub output: usize,
     /// The highest cost in US dollars, if known.
     pub cost_usd: Option<f64>,

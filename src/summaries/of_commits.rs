@@ -28,7 +28,7 @@ use crate::summaries::messages::{blocking, count};
 use crate::summaries::wanted::UNKNOWN_WINDOW;
 use crate::summarize::{self, Commit, Wish};
 
-/// The most bytes of changed lines that a model gets: about 5,000 tokens. Arbitrary.
+/// The maximum number of bytes of changed lines that a model gets: about 5,000 tokens. Arbitrary.
 const MOST_OF_DIFF: usize = 16 * 1024;
 
 /// How many commits are read at once.
@@ -40,7 +40,7 @@ pub(crate) const NOBODY: &str = "a model summarises commits, and no provider is 
 /// The arguments of `tiro summarize --commits`.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// The most commits to summarise; the newest come first.
+    /// The maximum number of commits to summarise; the newest come first.
     pub limit: Option<usize>,
     /// Whether to report only what summarising would take and cost.
     pub dry_run: bool,

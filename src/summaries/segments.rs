@@ -21,8 +21,8 @@ use crate::summaries::messages::{blocking, count, sources, texts};
 use crate::summarize;
 use crate::tuning::summaries::{FACTS_OF_SEGMENT, SEGMENT_TOKENS};
 
-/// The most messages that one call divides into segments, which usually takes less than a second. A session may have a
-/// hundred thousand messages.
+/// The maximum number of messages that one call divides into segments, which usually takes less than a second. A
+/// session may have a hundred thousand messages.
 const STEP: usize = 4000;
 
 /// How many facts one step makes searchable, if an earlier version of the program stored them without chunks.

@@ -21,7 +21,7 @@ pub(crate) struct Wanted {
     pub rows: Vec<MessageRow>,
     /// How detailed the summary is.
     pub level: Level,
-    /// The most tokens (o200k) that the summary may have; `None` for the level's usual length.
+    /// The maximum number of tokens (o200k) that the summary may have; `None` for the level's usual length.
     pub max_tokens: Option<usize>,
     /// The topic to concentrate on; empty for everything.
     pub focus: String,

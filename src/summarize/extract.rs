@@ -26,7 +26,7 @@ const ROUNDS: usize = 3;
 /// their tokens takes time.
 const MISFITS: usize = 200;
 
-/// The most characters of a speaker's name that are shown. Arbitrary.
+/// The maximum number of characters of a speaker's name that are shown. Arbitrary.
 const LONGEST_NAME: usize = 40;
 
 /// The heading of the sentences that belong to no topic.

@@ -15,22 +15,22 @@ use crate::llm::{Reply, Request, Turn};
 use crate::memory::{Level, Role};
 use crate::tuning::summaries::{LEAST_CHOSEN, LEAST_QUALITY, WORDS_OF_TEN_TOKENS};
 
-/// The most parts into which sources are divided. Each part takes a request, and more requests would take too long and
-/// cost too much. Arbitrary.
+/// The maximum number of parts into which sources are divided. Each part takes a request, and more requests would
+/// take too long and cost too much. Arbitrary.
 const MOST_PARTS: usize = 16;
 
-/// The most tokens that a prompt has, not counting the material that it quotes.
+/// The maximum number of tokens that a prompt has, not counting the material that it quotes.
 pub(super) const INSTRUCTION: usize = 400;
 
-/// The most bytes that an answer may have for each token it is allowed. An answer with more bytes is too long in any
-/// script, so its tokens aren't counted: even in Hindi a token has only about eight bytes.
+/// The maximum number of bytes that an answer may have for each token it is allowed. An answer with more bytes is too
+/// long in any script, so its tokens aren't counted: even in Hindi a token has only about eight bytes.
 const LONGEST: usize = 12;
 
 /// How many bytes of a rejected answer the second request quotes for each token that the answer was allowed. This is
 /// about the length of an answer that uses all its tokens.
 pub const SHOWN_AGAIN: usize = 6;
 
-/// The most bytes of the list of what an answer lacks. Arbitrary: room for about twenty names.
+/// The maximum number of bytes of the list of what an answer lacks. Arbitrary: room for about twenty names.
 const LACKING: usize = 600;
 
 /// The summary that a model is asked for.
@@ -38,7 +38,7 @@ const LACKING: usize = 600;
 pub struct Wish<'a> {
     /// Its level of detail.
     pub level: Level,
-    /// The most tokens that it may have.
+    /// The maximum number of tokens that it may have.
     pub max_tokens: usize,
     /// The topic to concentrate on; empty for everything.
     pub focus: &'a str,

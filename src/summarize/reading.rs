@@ -8,16 +8,16 @@ use super::{Source, Topic};
 use crate::memory::Role;
 use crate::tuning::summaries;
 
-/// The most bytes that are read of all sources together. Reading this many takes a third of a second. If the sources
-/// have more, only a part of each is read, or some are skipped.
+/// The maximum number of bytes that are read of all sources together. Reading this many takes a third of a second. If
+/// the sources have more, only a part of each is read, or some are skipped.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The most bytes that are read of one source: three quarters of them from its beginning, and one quarter from its end.
-/// Arbitrary.
+/// The maximum number of bytes that are read of one source: three quarters of them from its beginning, and one
+/// quarter from its end. Arbitrary.
 const MOST_OF_ONE: usize = 32 << 10;
 
-/// The fewest bytes that are read of a source, unless the source is shorter. If there are too many sources for that,
-/// some are skipped. Arbitrary.
+/// The minimum number of bytes that are read of a source, unless the source is shorter. If there are too many sources
+/// for that, some are skipped. Arbitrary.
 const LEAST_OF_ONE: usize = 200;
 
 /// Words that begin a greeting, thanks or praise. A short sentence that begins with one is worth less.

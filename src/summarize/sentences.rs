@@ -7,11 +7,12 @@ use std::ops::Range;
 
 use super::words::is_spaceless;
 
-/// The most bytes of a sentence. A longer one is cut at a comma if it has one, otherwise at a space, otherwise
-/// anywhere. Arbitrary.
+/// The maximum number of bytes of a sentence. A longer one is cut at a comma if it has one, otherwise at a space,
+/// otherwise anywhere. Arbitrary.
 const LONGEST: usize = 500;
 
-/// The fewest bytes of a line that may count as wrapped, and of a piece of Thai text that is cut at a space. Arbitrary.
+/// The minimum number of bytes of a line that may count as wrapped. Also the minimum number of bytes of a piece of
+/// Thai text that is cut at a space. Arbitrary.
 const LONG_LINE: usize = 50;
 
 /// Words whose full stop does not end a sentence.

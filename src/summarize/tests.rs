@@ -194,7 +194,7 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
     }
 }
 
-/// The most groups that a summary has.
+/// The maximum number of groups that a summary has.
 const TOPICS_AND_REST: usize = 5;
 
 /// Returns `text`, in which a single space replaces each run of white space.

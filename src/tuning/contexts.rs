@@ -6,10 +6,10 @@ use crate::memory::Millis;
 /// change only by whole segments.
 pub const SEGMENT: usize = 20;
 
-/// The fewest messages of a segment: with fewer, a summary could hardly leave anything out. Arbitrary.
+/// The minimum number of messages of a segment: with fewer, a summary could hardly leave anything out. Arbitrary.
 pub const SHORTEST_SEGMENT: usize = 8;
 
-/// The most messages of a segment, which ends there even within a turn. Arbitrary.
+/// The maximum number of messages of a segment, which ends there even within a turn. Arbitrary.
 pub const LONGEST_SEGMENT: usize = 30;
 
 /// How long a silence ends a segment, in milliseconds: half an hour. Arbitrary.
@@ -60,8 +60,8 @@ pub const OPEN_SHARE: f64 = 0.25;
 /// although it also had most of the messages.
 pub const WHOLE: (usize, usize) = (7, 8);
 
-/// The most earlier messages that a search may add to a context (`context.vector_search_limit`). Shown by `evals
-/// tiers`.
+/// The maximum number of earlier messages that a search may add to a context (`context.vector_search_limit`). Shown
+/// by `evals tiers`.
 pub const SEARCHED_MESSAGES: usize = 200;
 
 /// The weight of recency in a message's importance (`context.weight_recency`). It is low, since recent messages have

@@ -17,18 +17,20 @@ pub const KEPT: Millis = 7 * 24 * 60 * 60 * 1000;
 /// Forgetting by query forgets each hit whose score is at least this share of the best hit's score. Arbitrary.
 pub const MATCHING_SHARE: f64 = 0.5;
 
-/// The most memories that one transaction forgets or restores, which takes a quarter of a second. Measured by hand.
+/// The maximum number of memories that one transaction forgets or restores, which takes a quarter of a second.
+/// Measured by hand.
 pub const FORGOTTEN_AT_ONCE: usize = 5_000;
 
 /// The shortest and the longest pause between two transactions, in which other writers get their turn. The longest
 /// suffices because a waiting process tries again every tenth of a second. Arbitrary.
 pub const TURN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
-/// The most memories that one transaction of a purge removes, which takes some tens of milliseconds. Measured by hand.
+/// The maximum number of memories that one transaction of a purge removes, which takes some tens of milliseconds.
+/// Measured by hand.
 pub const REMOVED_AT_ONCE: usize = 250;
 
-/// The most pages of the text index that one transaction of a purge merges, which takes some tens of milliseconds.
-/// Measured by hand.
+/// The maximum number of pages of the text index that one transaction of a purge merges, which takes some tens of
+/// milliseconds. Measured by hand.
 pub const MERGED_AT_ONCE: i64 = 64;
 
 /// FTS5 merges a part of the text index by itself once this percentage of the part's rows is removed

@@ -27,8 +27,8 @@ pub const PRINTED_ID: f64 = 0.99;
 /// for the commit. Shown by `evals join`.
 pub const CALL_AT_REFLOG_TIME: f64 = 0.9;
 
-/// The confidence if no reflog records the commit, and a tool call that made a commit ran at the time that the commit
-/// itself states. Arbitrary.
+/// The confidence if no reflog records the commit, but some tool call made a commit at the time given in this
+/// commit's header. Arbitrary.
 pub const CALL_AT_COMMIT_TIME: f64 = 0.8;
 
 /// The confidence if the session changed a file of the commit, but the changed lines are unknown. Measured by `evals

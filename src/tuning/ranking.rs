@@ -37,8 +37,8 @@ pub const ANSWERING_SHARE: f64 = 0.4;
 /// A hit may answer the query if its cosine is at least this. Arbitrary.
 pub const ANSWERING_COSINE: f64 = 0.35;
 
-/// The most candidates of one group of kinds that one search returns. Measured by `evals retrieval`: with 40, 100 and
-/// 200, the first ten hits are the same.
+/// The maximum number of candidates of one group of kinds that one search returns. Measured by `evals retrieval`:
+/// with 40, 100 and 200, the first ten hits are the same.
 pub const CANDIDATES: usize = 100;
 
 /// A search's budget is divided by this to give the part for notices and for the names of the sessions that were
@@ -54,17 +54,18 @@ pub const SNIPPET_RECENCY: f64 = 0.2;
 /// How long it takes until the recency of a snippet halves, in milliseconds: 30 days. Arbitrary.
 pub const SNIPPET_HALF_LIFE: i64 = 30 * 24 * 3600 * 1000;
 
-/// The most words of a query that are looked for. Arbitrary: even a long question names few things, and most words of a
-/// pasted log name nothing.
+/// The maximum number of words of a query that are looked for. Arbitrary: even a long question names few things, and
+/// most words of a pasted log name nothing.
 pub const MOST_TERMS: usize = 48;
 
-/// The most commits that a query may name by their ids. Arbitrary.
+/// The maximum number of commits that a query may name by their ids. Arbitrary.
 pub const MOST_COMMIT_IDS: usize = 8;
 
-/// The most identifiers of a query that are looked for as phrases. Arbitrary.
+/// The maximum number of identifiers of a query that are looked for as phrases. Arbitrary.
 pub const MOST_PHRASES: usize = 8;
 
-/// The most words of a phrase. Longer phrases are paths or noise, and their words are looked for anyway. Arbitrary.
+/// The maximum number of words of a phrase. Longer phrases are paths or noise, and their words are looked for anyway.
+/// Arbitrary.
 pub const LONGEST_PHRASE: usize = 8;
 
 /// How long one answer may read git to find out which commits are reachable, if that is not known yet. This is long
@@ -86,8 +87,8 @@ pub const BM25_B: f64 = 0.75;
 /// The lowest weight of a word, as in FTS5.
 pub const LEAST_WEIGHT: f64 = 1e-6;
 
-/// The most tokens (o200k) of a chunk. A hit shows one chunk, and in most scripts a chunk with its header fits into the
-/// embedder's 256 tokens. Shown by `evals retrieval`.
+/// The maximum number of tokens (o200k) of a chunk. A hit shows one chunk, and in most scripts a chunk with its
+/// header fits into the embedder's 256 tokens. Shown by `evals retrieval`.
 pub const CHUNK_TOKENS: usize = 150;
 
 /// How many tokens neighbouring chunks share, so that one of them has the complete sentence at their border. Arbitrary.
@@ -96,13 +97,13 @@ pub const CHUNK_OVERLAP: usize = 16;
 /// How many turns on each side of a turn supply the words of its context in the text index. Measured with [`COLUMNS`].
 pub const NEIGHBOURS: i64 = 2;
 
-/// The most words of a neighbouring turn that count as context. Arbitrary: most turns have fewer words than this; of a
-/// long answer, only a small part counts.
+/// The maximum number of words of a neighbouring turn that count as context. Arbitrary: most turns have fewer words
+/// than this; of a long answer, only a small part counts.
 pub const NEIGHBOUR_WORDS: usize = 80;
 
-/// The fewest documents of a large store. In a smaller store, every word of a query is looked for, words have the
-/// weights of a larger store that is searched at the same time, and the text index isn't merged. Measured by `evals
-/// retrieval`: 5,000 finds 76.1% of the evidence, and 25,000 finds 76.2%.
+/// The minimum number of documents of a large store. In a smaller store, every word of a query is looked for, words
+/// have the weights of a larger store that is searched at the same time, and the text index isn't merged. Measured by
+/// `evals retrieval`: 5,000 finds 76.1% of the evidence, and 25,000 finds 76.2%.
 pub const LARGE_STORE: i64 = 5_000;
 
 /// The text index is merged again once it has grown by this factor. With this factor, all merges together write at most
@@ -124,11 +125,11 @@ pub const TIERS: [(usize, f64, usize); 3] = [(2, 0.15, 3), (2, 0.4, 5), (1, 0.12
 /// fewer documents. Arbitrary.
 pub const LEAST_DOCUMENTS: i64 = 4_000;
 
-/// The most words that are looked for in a large store. Arbitrary: if a query has more words, the rarest decide which
-/// documents are found.
+/// The maximum number of words that are looked for in a large store. Arbitrary: if a query has more words, the rarest
+/// decide which documents are found.
 pub const MOST_WORDS: usize = 16;
 
-/// The most words that are looked for in a large store although no document contains them yet. Arbitrary.
+/// The maximum number of words that are looked for in a large store although no document contains them yet. Arbitrary.
 pub const MOST_UNMET: usize = 4;
 
 /// A document of a small group must contain one of the query's rarest words. The counts of documents that contain each

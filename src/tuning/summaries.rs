@@ -11,7 +11,7 @@ use crate::memory::Millis;
 /// by `evals summaries`: a summary of this length keeps six of ten words that answers need.
 pub const LENGTH_SHARE: f64 = 0.22;
 
-/// The most tokens of a brief summary: enough for two sentences. Arbitrary.
+/// The maximum number of tokens of a brief summary: enough for two sentences. Arbitrary.
 pub const BRIEF_TOKENS: usize = 50;
 
 /// The fewest and the most tokens of a standard summary, a paragraph. Arbitrary.
@@ -20,7 +20,7 @@ pub const STANDARD_TOKENS: (usize, usize) = (80, 300);
 /// The fewest and the most tokens of a detailed summary, up to a page and a half. Arbitrary.
 pub const DETAILED_TOKENS: (usize, usize) = (160, 1500);
 
-/// The most sentences of a brief summary. Arbitrary.
+/// The maximum number of sentences of a brief summary. Arbitrary.
 pub const BRIEF_SENTENCES: usize = 2;
 
 /// How many tokens are added to those of a sentence before its gain is divided by the sum. Without them, short
@@ -84,15 +84,15 @@ pub const LATE_IN_BRIEF: f64 = 0.3;
 /// Arbitrary.
 pub const SOURCES_FOR_TOPICS: usize = 40;
 
-/// The fewest tokens of a detailed summary that is divided by topic. Measured by `evals summaries`: in a summary of 600
-/// tokens the headings displace half a percent of the words that answers need, and in one of 1,300 tokens no measurable
-/// share.
+/// The minimum number of tokens of a detailed summary that is divided by topic. Measured by `evals summaries`: in a
+/// summary of 600 tokens the headings displace half a percent of the words that answers need, and in one of 1,300
+/// tokens no measurable share.
 pub const TOKENS_FOR_TOPICS: usize = 1000;
 
-/// The most topics of a summary that is divided by topic. Measured with [`TOKENS_FOR_TOPICS`].
+/// The maximum number of topics of a summary that is divided by topic. Measured with [`TOKENS_FOR_TOPICS`].
 pub const TOPICS: usize = 4;
 
-/// The fewest sentences of each topic. Measured with [`TOKENS_FOR_TOPICS`].
+/// The minimum number of sentences of each topic. Measured with [`TOKENS_FOR_TOPICS`].
 pub const LEAST_OF_TOPIC: usize = 4;
 
 /// The lowest quality, from 0 to 1, with which a model's summary is accepted. Arbitrary.
@@ -125,15 +125,15 @@ pub const CITED_SHARE: f64 = 0.7;
 /// often an answer is too long. Arbitrary.
 pub const WORDS_OF_TEN_TOKENS: usize = 6;
 
-/// The fewest messages of a conversation that a context across conversations summarises (`summary.threshold`).
-/// Arbitrary.
+/// The minimum number of messages of a conversation that a context across conversations summarises
+/// (`summary.threshold`). Arbitrary.
 pub const THRESHOLD: usize = 8;
 
-/// The most tokens of a conversation's summary in a context across conversations. If fewer are left, no further summary
-/// is made. Arbitrary.
+/// The maximum number of tokens of a conversation's summary in a context across conversations. If fewer are left, no
+/// further summary is made. Arbitrary.
 pub const ACROSS_TOKENS: usize = 60;
 
-/// The most conversations that one context across conversations summarises. Shown by `evals budget`.
+/// The maximum number of conversations that one context across conversations summarises. Shown by `evals budget`.
 pub const ACROSS_SESSIONS: usize = 6;
 
 /// `get_context_summary` summarises a conversation if its weight is at least this share of the highest weight.
@@ -144,24 +144,25 @@ pub const RELATED_WEIGHT: f64 = 0.5;
 /// highest score. Arbitrary.
 pub const RELATED_SCORE: f64 = 0.75;
 
-/// The fewest tokens that a summary in `get_context_summary` may use. If fewer are left, no further summary is made.
-/// Arbitrary.
+/// The minimum number of tokens that a summary in `get_context_summary` may use. If fewer are left, no further
+/// summary is made. Arbitrary.
 pub const RELATED_TOKENS: usize = 40;
 
-/// The most conversations that `get_context_summary` summarises. Arbitrary.
+/// The maximum number of conversations that `get_context_summary` summarises. Arbitrary.
 pub const RELATED_SESSIONS: usize = 8;
 
 /// The smallest limit of tokens for a segment's summary: enough for a short sentence. Arbitrary.
 pub const SEGMENT_TOKENS: usize = 24;
 
-/// The most key facts of a segment. Arbitrary.
+/// The maximum number of key facts of a segment. Arbitrary.
 pub const FACTS_OF_SEGMENT: usize = 3;
 
 /// How long a session must be silent before it counts as ended, in milliseconds: half an hour. Arbitrary.
 pub const SESSION_ENDED: Millis = 30 * 60 * 1000;
 
-/// The fewest conversations of a quarter that is summarised. Arbitrary: a single conversation already has a summary.
+/// The minimum number of conversations of a quarter that is summarised. Arbitrary: a single conversation already has
+/// a summary.
 pub const QUARTER_SESSIONS: usize = 2;
 
-/// The most tokens of a quarter's summary: a page. Arbitrary.
+/// The maximum number of tokens of a quarter's summary: a page. Arbitrary.
 pub const QUARTER_TOKENS: usize = 600;

@@ -38,7 +38,7 @@ pub struct Pool {
     uris: Vec<(usize, String)>,
 }
 
-/// The most handles in the pool. Once it is full, new handles replace old ones.
+/// The maximum number of handles in the pool. Once it is full, new handles replace old ones.
 const POOL: usize = 4000;
 
 /// A few handles to make arguments from, and a count of the handles of other scopes that were used.

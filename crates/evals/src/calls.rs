@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::client::{Answer, Place, Server, Tiro, run_to_end};
 use crate::suite::{Message, Ranking};
 
-/// The most messages sent in one call.
+/// The maximum number of messages sent in one call.
 const MESSAGES_PER_CALL: usize = 500;
 
 /// How long a command that embeds or imports may run.

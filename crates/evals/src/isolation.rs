@@ -39,7 +39,7 @@ pub struct Args {
     seed: u64,
 }
 
-/// The most calls in a sequence.
+/// The maximum number of calls in a sequence.
 const LONGEST: usize = 8;
 
 /// How many memories each bystander stores.

@@ -32,7 +32,7 @@ pub struct Args {
     every: usize,
 }
 
-/// The fewest messages of a long conversation.
+/// The minimum number of messages of a long conversation.
 const LONG: usize = 1000;
 
 /// The name of the joined session.

@@ -32,7 +32,7 @@ const CONTEXT_OF_SECRETS: usize = 2048;
 /// The mark that ends a sentence that was cut.
 const CUT: &str = " …";
 
-/// The most lines above a change that are searched for its heading.
+/// The maximum number of lines above a change that are searched for its heading.
 const LOOK_BACK: usize = 400;
 
 /// A summary of the changed lines of a commit.

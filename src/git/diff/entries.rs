@@ -17,7 +17,7 @@ use crate::git::objects::{Fault, Handle};
 /// How many changed files a comparison finds before it stops. A small tree can stand for a huge number of files.
 const ENTRY_LIMIT: usize = 20_000;
 
-/// The most trees, and the most bytes of trees, that are read for one comparison.
+/// The maximum number of trees, and the most bytes of trees, that are read for one comparison.
 const TREE_LIMIT: usize = 50_000;
 const TREE_BYTES: usize = 64 << 20;
 
@@ -31,7 +31,7 @@ const PATH_LIMIT: usize = 4096;
 /// The largest blob whose lines are compared, in bytes.
 const BLOB_LIMIT: u64 = 1 << 20;
 
-/// The most bytes of blobs that are read for one commit.
+/// The maximum number of bytes of blobs that are read for one commit.
 pub(in crate::git) const COMMIT_BUDGET: usize = 32 << 20;
 
 /// The longest time spent on the files of one commit. Arbitrary: ten times as long as the slowest real commit took.

@@ -6,12 +6,12 @@ use std::ops::Range;
 use gix::bstr::ByteSlice;
 use gix::diff::blob::{Algorithm, Diff, InternedInput, sources::byte_lines};
 
-/// The most bytes of a line that are shown. Arbitrary: lines longer than this are data rather than text.
+/// The maximum number of bytes of a line that are shown. Arbitrary: lines longer than this are data rather than text.
 const LONGEST_LINE: usize = 240;
 
-/// The most lines, old and new together, that are compared one by one. The common beginning and end don't count. A
-/// megabyte of real text has about 30,000 lines, but a megabyte of one- and two-byte lines has half a million, and the
-/// time grows with the square of the number of lines.
+/// The maximum number of lines, old and new together, that are compared one by one. The common beginning and end
+/// don't count. A megabyte of real text has about 30,000 lines, but a megabyte of one- and two-byte lines has half a
+/// million, and the time grows with the square of the number of lines.
 const LINE_LIMIT: u64 = 100_000;
 
 /// A run of whole lines and the run that replaces it, as byte ranges. One of the two may be empty.
@@ -72,8 +72,8 @@ pub(in crate::git) fn changed_lines(old: &str, new: &str, most: usize) -> String
     shown
 }
 
-/// The fewest bytes, without white space, that a line must have to identify a change. Arbitrary: a single bracket has
-/// too few.
+/// The minimum number of bytes, without white space, that a line must have to identify a change. Arbitrary: a single
+/// bracket has too few.
 const TELLING: usize = 6;
 
 /// Returns a hash of an added or removed line. The hash ignores indentation and spacing. Returns `None` for a line of

@@ -6,7 +6,7 @@
 
 use gix::bstr::ByteSlice;
 
-/// The most bytes of a heading, symbol or line; longer ones are cut.
+/// The maximum number of bytes of a heading, symbol or line; longer ones are cut.
 pub(in crate::git) const WIDTH: usize = 120;
 
 /// What kind of lines a file contains.

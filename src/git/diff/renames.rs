@@ -8,7 +8,8 @@ use gix::objs::tree::EntryMode;
 
 use super::entries::{Blob, Blobs, Entry};
 
-/// The most pairs of a deleted and an added file whose lines are compared. If there are more, no lines are compared.
+/// The maximum number of pairs of a deleted and an added file whose lines are compared. If there are more, no lines
+/// are compared.
 const RENAME_PAIRS: usize = 400;
 
 /// Several deleted files can have the same content as an added file. This is how many of them are checked for its file

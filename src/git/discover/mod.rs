@@ -25,7 +25,7 @@ use settings::Settings;
 
 pub use trust::Trust;
 
-/// The most bytes that are read from a file that contains a path.
+/// The maximum number of bytes that are read from a file that contains a path.
 const PATH_LIMIT: u64 = 8 << 10;
 
 /// The hint for a repository that is refused although it may be harmless.

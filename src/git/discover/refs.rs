@@ -14,19 +14,19 @@ use super::Location;
 use super::files::{Folder, Found};
 use crate::git::sha::Sha;
 
-/// The most bytes of a loose reference.
+/// The maximum number of bytes of a loose reference.
 const REF_LIMIT: u64 = 1 << 10;
 
-/// The most bytes of `packed-refs`: about a million references.
+/// The maximum number of bytes of `packed-refs`: about a million references.
 const PACKED_LIMIT: u64 = 64 << 20;
 
-/// The most branches that are read.
+/// The maximum number of branches that are read.
 pub(in crate::git) const BRANCH_LIMIT: usize = 20_000;
 
-/// The most folders of branches that are read.
+/// The maximum number of folders of branches that are read.
 const FOLDER_LIMIT: usize = 10_000;
 
-/// The most symbolic references that are followed in a row, as in git.
+/// The maximum number of symbolic references that are followed in a row, as in git.
 const STEPS: usize = 5;
 
 /// The content of `HEAD`.

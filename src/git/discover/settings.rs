@@ -9,7 +9,8 @@ use gix::config::file::Metadata;
 
 use super::files::{Fault, Folder, path_of};
 
-/// The most bytes of a configuration file. Arbitrary: the settings of a thousand branches take a tenth of this limit.
+/// The maximum number of bytes of a configuration file. Arbitrary: the settings of a thousand branches take a tenth
+/// of this limit.
 const LIMIT: u64 = 1 << 20;
 
 /// The settings of a repository.

@@ -26,10 +26,10 @@ use packs::{Pack, Packs};
 
 pub(super) use fault::Fault;
 
-/// The most object directories that are read, including those of other repositories.
+/// The maximum number of object directories that are read, including those of other repositories.
 const DIRECTORIES: usize = 16;
 
-/// The most bytes that are read of `objects/info/alternates`.
+/// The maximum number of bytes that are read of `objects/info/alternates`.
 const ALTERNATES_LIMIT: u64 = 64 << 10;
 
 /// The objects of a repository. Threads can share them; each thread reads through its own [`Handle`].

@@ -17,10 +17,10 @@ use gix::zlib::Inflate;
 use super::fault::{Fault, expect};
 use crate::git::discover::files::Folder;
 
-/// The most files of `objects/pack` that are listed: up to four for each pack.
+/// The maximum number of files of `objects/pack` that are listed: up to four for each pack.
 const FILES: usize = 40_000;
 
-/// The most bytes that unpacking one object may take, including the bases of its deltas.
+/// The maximum number of bytes that unpacking one object may take, including the bases of its deltas.
 const UNPACK_LIMIT: usize = 128 << 20;
 
 /// The packs of a repository, as last listed.

@@ -15,8 +15,8 @@ use crate::git::commit::{self, Unreadable};
 use crate::git::repository::{Repository, Tip};
 use crate::git::sha::Sha;
 
-/// The most links from commits to parents in the whole history. This many links take about 200 MB; the Linux kernel has
-/// 1.4 million.
+/// The maximum number of links from commits to parents in the whole history. This many links take about 200 MB; the
+/// Linux kernel has 1.4 million.
 const EDGE_LIMIT: usize = 20_000_000;
 
 /// What a known commit says about its ancestors.

@@ -17,7 +17,7 @@ use crate::git::sha::Sha;
 /// as new may turn out to have been seen.
 const SLACK: i64 = 24 * 60 * 60;
 
-/// The most commits that are visited: as many as the largest histories have.
+/// The maximum number of commits that are visited: as many as the largest histories have.
 const LIMIT: usize = 5_000_000;
 
 #[derive(Default)]
@@ -132,7 +132,7 @@ impl Walk {
             self.new += usize::from(!was_seen);
             return;
         }
-        // The commit may have counted as new until now. If it turns out to have been seen, so were its ancestors.
+        // The commit may have counted as new until now. If the commit was seen after all, its ancestors were seen too.
         let mut left = if was_seen { vec![sha] } else { Vec::new() };
         while let Some(sha) = left.pop() {
             let Some(visit) = self.visits.get_mut(&sha).filter(|visit| !visit.was_seen) else { continue };

@@ -11,7 +11,7 @@ use super::facts::Commit;
 use crate::memory::Millis;
 use crate::tuning::links::HORIZON;
 
-/// The most commits that one squash may consist of. Arbitrary.
+/// The maximum number of commits that one squash may consist of. Arbitrary.
 const MOST_PARTS: usize = 100;
 
 /// A commit and its replacement, as indexes of [`Evidence::commits`].

@@ -11,7 +11,7 @@ use crate::redact::edges::is_word;
 use crate::redact::form::{is_generated, is_stand_in};
 use crate::redact::template::is_call;
 
-/// The most bytes that an unquoted value may have; a quoted value may have four times as many.
+/// The maximum number of bytes that an unquoted value may have; a quoted value may have four times as many.
 pub(super) const LONGEST: usize = 320;
 
 /// For each of the 256 byte values, whether a run of bytes ends before such a byte. This is a table for speed,

@@ -9,7 +9,7 @@ use crate::redact::assignment::assigned;
 use crate::redact::edges::is_word;
 use crate::redact::form::{entropy, is_stand_in, looks_random};
 
-/// The most bytes of a list of cookies that are read.
+/// The maximum number of bytes of a list of cookies that are read.
 const REACH: usize = 16 * 1024;
 
 /// Returns the secret values in the header, option or object that the word at `hit` names, and where reading

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use crate::redact::form::{is_stand_in, is_template};
 
-/// The most bytes of a document that are read in each direction from the word that names its kind.
+/// The maximum number of bytes of a document that are read in each direction from the word that names its kind.
 const REACH: usize = 64 * 1024;
 
-/// The most columns by which a field of a manifest may be indented.
+/// The maximum number of columns by which a field of a manifest may be indented.
 const COLUMN: usize = 200;
 
 /// Returns the values of `data` and `stringData` in the manifest whose `kind: Secret` is at `hit`, and where

@@ -14,8 +14,8 @@ use std::ops::Range;
 use crate::redact::edges::{is_word, starts_word};
 use crate::redact::form::looks_random;
 
-/// The most bytes that may separate two lines of a key. The longest prefixes of lines seen so far are those of logs
-/// in JSON.
+/// The maximum number of bytes that may separate two lines of a key. The longest prefixes of lines seen so far are
+/// those of logs in JSON.
 const GAP: usize = 1024;
 
 /// How many more bytes a walk reads after an interruption, in search of the last line. The lines after the

@@ -20,7 +20,8 @@ const STEP: usize = 47;
 /// The lengths of phrases, in words.
 const LENGTHS: [usize; 5] = [24, 21, 18, 15, 12];
 
-/// The most bytes that may separate two words. The separator can be a comma, quotes, a number or an indentation.
+/// The maximum number of bytes that may separate two words. The separator can be a comma, quotes, a number or an
+/// indentation.
 const BETWEEN: usize = 24;
 
 /// Returns the phrases in `text`.

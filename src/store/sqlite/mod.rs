@@ -42,7 +42,7 @@ use crate::store::clock::Clock;
 pub use foreign::Foreign;
 pub use registry::Registry;
 
-/// The most bytes that the WAL may have after a write; a longer WAL is emptied. With small writes, the WAL
+/// The maximum number of bytes that the WAL may have after a write; a longer WAL is emptied. With small writes, the WAL
 /// stays a little shorter than that.
 const LONGEST_LOG: u64 = 4_350_000;
 

@@ -3,8 +3,8 @@
 use super::Entry;
 use super::codes::Codes;
 
-/// The most rows of a block. A scan computes the bounds of all rows of a block before it picks the best rows.
-/// Arbitrary: the bounds of this many rows stay in the processor's nearest cache.
+/// The maximum number of rows of a block. A scan computes the bounds of all rows of a block before it picks the best
+/// rows. Arbitrary: the bounds of this many rows stay in the processor's nearest cache.
 pub(super) const BLOCK: usize = 4096;
 
 /// Up to [`BLOCK`] rows, by column.

@@ -36,11 +36,11 @@ mod codes;
 #[cfg(test)]
 mod tests;
 
-/// The fewest rows for which a scan uses another thread (arbitrary: scanning them takes about ten times as long
-/// as starting a thread).
+/// The minimum number of rows for which a scan uses another thread (arbitrary: scanning them takes about ten times as
+/// long as starting a thread).
 const ROWS_PER_THREAD: usize = 32 * 1024;
 
-/// The most labels that [`VectorIndex::search_groups`] can tell apart.
+/// The maximum number of labels that [`VectorIndex::search_groups`] can tell apart.
 pub const MAX_GROUPS: usize = 256;
 
 /// The ids and the label of a row.

@@ -74,9 +74,10 @@ fn flag(flag: &Redaction) -> String {
         "message_cut" => {
             words("has a message too long to store whole", "have messages too long to store whole")
         }
-        "message_lossy" => {
-            words("has a message with bytes that are no text", "have messages with bytes that are no text")
-        }
+        "message_lossy" => words(
+            "has a message with bytes that are not valid text",
+            "have messages with bytes that are not valid text",
+        ),
         "nonsense_time" => words("has no valid time", "have no valid time"),
         "changes_unknown" => words(
             "has a parent or tree missing from this clone",

@@ -25,7 +25,8 @@ const COMMITS: (usize, usize) = (150, 400);
 /// A line counts as common if at least this many commits add it.
 const MANY: usize = 3;
 
-/// The most changes that a commit which is used has: a change of all files would not be the work of a session.
+/// The maximum number of changes that a commit which is used has: a change of all files would not be the work of a
+/// session.
 const MOST_CHANGES: usize = 60;
 
 /// A place in a file that a commit changes.

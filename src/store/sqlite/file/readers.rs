@@ -22,8 +22,8 @@ use crate::store::sqlite::connection::lock;
 use crate::store::sqlite::file::connect::connect;
 use crate::store::sqlite::search::lexical::rank;
 
-/// The most snapshots that are open at the same time. Arbitrary: usually more than the machine has processors.
-/// Each snapshot takes two file descriptors.
+/// The maximum number of snapshots that are open at the same time. Arbitrary: usually more than the machine has
+/// processors. Each snapshot takes two file descriptors.
 pub(in crate::store::sqlite) const AT_ONCE: usize = 8;
 
 /// How many idle connections stay open: as many as an ordinary search uses at once.

@@ -10,7 +10,7 @@ use crate::store::sqlite::links::{CommitCall, FileWrite, Known};
 use crate::store::{ForeignCall, ForeignEvidence, ForeignForgotten, ForeignWrite};
 use crate::tuning::links::LEAST_CONFIDENCE;
 
-/// The most bytes of line hashes that are read for one file change: an import stores up to 64 hashes of 32
+/// The maximum number of bytes of line hashes that are read for one file change: an import stores up to 64 hashes of 32
 /// bits.
 const LONGEST_LINES: usize = 256;
 

@@ -37,7 +37,7 @@ const PAGE: (usize, usize) = (500, 8 << 20);
 /// arguments, but subjects of commits can be longer.
 const LONGEST_NAME: usize = 4096;
 
-/// The most references that are read for a memory. The same limit applies to its files and to its parents.
+/// The maximum number of references that are read for a memory. The same limit applies to its files and to its parents.
 /// Arbitrary: a commit that changes a whole tree has about this many files.
 const MOST_BESIDE: usize = 10_000;
 

@@ -149,7 +149,7 @@ impl Reader {
     }
 
     fn forgotten(&self) -> Result<ForeignForgotten> {
-        /// The most purged ids that are read; the same limit applies to operations. Arbitrary: about ten
+        /// The maximum number of purged ids that are read; the same limit applies to operations. Arbitrary: about ten
         /// times as many ids as a purge of a whole store leaves.
         const MOST: i64 = 1_000_000;
         let mut forgotten = ForeignForgotten::default();

@@ -16,7 +16,7 @@ use crate::store::sqlite::write::record;
 use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory, Store};
 
-/// The most ordinals that a restored message may skip. The skipped ordinals are those of purged messages.
+/// The maximum number of ordinals that a restored message may skip. The skipped ordinals are those of purged messages.
 /// Arbitrary: a gap costs nothing, but a backup must not be able to use up all ordinals.
 const WIDEST_GAP: i64 = 1_000_000;
 

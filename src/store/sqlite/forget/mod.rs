@@ -28,8 +28,8 @@ use erase::log_chunks;
 pub(in crate::store::sqlite) use select::SelectedRow;
 use select::{select, selected_row, with_derived};
 
-/// The most memories that one transaction forgets or restores. Such a transaction takes a quarter of a second.
-/// More memories need several transactions. If one of these fails, or the process dies, the memories of the
+/// The maximum number of memories that one transaction forgets or restores. Such a transaction takes a quarter of a
+/// second. More memories need several transactions. If one of these fails, or the process dies, the memories of the
 /// earlier transactions stay recorded under the operation's id, and a repeated call continues.
 const AT_ONCE: usize = if cfg!(test) { 3 } else { FORGOTTEN_AT_ONCE };
 

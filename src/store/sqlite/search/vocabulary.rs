@@ -21,7 +21,7 @@ use crate::tuning::ranking::LARGE_STORE;
 /// counted quickly.
 const COMMON_SHARE: f64 = 0.01;
 
-/// The most words whose counts are cached. Arbitrary: they take a few megabytes.
+/// The maximum number of words whose counts are cached. Arbitrary: they take a few megabytes.
 const WORDS_REMEMBERED: usize = 20_000;
 
 /// Returns how many documents contain each of `terms`, which are words or phrases. For a phrase, it counts the

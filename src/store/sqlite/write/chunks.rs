@@ -10,8 +10,8 @@ use crate::store::sqlite::read::memories;
 use crate::store::vectors::encode_f16;
 use crate::store::{PreparedChunk, Store};
 
-/// The most paths of a commit that are indexed as context of its text. Arbitrary: a commit that changes a whole
-/// tree isn't about any single file.
+/// The maximum number of paths of a commit that are indexed as context of its text. Arbitrary: a commit that changes
+/// a whole tree isn't about any single file.
 const PATHS_INDEXED: usize = 64;
 
 impl Store {

@@ -18,8 +18,8 @@ use crate::memory::Millis;
 use crate::scope::{Scope, SessionId};
 use crate::store::{Outcome, PreparedMemory, Receipt, Store};
 
-/// The most memories that one transaction stores. A larger write is split, so that other processes can write in
-/// between.
+/// The maximum number of memories that one transaction stores. A larger write is split, so that other processes can
+/// write in between.
 const BATCH: usize = 500;
 
 impl Store {

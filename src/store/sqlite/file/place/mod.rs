@@ -31,7 +31,7 @@ use crate::private;
 /// The suffixes of the files that SQLite keeps beside a database in use.
 const LOGS: [&str; 2] = ["-wal", "-shm"];
 
-/// The most bytes of `<name>.open` that are read.
+/// The maximum number of bytes of `<name>.open` that are read.
 const LONGEST: u64 = 64;
 
 /// The flags for opening a file that doesn't change while it is read.

@@ -35,7 +35,7 @@ use crate::store::sqlite::write::chunks;
 use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
 use crate::tuning::ranking::{ENOUGH, LARGE_GROUP, LARGE_STORE, LITTLE};
 
-/// The most rows that are read to fill every group. Arbitrary: a row takes some five microseconds.
+/// The maximum number of rows that are read to fill every group. Arbitrary: a row takes some five microseconds.
 const ROWS_READ: usize = 500;
 
 impl Store {
