@@ -6,8 +6,8 @@
 //! - doors, which only translate requests into calls and results into answers: [`server`] (MCP), [`cli`]
 //! - operations, one file each, in folders by toolset: [`tools`]
 //! - workings, which several operations use: [`idle`], [`ingest`], [`assembly`], [`summaries`], [`ask`]
-//! - opened: [`caller`] (who calls, and its project), [`engine`] (what the process has open), [`project`], [`config`]
-//! - writing, reading and choosing: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
+//! - open things: [`caller`] (who calls, and its project), [`engine`] (what the process has open), [`project`], [`config`]
+//! - steps of operations: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
 //!   [`context`] (the parts of a conversation to show), [`summarize`]
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
 //! - files that only this user can access: [`private`]
