@@ -245,7 +245,7 @@ pub(crate) fn counted(
     // The answer can't have more tokens than the request allows, so no more of it is counted.
     let text =
         &reply.text[..reply.text.floor_char_boundary(request.max_output.saturating_mul(LONGEST_TOKEN))];
-    // Other tokenizers divide text differently, but none gives less than half as many tokens.
+    // Other tokenizers divide text differently, but none yields fewer than half the tokens that ours does.
     let least = (tokens::count(text) as u64 / 2).min(most);
     let input = match ((sent / LONGEST_TOKEN) as u64..=tokens).contains(&said.input) {
         true => said.input,

@@ -200,9 +200,9 @@ pub(crate) async fn ask_one(
 /// Returns the current options, and the providers that may be asked for `purpose`, in the order in which they are
 /// asked.
 ///
-/// These are the default and the fallback. If neither of them may be asked, returns only the local provider whose name
-/// sorts first. A local provider may be asked even if the user didn't choose it as the default, since nothing leaves
-/// the machine.
+/// The providers are the default and the fallback. If neither of them may be asked, returns only the local provider
+/// whose name sorts first. A local provider may be asked even if the user didn't choose it as the default, since
+/// nothing leaves the machine.
 pub(crate) fn candidates(engine: &Engine, purpose: Use) -> Result<(Options, Vec<Configured>)> {
     let sources = &engine.config().sources;
     let options = sources.options()?;

@@ -72,7 +72,7 @@ pub struct Chosen {
 /// them.
 pub const FRAME: usize = 180;
 
-/// About how many tokens an answer with only one envelope has apart from its lines.
+/// The approximate number of tokens of an answer with one envelope, not counting the answer's lines.
 pub const SMALL_FRAME: usize = 120;
 
 /// Returns the cost of a line in tokens. In an answer, the line never takes more than that.

@@ -204,7 +204,7 @@ impl<'a> RawCommit<'a> {
     }
 }
 
-/// Splits a line `Name <address> time zone` into the name and the time, and drops the address.
+/// Splits a line `Name <address> SECONDS OFFSET` into the name and the time; the address is dropped.
 fn signature(line: &[u8]) -> (String, Moment) {
     let name = &line[..line.find_byte(b'<').unwrap_or(line.len())];
     let time = line.rfind_byte(b'>').map_or(&b""[..], |end| &line[end + 1..]);

@@ -76,8 +76,8 @@ impl Transcript {
         self.session.known_before()
     }
 
-    /// Returns the entries that are held back until a later time is read. This is called when the file has no more
-    /// lines.
+    /// Returns the entries that are still held back because no line with a later timestamp has followed. This is
+    /// called when the file has no more lines.
     pub fn rest(&mut self) -> Vec<Entry> {
         self.session.rest()
     }

@@ -38,7 +38,7 @@ const MOST_PAUSES: usize = 1000;
 
 const TAKEN: &str = ".taken";
 const WAITING: &str = ".json";
-/// The name of a reference's file is this many hexadecimal digits of a hash, and a suffix.
+/// The number of hexadecimal digits of the hash in a reference's file name; a suffix follows them.
 const STEM: usize = 16;
 const PAUSED: &str = "paused";
 const PAUSES: &str = "pauses";

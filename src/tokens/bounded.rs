@@ -176,8 +176,8 @@ impl Scan {
                 }
                 Class::Mark => {
                     scan.high += len;
-                    // One mark may belong to the word after it. Slashes may belong to the marks at the end of the
-                    // line before.
+                    // A single mark may belong to the word after it. Slashes may belong to the
+                    // marks at the end of the line before.
                     let stays = len > 1
                         || after.is_none_or(|byte| byte.is_ascii() && Class::of(byte) != Class::Letter);
                     scan.low += usize::from(stays && !beside_foreign && run[0] != b'/');

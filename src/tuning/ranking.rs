@@ -22,8 +22,9 @@ pub const IMPORTANCE: f64 = 0.1;
 /// The highest score that a memory can have: the sum of the full weights of all parts.
 pub const BEST_SCORE: f64 = LEXICAL + SEMANTIC + SPEAKER + IMPORTANCE;
 
-/// The factor on BM25 and cosine of a memory that represents a whole session. Such a memory has words of everything
-/// that was said, and would otherwise rank before the messages that answer. Shown by `evals retrieval`.
+/// The factor by which BM25 and cosine are multiplied for a memory that represents a whole session. Such a memory has
+/// words of everything that was said, and would otherwise rank before the messages that answer. Shown by `evals
+/// retrieval`.
 pub const CONVERSATION: f64 = 0.6;
 
 /// How much a hit's score is lowered for each better hit of the same session. This affects only the order of the hits.

@@ -129,8 +129,8 @@ pub const WORDS_OF_TEN_TOKENS: usize = 6;
 /// (`summary.threshold`). Arbitrary.
 pub const THRESHOLD: usize = 8;
 
-/// The maximum number of tokens of a conversation's summary in a context across conversations. If fewer are left, no
-/// further summary is made. Arbitrary.
+/// In a context across conversations, the maximum number of tokens of each conversation's summary. If fewer are left,
+/// no further summary is made. Arbitrary.
 pub const ACROSS_TOKENS: usize = 60;
 
 /// The maximum number of conversations that one context across conversations summarises. Shown by `evals budget`.

@@ -125,7 +125,7 @@ fn a_bad_argument_is_named_with_a_hint() {
         (
             "store_memory",
             json!({"text": "t", "scope": "world"}),
-            "`scope` is not a scope: `world`",
+            "`world` is not a valid `scope`",
             "project or owner",
         ),
         ("store_memory", json!({"text": "t", "references": ["x"]}), "`references`", "search results"),

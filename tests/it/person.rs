@@ -186,7 +186,7 @@ fn add_and_mark_work_on_the_command_line() {
         (&["add", " "][..], &b""[..], "`text` is empty"),
         (&["add", "-"], b"\xff\xfe", "is not UTF-8"),
         (&["add", "x", "--type", "message"], b"", "`--type` can't be message"),
-        (&["add", "x", "--scope", "everyone"], b"", "`--scope` is not a scope"),
+        (&["add", "x", "--scope", "everyone"], b"", "`everyone` is not a valid `--scope`"),
         (&["mark", "m0123456789abc"], b"", "no memory is called"),
     ] {
         let ran = home.feed(&repo.path, args, input);

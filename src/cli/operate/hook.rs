@@ -28,10 +28,10 @@ use crate::spool::{self, Reference, Spool};
 /// The longest time that a hook waits for its work before it exits.
 const PATIENCE: Duration = Duration::from_millis(80);
 
-/// The longest session id, in bytes. Arbitrary: the clients' ids have 36.
+/// The longest session id, in bytes. Arbitrary: the clients' ids have 36 bytes.
 const LONGEST_ID: usize = 200;
 
-/// The longest name of an event, in bytes. The longest name that one of the three clients uses has 18.
+/// The longest name of an event, in bytes. The longest name that one of the three clients uses has 18 bytes.
 const LONGEST_EVENT: usize = 32;
 
 /// How many references may wait before further commits on a detached HEAD share one reference. Arbitrary.

@@ -1,5 +1,5 @@
-//! Promises about searching by words and by meaning: the hits, their order, and which memories scope and filter
-//! exclude.
+//! Promises about searching by words and by meaning: the hits, their order, and the memories that the scope and the
+//! filter exclude.
 
 use super::place::{
     Answered, Place, SPACE, commit, embedded, fact, message, message_at, note, prepared, sha,

@@ -157,7 +157,7 @@ impl Codes {
 /// A query as integers of up to 15 bits, which take no more time than 8 bits would, and lose no relevant
 /// precision.
 pub(super) struct Query {
-    /// One code for each half of a row; the codes past the last dimension are 0.
+    /// One code for each dimension of a row, padded with zeros after the last dimension.
     codes: Vec<i16>,
     scale: f32,
     sum: i32,
@@ -225,8 +225,8 @@ fn whole_384(high: &[u16; 96], low: &[u16; 96], query: &[i16; 384]) -> i32 {
 
 /// Returns the sum of the products of a row's halves with the query.
 ///
-/// Each half is multiplied as a 16-bit integer, like its word. So nothing needs widening, and one instruction adds
-/// pairs of products.
+/// Each 4-bit half is multiplied as a 16-bit integer, the width of the word that contains it. So nothing needs
+/// widening, and one instruction adds pairs of products.
 #[inline(always)]
 fn sum_384(words: &[u16; 96], query: &[i16; 384]) -> i32 {
     let mut sum = 0;

@@ -151,7 +151,7 @@ fn is_owners(scope: Option<&str>) -> Result<bool> {
     match scope.map(str::trim) {
         None | Some("project") => Ok(false),
         Some("owner") => Ok(true),
-        Some(other) => Err(Error::bad_input(format!("`scope` is not a scope: `{}`", quoted(other)))
+        Some(other) => Err(Error::bad_input(format!("`{}` is not a valid `scope`", quoted(other)))
             .hint("use project or owner")),
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn retire(connection: &Connection, rows: &[SelectedRow]) -> Result<()
     Ok(())
 }
 
-/// Removes the summaries of quarters that replace retired sessions of `rows`. If `selection` names a session,
+/// Removes the quarterly summaries that stand in for the retired sessions in `rows`. If `selection` names a session,
 /// also removes the summaries that replace this session.
 pub(super) fn forget(
     connection: &Connection,

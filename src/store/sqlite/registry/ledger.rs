@@ -1,9 +1,9 @@
 //! The ledger of spending on models. It is in `owner.db`, because its limits apply to all projects together.
 //!
 //! The transaction that checks the limits also reserves the most that a call may cost; after the call, its real
-//! cost replaces the reservation. So several processes at once can't exceed a limit together. An amount that
-//! may have been spent stays counted: if a process died, its reservation counts in full. The day of the ledger
-//! never goes back, even if the clock does.
+//! cost replaces the reservation. So concurrent processes can't exceed a limit together. An amount that may have been
+//! spent stays counted: if a process died, its reservation counts in full. The day of the ledger never goes back,
+//! even if the clock does.
 //!
 //! Callers decide on prices and on which providers may be used.
 
