@@ -63,6 +63,12 @@ fn a_bad_argument_is_named_with_a_hint() {
         ("expand_detail", json!({"id": id, "cursor": "99999"}), "`cursor`", "leave it out"),
         ("expand_detail", json!({"id": id, "max_tokens": 3}), "`max_tokens` is 3", "150 or more"),
         ("expand_detail", json!({"id": "#1"}), "`id` is not the id of a memory: `#1`", "SESSION#NUMBER"),
+        (
+            "expand_detail",
+            json!({"id": "abcdef1"}),
+            "no stored commit has an id that begins with `abcdef1`",
+            "tiro import git",
+        ),
         ("expand_detail", json!({"id": "name"}), "`id` is not the id of a memory: `name`", "commit's id"),
         ("expand_detail", json!({"id": "s#9"}), "no message 9 in session `s`", "list_sessions"),
         ("get_context_summary", json!({"query": "x", "max_tokens": 0}), "`max_tokens` is 0", "200 or more"),
@@ -125,7 +131,7 @@ fn a_bad_argument_is_named_with_a_hint() {
         (
             "store_memory",
             json!({"text": "t", "scope": "world"}),
-            "`world` is not a valid `scope`",
+            "`scope` can't be `world`",
             "project or owner",
         ),
         ("store_memory", json!({"text": "t", "references": ["x"]}), "`references`", "search results"),

@@ -186,7 +186,7 @@ fn add_and_mark_work_on_the_command_line() {
         (&["add", " "][..], &b""[..], "`text` is empty"),
         (&["add", "-"], b"\xff\xfe", "is not UTF-8"),
         (&["add", "x", "--type", "message"], b"", "`--type` can't be message"),
-        (&["add", "x", "--scope", "everyone"], b"", "`everyone` is not a valid `--scope`"),
+        (&["add", "x", "--scope", "everyone"], b"", "`--scope` can't be `everyone`"),
         (&["mark", "m0123456789abc"], b"", "no memory is called"),
     ] {
         let ran = home.feed(&repo.path, args, input);
@@ -198,6 +198,27 @@ fn add_and_mark_work_on_the_command_line() {
     assert_eq!(home.json(&repo.path, &["show", id])["important"], true);
     assert!(mark(&["--off"]).stdout.starts_with("No longer marked"));
     assert_eq!(home.json(&repo.path, &["show", id])["important"], false);
+}
+
+#[test]
+fn people_are_pointed_to_subcommands_not_to_tools() {
+    let (home, repo, _server) = begin();
+    let summarised = home.run(&repo.path, &["summarize", "lantern-talk"]);
+    let id = home.json(&repo.path, &["summarize", "lantern-talk"])["id"].as_str().unwrap().to_owned();
+    assert!(summarised.stdout.contains(&format!("`tiro show {id}` opens it")), "{summarised:?}");
+    assert!(!summarised.stdout.contains("expand_detail"), "{summarised:?}");
+    let forgot = home.run(&repo.path, &["forget", "--session", "lantern-talk"]);
+    assert!(forgot.stdout.contains("To bring them back: `tiro undo f"), "{forgot:?}");
+    let removed = home.run(&repo.path, &["forget", "--session", "lantern-talk", "--purge"]);
+    assert!(!removed.is_ok || removed.stdout.contains("may still hold them."), "{removed:?}");
+}
+
+#[test]
+fn a_project_without_a_store_has_no_path_of_one() {
+    let home = Home::new();
+    let repo = home.repo("project");
+    let stats = home.run(&repo.path, &["stats"]);
+    assert!(stats.stdout.contains("not made yet") && !stats.stdout.contains("memdb"), "{stats:?}");
 }
 
 #[test]

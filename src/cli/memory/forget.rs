@@ -63,7 +63,9 @@ pub async fn forget(engine: &Engine, caller: &Caller, args: ForgetArgs, out: Out
         dry_run: Some(args.dry_run),
     };
     let output = forget_context::run(engine, caller, args).await?;
-    out.answer(&output, &output.text())
+    let operation = output.operation.as_deref().unwrap_or_default();
+    let text = output.text().replace(&format!("undo `{operation}`"), &format!("`tiro undo {operation}`"));
+    out.answer(&output, &text)
 }
 
 /// Restores forgotten memories and prints which.

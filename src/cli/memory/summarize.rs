@@ -86,7 +86,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     let output = summarize_conversation::run(engine, caller, args).await;
     waiting.finish_and_clear();
     let output = output?;
-    out.answer(&output, &output.text())
+    let id = output.id.as_deref().unwrap_or_default();
+    let text = output.text().replace(&format!("expand_detail `{id}`"), &format!("`tiro show {id}`"));
+    out.answer(&output, &text)
 }
 
 /// Summarises every session whose summary is missing or out of date; exits with 1 if a session failed.

@@ -133,6 +133,15 @@ async fn resolve<'e>(
                 .hint("list_sessions shows the sessions; a forgotten message can't be opened")),
         };
     }
+    if let [name] = query::commit_ids(text)[..]
+        && name == text.trim()
+    {
+        let message =
+            format!("no stored commit has an id that begins with `{}`, or several do", quoted(name));
+        return Err(
+            Error::not_found(message).hint("give more of its digits, or import it with `tiro import git`")
+        );
+    }
     let id = MemoryId::read("id", text).map_err(|error| {
         error.hint(
             "search results show ids: `m` and 13 letters and digits, SESSION#NUMBER of a message, or seven \

@@ -412,7 +412,8 @@ impl Output {
                 };
                 format!(
                     "Removed {what} for good{before}{ids}. Backups and exports that you made yourself may \
-                     still hold it."
+                     still hold {}.",
+                    if self.count == 1 { "it" } else { "them" }
                 )
             }
             _ => format!(

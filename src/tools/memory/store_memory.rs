@@ -151,8 +151,10 @@ fn is_owners(scope: Option<&str>) -> Result<bool> {
     match scope.map(str::trim) {
         None | Some("project") => Ok(false),
         Some("owner") => Ok(true),
-        Some(other) => Err(Error::bad_input(format!("`{}` is not a valid `scope`", quoted(other)))
-            .hint("use project or owner")),
+        Some(other) => {
+            Err(Error::bad_input(format!("`scope` can't be `{}`", quoted(other)))
+                .hint("use project or owner"))
+        }
     }
 }
 

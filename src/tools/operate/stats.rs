@@ -197,7 +197,10 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     Ok(Output {
         project: project.name.clone(),
         project_id: project.scope.project.as_str().to_owned(),
-        store: project.store.path().display().to_string(),
+        store: match project.is_blank {
+            true => "not made yet: the first memory makes it".to_owned(),
+            false => project.store.path().display().to_string(),
+        },
         kinds: kinds.collect(),
         sessions: stats.sessions,
         embedded: stats.embedded,
