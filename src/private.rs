@@ -60,7 +60,7 @@ pub fn data_dir(path: &Path) -> Result<Option<String>> {
             quoted(path.display())
         );
         return Err(Error::new(Kind::Store, message).hint(format!(
-            "name a folder of its own in TIRO_DATA_DIR, or make this one private: `chmod 700 '{}'`",
+            "set TIRO_DATA_DIR to a folder that only Tiro uses, or make this folder private: `chmod 700 '{}'`",
             quoted(path.display())
         )));
     }

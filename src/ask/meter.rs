@@ -117,7 +117,8 @@ pub(crate) struct Meter {
     bill: Bill,
     /// The index of the question's entry on the bill.
     entry: usize,
-    /// The highest possible cost of a request. `tokens` is the most tokens that it may have.
+    /// The highest possible cost of a request. `tokens` is the highest possible number of its tokens, sent and
+    /// received.
     most: Money,
     tokens: u64,
     began: Millis,

@@ -98,8 +98,8 @@ impl Configured {
 }
 
 impl Sources {
-    /// Returns all configured providers, sorted by name. They include those that would send their key unencrypted:
-    /// [`Configured::check_encryption`] refuses such a provider when it is changed or asked.
+    /// Returns all configured providers, sorted by name. The list includes providers that would send their key
+    /// unencrypted; [`Configured::check_encryption`] refuses these later, when the user changes or Tiro asks them.
     ///
     /// # Errors
     ///

@@ -48,7 +48,8 @@ pub fn close(open: &[Message<'_>]) -> Vec<Segment> {
     closed
 }
 
-/// Returns whether the segment that consists of the messages `run` ends before `next`. `said` has the words of `run`.
+/// Returns whether a segment ends between `run`, its messages so far, and the message `next`. `said` has the words of
+/// `run`.
 fn ends(run: &[Message<'_>], next: &Message<'_>, said: &HashSet<String>) -> bool {
     let Some(last) = run.last().filter(|_| run.len() >= SHORTEST_SEGMENT) else { return false };
     if run.len() >= LONGEST_SEGMENT || next.time.saturating_sub(last.time) > SILENCE {

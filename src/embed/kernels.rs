@@ -174,8 +174,8 @@ fn fold(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
 
 /// Returns 2 to the power of `x`, accurate to about one unit in the last place; `x` must not be positive.
 ///
-/// It is computed as a power of two times a polynomial over ±½ that has the least relative error (7.5e-8). For `x`
-/// below −125 the result is 2⁻¹²⁵.
+/// Splits `x` into an integer and a rest in [−½, ½]. A minimax polynomial (relative error 7.5e-8) computes 2 to the
+/// power of the rest, and the integer scales the result. For `x` below −125 the result is 2⁻¹²⁵.
 #[inline(always)]
 fn exp2(x: f32) -> f32 {
     /// Adding this number to a float rounds the float to an integer, which is then in the low bits of the sum.

@@ -73,7 +73,8 @@ impl Private {
 }
 
 /// Iterates over the passages between `<private>` and `</private>`. Each item says where the passage starts, where it
-/// ends, and where the text after the closing tag starts. A passage without a closing tag ends with the text.
+/// ends, and where the text after the closing tag starts. If a passage has no closing tag, it extends to the end of
+/// the text.
 struct Marked<'a> {
     text: &'a str,
     from: usize,

@@ -214,8 +214,8 @@ impl CatchUp<'_> {
         Ok(Some(Refs { stamp: Some(stamp), moved }))
     }
 
-    /// Imports new commits, and the commits that hooks named in `nudges`. Stores `stamp` if no commit is left to
-    /// import.
+    /// Imports new commits, and also the commits in `nudges`, which hooks reported. Stores `stamp` if no commit is
+    /// left to import.
     async fn follow_commits(&mut self, nudges: Vec<Taken>, stamp: Option<String>) -> Result<()> {
         let also =
             nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();

@@ -22,8 +22,8 @@ const FOLLOWED: &str = "git followed";
 /// The state after all commits that branches lead to were imported.
 const WHOLE: &str = "whole";
 
-/// The state that versions before 0.2 wrote in place of [`WHOLE`]. They also wrote it after the user declined to import
-/// the history, so an import doesn't rely on it.
+/// The state that versions before 0.2 wrote in place of [`WHOLE`]. Those versions also wrote this state after the
+/// user declined to import the history, so an import doesn't rely on it.
 const FORMERLY_WHOLE: &str = "complete";
 
 /// The state after the user imported part of the history, with a limit or from an incomplete clone.

@@ -2,8 +2,8 @@
 //!
 //! Entropy does not suffice to distinguish a key from words: sixteen letters of English and sixteen of a key differ
 //! by half a bit. Pairs of letters do distinguish them. A table has the rare pairs: 40% of all possible pairs, but
-//! only 1.6% of the pairs that occur in Rust sources and their prose. A part of a string with few rare pairs is
-//! taken for a word, and a string looks random if few of its letters are in words.
+//! only 1.6% of the pairs that occur in Rust sources and their prose. If a part of a string has few rare pairs, it
+//! counts as a word. If few letters of a string are in such words, the string looks random.
 
 pub(super) use super::template::{is_stand_in, is_template};
 

@@ -99,7 +99,7 @@ pub const SESSION_WEIGHT: f64 = 0.2;
 /// How many of a conversation's best messages determine its weight by their scores. Arbitrary.
 pub const WEIGHING_MESSAGES: usize = 3;
 
-/// The share of a conversation's weight that falls with its age; the rest does not. Arbitrary.
+/// The part of a conversation's weight that decays with its age; the rest is constant. Arbitrary.
 pub const AGEING: f64 = 0.3;
 
 /// How long it takes until the share [`AGEING`] of a conversation's weight halves, in milliseconds: 90 days. Arbitrary.

@@ -279,7 +279,7 @@ const COPULAS: &[&str] = &[
     "→ ",
 ];
 
-/// Names of functions that take the name of a setting and its default, or the ends of such names.
+/// Functions that take a setting's name and its default value. Each entry is the function's name or the end of it.
 const DEFAULTS: &[&str] = &[
     "get(",
     "getenv(",

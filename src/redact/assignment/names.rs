@@ -45,7 +45,7 @@ pub(super) const OTHER_KEYS: &[&[u8]] = &[
     b"config", b"setting", b"label",
 ];
 
-/// Words that come before `token` in names that are not those of secrets.
+/// Words that show that a name ending in `token` isn't the name of a secret.
 #[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const OTHER_TOKENS: &[&[u8]] = &[
     b"page", b"next", b"continuation", b"sync", b"cancel", b"cancellation", b"stop", b"eos", b"bos",

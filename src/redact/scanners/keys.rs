@@ -245,7 +245,8 @@ fn lines_before(text: &[u8], end: usize, floor: usize) -> Option<usize> {
 /// A run of base64.
 struct Run {
     end: usize,
-    /// How many characters of base64 it has: fewer than its bytes if some characters are encoded.
+    /// The number of base64 characters in the run. It is less than the number of bytes if some are escaped, such as
+    /// `%2B` for `+`.
     letters: usize,
 }
 

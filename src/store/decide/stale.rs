@@ -53,7 +53,8 @@ pub enum Standin {
 /// Returns the effect of storing the summary `id`, made from the messages up to `last`. `known` is the stored
 /// summary of the session.
 ///
-/// A summary of the same messages with a new text keeps the date at which the stored one was due.
+/// If the new summary covers the same messages as the stored one but has a different text, it keeps the stored
+/// summary's due date.
 pub fn standin(known: Option<Standing>, id: &MemoryId, last: i64) -> Standin {
     match known {
         None => Standin::First,

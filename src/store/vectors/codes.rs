@@ -3,16 +3,15 @@
 //! The loops are compiled for several instruction sets; the best that the machine has is chosen at run time. A
 //! product of codes is a sum of integers, so it is the same on every machine and in every order of summing.
 //!
-//! A code plus 128 is stored as a byte. The bytes of rows are split into halves: one plane has the high halves
-//! and another the low halves, four halves in each word. Both planes together take as much memory as whole
+//! A code plus 128 is stored as a byte. Each byte of a row is split into two 4-bit halves: one plane has the high
+//! halves and another the low halves, four in each 16-bit word. Both planes together take as much memory as whole
 //! bytes. The high plane alone gives an upper bound of a product: a low half is 7.5 plus a *remainder*, and the
-//! remainders add little. By the Cauchy–Schwarz inequality, the remainders of a row add at most their length
-//! times the length of the query. Measured as a cosine, that is .11. If their signs are random, the remainders
-//! add more than six standard deviations in only one row of a billion. Measured as a cosine at 384 dimensions,
-//! six standard deviations are .035. So the bound allows for six standard deviations; with the bound of
-//! Cauchy–Schwarz, four to sixteen times as many rows would have to be scored. If the remainders are longer
-//! than random ones, as in vectors of few distinct values, their signs may follow the signs of the vector. Then
-//! the bound of Cauchy–Schwarz is used.
+//! remainders add little. By the Cauchy–Schwarz inequality, the remainders of a row add at most their length times
+//! the length of the query. As a cosine, this bound is 0.11. If their signs are random, the remainders add more than
+//! six standard deviations in only one row of a billion. Measured as a cosine at 384 dimensions, six standard
+//! deviations are .035. So the bound allows for six standard deviations; with the bound of Cauchy–Schwarz, four to
+//! sixteen times as many rows would have to be scored. If the remainders are longer than random ones, as in vectors
+//! of few distinct values, their signs may follow the signs of the vector. Then the bound of Cauchy–Schwarz is used.
 
 use std::ops::Range;
 

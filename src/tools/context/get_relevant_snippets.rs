@@ -53,7 +53,10 @@ pub struct Args {
 /// The order in which messages are added while they fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[allow(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
+#[allow(
+    clippy::missing_docs_in_private_items,
+    reason = "docs would be part of the schema that every model reads"
+)]
 pub enum Strategy {
     Relevance,
     Recency,

@@ -42,7 +42,10 @@ const TOPICS: usize = 6;
 /// The level of detail of a summary, as an argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[allow(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
+#[allow(
+    clippy::missing_docs_in_private_items,
+    reason = "docs would be part of the schema that every model reads"
+)]
 pub enum Detail {
     Brief,
     #[default]

@@ -41,7 +41,10 @@ pub struct Args {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[allow(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
+#[allow(
+    clippy::missing_docs_in_private_items,
+    reason = "docs would be part of the schema that every model reads"
+)]
 pub struct Message {
     /// Your id for it; saving the same id again changes nothing.
     pub id: Option<String>,

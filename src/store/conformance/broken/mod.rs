@@ -110,7 +110,7 @@ impl<S> BrokenStore<S> {
         self.fault == fault
     }
 
-    /// Returns the answer, reordered if that is the fault.
+    /// Returns the answer, in reverse order if the store has the fault `ReordersResults`.
     fn ordered<T>(&self, mut answer: Vec<T>) -> Vec<T> {
         if self.is(Fault::ReordersResults) {
             answer.reverse();

@@ -100,7 +100,7 @@ impl VectorCache {
         Ok(())
     }
 
-    /// Adds the living chunks that the SQL condition `which` admits.
+    /// Adds the chunks of living memories for which the SQL condition `which` is true.
     fn load(
         &mut self,
         connection: &Connection,

@@ -1,8 +1,8 @@
 //! Finds candidates by words: searches chunks, with their header and context, by FTS5.
 //!
 //! One query serves all groups of kinds. Its rows are read, the best first, until every group has enough rows.
-//! If a group has few rows among the first hundreds, it is searched separately: the index contains a word that marks
-//! the group's documents, and the query requires this word.
+//! If a group has few rows among the first few hundred, it is searched separately: the index contains a word that
+//! marks the group's documents, and the query requires this word.
 //!
 //! Most of a query's time is spent on scoring ([`rank`]), about a microsecond for each document: an OR over all
 //! words takes 85 ms at 100,000 documents. So only a small corpus is searched by every word. In a large one,
