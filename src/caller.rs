@@ -270,12 +270,13 @@ impl Caller {
         !self.said_pending.swap(true, Ordering::Relaxed)
     }
 
-    /// Returns whether this caller has recorded that all commits of the references with this `stamp` are stored.
+    /// Returns whether this caller has recorded that the references with this `stamp` lead only to stored
+    /// commits.
     pub fn has_seen_refs(&self, stamp: &str) -> bool {
         self.refs.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(stamp)
     }
 
-    /// Records that all commits to which the references with this `stamp` lead are stored.
+    /// Records that the references with this `stamp` lead only to stored commits.
     pub fn saw_refs(&self, stamp: String) {
         *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = Some(stamp);
     }
@@ -297,7 +298,7 @@ impl Caller {
         self.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
     }
 
-    /// Stores the counts that were added since they were last stored, if a call has opened the project.
+    /// If a call has opened the project, stores the counts that are not stored yet.
     pub async fn keep_measurements(&self, engine: &Engine) -> Result<()> {
         let Some(project) = self.opened_project(engine) else { return Ok(()) };
         let measured = std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner));

@@ -29,8 +29,8 @@ use crate::scope::ProjectId;
 use crate::spool::Spool;
 use crate::store::Registry;
 
-/// How long, at most, closing a store waits for a call that is still writing. Arbitrary: about ten times as long as a
-/// write takes.
+/// The longest time that closing a store waits for a call that is still writing. Arbitrary: about ten times as
+/// long as a write takes.
 pub(crate) const PATIENCE_OF_CLOSING: Duration = Duration::from_millis(80);
 
 /// The settings, and what the process has opened so far. Several calls can use an engine at the same time.
@@ -173,8 +173,8 @@ impl Engine {
         self.spool_of(&project.root, project.repository.as_deref())
     }
 
-    /// Returns the spool of the project that `repository` belongs to. If it is `None`, returns the spool of the project
-    /// in the directory `root`.
+    /// Returns the spool of the project that `repository` belongs to. If `repository` is `None`, returns the
+    /// spool of the project in the directory `root`.
     pub fn spool_of(&self, root: &Path, repository: Option<&Repository>) -> Spool {
         let place = repository.map_or_else(
             || {

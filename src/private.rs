@@ -129,8 +129,8 @@ pub fn open_to_others(data_dir: &Path) -> Vec<(PathBuf, String)> {
     all.filter_map(|path| openness(&path).map(|how| (path, how))).collect()
 }
 
-/// Returns an ancestor of `path` in which another user could replace the next component of `path`, or `None` if there
-/// is none.
+/// Returns a folder above `path` that lets another user replace the entry that leads to `path`. Returns `None` if
+/// there is no such folder.
 pub fn replaceable(path: &Path) -> Option<PathBuf> {
     let path = fs::canonicalize(path).ok()?;
     path.ancestors().skip(1).find(|above| is_replaceable_in(above)).map(Path::to_owned)

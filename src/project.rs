@@ -231,8 +231,8 @@ pub fn is_in_trouble(directory: &Path, config: &Config, named: Option<&Path>) ->
     around(directory, config, named).map_or(true, |around| around.trouble.is_some())
 }
 
-/// Returns the id in the repository. If the repository has none, or only the id of the one that it was copied from,
-/// it gets a new id.
+/// Returns the id in the repository. If the repository has no id, or only the id of the repository that it was
+/// copied from, it gets a new id.
 ///
 /// A read-only repository without an id is identified by its path, like a directory. The second value is the id of
 /// the original, if this call found that the repository is a copy.

@@ -122,7 +122,7 @@ pub async fn choose(
     Ok(chosen)
 }
 
-/// When the commits have used up their share of `budget`, moves the remaining ones after all other passages.
+/// Moves the commits that don't fit into the commits' share of `budget` after all other passages.
 fn commits_in_turn(passages: Vec<Passage>, budget: usize) -> Vec<Passage> {
     let mut share = Budget::new((budget as f64 * COMMIT_SHARE) as usize);
     let (mut first, later): (Vec<Passage>, Vec<Passage>) =

@@ -68,7 +68,7 @@ pub(crate) struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Returns an empty choice. The messages from the ordinal `begins` on are the recent ones.
+    /// Returns an empty choice. A message is recent if its ordinal is at least `begins`.
     pub fn new(
         engine: &'a Engine,
         project: &'a OpenProject,
@@ -157,7 +157,8 @@ impl<'a> Choice<'a> {
         Ok(taken.used + shown.into_iter().map(cost).sum::<usize>())
     }
 
-    /// Adds those of `passages` that were taken to the stable passages, earliest first. Returns the others.
+    /// Adds to the stable passages those of `passages` for which `taken` is true, earliest first. Returns the
+    /// others.
     fn keep(&mut self, passages: Vec<Passage>, taken: &[bool]) -> Vec<Passage> {
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         for (passage, taken) in passages.into_iter().zip(taken) {
@@ -279,9 +280,9 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Returns whether the closed segments are shown in full. They are if they take at most seven eighths of the budget:
-/// then they need no summaries and leave room for the open end. The result depends only on the closed segments and the
-/// budget, so the passages stay the same until the next segment closes.
+/// Returns whether the closed segments are shown in full, which is so if they take at most seven eighths of the
+/// budget. Then they need no summaries and leave room for the open end. The result depends only on the closed
+/// segments and the budget, so the passages stay the same until the next segment closes.
 fn fits_whole(closed: &[SegmentRow], budget: usize) -> bool {
     let tokens: i64 = closed.iter().map(|row| row.tokens + row.messages * LINE).sum();
     usize::try_from(tokens).is_ok_and(|tokens| tokens <= budget / contexts::WHOLE.1 * contexts::WHOLE.0)

@@ -68,8 +68,8 @@ pub struct Chosen {
     pub notices: Vec<String>,
 }
 
-/// About how many tokens an answer has apart from its lines: those of two envelopes, their marks, and the lists below
-/// them.
+/// The approximate number of tokens of an answer with two envelopes, not counting the answer's lines. It includes
+/// the marks of the envelopes and the lists below them.
 pub const FRAME: usize = 180;
 
 /// The approximate number of tokens of an answer with one envelope, not counting the answer's lines.

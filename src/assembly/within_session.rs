@@ -29,7 +29,7 @@ pub struct Prepared {
     pub wrote: bool,
     /// How many messages are not divided into segments yet.
     pub waiting: usize,
-    /// Why the segments and summaries that this call made are not stored, if they aren't.
+    /// If the segments and summaries that this call made could not be stored, the reason.
     unkept: Option<String>,
 }
 

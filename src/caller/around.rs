@@ -1,12 +1,12 @@
-//! The repositories around a directory. They are watched to notice when the directory comes to lie in another
+//! The repositories around a directory. Tiro watches them to notice when the directory comes to lie in another
 //! repository.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The `.git` entries that were found in a directory and above it. They change already while a repository is being
-/// created, removed or cloned again.
+/// The `.git` entries that were found in a directory and above it. These entries change as soon as a repository
+/// begins to be created, removed or cloned again.
 pub(super) struct Around {
     directory: PathBuf,
     found: Vec<Option<GitDir>>,

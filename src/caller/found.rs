@@ -17,8 +17,8 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns whether the project is still the one on the disk. If not, closes its store. It is not the same if its
-    /// repository could not be read before, but can be read now.
+    /// Returns whether the project is still the one on the disk. Also returns false if the project's repository
+    /// could not be read before, but can be read now. If the result is false, closes the project's store.
     pub fn holds(&self, config: &Config, named: Option<&Path>) -> bool {
         let id = &self.project.scope.project;
         let is_kept = self.keeps_id.as_ref().is_none_or(|place| project::keeps(place, id));

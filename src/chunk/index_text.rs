@@ -25,7 +25,7 @@ pub const WITH_CONTEXT: i64 = 16;
 /// About how many bytes the parts of identifiers may add to a text. Arbitrary: this bounds the cost of hostile text.
 const SPLIT_BYTES: usize = 4096;
 
-/// The maximum number of parts of an identifier that is divided. Arbitrary: a word with more parts is base64 or
+/// An identifier with more parts than this is not divided. Arbitrary: a word with that many parts is base64 or
 /// noise, whose parts would double the size of the index.
 const MOST_PARTS: usize = 8;
 
@@ -131,9 +131,9 @@ fn date(time: Millis) -> String {
     timestamp.to_zoned(TimeZone::UTC).strftime("%-d %B %Y").to_string()
 }
 
-/// Returns `text` followed by the parts of its camel-case identifiers and the joined forms of its hyphenated ones, so
-/// that `client` finds `HttpClient` and `squeezeblank` finds `squeeze-blank`. Parts at punctuation need not be added,
-/// because FTS5 itself splits there.
+/// Returns `text` followed by the parts of its camel-case identifiers and the joined forms of its hyphenated
+/// ones. So a search for `client` finds `HttpClient`, and one for `squeezeblank` finds `squeeze-blank`. Parts at
+/// punctuation need not be added, because FTS5 itself splits there.
 pub fn with_parts(text: &str) -> String {
     let mut extra = String::new();
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')) {
@@ -152,7 +152,7 @@ pub fn with_parts(text: &str) -> String {
     if extra.is_empty() { text.to_owned() } else { format!("{text}\n{extra}") }
 }
 
-/// Appends the parts of a camel-case identifier, if it has several.
+/// Appends the parts of a camel-case identifier, if it has more than one part.
 fn push_camel_parts(extra: &mut String, identifier: &str) {
     if identifier.len() > 64 || !identifier.is_ascii() {
         return;

@@ -116,8 +116,8 @@ pub fn own(project: &GitPlace) -> Option<PathBuf> {
     (is_own && holds_ours(&path)).then_some(path)
 }
 
-/// Returns the current path of the hook that was written at `path`. It is `None` if the repository is gone from there
-/// and none of `repositories` was moved from there.
+/// Returns the current path of the hook that was written at `path`. Returns `None` if the hook's repository is no
+/// longer there and none of `repositories` was moved from there.
 pub fn current_path(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
     if holds_ours(path) {
         return Some(path.to_owned());
@@ -131,8 +131,8 @@ pub fn current_path(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
         });
         places.flatten().find(|place| holds_ours(place))
     });
-    // Returns whether a repository is still there: the directory of hooks, its parent or its grandparent is a git
-    // directory or the root of a work tree.
+    // Returns whether a repository is still there, that is, whether the directory of hooks, its parent or its
+    // grandparent is a git directory or the root of a work tree.
     let stands = || {
         path.ancestors().skip(1).take(3).any(|dir| {
             dir.join(".git").exists() || (dir.join("HEAD").exists() && dir.join("objects").exists())
@@ -150,8 +150,9 @@ fn block(setup: &Setup<'_>) -> String {
     format!("{BEGIN}\n{}\n{END}\n", line(setup))
 }
 
-/// Returns the line of the hook that runs Tiro. It does nothing in CI or if the program is gone; otherwise Tiro runs
-/// in the background, without the script's stdin, without output, and without an effect on the exit code.
+/// Returns the line of the hook that runs Tiro. The line does nothing in CI or if the program is gone. Otherwise
+/// it runs Tiro in the background, without the script's stdin, without output, and without an effect on the exit
+/// code.
 fn line(setup: &Setup<'_>) -> String {
     let binary = quoted(setup.binary);
     format!("[ -z \"${{CI-}}\" ] && [ -x {binary} ] && ({} &) || :", call(setup))

@@ -87,8 +87,9 @@ impl Known {
         KNOWN.iter().find(|known| known.name == name || known.aliases.contains(&name.as_str()))
     }
 
-    /// Returns the defaults of a provider called `name` of `service`: those of the known provider with that name. If
-    /// there is none, returns the defaults of the service, provided that the service has its own address.
+    /// Returns the defaults of a provider of `service` that is called `name`. If a known provider has that name,
+    /// returns its defaults. Otherwise returns the defaults of the service, provided that the service has its own
+    /// address.
     pub fn of(name: &str, service: Service) -> Option<&'static Known> {
         let by_name = Known::called(name).filter(|known| known.service == service);
         let is_own = |known: &&Known| known.service == service && known.endpoint.is_none();

@@ -99,7 +99,8 @@ impl Configured {
 
 impl Sources {
     /// Returns all configured providers, sorted by name. The list includes providers that would send their key
-    /// unencrypted; [`Configured::check_encryption`] refuses these later, when the user changes or Tiro asks them.
+    /// unencrypted. [`Configured::check_encryption`] refuses such a provider later, when the user changes it or
+    /// Tiro asks it.
     ///
     /// # Errors
     ///

@@ -81,8 +81,8 @@ pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered:
     Stable { facts, summaries, recent, used: budget.used() }
 }
 
-/// Takes, in order, the candidates that are not yet `taken`. Skips a candidate if it doesn't fit into `budget`, or if
-/// it would bring the tokens that this call takes above `limit`.
+/// Takes, in order, the candidates that are not yet `taken`. Skips a candidate that doesn't fit into `budget`, or
+/// with which this call would take more than `limit` tokens.
 pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [bool]) {
     let mut own = Budget::new(limit.min(budget.left()));
     for (cost, taken) in costs.iter().zip(taken).filter(|(_, taken)| !**taken) {

@@ -1,10 +1,10 @@
 //! Computes the importance of a message, a weighted mean of its recency, its relevance to the question, its entities
 //! and the user's mark.
 //!
-//! Each part is between 0 and 1 and their weighted sum is divided by the sum of the weights, so importance is between 0
-//! and 1 too. So the threshold above which a message is shown at any age need not change when the weights do. Only one
-//! part, relevance, depends on the question. Recency has a low weight, since recent messages have their own share of
-//! the budget anyway.
+//! Each part is between 0 and 1 and their weighted sum is divided by the sum of the weights, so importance is
+//! between 0 and 1 too. So a change of the weights requires no change of the threshold above which a message of
+//! any age is shown. Only one part, relevance, depends on the question. Recency has a low weight, since recent
+//! messages have their own share of the budget anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,8 +91,9 @@ impl Mentions {
         mentions
     }
 
-    /// Returns how central the entities of `text` are, from 0 to 1. The number of messages that mention its most
-    /// frequent entity is divided by the highest such number of any entity, after taking the logarithms of both.
+    /// Returns how central the entities of `text` are, from 0 to 1. This is the logarithm of one plus the number
+    /// of messages that mention its most frequent entity, divided by the same logarithm for the most frequent
+    /// entity of all.
     pub fn importance(&self, text: &str) -> f64 {
         let count = |entity: &String| self.messages_by_entity.get(entity).copied().unwrap_or(0);
         let own = entities(text).iter().map(count).max().unwrap_or(0);

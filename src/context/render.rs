@@ -45,7 +45,7 @@ pub fn in_json(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Returns `text` quoted, without the leading spaces, for use after the beginning of a line of the frame.
+/// Returns `text` quoted and without leading spaces, so that it can follow the beginning of a line of the frame.
 fn after_frame(text: &str) -> String {
     quoted(text.trim()).trim_start().to_owned()
 }

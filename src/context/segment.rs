@@ -23,7 +23,7 @@ pub struct Segment {
     pub tokens: usize,
 }
 
-/// Returns the segments that end within `open`, the messages after the last closed segment, in order.
+/// Returns the segments that end within `open`, in order. `open` has the messages after the last closed segment.
 ///
 /// Messages appended later change none of these segments. Cutting the remaining messages together with later ones gives
 /// the same segments as cutting the whole session at once.
@@ -48,8 +48,8 @@ pub fn close(open: &[Message<'_>]) -> Vec<Segment> {
     closed
 }
 
-/// Returns whether a segment ends between `run`, its messages so far, and the message `next`. `said` has the words of
-/// `run`.
+/// Returns whether a segment ends before the message `next`. `run` has the segment's messages so far, and `said`
+/// has the words of these messages.
 fn ends(run: &[Message<'_>], next: &Message<'_>, said: &HashSet<String>) -> bool {
     let Some(last) = run.last().filter(|_| run.len() >= SHORTEST_SEGMENT) else { return false };
     if run.len() >= LONGEST_SEGMENT || next.time.saturating_sub(last.time) > SILENCE {

@@ -61,7 +61,7 @@ struct Factors {
 
 /// Returns a vector of length 1 for each of `texts`, which are given as token ids.
 ///
-/// Errors as [`Weights::word`] does.
+/// Fails if [`Weights::word`] fails.
 pub fn forward(
     weights: &Weights,
     kernel: Kernel,

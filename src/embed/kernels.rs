@@ -192,8 +192,8 @@ fn exp2(x: f32) -> f32 {
     p * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
 }
 
-/// Returns the error function of `x`, accurate to 5e-7. It is computed as a ratio of two polynomials, the same as
-/// in Eigen.
+/// Returns the error function of `x`, accurate to 5e-7. The result is the ratio of two polynomials, the same
+/// two that Eigen uses.
 #[inline(always)]
 fn erf(x: f32) -> f32 {
     let x = if x > 4.0 { 4.0 } else { x };

@@ -11,8 +11,8 @@ use super::weights::{self, TOKENS, WIDTH, Weights};
 use super::wordpiece::WordPiece;
 use crate::error::{Error, Result};
 
-/// The maximum number of tokens that go through the network together. They are enough to repay the cost of widening
-/// the weights, and few enough that the intermediate results stay in a core's cache.
+/// The maximum number of tokens that go through the network together. A batch of this size repays the cost of
+/// widening the weights, and its intermediate results still fit into a core's cache.
 const BATCH: usize = 256;
 /// How many tokens every text has besides its own: the start and the end token.
 const ENDS: usize = 2;
@@ -96,9 +96,9 @@ impl Embedder {
     ///
     /// The ranges are ranges of bytes, in order, without blanks at their ends. The text is cut only between words,
     /// and if possible at the end of a paragraph, line or sentence. A blank text has no pieces. A word with more
-    /// than `max_tokens` tokens becomes a piece by itself that exceeds the limit; a word has at most 100 tokens,
-    /// and in practice only encoded data has so many. Splitting takes time linear in the text, and memory for the
-    /// pieces only.
+    /// than `max_tokens` tokens becomes a piece by itself, which exceeds the limit. A word has at most 100 tokens;
+    /// in practice, only words of encoded data have that many. Splitting takes time linear in the length of the
+    /// text, and memory only for the pieces.
     pub fn split(&self, text: &str, max_tokens: usize, overlap: usize) -> Vec<Range<usize>> {
         let mut splitter = Splitter::new(text, max_tokens.saturating_sub(ENDS), overlap);
         self.wordpiece.words(text, |word| {

@@ -31,7 +31,7 @@ pub struct Splitter<'a> {
     /// The words of the piece that is being filled.
     words: VecDeque<Word>,
     tokens: usize,
-    /// How many of `words`, counted from the first, repeat the end of the previous piece.
+    /// How many words at the beginning of `words` repeat the end of the previous piece.
     repeated: usize,
     /// Where the last word ended.
     end: usize,

@@ -44,7 +44,8 @@ const LARGEST: u64 = 1 << 30;
 const MAGIC: &[u8; 16] = b"tiro encoder v2\n";
 const ALIGNMENT: usize = 4096;
 const SECTIONS: usize = 4;
-/// How many bytes a section's entry in the header has, for the section's offset, length and digest.
+/// The size of a section's entry in the header, in bytes. The entry has the section's offset, length and
+/// digest.
 const ENTRY: usize = 8 + 8 + 32;
 const HEADER: usize = MAGIC.len() + SECTIONS * ENTRY + 32;
 

@@ -1,8 +1,8 @@
 //! The uncased BERT tokenizer: turns text into token ids, and reports the byte ranges of words.
 //!
-//! Unlike the `tokenizers` crate it needs little heap, loads in a millisecond, reports each word and its byte range
-//! while it reads (so ten megabytes are split in constant memory), and takes linear time on any input. It gives the
-//! same ids as the reference for every code point, both alone and inside a word; a test checks this.
+//! Unlike the `tokenizers` crate, it needs little heap, loads in a millisecond, and takes linear time on any input.
+//! It also reports each word and its byte range while it reads, so ten megabytes are split in constant memory. It
+//! gives the same ids as the reference for every code point, both alone and inside a word; a test checks this.
 //!
 //! It is not a general tokenizer: it has no training, no decoding, no pairs of texts and no other models. It
 //! differs from the reference in one known way: the few spacing combining marks that are kept are not put in

@@ -39,8 +39,9 @@ pub struct CommitDetail {
     pub message: Message,
     /// The changes compared with the first parent.
     pub changes: Changes,
-    /// A hash of the changes, which a rebased or cherry-picked copy of the commit shares. `None` for merges, for empty
-    /// commits, and if the changes are not fully known, for example because a blob is missing.
+    /// A hash of the changes. A rebased or cherry-picked copy of the commit has the same hash. `None` for
+    /// merges, for empty commits, and if the changes are not fully known, for example because a blob is
+    /// missing.
     pub patch_id: Option<PatchId>,
 }
 

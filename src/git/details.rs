@@ -25,8 +25,8 @@ const OBJECT_CACHE: usize = 16 << 20;
 /// How many bytes of delta bases each reader caches. Packs store most objects as deltas to such a base.
 const PACK_CACHE: usize = 32 << 20;
 
-/// The number of bytes of a diff that every file is entitled to, until the diff's limit is reached. Without this
-/// minimum, each of many files would get too little space for one line. Arbitrary: about one hunk.
+/// Each file gets at least this many bytes of a diff, until the diff's limit is reached. Without this minimum,
+/// a diff of many files would leave each file too little space for one line. Arbitrary: about one hunk.
 const LEAST_OF_FILE: usize = 600;
 
 /// How many commits a thread reads before it hands them over.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::sha::Sha;
 
-/// How many sets of ancestors are kept: those of `HEAD`, of the branches and of the reflogs, each as it is now and as
-/// it was before the last move.
+/// How many sets of ancestors are kept. There is one set each for `HEAD`, the branches and the reflogs, and one
+/// each for their state before the last move.
 const KEPT: usize = 6;
 
 /// Hashes a [`Sha`] by taking its first bytes, because it is a hash already.

@@ -25,8 +25,8 @@ const BRANCH_TAIL: u64 = 32 * 1024;
 /// listing for each folder.
 const FOLDERS: usize = 256;
 
-/// The maximum number of entries that are read of a folder of branches, and the most worktrees that are read.
-/// Arbitrary.
+/// The maximum number of entries that are read from one folder of branches, and the maximum number of worktrees
+/// that are read. Arbitrary.
 const ENTRIES: usize = 20_000;
 const WORKTREES: usize = 500;
 
@@ -126,8 +126,8 @@ impl Repository {
         found
     }
 
-    /// Returns the commit that is checked out if `HEAD` is detached, because then it may be on no branch. Returns
-    /// `None` during a rebase, whose intermediate commits may be dropped.
+    /// If `HEAD` is detached, returns the commit that is checked out, because that commit may be on no branch.
+    /// Returns `None` during a rebase, whose intermediate commits may be dropped.
     pub fn detached(&self) -> Option<Sha> {
         let git_dir = &self.location.own;
         let is_rebase =

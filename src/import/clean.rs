@@ -16,7 +16,7 @@ const TELLING: usize = 6;
 /// How many private passages of a line are also removed from the line's other texts.
 const MOST_PASSAGES: usize = 64;
 
-/// The minimum number of letters without white space that count as a blob: more than any hash or name has.
+/// A run of at least this many letters without white space may be a blob. No hash or name has as many letters.
 const BLOB: usize = 200;
 
 /// A blob may continue in the next line if its current line has at least this many letters without white space. PEM

@@ -31,7 +31,7 @@ pub struct Entry {
     pub branch: Option<String>,
     /// The working directory.
     pub worktree: Option<String>,
-    /// Files that a tool call read or changed, as it named them.
+    /// Files that a tool call read or changed, as the call names them.
     pub files: Vec<String>,
     /// The files that the call changed; empty if it failed.
     pub written: Vec<Written>,

@@ -184,8 +184,8 @@ fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) 
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
-/// Returns the command line that an array of words contains: the last word if they are like `bash -lc …`, otherwise all
-/// words.
+/// Returns the command line that an array of words contains: the last word if the words are like
+/// `bash -lc …`, otherwise all words.
 pub(super) fn command(raw: &RawValue) -> Option<Cow<'_, str>> {
     let words: Option<Vec<Cow<'_, str>>> = items(raw).into_iter().take(64).map(string).collect();
     let mut words = words.filter(|words| !words.is_empty())?;
@@ -343,7 +343,7 @@ pub(super) fn excerpt(output: &str, most: usize) -> String {
     let (head, tail) = (most * 2 / 3, most / 3);
     let head = output.char_indices().nth(head).map_or(output.len(), |(end, _)| end);
     let tail = output.char_indices().rev().nth(tail.max(1) - 1).map_or(0, |(start, _)| start).max(head);
-    // The cuts are moved to the ends of lines if that leaves out only little more.
+    // Each cut is moved to the end of a line, unless much more of the output would be left out.
     let head = output[..head].rfind('\n').filter(|end| end * 4 > head * 3).unwrap_or(head);
     let line = output[tail..].find('\n').map(|end| tail + end + 1);
     let tail = line.filter(|start| (start - tail) * 4 < output.len() - tail).unwrap_or(tail);

@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Ends the word before `>` or `<`. If it is a number, it is dropped, because it is a file descriptor.
+    /// Ends the word before `>` or `<`. A number is dropped, because it is a file descriptor.
     fn end_descriptor(&mut self) {
         if !self.is_quoted && self.word.bytes().all(|b| b.is_ascii_digit()) {
             self.word.clear();

@@ -151,7 +151,8 @@ pub(crate) async fn import(
     Ok(output)
 }
 
-/// Returns the next batch of commits, or `None` if there is none left or it isn't read by `until`.
+/// Returns the next batch of commits. Returns `None` if no batch is left, or if the batch isn't read by
+/// `until`.
 async fn next_batch(
     reading: &mut mpsc::Receiver<Vec<Turn>>,
     until: Option<Instant>,

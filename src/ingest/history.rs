@@ -1,8 +1,8 @@
 //! Records how much of the repository's history is stored, and decides which commits are wanted.
 //!
-//! Two things are recorded separately: how much of the history was imported, and the commits after which every new
-//! commit is imported. So if the user declines the import, new commits are still followed, and the history can be
-//! imported later.
+//! Two things are recorded separately: how much of the history was imported, and the commits from which new
+//! commits are followed. So if the user declines the import, new commits are still followed, and the history
+//! can be imported later.
 
 use std::collections::HashSet;
 
@@ -87,9 +87,9 @@ impl Stored {
         self.imported.as_deref() == Some(WHOLE)
     }
 
-    /// Returns the commits at which branches pointed when they were last followed. Returns `None` if the import need
-    /// not start from these commits: everything is wanted, or the history was imported, so that all missing commits are
-    /// new.
+    /// Returns the commits at which branches pointed when they were last followed. Returns `None` if the import
+    /// need not start from these commits. That is so if everything is wanted, or if the history was imported,
+    /// so that all missing commits are new.
     pub fn seen(&self, wanted: Wanted) -> Option<&[Sha]> {
         let is_partial = matches!(self.imported.as_deref(), None | Some(PARTIAL));
         let is_all_wanted = wanted == Wanted::Everything || !is_partial;

@@ -50,7 +50,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Adds the counts of lines that could not be read, private passages and unknown types.
+    /// Adds the counts of unreadable lines, of private passages and of unknown types.
     pub(crate) fn count_lines(&mut self, counts: &Counts) {
         self.unreadable += counts.unreadable + counts.cut;
         self.private += counts.private;

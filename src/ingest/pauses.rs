@@ -1,4 +1,4 @@
-//! Keeps out of the memory what was said while capture was paused.
+//! Excludes entries that were made while capture was paused, so that they are not stored.
 //!
 //! Transcripts still contain what was said during a pause, so it is recognised by its time. If in doubt, an entry is
 //! kept out. This applies to a line without a time that may fall into a pause, and to the output of a tool that was

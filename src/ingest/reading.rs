@@ -176,7 +176,7 @@ impl<'a> Importer<'a> {
         reading.keep_cursor(self.engine, self.project).await
     }
 
-    /// Stores the tool calls for whose results Tiro no longer waits.
+    /// Stores the tool calls whose results Tiro no longer waits for.
     async fn finish(&mut self, reading: &mut Reading<'_>, lines: &Lines) -> Result<()> {
         let end = lines.at() + lines.looked();
         if reading.reader.open_from().is_none_or(|from| end - from <= WAITED) {
@@ -374,8 +374,8 @@ impl Batch {
     }
 }
 
-/// Returns whether the entry is longer than one entry may be, or exceeds the limit of its session. `kept` is how much
-/// of the session is already stored.
+/// Returns whether the entry exceeds the limit of one entry or the limit of its session. `kept` is how much of
+/// the session is already stored.
 fn is_too_much(said: &Entry, kept: Kept) -> bool {
     let size = said.text.len();
     let is_tool = said.role == Role::Tool;

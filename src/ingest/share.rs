@@ -37,7 +37,7 @@ pub(crate) enum FoundBy<'a> {
     Project,
 }
 
-/// The event named in a reference that one project leaves for another.
+/// The name of the event in references that one project leaves for another.
 pub(crate) const SHARED: &str = "shared";
 
 /// Chooses the part of a session that belongs to a project, if the session runs in another project.
@@ -68,9 +68,9 @@ impl<'a> Share<'a> {
             (_, None) => {
                 found_by == FoundBy::Search || transcripts::is_named_after(client, path, &place.roots())
             }
-            // If the session ran in the hook's directory, which no longer exists, that directory was a work tree of the
-            // project. The names are compared as lossy text, because clients may record a name differently if it isn't
-            // UTF-8.
+            // If the session ran in the hook's directory and that directory no longer exists, it was a work
+            // tree of the project. The names are compared as lossy text, because clients may record a name
+            // differently if it isn't UTF-8.
             (FoundBy::Hook(directory), Some(held_in)) => {
                 directory.to_string_lossy() == held_in.to_string_lossy() && !held_in.exists()
             }

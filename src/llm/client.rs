@@ -190,8 +190,8 @@ impl Client {
                 return Err(failure.error(&self.provider, attempts));
             }
             repeated += 1;
-            // Even if the service names no time to wait, or a time in the past, it is still overloaded. So the usual
-            // pause is the shortest wait.
+            // A service that names no time to wait, or a time in the past, is still overloaded. So the wait is
+            // never shorter than the usual pause.
             let wait = failure.wait().unwrap_or_default().max(self.backoff(repeated));
             let left = end.saturating_duration_since(Instant::now());
             if wait >= left {

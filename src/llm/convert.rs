@@ -74,8 +74,8 @@ fn options(provider: &Provider, request: &Request) -> ChatOptions {
         options = options.with_response_format(ChatResponseFormat::JsonSpec(format));
     }
     if matches!(provider.service, Service::Openai | Service::OpenaiResponses | Service::OpenaiCompatible) {
-        // genai mistakes the end of some models' names for a reasoning effort, such as `-max` in `qwen3-max`. With a
-        // budget, which these adapters ignore, genai sends the whole name.
+        // genai mistakes the end of some models' names for a reasoning effort, such as `-max` in `qwen3-max`. If a
+        // reasoning budget is set, genai sends the whole name; these adapters ignore the budget itself.
         options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
     }
     options

@@ -48,8 +48,8 @@ impl Service {
     }
 
     /// Returns whether requests to `endpoint` stay on this machine, because its host is a loopback address or
-    /// `localhost`. Another name does not count, even if it resolves to a loopback address. If there is no endpoint,
-    /// the service's own address is checked.
+    /// `localhost`. Any other name counts as another machine, even if it resolves to a loopback address. If there
+    /// is no endpoint, the service's own address is checked.
     pub fn is_local(self, endpoint: Option<&str>) -> bool {
         let Some(url) = endpoint.or(self.own_endpoint()).and_then(|endpoint| Url::parse(endpoint).ok())
         else {

@@ -11,8 +11,8 @@ const LEAST: usize = 24;
 /// The minimum number of bytes that a line of base64 must have for the base64 to continue on the next line.
 const LINE: usize = 60;
 
-/// Calls `look` for each run in `text` whose beginning decodes to text, with the range of the run and its decoded
-/// bytes.
+/// Finds each run in `text` whose beginning decodes to text, and calls `look` with the range of the run and its
+/// decoded bytes.
 pub(super) fn runs(text: &[u8], mut look: impl FnMut(Range<usize>, &[u8])) {
     let mut at = LEAST - 1;
     let mut floor = 0;

@@ -314,9 +314,9 @@ fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
     !path
 }
 
-/// Returns the beginning of the run of bytes that ends at `end` and in which `kind` holds for each byte; `None` if
-/// the run is empty. If the run is longer than `most` bytes, returns `end - most` if a token may begin there, else
-/// `None`.
+/// Returns the beginning of the run of bytes that ends at `end`; `kind` holds for each byte of the run. Returns
+/// `None` if the run is empty. For a run of more than `most` bytes, returns `end - most`, or `None` if no token
+/// may begin there.
 fn run_before(text: &[u8], end: usize, most: usize, kind: impl Fn(u8) -> bool) -> Option<usize> {
     let run = text[..end].iter().rev().take(most + 1).take_while(|b| kind(**b)).count();
     let mut start = end - run.min(most);

@@ -96,8 +96,8 @@ pub(super) fn looks_keyed(text: &[u8]) -> bool {
     text.len() >= 40 && makeup.lower > 0 && makeup.upper > 0 && makeup.digits > 0 && entropy(text) >= 3.8
 }
 
-/// Returns whether few letters of `text` are in words. It does for strings as short as passwords what
-/// [`looks_random`] does for longer ones.
+/// Returns whether few letters of `text` are in words. This test is for strings as short as passwords;
+/// [`looks_random`] is for longer ones.
 pub(super) fn is_jumbled(text: &[u8]) -> bool {
     let words = words(text);
     let letters = Makeup::of(text).letters();

@@ -160,7 +160,7 @@ impl std::fmt::Debug for Redactor {
 pub struct Redacted<'t> {
     /// The text, each secret replaced by `[REDACTED:<rule>:<hash>]`.
     pub text: Cow<'t, str>,
-    /// The secrets found, by rule id.
+    /// How many secrets each rule found, in the order of the rules' ids.
     pub found: Vec<Finding>,
 }
 

@@ -82,8 +82,9 @@ pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
     pieces.into_iter().map(piece).collect()
 }
 
-/// Returns how many tokens `line` and `piece` have when an answer shows them. The line is the same for all pieces of a
-/// memory and may be longer than they are. So its tokens are counted once, and added wherever that gives the exact sum.
+/// Returns how many tokens `line` and `piece` have when an answer shows them. All pieces of a memory have the
+/// same line, which may be longer than a piece. So the tokens of the line are counted once, and added wherever
+/// that gives the exact sum.
 fn excerpt_tokens(line: &str, line_tokens: usize, piece: &str) -> usize {
     let body = Shown::body(piece);
     match joins_exactly(line, &body) {

@@ -85,7 +85,8 @@ impl Subject {
 pub struct Standing {
     /// Whether the subject is still as it was.
     pub freshness: Freshness,
-    /// If one of its commits is checked out now, or is an ancestor of the checked-out commit, that commit.
+    /// The one of its commits that is checked out now or is an ancestor of the checked-out commit, if there is
+    /// one.
     pub reached: Option<Sha>,
     /// Where git keeps a commit that is on no branch.
     pub gone: Option<Gone>,

@@ -1,8 +1,8 @@
 //! The read path: filter → lexical and vector candidates → fuse → rank → dedup → fit the budget.
 //!
-//! The lexical and the vector search run at the same time, each with a deadline; if one misses it, a notice says which.
-//! Without an embedder, only the lexical search runs. Ranking ([`rank`]), reading the query ([`query`]) and pairing
-//! ([`pair`]) are pure.
+//! The lexical and the vector search run at the same time, each with a deadline. If one of them misses its
+//! deadline, a notice says so. Without an embedder, only the lexical search runs. Ranking ([`rank`]), reading the
+//! query ([`query`]) and pairing ([`pair`]) are pure.
 
 pub mod freshness;
 pub mod pair;
@@ -146,7 +146,7 @@ pub async fn search(
     Ok(found)
 }
 
-/// If a commit was amended or squashed, returns the commit that it became instead, unless the query names the old
+/// Replaces each commit that was amended or squashed by the commit that it became, unless the query names the old
 /// commit. Each new commit is returned only once. If the filter excludes some commits (`narrows`), a new commit
 /// replaces an old one only if the search found it too.
 async fn newest(

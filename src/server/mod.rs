@@ -62,8 +62,8 @@ pub fn run_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
     end
 }
 
-/// Serves on stdin and stdout the tools that the caller may use. Returns within two seconds after the end of the
-/// input, SIGTERM or SIGINT.
+/// Serves the tools that the caller may use, on stdin and stdout. Returns within two seconds after the end of
+/// the input, SIGTERM or SIGINT.
 ///
 /// The caller must then shut the runtime down as [`run_stdio`] does.
 pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {

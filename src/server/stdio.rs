@@ -40,7 +40,7 @@ const LOOK: (Duration, u32) = (Duration::from_millis(200), 5);
 pub(super) struct Lines<R> {
     input: LineReader<R>,
     requests: Requests,
-    /// Whether reading the next line waits until answers are written.
+    /// Whether the transport waits for answers to be written before it reads the next line.
     waits: Arc<AtomicBool>,
     /// Returns whether the client closed its end of the input.
     is_gone: fn() -> bool,
@@ -88,7 +88,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
 
     /// Returns the next message; `None` at the end of the input. Malformed lines before the message are answered.
     ///
-    /// Cancel safe: if a call is dropped, nothing is lost, and the next call continues from there.
+    /// Cancel safe: if a call is dropped, nothing is lost, and the next call continues where that call stopped.
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             self.waits.store(true, Relaxed);

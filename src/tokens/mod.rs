@@ -72,7 +72,8 @@ pub fn truncate(text: &str, limit: usize) -> &str {
         None => has_at_most(&text[..end], limit),
     };
     if piece.len() > LONG_PIECE {
-        // Each check counts the whole piece, so each step back is twice as long as the last.
+        // Each check counts the whole piece. To need few checks, each step back is twice as long as the one
+        // before.
         let mut end = last_end;
         let mut step = 1;
         while end > piece_start && !fits(&end) {

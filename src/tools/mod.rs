@@ -3,7 +3,7 @@
 //! `tools/<toolset>/<verb>.rs` holds the arguments, the output and the function `run`. The code of `run` can be read
 //! from top to bottom. The macro `tool!` makes a [`Tool`] from such a file; the file needs `NAME`, `TITLE`,
 //! `DESCRIPTION`, `Args`, `Output` with `fn text(&self) -> String`, and `async fn run(&Engine, &Caller, Args) ->
-//! Result<Output>`. The command line calls `run` itself.
+//! Result<Output>`. The command line calls `run` directly.
 //!
 //! A tool holds the engine, so code that calls a tool does not need the engine or the types of the operation. MCP and
 //! JSON-RPC are in `server/`.

@@ -38,8 +38,8 @@ pub const LONG_SHARE: f64 = 0.15;
 /// The share of the tokens that summaries of the ancient tier keep. Measured with [`MEDIUM_SHARE`].
 pub const ANCIENT_SHARE: f64 = 0.05;
 
-/// The smallest budget, in tokens, that is divided by the full shares below. For a smaller budget they shrink with the
-/// square root of the budget. Shown by `evals budget`.
+/// The smallest budget, in tokens, for which the full shares below apply. For a smaller budget, the shares shrink
+/// with the square root of the budget. Shown by `evals budget`.
 pub const AMPLE: f64 = 8000.0;
 
 /// The share of the budget for everything that doesn't depend on the question. Shown by `evals budget`.

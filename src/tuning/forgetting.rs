@@ -1,10 +1,10 @@
 //! The numbers of forgetting: how long finished and replaced rows are kept, and how long other writers wait while
 //! memories are removed.
 //!
-//! The sizes of transactions were chosen after measuring once, by hand, a conversation of 20,000 messages. Forgetting
-//! it in one transaction blocked other writers for some seconds, and purging it in one blocked them for 16 to 30 s. No
-//! command repeats these measurements; `tests/it/forgets.rs` tests that other processes can write between the
-//! transactions.
+//! The sizes of transactions were chosen after measuring once, by hand, a conversation of 20,000 messages.
+//! Forgetting the conversation in a single transaction blocked other writers for some seconds; purging it in a
+//! single transaction blocked them for 16 to 30 s. No command repeats these measurements; `tests/it/forgets.rs`
+//! tests that other processes can write between the transactions.
 
 use std::time::Duration;
 

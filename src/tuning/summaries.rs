@@ -84,9 +84,9 @@ pub const LATE_IN_BRIEF: f64 = 0.3;
 /// Arbitrary.
 pub const SOURCES_FOR_TOPICS: usize = 40;
 
-/// The minimum number of tokens of a detailed summary that is divided by topic. Measured by `evals summaries`: in a
-/// summary of 600 tokens the headings displace half a percent of the words that answers need, and in one of 1,300
-/// tokens no measurable share.
+/// A detailed summary is divided by topic only if it may have at least this many tokens. Measured by `evals
+/// summaries`: in a summary of 600 tokens the headings displace half a percent of the words that answers need,
+/// and in one of 1,300 tokens no measurable share.
 pub const TOKENS_FOR_TOPICS: usize = 1000;
 
 /// The maximum number of topics of a summary that is divided by topic. Measured with [`TOKENS_FOR_TOPICS`].
@@ -125,7 +125,7 @@ pub const CITED_SHARE: f64 = 0.7;
 /// often an answer is too long. Arbitrary.
 pub const WORDS_OF_TEN_TOKENS: usize = 6;
 
-/// The minimum number of messages of a conversation that a context across conversations summarises
+/// A context across conversations summarises a conversation only if it has at least this many messages
 /// (`summary.threshold`). Arbitrary.
 pub const THRESHOLD: usize = 8;
 
@@ -160,8 +160,8 @@ pub const FACTS_OF_SEGMENT: usize = 3;
 /// How long a session must be silent before it counts as ended, in milliseconds: half an hour. Arbitrary.
 pub const SESSION_ENDED: Millis = 30 * 60 * 1000;
 
-/// The minimum number of conversations of a quarter that is summarised. Arbitrary: a single conversation already has
-/// a summary.
+/// A quarter is summarised only if it has at least this many conversations. Arbitrary: a single conversation
+/// already has a summary.
 pub const QUARTER_SESSIONS: usize = 2;
 
 /// The maximum number of tokens of a quarter's summary: a page. Arbitrary.

@@ -5,7 +5,8 @@ use jiff::tz::TimeZone;
 
 use crate::memory::Millis;
 
-/// Units of time, the longest first: each has its seconds, the text for one unit, and the noun for several.
+/// Units of time, the longest first: each has its length in seconds, the text for one unit, and the noun for
+/// several.
 const SPANS: [(i64, &str, &str); 6] = [
     (365 * 86_400, "a year", "years"),
     (30 * 86_400, "a month", "months"),
@@ -23,8 +24,8 @@ pub fn minute(time: &str) -> String {
     }
 }
 
-/// Returns how long before `now` the RFC 3339 time `time` was, such as `3 days ago`. Returns what [`minute`]
-/// returns if `time` is later than `now` or is other text.
+/// Returns how long before `now` the RFC 3339 time `time` was, such as `3 days ago`. If `time` is later than
+/// `now` or isn't a time, returns the same as [`minute`].
 pub fn ago(time: &str, now: Millis) -> String {
     let Ok(then) = time.parse::<Timestamp>() else { return time.to_owned() };
     let passed = now.div_euclid(1000).saturating_sub(then.as_second());
@@ -42,8 +43,8 @@ pub fn ago(time: &str, now: Millis) -> String {
     }
 }
 
-/// Returns how long before `now` the date `day` was, such as `3 days ago`. Returns `day` unchanged if it is later
-/// than `now` or is other text.
+/// Returns how long before `now` the date `day` was, such as `3 days ago`. If `day` is later than `now` or
+/// isn't a date, returns it unchanged.
 pub fn days_ago(day: &str, now: Millis) -> String {
     let begin = format!("{day}T00:00:00Z");
     match begin.parse::<Timestamp>().map(|then| now.div_euclid(1000) - then.as_second()) {

@@ -10,8 +10,8 @@ use super::{Line, Style};
 /// The fewest columns that text gets, even on a narrow terminal with a deep indentation.
 const LEAST: usize = 10;
 
-/// The least indentation of every row of a line except the first, in columns. It keeps the rest of a long heading from
-/// looking like the next heading.
+/// The smallest indentation, in columns, of the second and later rows of a line. It keeps the rest of a long
+/// heading from looking like the next heading.
 const HANGING: usize = 2;
 
 /// A row: its indent and its parts.

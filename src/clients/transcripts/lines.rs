@@ -50,8 +50,8 @@ impl Lines {
         Lines::resume(path, at, 0, u64::MAX)
     }
 
-    /// Opens the transcript at `path` to read at most `most` bytes, beginning at byte `at`. The first `looked`
-    /// bytes of the line at that byte are known to contain no line end, see [`Lines::looked`].
+    /// Opens the transcript at `path` to read at most `most` bytes, beginning at byte `at`. The line that begins
+    /// there is known to have no line end in its first `looked` bytes; see [`Lines::looked`].
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ use crate::git::objects::Handle;
 /// The largest number of changed files that are listed; further ones are only counted.
 const FILE_LIMIT: usize = 512;
 
-/// A function that returns whether the changes to the file at a path are left out.
+/// A function that takes the path of a file and returns whether the changes to the file are left out.
 pub type IsIgnored<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 
 /// The changes of a commit compared with its first parent.

@@ -26,7 +26,7 @@ const FRESH_LIMIT: usize = 1000;
 /// an edit.
 const CHANGED_LIMIT: usize = 20_000;
 
-/// How many bytes before added lines are searched for secrets too, because a key block may begin there.
+/// How many bytes before the added lines are also searched for secrets. A key block may begin there.
 const CONTEXT_OF_SECRETS: usize = 2048;
 
 /// The mark that ends a sentence that was cut.
@@ -38,8 +38,8 @@ const LOOK_BACK: usize = 400;
 /// A summary of the changed lines of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
-    /// The headings of the changed lines: the lines, as written, that open the definitions or sections around them. In
-    /// order of appearance; at most 40.
+    /// The headings of the changed lines. Each is the line, as written, that opens the definition or section
+    /// around a change. In order of appearance; at most 40.
     pub headings: Vec<String>,
     /// How many headings are left out.
     pub more_headings: usize,
@@ -235,8 +235,8 @@ impl Unique {
     }
 }
 
-/// Returns the heading of the line `first`: the line, as written, that opens the definition or section around it.
-/// `above` is the text before `first`.
+/// Returns the heading of the line `first`: the line that opens the definition or section around `first`, as
+/// written. `above` is the text before `first`.
 ///
 /// In code the heading is the nearest line above that defines a name and is indented less. If there is none, it is the
 /// nearest line that begins with a letter, `_` or `$`, as in git. In prose it is the nearest `#` heading.

@@ -8,12 +8,12 @@ use gix::objs::tree::EntryMode;
 
 use super::entries::{Blob, Blobs, Entry};
 
-/// The maximum number of pairs of a deleted and an added file whose lines are compared. If there are more, no lines
-/// are compared.
+/// The maximum number of pairs of a deleted and an added file whose lines are compared. If there are more
+/// pairs, no lines are compared.
 const RENAME_PAIRS: usize = 400;
 
-/// Several deleted files can have the same content as an added file. This is how many of them are checked for its file
-/// name.
+/// Several deleted files can have the same content as an added file. This is how many of the deleted files are
+/// checked for the same file name.
 const NAMESAKES: usize = 64;
 
 /// Finds pairs of a deleted and an added file, and joins each pair into one renamed file. Files of equal content are

@@ -95,7 +95,7 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Adds two caches: `objects` bytes for trees and commits, and `bases` bytes for delta bases.
+    /// Adds two caches: one of `objects` bytes for trees and commits, and one of `bases` bytes for delta bases.
     pub fn keeping(mut self, objects: usize, bases: usize) -> Handle {
         self.recent = Some(Recent::new(objects));
         self.bases = Box::new(Bases::new(bases));
@@ -148,8 +148,7 @@ impl Handle {
         }
     }
 
-    /// Returns which pack contains the object, as a position in `packs`, and where the object is in the index of that
-    /// pack.
+    /// Returns two positions: that of the object's pack in `packs`, and that of the object in the pack's index.
     fn packed(&mut self, id: &gix::ObjectId) -> Option<(usize, u32)> {
         let count = self.packs.len();
         let order = (0..count).map(|n| (self.last + n) % count.max(1));

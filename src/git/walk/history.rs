@@ -1,9 +1,10 @@
 //! Lists the commits to import, each once, oldest first.
 //!
 //! Parents come before their children. So even an import that stops early has stored all ancestors of every commit that
-//! it stored. It can be resumed without a cursor: the next walk stops at known commits ([`Known::CoversAncestors`]).
-//! Such a walk misses commits that appear *below* known ones, when a shallow clone was deepened or commits were
-//! imported out of order. For these cases, [`Known::OnlyItself`] walks the whole history and leaves out known commits.
+//! it stored. The import can be resumed without a cursor: the next walk stops at known commits
+//! ([`Known::CoversAncestors`]). Such a walk misses unknown commits *below* known ones. There are such commits
+//! after a shallow clone was deepened, or after commits were imported out of order. For these cases,
+//! [`Known::OnlyItself`] walks the whole history and leaves out known commits.
 //!
 //! Only the ids of commits and the links to their parents are kept in memory: less than 100 bytes for each commit.
 

@@ -305,10 +305,10 @@ impl Evidence {
     }
 }
 
-/// Returns the confidence of each of the `rivals`, the sessions that changed the same file of the commit. `telling` is
-/// how many of the commit's lines in that file are evidence. Each line counts for only one session: preferably one that
-/// changed the file in the commit's work tree, then the one with the largest share of its lines in the commit, then the
-/// one that changed the file last.
+/// Returns the confidence of each of the `rivals`, the sessions that changed the same file of the commit.
+/// `telling` is the number of the commit's lines in that file that are evidence. Each line counts for only one
+/// session: preferably one that changed the file in the commit's work tree, then the one with the largest share of
+/// its lines in the commit, then the one that changed the file last.
 fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
     let mut owners: HashMap<u32, usize> = HashMap::new();
     let claim = |held: &Held| (!held.is_elsewhere, held.share(held.shared.len()), held.last);
@@ -359,9 +359,9 @@ struct Held {
     by_file: f64,
     /// The lines that the session changed and that no ancestor of the commit already contains.
     lines: HashSet<u32>,
-    /// The lines of `lines` that the commit contains.
+    /// The part of `lines` that the commit contains.
     shared: HashSet<u32>,
-    /// How large a share of the lines of the session's last change is in the commit.
+    /// Of the lines of the session's last change, the share that the commit contains.
     last_share: f64,
     /// When the session last changed the file.
     last: Millis,
@@ -370,8 +370,8 @@ struct Held {
 }
 
 impl Held {
-    /// Returns the share that `count` lines have of all the session's lines, or of the lines of its last change if
-    /// that share is larger.
+    /// Returns `count` as a share of all the session's lines. If the share for the session's last change is larger,
+    /// returns that share.
     fn share(&self, count: usize) -> f64 {
         let of_all = count as f64 / self.lines.len().max(1) as f64;
         let of_last = self.last_share * count as f64 / self.shared.len().max(1) as f64;

@@ -56,7 +56,7 @@ const ADDED_BLOCKS: [&str; 14] = [
     "codex_internal_context",
 ];
 
-/// The text after which the summary begins in the message of a compaction.
+/// In the message of a compaction, the summary begins after this text.
 const SUMMARY_FOLLOWS: &str = "use the information in this summary to assist with your own analysis:\n";
 
 /// Reads a line.

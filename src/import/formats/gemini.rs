@@ -114,7 +114,7 @@ fn tool_call<'a>(call: &Fields<'a>, into: &mut Vec<Part<'a>>) {
     into.push(Part::Result { id, outcome, output, changed: Vec::new() });
 }
 
-/// Returns the texts of a message, without tool calls, their results and thoughts.
+/// Returns the texts of a message, without thoughts, tool calls and their results.
 fn message_text(raw: &RawValue) -> Cow<'_, str> {
     let is_no_text = |part: &Fields<'_>| {
         part.is_true("thought") || part.raw("functionCall").or_else(|| part.raw("functionResponse")).is_some()

@@ -15,7 +15,7 @@ use crate::redact::edges::is_word;
 use crate::redact::form::{Makeup, is_generated, is_stand_in, is_template};
 use crate::redact::scanners::credentials::WORDS;
 
-/// What a flag has as its argument.
+/// What follows a flag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     /// The password.
@@ -143,8 +143,8 @@ pub(super) fn secure_string(text: &[u8], hit: &Range<usize>) -> Option<Range<usi
     accepted(text, end - length..end).filter(|range| text[range.start - 1] == quote)
 }
 
-/// Returns the password that a command gets through a pipe or as an argument. The range `hit` is the word for a
-/// password in the name of the command or flag: in `chpasswd` it is `pass`.
+/// Returns the password that a command gets through a pipe or as an argument. `hit` is the range of the word
+/// for a password in the name of the command or flag: in `chpasswd`, that of `pass`.
 pub(super) fn from_command(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let rest = &text[hit.end..];
     let name = &text[hit.start.saturating_sub(2)..hit.start];
@@ -189,7 +189,7 @@ fn echoed(text: &[u8], at: usize) -> Option<Range<usize>> {
     (start < end && !command[start..end].contains(&b' ')).then_some(line_start + start..line_start + end)
 }
 
-/// Returns the string that follows `<<<` at `at`, or the line after `<<END`.
+/// Returns the string after the `<<<` at `at`. If `<<END` is there instead, returns the next line.
 fn here(text: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = text[at..].trim_ascii_start();
     let at = text.len() - rest.len();

@@ -35,7 +35,7 @@ impl Ends {
         Ends(ends)
     }
 
-    /// Returns the length of the run at the beginning of `text`, but at most `most`.
+    /// Returns the length of the run at the beginning of `text`, or `most` if the run is longer.
     pub(super) fn run(&self, text: &[u8], most: usize) -> usize {
         text.iter().take(most).position(|b| self.0[usize::from(*b)]).unwrap_or(text.len().min(most))
     }

@@ -8,8 +8,8 @@
 //! characters), and it is no reference, call, type or placeholder.
 //!
 //! Two kinds of secrets are not found. The first are passwords of plain words that are neither quoted nor in
-//! settings. The second are values that are named only `key` and could be hashes, since most of them are keys of
-//! maps.
+//! settings. The second are values that could be hashes and whose name is only `key`: most such values are keys
+//! of maps.
 
 mod command;
 mod extent;
@@ -175,8 +175,8 @@ fn pair(text: &[u8], value: &Value) -> Option<Range<usize>> {
     (user > 0 && run <= 128 && strong && is_password(password, &value, false)).then_some(start..end)
 }
 
-/// Returns the value that only a space separates from its name, as in prose and commands, if it can only be a
-/// token.
+/// Returns the value that follows a name after a space, as in prose and commands. Returns `None` if the value could
+/// be anything but a token.
 fn spoken(text: &[u8], hit: &Range<usize>, end: usize) -> Option<Value> {
     if text.get(end) != Some(&b' ') || !text[hit.clone()].eq_ignore_ascii_case(b"token") {
         return None;

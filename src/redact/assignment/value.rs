@@ -13,23 +13,24 @@ use super::joint::Joint;
 #[derive(Debug)]
 pub(super) struct Value {
     pub range: Range<usize>,
-    /// It is quoted.
+    /// Whether the value is quoted.
     pub quoted: bool,
-    /// It is joined without a space, as in a shell, an address or a settings file, or it follows a flag.
+    /// Whether the value follows a flag, or no space is between it and its name, as in a shell, an address or a
+    /// settings file.
     pub tight: bool,
-    /// It is the rest of a line that begins with the name.
+    /// Whether the value is the rest of a line that begins with the name.
     pub line: bool,
-    /// It is joined by a comma, as in a list of names.
+    /// Whether a comma joins the value to the name, as in a list of names.
     pub listed: bool,
-    /// A possessive precedes the name, as in `my password is …`.
+    /// Whether a possessive precedes the name, as in `my password is …`.
     pub owned: bool,
-    /// It is joined by a sign that assigns, not by one that compares.
+    /// Whether the sign between name and value assigns the value rather than compares it.
     pub set: bool,
-    /// It is joined by a colon.
+    /// Whether a colon joins the value to the name.
     pub colon: bool,
-    /// It is joined by a word such as `is`.
+    /// Whether a word such as `is` joins the value to the name.
     pub prose: bool,
-    /// It is wrapped in a call, as in `String("…")`.
+    /// Whether the value is wrapped in a call, as in `String("…")`.
     pub wrapped: bool,
 }
 

@@ -332,7 +332,7 @@ fn header(text: &[u8], at: usize, letters: usize) -> Option<usize> {
     colon.then_some(at + end)
 }
 
-/// Returns whether the `run` bytes at `at` are a line number.
+/// Returns whether the bytes at `at` are a line number of `run` digits.
 fn line_number(text: &[u8], at: usize, run: usize) -> bool {
     let next = &text[at + run..];
     let set_off = matches!(next.first(), Some(b'\t' | b':' | b'|')) || next.starts_with("→".as_bytes());

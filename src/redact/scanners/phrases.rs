@@ -162,7 +162,7 @@ fn is_between(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'@' | b'['..=b'`' | b'{'..=b'~')
 }
 
-/// Returns the number of `word` in the list.
+/// Returns the index of `word` in the list.
 fn index(word: &[u8]) -> Option<u16> {
     if !(3..=8).contains(&word.len()) {
         return None;
@@ -192,7 +192,7 @@ struct Words {
     marks: Box<[u64; 1024]>,
 }
 
-/// Returns the number of the bit in `marks` for the word `key`.
+/// Returns the index of the bit in `marks` that stands for the word `key`.
 fn mark(key: &[u8; 8]) -> usize {
     let letters = u32::from_le_bytes([key[0], key[1], key[2], key[3]]);
     (letters.wrapping_mul(0x9E37_79B1) >> 16) as usize

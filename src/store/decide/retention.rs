@@ -18,15 +18,15 @@ pub fn surplus(total: i64, most: i64, bytes: impl IntoIterator<Item = i64>) -> u
     bytes.into_iter().take_while(is_too_much).count()
 }
 
-/// Returns whether to merge a text index that has `documents` documents and had `merged` at its last merge. An
-/// index of fewer than `least` documents is searched fast enough without a merge.
+/// Returns whether to merge a text index. The index has `documents` documents now, and had `merged` documents
+/// at its last merge. An index of fewer than `least` documents is searched fast enough without a merge.
 pub fn is_merge_due(documents: i64, merged: i64, least: i64) -> bool {
     documents >= least && documents as f64 >= INDEX_GROWTH * merged as f64
 }
 
-/// Returns which memories of `forgotten` an undo restores, as places in `forgotten`: those whose forgotten sources
-/// are all restored too. `forgotten` pairs each memory with its forgotten sources, and lists sources before the
-/// memories made from them.
+/// Returns the memories that an undo restores, as indices into `forgotten`. A memory is restored if all its
+/// forgotten sources are restored too. `forgotten` pairs each memory with its forgotten sources, and lists sources
+/// before the memories made from them.
 pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<usize> {
     let mut coming: HashSet<Key> = HashSet::new();
     let mut places = Vec::with_capacity(forgotten.len());
@@ -39,10 +39,10 @@ pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<
     places
 }
 
-/// Returns a function that tells whether a restored message, given by its session and ordinal, is at the edge of
-/// `turns`, the restored messages. A message is at the edge if any message up to `reach` places before or after it
-/// is not in `turns`. Otherwise the message was forgotten and restored together with its neighbours, so its context
-/// has not changed.
+/// Returns a function that tells whether a restored message is at the edge of `turns`, the restored messages. The
+/// function takes the session and the ordinal of the message. A message is at the edge if any message up to `reach`
+/// places before or after it is not in `turns`. Otherwise the message was forgotten and restored together with its
+/// neighbours, so its context has not changed.
 pub fn at_the_edge(turns: HashSet<(i64, i64)>, reach: i64) -> impl Fn((i64, i64)) -> bool {
     move |(session, ordinal)| {
         // There is no message before the first of a session.

@@ -1,7 +1,7 @@
 //! Decides whether limits leave room for a request, and how a finished call is counted.
 //!
 //! An amount that may have been spent stays counted: if the process of a call dies, the whole reserved amount
-//! counts as spent, and the day of the ledger never goes back, even if the clock does.
+//! counts as spent. The day of the ledger never goes back, even if the clock does.
 
 use crate::money::Money;
 use crate::store::{SpendLimits, Spent};

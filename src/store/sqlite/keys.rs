@@ -1,4 +1,4 @@
-//! Reads and writes keys and versions, which columns hold as numbers.
+//! Reads and writes keys and versions, which are stored as numbers.
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value, ValueRef};
 

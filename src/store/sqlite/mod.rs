@@ -42,8 +42,8 @@ use crate::store::clock::Clock;
 pub use foreign::Foreign;
 pub use registry::Registry;
 
-/// The maximum number of bytes that the WAL may have after a write; a longer WAL is emptied. With small writes, the WAL
-/// stays a little shorter than that.
+/// The maximum number of bytes that the WAL may have after a write; a longer WAL is emptied. With small writes,
+/// the WAL stays a little shorter than that.
 const LONGEST_LOG: u64 = 4_350_000;
 
 /// The oldest SQLite that is free of the checkpoint race, which can corrupt a database in WAL mode.

@@ -7,7 +7,7 @@ use crate::store::SessionKey;
 /// The number and size of the living memories of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindCount {
-    /// The kind's word.
+    /// The word for the kind.
     pub kind: String,
     /// How many living memories are of the kind.
     pub memories: i64,
@@ -36,7 +36,7 @@ pub struct Stats {
     pub commits_since: i64,
     /// How many of the commits in `commits_since` are linked to a session.
     pub commits_linked: i64,
-    /// How many sessions changed a file that some commit also changed, at most a month later.
+    /// How many sessions changed a file that a commit also changed within the next month.
     pub sessions_committed: i64,
     /// How many of the sessions in `sessions_committed` are linked to a commit.
     pub sessions_linked: i64,

@@ -11,7 +11,7 @@ pub struct ForeignMemory {
     pub memory: Memory,
     /// The memories that it refers to.
     pub references: Vec<MemoryId>,
-    /// How many bytes at the beginning of the text are embedded; `None` if the whole text is.
+    /// How many bytes at the beginning of the text are embedded; `None` if the whole text is embedded.
     pub lead: Option<usize>,
     /// The files it touches.
     pub files: Vec<String>,
@@ -29,8 +29,8 @@ pub struct ForeignMemory {
     /// Whether the text index contains the memory. Some derived memories are not indexed and are found only
     /// through their source.
     pub is_indexed: bool,
-    /// For a forgotten memory, the operation that forgot it, if the backup names the operation, and the time;
-    /// `None` for a living memory.
+    /// The operation that forgot the memory, and the time of forgetting; `None` for a living memory. The backup
+    /// may lack the operation.
     pub forgotten: Option<(Option<String>, Millis)>,
 }
 

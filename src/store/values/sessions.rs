@@ -97,7 +97,7 @@ pub struct GrownSession {
     pub version: Version,
 }
 
-/// Returns a hash of the messages that a summary is made of, from their ids in order.
+/// Returns a hash of the messages that a summary is made of. The hash covers the messages' ids, in order.
 ///
 /// The text stored under an id never changes, so hashing the ids is enough, and the texts don't have to be
 /// read.

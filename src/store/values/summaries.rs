@@ -117,7 +117,7 @@ pub struct QueueCounts {
     pub pending: i64,
     /// How many entries a process works on.
     pub processing: i64,
-    /// How many entries have had their summary made.
+    /// How many entries are done: their summaries were made.
     pub completed: i64,
     /// How many entries were given up.
     pub failed: i64,

@@ -52,7 +52,7 @@ pub(super) struct Codes {
     words: usize,
     high: Vec<u16>,
     low: Vec<u16>,
-    /// The factor from codes to values, for each row.
+    /// For each row, the factor that turns its codes into values.
     scales: Vec<f32>,
     /// The largest squared length of the remainders of any row that is or was here. It is multiplied by four,
     /// so that it is an integer.

@@ -9,7 +9,7 @@
 //! A scan reads half of each code, which gives an upper bound of the score. Only rows whose bound reaches the
 //! score of the worst hit so far are scored by their whole codes. For 40 hits, that is one row in a hundred if
 //! there are 100,000 rows, and one in a thousand if there are a million. The hits are the same as if every row
-//! were scored (`codes` says with which probability), but a scan reads only half as much memory, and at a
+//! were scored (the docs of `codes` state the probability), but a scan reads only half as much memory, and at a
 //! million rows it spends most of its time on reading. Scans that read a quarter of each code, two bits for
 //! each dimension, took twice as long: plain loops lose more time by unpacking than they save by reading less.
 //!

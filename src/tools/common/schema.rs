@@ -138,8 +138,8 @@ fn one_branch(schema: &mut Map<String, Value>, key: &str) {
     }
 }
 
-/// Replaces alternatives that are all fixed strings by one enum: schemars writes documented variants as separate
-/// alternatives.
+/// If all alternatives are fixed strings, replaces them by one enum: schemars writes documented variants as
+/// separate alternatives.
 fn one_enum(schema: &mut Map<String, Value>, key: &str) {
     let Some(Value::Array(branches)) = schema.get(key) else { return };
     let names = |branch: &Value| -> Option<Vec<Value>> {

@@ -22,7 +22,7 @@ pub const LEAST: usize = 300;
 /// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 pub const MOST: usize = 20_000;
 
-/// The first words of the notice that there are no memories to answer from.
+/// The first words of the notice for a project without memories.
 pub(crate) const NOTHING: &str = "nothing is remembered of";
 
 /// The name under which an answer lists the tokens that belong to none of its parts.

@@ -1,8 +1,9 @@
 //! Summarises the conversations that are related to a question, one by one, within one budget.
 //!
-//! Each conversation gets a weight that says how related it is to the question, computed as for `retrieve_context`. Its
-//! share of the budget is proportional to its weight. Tokens that one summary leaves unused are available to the next.
-//! Each summary comes with the arguments with which expand_detail opens it.
+//! Each conversation gets a weight that says how related it is to the question. The weight is computed as for
+//! `retrieve_context`. A conversation's share of the budget is proportional to its weight. Tokens that one summary
+//! leaves unused are available to the next. Each summary comes with the arguments of expand_detail that open its
+//! conversation.
 
 use std::collections::BTreeSet;
 
@@ -221,8 +222,8 @@ async fn summarise(
         if most < RELATED_TOKENS {
             break;
         }
-        // This fails if no message of the conversation lies within the times: then the search found something else of
-        // the conversation, such as its summary.
+        // A conversation is skipped if none of its messages lies within the times. The search then found
+        // something else of the conversation, such as its summary.
         let Ok(mut rows) = make::range(project, session, (None, None), (*since, *until)).await else {
             continue;
         };

@@ -32,8 +32,8 @@ pub const DESCRIPTION: &str = "Returns messages that answer a question, from all
 /// The budget of an answer, in tokens, if the call names none.
 const MAX_TOKENS: usize = 1000;
 
-/// How many of the best hits the strategy `recency` orders by time; it drops the others. Arbitrary: the others rarely
-/// answer the question.
+/// The strategy `recency` orders only this many of the best hits by time, and drops the others. Arbitrary: the
+/// others rarely answer the question.
 const MOST_BY_TIME: usize = 40;
 
 /// The arguments of the call.

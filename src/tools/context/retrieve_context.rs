@@ -115,8 +115,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             let mut prepared = within_session::prepare(engine, project, session).await?;
             is_whole = prepared.waiting == 0;
             if prepared.wrote && is_whole {
-                // Preparing stored something, which changed the version. So the version and the memories are both read
-                // again, in this order.
+                // The preparation stored something, and this changed the version. So the version and the memories
+                // are both read again, in this order.
                 before = version(engine, project, &asked).await?;
                 prepared = within_session::prepare(engine, project, session).await?;
             }

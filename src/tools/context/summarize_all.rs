@@ -144,8 +144,8 @@ async fn sessions(project: &OpenProject) -> Result<Vec<SessionId>> {
     }
 }
 
-/// Returns whether the session has a summary that was made from exactly the messages `rows`. If `by_model`, only a
-/// summary that a model wrote counts.
+/// Returns whether the session has a summary that was made from exactly the messages `rows`. If `by_model` is
+/// true, only a summary that a model wrote counts.
 async fn is_up_to_date(
     project: &OpenProject,
     session: &SessionId,

@@ -27,7 +27,7 @@ pub const TITLE: &str = "Summarise a conversation";
 pub const DESCRIPTION: &str = "Summarises one session, or a range of its messages; expand_detail opens the \
     cited ones. To answer a question use retrieve_context.";
 
-/// About how many tokens an answer takes besides the summary.
+/// The approximate number of tokens of an answer, not counting its summary.
 const FRAME: usize = 180;
 
 /// The smallest budget, in tokens: enough for the frame and a short sentence.
@@ -250,8 +250,8 @@ impl Output {
             .max(messages::count(&serde_json::to_string(&fields).expect("an answer is JSON")))
     }
 
-    /// Leaves out the least important part of an answer that exceeds its budget by `over` tokens; returns false if
-    /// nothing is left to leave out.
+    /// Leaves out the least important part of an answer that exceeds its budget by `over` tokens. Returns false
+    /// if there is no such part.
     fn shrink(&mut self, over: usize) -> bool {
         self.truncated = true;
         if self.topics.pop().is_some() {

@@ -28,9 +28,9 @@ pub(crate) struct Question<'a> {
     pub embedder: Option<Arc<Embedder>>,
 }
 
-/// Returns for each of `shown` the conversation that most likely led to it; `None` if the hit isn't a commit or no
-/// conversation led to it. The conversation comes with its message that answers best, unless the page shows that
-/// message as a hit. `ranked` are all hits of the search, including those of other pages.
+/// For each hit in `shown`, returns the conversation that most likely led to it, or `None` if the hit isn't a
+/// commit or no conversation led to it. The conversation comes with its message that answers best, unless the
+/// page shows that message as a hit. `ranked` are all hits of the search, including those of other pages.
 pub(crate) async fn conversations(
     project: &OpenProject,
     question: Question<'_>,

@@ -40,7 +40,7 @@ pub(crate) const MOST_TOKENS: usize = 20_000;
 /// The most neighbours that a call may ask for on each side of the memory.
 const MOST_NEIGHBOURS: usize = 20;
 
-/// The most references that are followed in a row, starting from the memory.
+/// The length of the longest chain of references that is followed from the memory.
 const MAX_HOPS: usize = 2;
 
 /// The arguments of the call.

@@ -36,7 +36,7 @@ const BY_QUERY: usize = 20;
 /// The budget of the search for matches, in tokens: large enough for [`BY_QUERY`] hits.
 const SEARCH_TOKENS: usize = 20_000;
 
-/// How many tokens are shown of the beginning of each memory that a query would forget.
+/// For each memory that a query would forget, at most this many tokens of its beginning are shown.
 const EXCERPT: usize = 30;
 
 /// How many of the latest operations are read to find the one to undo. Arbitrary.
@@ -204,8 +204,8 @@ async fn undo(
     is_dry: bool,
 ) -> Result<Output> {
     let operation = Some(operation.trim()).filter(|name| *name != "last" && !name.is_empty());
-    // The project's store and the owner's each record their own operations. A named operation is in one of the two;
-    // without a name, the latest operation of both is undone.
+    // The project's store and the owner's each record their own operations. A named operation is in one of the
+    // two stores. Without a name, the latest operation in either store is undone.
     let mut latest: Option<(i64, &Store, &Scope)> = None;
     for (store, scope) in places {
         let operations = store.operations(scope, OPERATIONS_READ).await?;

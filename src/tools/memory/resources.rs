@@ -42,7 +42,7 @@ pub struct Resources {
 pub struct SessionPage {
     /// The sessions of this page.
     pub sessions: Vec<SessionEntry>,
-    /// Where the next page starts; absent on the last one.
+    /// Where the next page starts; absent on the last page.
     pub next_cursor: Option<String>,
 }
 

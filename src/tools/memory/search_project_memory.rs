@@ -45,7 +45,8 @@ const LEAST_TOKENS: usize = 100;
 /// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 const MOST_TOKENS: usize = 20_000;
 
-/// The notice for a page whose hits all have too few of the query's words and are too far from its meaning.
+/// The notice for a page without a good hit: every hit has too few of the query's words and is too far from the
+/// query's meaning.
 const NO_GOOD_HIT: &str = "no hit answers this well: these are the nearest, and may be unrelated";
 
 /// The arguments of the call.
@@ -304,7 +305,7 @@ fn hit(
     }
 }
 
-/// Asks git for each memory whether the commit or file that it refers to has changed.
+/// For each memory, asks git whether the commit or file that the memory refers to has changed.
 async fn standings(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Standing> {
     let subjects: Vec<Subject> = found.map(|found| Subject::of(&found.memory, &found.commit_ids)).collect();
     graph::standing(project, subjects).await

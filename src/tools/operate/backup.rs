@@ -45,7 +45,7 @@ pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<
 pub struct Restored {
     /// How many memories were added because the project did not have them.
     pub added: usize,
-    /// How many memories of the backup the project already had.
+    /// How many memories of the backup were already in the project.
     pub known: usize,
     /// How many memories were left out because the project uses their id for another text. That text stays.
     pub conflicts: usize,
@@ -174,8 +174,8 @@ impl Target<'_> {
         let link = |(name, sure): &(SessionId, f64)| Some((named(name)?, *sure));
         let links = each.links.iter().filter_map(link).collect();
         let evidence = clean_evidence(redactor, each.evidence.clone());
-        // A repeat is an occurrence of the memory that was only counted. A repeat's key can't be stored if it holds a
-        // secret.
+        // A repeat is a further occurrence of the memory, which was counted but not stored again. A repeat's
+        // key can't be stored if it holds a secret.
         let is_clean = |key: &&String| redactor.redact(key).text == key.as_str();
         let repeats = each.repeats.iter().filter(is_clean).cloned().collect();
         let engine = self.engine;

@@ -98,7 +98,7 @@ fn configuration(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns the faults of configured providers. Despite them, everything that needs no provider works.
+/// Returns the faults of configured providers. Everything that needs no provider works despite these faults.
 fn providers(engine: &Engine) -> Vec<Finding> {
     let config = engine.config();
     // If the file can't be read, the check of the configuration reports that.

@@ -1,8 +1,8 @@
 //! Deletes expired entries and reports how many there were of each kind.
 //!
 //! Messages, notes and commits never expire, and deleting a merged branch removes none of them. Old sessions that led
-//! to no commit are forgotten only if the caller gives a number of days. `tiro undo` brings them back. A quarter is
-//! summed up only on request, and nothing is removed then. The summary of a quarter stays when its sessions are
+//! to no commit are forgotten only if the caller gives a number of days. `tiro undo` brings them back. A quarter
+//! is summed up only on request, and this removes nothing. The summary of a quarter stays when its sessions are
 //! forgotten by age.
 
 use serde::Serialize;

@@ -51,7 +51,7 @@ pub async fn run(
     sessions::work_off(engine, caller, args.patience.unwrap_or(Duration::MAX)).await?;
     for (store, scope) in places(engine, caller).await? {
         // Vectors of different models can't be compared, so those of another model are removed and their chunks are
-        // embedded again. If that is interrupted, the next run continues.
+        // embedded again. If the run is interrupted, the next one continues with the rest.
         if let Embedding::Ready(embedder) = engine.embedding().await {
             store.mark_other_spaces_pending(scope, embedder.space().as_str()).await?;
         }
@@ -90,8 +90,8 @@ struct Others {
 }
 
 impl Others {
-    /// Returns whether the other process makes progress. It does if the number of pending chunks, now `pending`,
-    /// decreased during the last two terms of a lease.
+    /// Returns whether the other process makes progress. This is so if the number of pending chunks decreased
+    /// during the last two terms of a lease; `pending` is the present number.
     fn make_progress(&mut self, pending: usize) -> bool {
         let looks = match self.left {
             Some((left, looks)) if left <= pending => looks + 1,

@@ -21,7 +21,7 @@ use crate::ingest::sessions;
 use crate::project::{self, SeenProject};
 use crate::spool::capture::{self, Scope};
 
-/// Import rates, from which the time of an import is estimated.
+/// Measured rates of imports. They are used to estimate how long an import takes.
 const COMMITS_A_SECOND: u64 = 1200;
 const BYTES_A_SECOND: u64 = 4 * 1024 * 1024;
 
@@ -219,8 +219,8 @@ pub async fn others(engine: &Engine, caller: &Caller) -> Result<Others> {
     Ok(Others { hooks, projects })
 }
 
-/// Removes everything that setup ever wrote, except what `others` need: their hooks stay, and the clients stay set up
-/// if other projects are chosen to be captured.
+/// Removes everything that setup ever wrote, except what `others` need. The hooks in `others` stay. The clients
+/// stay set up if other projects are chosen to be captured.
 pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result<Removed> {
     let data_dir = &engine.config().data_dir;
     let keep = Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
@@ -319,7 +319,7 @@ async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
 }
 
 impl Prepared {
-    /// Returns whether anything would change, so that the user has to confirm it.
+    /// Returns whether anything would change. If so, the user has to confirm it.
     pub fn is_new(&self) -> bool {
         let is_chosen = self.scope == Scope::Machine || self.project.is_none() || self.is_chosen;
         !self.plan.changes.is_empty()

@@ -251,7 +251,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool
     Ok(removed)
 }
 
-/// Gives a repository the id of another project; the record of when capture was paused is kept.
+/// Gives a repository the id of another project, but keeps the record of when capture was paused.
 fn rename(engine: &Engine, repository: &Repository, id: &ProjectId) -> Result<()> {
     let (data_dir, place) = (&engine.config().data_dir, repository.common_dir());
     let before = Spool::of(data_dir, &place);

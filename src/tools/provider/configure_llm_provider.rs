@@ -187,8 +187,8 @@ fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
 /// Accepts the endpoint that the user configured for the provider, and the default address of a model server on this
 /// machine; errors for any other endpoint.
 ///
-/// On any other port of this machine there may be a database, a development server or an administration page, to which
-/// each summary would send messages of the project.
+/// Any other port of this machine may belong to a database, a development server or an administration page.
+/// Each summary would send messages of the project there.
 fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Result<()> {
     let host = config::host(endpoint)?;
     if known.is_some_and(|each| each.provider.endpoint.as_deref() == Some(endpoint)) {

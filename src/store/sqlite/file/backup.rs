@@ -40,8 +40,8 @@ impl Store {
         .await
     }
 
-    /// Checks the file, the text index and the vectors against each other, for all owners. Reads everything, which takes seconds
-    /// at 100,000 memories.
+    /// Checks the file, the text index and the vectors against each other, for all owners. Reads everything,
+    /// which takes seconds at 100,000 memories.
     ///
     /// Errors with [`Kind::Busy`] if the text index can't be checked because another connection writes to the
     /// store.

@@ -45,8 +45,8 @@ const WEAK_LINKS: Migration = Migration {
     min_reader: 1,
     min_writer: 1,
 };
-/// The migrations above, from [`SESSIONS`] on, for `owner.db`. There they come after the migration
-/// [`REGISTRY`], so their versions are higher.
+/// The same migrations for `owner.db`, beginning with [`SESSIONS`]. Their versions are higher, because they
+/// come after the migration [`REGISTRY`] there.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
 const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };
@@ -138,7 +138,7 @@ fn enter_wal(connection: &Connection) -> Result<()> {
 pub(in crate::store::sqlite) enum Whose {
     /// Tiro's.
     Ours,
-    /// No program: it has no tables yet.
+    /// No program: the database has no tables yet.
     Nobodys,
     /// Another program's.
     Anothers,
@@ -163,7 +163,7 @@ pub(in crate::store::sqlite) fn check(
     flavour: Flavour,
 ) -> Result<i32> {
     let refused = |error| crate::store::sqlite::connection::opening(path, Error::from(error));
-    // All is read in one snapshot, since another process may be creating the tables.
+    // Everything is read in one snapshot, since another process may be creating the tables.
     let connection = connection.transaction().map_err(refused)?;
     let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
     match whose(&connection).map_err(refused)? {

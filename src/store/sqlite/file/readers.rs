@@ -5,8 +5,8 @@
 //! is limited: while one is open, SQLite can't reuse the WAL, so the WAL grows. Connections that were idle for
 //! a while are closed.
 //!
-//! A process that is stopped by a signal keeps its snapshot until the process continues or ends: SQLite has no
-//! way for others to end the snapshot.
+//! A process that a signal has stopped keeps its snapshot until the process continues or ends. SQLite has no
+//! way to end the snapshot of another process.
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
@@ -29,16 +29,16 @@ pub(in crate::store::sqlite) const AT_ONCE: usize = 8;
 /// How many idle connections stay open: as many as an ordinary search uses at once.
 const KEPT: usize = 2;
 
-/// How long any further idle connection stays open.
+/// How long an idle connection stays open if there are more than [`KEPT`].
 const IDLE: Duration = Duration::from_secs(10);
 
-/// A snapshot of this age is ended, together with the read that uses it. Arbitrary: many times the longest read
-/// on the slowest disk.
+/// The maximum age of a snapshot. An older snapshot is ended, together with the read that uses it. Arbitrary:
+/// many times the longest read on the slowest disk.
 pub(in crate::store::sqlite) const OLDEST: Duration = Duration::from_secs(60);
 
 /// The page cache of each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100,000
-/// memories; the operating system caches the rest. Over 30,000 calls, the memory of a server grew by 42% with 6
-/// MiB, and by 24% with 2 MiB.
+/// memories; the operating system caches the rest. During 30,000 calls, the memory of a server grew by 42% with
+/// a cache of 6 MiB, and by 24% with 2 MiB.
 const CACHE_KIB: i64 = 2 * 1024;
 
 /// How many steps SQLite's virtual machine takes between two checks of the clock: about a millisecond's work.
@@ -132,7 +132,7 @@ impl Readers {
         Ok(Idle { connection, deadline, since: Instant::now() })
     }
 
-    /// Returns the time that is `later` from now, in milliseconds since the pool was made.
+    /// Adds `later` to the current time. Returns the sum in milliseconds since the pool was made.
     fn millis(&self, later: Duration) -> u64 {
         (self.began.elapsed() + later).as_millis() as u64
     }

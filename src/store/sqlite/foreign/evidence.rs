@@ -10,14 +10,14 @@ use crate::store::sqlite::links::{CommitCall, FileWrite, Known};
 use crate::store::{ForeignCall, ForeignEvidence, ForeignForgotten, ForeignWrite};
 use crate::tuning::links::LEAST_CONFIDENCE;
 
-/// The maximum number of bytes of line hashes that are read for one file change: an import stores up to 64 hashes of 32
-/// bits.
+/// The maximum number of bytes of line hashes that are read for one file change: an import stores up to 64
+/// hashes of 32 bits.
 const LONGEST_LINES: usize = 256;
 
 impl Reader {
     /// Returns the sessions that led to the commit in row `commit`, each with its confidence. Ignores links
-    /// with a confidence below [`LEAST_CONFIDENCE`], and all links in files of older versions: these links were
-    /// made only because the times fit.
+    /// with a confidence below [`LEAST_CONFIDENCE`]. In files of older versions it ignores all links, because
+    /// these were made only because the times fit.
     pub(super) fn links(&self, commit: i64) -> Result<Vec<(SessionId, f64)>> {
         if !self.has("file_writes") {
             return Ok(Vec::new());
@@ -120,7 +120,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Returns about how many bytes of memory the evidence takes.
+/// Returns the approximate size of the evidence in bytes.
 pub(super) fn bytes(evidence: &ForeignEvidence) -> usize {
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let writes = evidence.writes.iter().map(|write| {

@@ -5,8 +5,8 @@
 //! read. They are read one page of memories at a time, so that even a large file takes little memory. A memory
 //! that is not valid, or is longer than the write path admits, is left out and counted.
 //!
-//! Ids, times and kinds are taken from the file as they are. A provenance that is more trusted than the
-//! memory's speaker allows is lowered.
+//! Ids, times and kinds are taken from the file as they are. If a provenance is more trusted than the memory's
+//! speaker allows, it is lowered.
 
 mod evidence;
 pub(super) mod open;
@@ -30,15 +30,16 @@ use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::file::migrate::Whose;
 use crate::store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart};
 
-/// A number of memories and a number of bytes: a page ends when it reaches one of them. Arbitrary.
+/// The size of a page: the number of memories and the number of bytes at which it ends, whichever comes first.
+/// Arbitrary.
 const PAGE: (usize, usize) = (500, 8 << 20);
 
 /// The longest name, title, path or other short text, in bytes. Arbitrary: the write path admits 500 bytes in
 /// arguments, but subjects of commits can be longer.
 const LONGEST_NAME: usize = 4096;
 
-/// The maximum number of references that are read for a memory. The same limit applies to its files and to its parents.
-/// Arbitrary: a commit that changes a whole tree has about this many files.
+/// The maximum number of references that are read for a memory. The same limit applies to its files and to its
+/// parents. Arbitrary: a commit that changes a whole tree has about this many files.
 const MOST_BESIDE: usize = 10_000;
 
 /// The latest time a memory can have: the end of the year 9999.
@@ -409,7 +410,7 @@ fn read(error: impl Into<rusqlite::Error>) -> Error {
         .hint("the memories that were read are stored; the file may be damaged")
 }
 
-/// Returns about how many bytes the memory takes, together with its rows of other tables.
+/// Returns the approximate size of the memory in bytes, including its rows in other tables.
 fn bytes_of(found: &ForeignMemory) -> usize {
     let texts = [&found.files, &found.shas, &found.repeats].into_iter().flatten();
     let parents = found.commit.iter().flat_map(|commit| commit.files.iter().chain(&commit.parents));

@@ -149,8 +149,8 @@ impl Reader {
     }
 
     fn forgotten(&self) -> Result<ForeignForgotten> {
-        /// The maximum number of purged ids that are read; the same limit applies to operations. Arbitrary: about ten
-        /// times as many ids as a purge of a whole store leaves.
+        /// The maximum number of purged ids that are read; the same limit applies to operations. Arbitrary:
+        /// about ten times as many ids as a purge of a whole store leaves.
         const MOST: i64 = 1_000_000;
         let mut forgotten = ForeignForgotten::default();
         if !self.has("purged") || !self.has("operations") {

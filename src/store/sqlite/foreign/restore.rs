@@ -16,8 +16,8 @@ use crate::store::sqlite::write::record;
 use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory, Store};
 
-/// The maximum number of ordinals that a restored message may skip. The skipped ordinals are those of purged messages.
-/// Arbitrary: a gap costs nothing, but a backup must not be able to use up all ordinals.
+/// The maximum number of ordinals that a restored message may skip. The skipped ordinals are those of purged
+/// messages. Arbitrary: a gap costs nothing, but a backup must not be able to use up all ordinals.
 const WIDEST_GAP: i64 = 1_000_000;
 
 impl Store {
@@ -54,8 +54,8 @@ impl Store {
     }
 
     /// Stores memories of a backup in one transaction, with their rows of other tables, and returns the result
-    /// of each. A message keeps its ordinal in its session if that is still free. A memory that is forgotten in
-    /// the backup is forgotten here too.
+    /// of each. A message keeps its ordinal if that ordinal is still free in its session. A memory that is
+    /// forgotten in the backup is forgotten here too.
     ///
     /// Existing memories don't change, whether living or forgotten, so a repeated restore has no effect.
     pub async fn restore(

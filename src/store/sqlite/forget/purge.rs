@@ -61,7 +61,8 @@ impl Store {
         Ok(purged)
     }
 
-    /// Finishes the owner's purges that began before `before` and were interrupted; returns the memories that it removed.
+    /// Finishes the owner's purges that began before `before` and were interrupted; returns the memories that
+    /// it removed.
     pub async fn finish_purges(&self, scope: &Scope, before: Millis) -> Result<Forgotten> {
         let unfinished = self.read(scope, move |_, connection, scope| {
             Ok(connection
@@ -134,7 +135,8 @@ impl Store {
     }
 }
 
-/// Records that the memories of `operation` are being purged, and returns them; from here on they can't be restored.
+/// Records that the memories of `operation` are being purged, and returns them; from here on they can't be
+/// restored.
 fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
     let owner = scope.owner.as_str();
     let begun = connection

@@ -37,7 +37,7 @@ impl Store {
     /// case.
     ///
     /// No index is used: this reads the texts of all forgotten memories, a thousand at a time. Each thousand is
-    /// read as it is at that moment.
+    /// read in a separate snapshot.
     pub async fn forgotten_with(
         &self,
         scope: &Scope,
@@ -160,8 +160,8 @@ pub(super) fn select(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Adds to `rows` the memories within `reach` that are derived from one of them, directly or through others.
-/// Returns all these rows, in the order that their memories were stored.
+/// Adds to `rows` the memories within `reach` that are derived from a memory in `rows`, directly or through
+/// others. Returns all these rows, in the order that their memories were stored.
 pub(super) fn with_derived(
     connection: &Connection,
     scope: &Scope,

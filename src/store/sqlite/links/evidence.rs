@@ -32,7 +32,7 @@ pub(in crate::store::sqlite) fn record(
         write.insert(connection, owner, id, Known::Replaced)?;
     }
     let Some(printed) = &work.commits else { return Ok(()) };
-    // If git printed no id, an empty one is stored, and the call is linked by its time.
+    // If git printed no id, an empty id is stored, and the call is linked by its time.
     let quiet = [String::new()];
     let printed = if printed.is_empty() { &quiet[..] } else { printed };
     for sha in printed {
@@ -158,8 +158,8 @@ impl Store {
         .await
     }
 
-    /// Returns the living tool calls of the owner's sessions that made a commit and began between `from` and `until`, in order of
-    /// time.
+    /// Returns the living tool calls of the owner's sessions that made a commit and began between `from` and
+    /// `until`, in order of time.
     pub async fn commit_calls(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<CallRow>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(

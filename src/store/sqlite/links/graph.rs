@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::{GraphRow, Store};
 
-/// The maximum number of parts that are kept; when another part is added, all parts are joined into one. Each commit
-/// that is imported as soon as it is made adds a part.
+/// The maximum number of parts that are kept; when another part is added, all parts are joined into one. Each
+/// commit that is imported as soon as it is made adds a part.
 const MOST_PARTS: i64 = 64;
 
 impl Store {

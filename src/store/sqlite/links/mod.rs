@@ -86,7 +86,7 @@ impl Store {
         .await
     }
 
-    /// Returns those of `ids` that are stored in a session that isn't `session`. `ids` are the ids that clients
+    /// Returns those of `ids` that are stored in sessions other than `session`. `ids` are the ids that clients
     /// gave their messages.
     pub async fn known_elsewhere(
         &self,

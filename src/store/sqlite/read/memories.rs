@@ -67,8 +67,8 @@ impl Store {
         .await
     }
 
-    /// Returns living messages of the session in order: up to `before` messages before `ordinal`, the message at `ordinal`, and up
-    /// to `after` messages after it.
+    /// Returns living messages of the session in order: up to `before` messages before `ordinal`, the message
+    /// at `ordinal`, and up to `after` messages after it.
     pub async fn surroundings(
         &self,
         scope: &Scope,
@@ -136,7 +136,8 @@ impl Store {
         importance: f64,
         limit: usize,
     ) -> Result<Vec<Memory>> {
-        // The first condition is that of a partial index, which has only a few rows even for a long session.
+        // The first condition is also the condition of a partial index. This index has only a few rows even for
+        // a long session.
         let which = "(m.marked = 1 OR m.importance IS NOT NULL) AND m.ordinal IS NOT NULL
             AND (m.marked = 1 OR m.importance >= ?) ORDER BY m.ordinal DESC LIMIT ?";
         self.in_session(scope, session, which, vec![importance.into(), (limit as i64).into()]).await
@@ -403,7 +404,7 @@ pub(in crate::store::sqlite) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory
     })
 }
 
-/// Returns whether the text that is stored under `id` is `text`, apart from the digits of redaction marks.
+/// Returns whether `text` equals the text that is stored under `id`, ignoring the digits of redaction marks.
 pub(in crate::store::sqlite) fn is_alike(
     connection: &Connection,
     owner: &str,

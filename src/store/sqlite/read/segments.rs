@@ -1,7 +1,7 @@
 //! The messages of a session in order, its segments, and versions that tell whether a session changed.
 //!
 //! Whenever any program changes a memory, triggers of the schema give its session and its owner a new version.
-//! A cached answer is current as long as the version is still the one at which the answer was made.
+//! A cached answer stays current until the version changes.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -70,7 +70,7 @@ impl Store {
         .await
     }
 
-    /// Closes segments of the session, which never change from then on.
+    /// Closes segments of the session. A closed segment never changes.
     ///
     /// If the number of a segment is taken, the segment is ignored: another caller closed it first. The store
     /// ignores `first`: each segment begins right after the previous one. So a forgotten message that is
@@ -126,9 +126,9 @@ impl Store {
         .await
     }
 
-    /// Returns the version of the scope. Whenever a memory of the scope is stored, forgotten, restored or
-    /// marked, and whenever an embedding or a summary of such a memory is stored, the scope gets a version that
-    /// it never had before.
+    /// Returns the version of the scope. The scope gets a version that it never had before whenever a memory of
+    /// the scope is stored, forgotten, restored or marked. The same happens whenever an embedding or a summary
+    /// of such a memory is stored.
     ///
     /// A caller that reads the version first, and memories afterwards, knows that its result is current as long
     /// as the version stays the same.

@@ -1,9 +1,9 @@
 //! The ledger of spending on models. It is in `owner.db`, because its limits apply to all projects together.
 //!
 //! The transaction that checks the limits also reserves the most that a call may cost; after the call, its real
-//! cost replaces the reservation. So concurrent processes can't exceed a limit together. An amount that may have been
-//! spent stays counted: if a process died, its reservation counts in full. The day of the ledger never goes back,
-//! even if the clock does.
+//! cost replaces the reservation. So concurrent processes can't exceed a limit together. An amount that may
+//! have been spent stays counted: if a process died, its reservation counts in full. The day of the ledger
+//! never goes back, even if the clock does.
 //!
 //! Callers decide on prices and on which providers may be used.
 
@@ -92,8 +92,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Replaces a reservation by the real cost of its call. If the reservation expired, its amount was already counted
-    /// as spent; then only the cost beyond that amount is added.
+    /// Replaces a reservation by the real cost of its call. If the reservation expired, its amount was already
+    /// counted as spent; then only the cost beyond that amount is added.
     pub async fn settle(&self, reservation: Reservation, outcome: Spent) -> Result<()> {
         self.memories()
             .write(self.scope(), move |connection, _| {
@@ -200,7 +200,7 @@ fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, 
     };
     let sum = |amount: &str, table: &str| -> Result<Money> {
         let sql = format!("SELECT coalesce(sum({amount}), 0) FROM {table} WHERE {condition}");
-        // This gives the statement both parameters even if the condition uses only one of them.
+        // With this addition the statement has both parameters, even if `condition` uses only one of them.
         let sql = format!("{sql} AND ?1 IS NOT NULL AND ?2 IS NOT NULL");
         Ok(connection.prepare_cached(&sql)?.query_row((day, word), |row| row.get(0))?)
     };

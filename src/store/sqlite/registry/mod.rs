@@ -111,8 +111,8 @@ impl Registry {
             .await
     }
 
-    /// Returns the time before which `provider` last asked us not to send requests; `None` if it never asked.
-    /// The time may be in the past.
+    /// Returns the time until which `provider` last asked us to wait; `None` if it never asked. The time may be
+    /// in the past.
     pub async fn retry_after(&self, provider: &str) -> Result<Option<Millis>> {
         let key = format!("left_alone:{provider}");
         self.store

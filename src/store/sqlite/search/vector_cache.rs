@@ -100,7 +100,7 @@ impl VectorCache {
         Ok(())
     }
 
-    /// Adds the chunks of living memories for which the SQL condition `which` is true.
+    /// Adds chunks of living memories. `which` is the SQL condition that selects them.
     fn load(
         &mut self,
         connection: &Connection,

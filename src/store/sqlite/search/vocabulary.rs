@@ -1,9 +1,9 @@
 //! Counts the documents that contain a word, and computes the share of a query's words that a text contains.
 //!
 //! BM25 weighs a word by how many documents of the searched store contain it. In a store of a few documents
-//! every word is common, so its scores are near zero compared to those of a large store. So if several stores
-//! are searched, words in the small stores get the weights that they have in the largest one. Counts include
-//! the documents of all owners of a file.
+//! every word is common, so the scores in this store are near zero compared to those in a large store. So if
+//! several stores are searched, words in the small stores get the weights that they have in the largest one.
+//! Counts include the documents of all owners of a file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -101,7 +101,8 @@ fn words(text: &str) -> HashSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// Returns about how many documents there are: the number of the last chunk, since few chunks were removed.
+/// Returns the approximate number of documents. This is the number of the last chunk, since few chunks are ever
+/// removed.
 pub(in crate::store::sqlite) fn documents(connection: &Connection) -> Result<i64> {
     let sql = "SELECT coalesce(max(seq), 0) FROM chunks";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 impl Store {
     /// Returns the owner's answer under `key`, unless it has expired at `now`.
     ///
-    /// If the clock was set back, answers don't last longer: the latest time of any earlier use then counts
+    /// Answers don't last longer if the clock is set back: if an earlier use had a later time, that time counts
     /// instead of `now`. An answer may be missing right after a call to [`Store::cache`], since that call may
     /// have skipped it.
     pub async fn cached(&self, scope: &Scope, key: [u8; 32], now: Millis) -> Result<Option<String>> {
@@ -167,7 +167,7 @@ impl Store {
     }
 }
 
-/// Returns the latest time, as callers gave it, at which the owner used an answer.
+/// Returns the latest time at which the owner used an answer. Callers gave these times.
 fn last_seen(connection: &Connection, owner: &str) -> Result<Millis> {
     let seen: Option<Millis> = connection
         .prepare_cached("SELECT max(used) FROM context_cache WHERE owner = ?1")?

@@ -17,7 +17,8 @@ const SUPERSEDED: &str = "EXISTS (SELECT 1 FROM summaries o WHERE o.session = su
     AND o.version > summaries.version)";
 
 impl Store {
-    /// Returns how many answers have expired at `now`, and how many queue entries and replaced summaries are older than `before`.
+    /// Returns how many answers have expired at `now`, and how many queue entries and replaced summaries are
+    /// older than `before`.
     pub async fn expired(&self, scope: &Scope, now: Millis, before: Millis) -> Result<Expired> {
         self.read(scope, move |_, connection, scope| count(connection, scope.owner.as_str(), now, before))
             .await

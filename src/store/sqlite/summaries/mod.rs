@@ -115,8 +115,8 @@ impl Store {
     }
 
     /// Stores the memory that summarises its session. It was made of the messages up to `last`, whose hash is
-    /// `source_hash`. It replaces the session's previous memory of this kind, unless that one was made of more
-    /// messages or is the same.
+    /// `source_hash`. It replaces the session's previous memory of this kind, unless the previous one was made
+    /// of more messages or is identical.
     ///
     /// A session never has more than one such memory. Stores nothing if messages up to `last` were forgotten or
     /// added since the memory was made.
@@ -215,8 +215,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` sessions of the scope whose summarising memory is due at `now` to be made again.
-    /// Those that have been due for longest come first.
+    /// Returns up to `limit` sessions of the scope whose summarising memory must be made again by `now`.
+    /// Sessions that have been due for longest come first.
     pub async fn due_conversations(
         &self,
         scope: &Scope,

@@ -13,7 +13,7 @@ use crate::store::sqlite::columns;
 use crate::store::sqlite::read::segments::{find_session, required_session};
 use crate::store::{AskedBy, Attempt, QueueCounts, QueueKey, Queued, Store, Wanted};
 
-/// The columns of an entry `q` that decisions about the entry depend on.
+/// The columns of an entry `q` that decide what may be done with the entry.
 const DECIDING: &str = "q.state, q.by_user, q.tries, q.not_before, q.expires";
 
 impl Store {
@@ -98,8 +98,8 @@ impl Store {
     ///
     /// The holder has the entry for `lease` milliseconds by the store's own clock; afterwards another holder
     /// may take it. The holder gives the entry back with [`Store::finish`], [`Store::fail`] or
-    /// [`Store::drop_queued`]. If several callers take entries at once, each gets a different one. If the lease
-    /// of an entry's fifth try ran out, the entry is given up.
+    /// [`Store::drop_queued`]. If several callers take entries at once, each gets a different one. If an
+    /// entry's lease runs out in the fifth try, the entry is given up.
     pub async fn next_queued(
         &self,
         scope: &Scope,

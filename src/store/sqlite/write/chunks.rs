@@ -10,8 +10,8 @@ use crate::store::sqlite::read::memories;
 use crate::store::vectors::encode_f16;
 use crate::store::{PreparedChunk, Store};
 
-/// The maximum number of paths of a commit that are indexed as context of its text. Arbitrary: a commit that changes
-/// a whole tree isn't about any single file.
+/// The maximum number of paths of a commit that are indexed as context of its text. Arbitrary: a commit that
+/// changes a whole tree isn't about any single file.
 const PATHS_INDEXED: usize = 64;
 
 impl Store {
@@ -76,7 +76,8 @@ pub(in crate::store::sqlite) fn save_chunks(
     for (place, chunk) in chunks.iter().enumerate() {
         let chunk_seq = save_chunk(connection, memory, place, chunk)?;
         if is_indexed {
-            // If another text is indexed instead of the memory's own, it is in the row of the first chunk.
+            // If another text is indexed instead of the memory's own, that text is in the row of the first
+            // chunk.
             let instead = draft.indexed.as_deref().filter(|_| place == 0);
             let piece = instead.unwrap_or(&draft.text[chunk.start..chunk.end]);
             let paths = if (place as i64) < index_text::WITH_CONTEXT { paths.as_str() } else { "" };

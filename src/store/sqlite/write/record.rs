@@ -11,7 +11,8 @@ use crate::store::sqlite::read::memories;
 
 /// Returns the result of storing a memory whose id the store knows; `None` for a new id.
 ///
-/// Texts that differ only in the digits of redaction marks count as the same: the digits depend on project and version.
+/// Texts that differ only in the digits of redaction marks count as the same: the digits depend on project and
+/// version.
 pub(super) fn met_before(
     connection: &Connection,
     owner: &str,

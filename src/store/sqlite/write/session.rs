@@ -32,8 +32,8 @@ impl OpenSession {
         let seq: i64 = connection
             .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
             .query_row((scope.owner.as_str(), id.as_str()), |row| row.get(0))?;
-        // The ordinal of a purged message isn't used again, so that a summary of a range stays a summary of the same
-        // messages.
+        // The ordinal of a purged message isn't used again, so that a summary of a range stays a summary of the
+        // same messages.
         let next_ordinal: i64 = connection
             .prepare_cached(
                 "SELECT max(last, coalesce((SELECT max(ordinal) FROM memories WHERE session = ?1), -1)) + 1

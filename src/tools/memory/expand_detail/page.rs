@@ -103,7 +103,7 @@ pub(super) fn fit(page: Page) -> Output {
     let count = |text: &str| tokens::count(text);
     let own = memory.ordinal.unwrap_or(0);
     let escaped = envelope::escape(&memory.text[start..]).into_owned();
-    // The text is cut to the budget's tokens here once, so that the rounds below don't count again what can't fit.
+    // The text is first cut to the budget's tokens, so that the rounds below never count text that can't fit.
     let mut shown = tokens::truncate(&escaped, budget);
     let mut shape = Shape {
         around: page.around.clone(),

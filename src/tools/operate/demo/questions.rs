@@ -142,7 +142,7 @@ const AUXILIARIES: &[&str] = &[
     "were", "will",
 ];
 
-/// The fewest words that must follow the first word of a clause, so that it becomes a question.
+/// A clause becomes a question only if at least this many words follow its first word.
 const FEWEST: usize = 3;
 
 /// The most characters of a question.

@@ -8,8 +8,8 @@ use super::FileId;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::private;
 
-/// How long to wait for a process that migrates the store. Arbitrary: a migration copies the file and rewrites it, which takes a
-/// minute for 10 GB.
+/// How long to wait for a process that migrates the store. Arbitrary: a migration copies the file and rewrites
+/// it, which takes a minute for 10 GB.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The pause between two tries to take the lock.

@@ -1,8 +1,8 @@
 //! Finds candidates by words: searches chunks, with their header and context, by FTS5.
 //!
 //! One query serves all groups of kinds. Its rows are read, the best first, until every group has enough rows.
-//! If a group has few rows among the first few hundred, it is searched separately: the index contains a word that
-//! marks the group's documents, and the query requires this word.
+//! If a group still has few rows after a few hundred have been read, it is searched separately: the index
+//! contains a word that marks the group's documents, and the query requires this word.
 //!
 //! Most of a query's time is spent on scoring ([`rank`]), about a microsecond for each document: an OR over all
 //! words takes 85 ms at 100,000 documents. So only a small corpus is searched by every word. In a large one,
@@ -10,8 +10,8 @@
 //! match, the next tier accepts two words of a somewhat longer list. If there are still too few, the last tier
 //! accepts one of the rarest words. The looser tiers are read for large groups only. A document of a small
 //! group has to contain one of the rarest words. The words of a tier together occur in at most a certain share
-//! of the documents. With the same shares in a corpus of 2,760 turns, the first ten results contain 76.2% of
-//! the evidence. They would contain 78.5% if every word were searched.
+//! of the documents. If a corpus of 2,760 turns is searched with these shares, the first ten results contain
+//! 76.2% of the evidence. If every word is searched, they contain 78.5%.
 
 mod merge;
 pub(in crate::store::sqlite) mod query;

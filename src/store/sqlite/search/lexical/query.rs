@@ -13,8 +13,9 @@ pub(super) type Counted = (i64, String);
 pub(in crate::store::sqlite) struct Query {
     /// The query in the language of FTS5.
     pub text: String,
-    /// The number and weight of each word, in the order of the query. A word that the query contains twice has
-    /// the same number in both places. If this is `None`, FTS5 weighs the words.
+    /// For each word, in the order of the query: the number that identifies the word, and its weight. A word
+    /// that the query contains twice has the same number in both places. If this is `None`, FTS5 weighs the
+    /// words.
     pub weights: Option<Vec<(usize, f64)>>,
 }
 

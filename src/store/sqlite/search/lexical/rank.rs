@@ -24,8 +24,9 @@ pub(in crate::store::sqlite) fn weight(all: i64, with: i64) -> f64 {
 }
 
 /// Returns the call of the ranking function for a query. If `words` is `None`, it calls the function of FTS5.
-/// Otherwise `words` has the number and weight of each word, in the order of the query. A word of weight 0 is
-/// skipped. If several words have the same number, only one of them counts. Numbers are at most 63.
+/// Otherwise `words` has, for each word of the query in order, the number that identifies the word, and its
+/// weight. A word of weight 0 is skipped. If several words have the same number, only one of them counts.
+/// Numbers are at most 63.
 pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
     match words {
         None => format!("bm25({})", COLUMNS.map(|weight| weight.to_string()).join(", ")),
