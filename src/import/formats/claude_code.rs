@@ -247,7 +247,7 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     if text.trim_start().starts_with("[Request interrupted by user") { Cow::Borrowed("") } else { text }
 }
 
-/// Returns a summary without the instructions to the model before and after it.
+/// Returns a summary without the instructions that the client puts before and after it for the model.
 fn summary(text: &str) -> String {
     let text = if text.starts_with(CONTINUED) {
         text.split_once("Summary:\n").map_or(text, |it| it.1)

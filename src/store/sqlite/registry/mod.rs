@@ -98,8 +98,8 @@ impl Registry {
         &self.scope
     }
 
-    /// Stores that `provider` asked us not to send requests before `until` (`Retry-After`). If several callers
-    /// store a time, the last one wins.
+    /// Notes that `provider` asked us to send no requests before `until` (`Retry-After`). If several callers store a
+    /// time, the last one wins.
     pub async fn note_retry_after(&self, provider: &str, until: Millis) -> Result<()> {
         let key = format!("left_alone:{provider}");
         self.store
