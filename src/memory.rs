@@ -12,6 +12,7 @@ use std::fmt;
 use crate::error::{Error, Result, quoted};
 use crate::scope::SessionId;
 
+pub(crate) use self::words::words;
 pub use self::words::{Group, Kind, Level, Provenance, Role};
 
 /// Milliseconds since 1970-01-01 UTC.

@@ -56,6 +56,17 @@ pub fn without_tools(text: &str) -> String {
     text
 }
 
+/// Returns the answer `text` with the call of a tool replaced by the subcommand that does the same: `expand_detail` with
+/// the argument `m1` by `tiro show m1`. Without an argument, returns the text unchanged.
+pub fn as_command(text: String, tool: &str, subcommand: &str, argument: Option<&str>) -> String {
+    match argument {
+        Some(argument) => {
+            text.replace(&format!("{tool} `{argument}`"), &format!("`{subcommand} {argument}`"))
+        }
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::{Arg, Command};

@@ -10,6 +10,7 @@
 use std::fmt::Write;
 
 use crate::git::{ChangeKind, Changes, CommitDetail, FileChange, Lines, Moment, PatchId, Sha};
+use crate::memory::words;
 
 /// The maximum number of bytes of text after the message.
 const CHANGES_LIMIT: usize = 4096;
@@ -55,43 +56,27 @@ pub struct CommitDraft {
     pub flags: Vec<Flag>,
 }
 
-/// A remark about what is special or incomplete in the draft of a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Flag {
-    /// The message was too long and is cut.
-    MessageCut,
-    /// Some bytes of the message are not text.
-    MessageLossy,
-    /// A time was missing, unreadable or outside the years 1 to 9999.
-    NonsenseTime,
-    /// The commit has more than one parent, so its lines are not compared.
-    Merge,
-    /// The commit could not be compared: for example, its parent or a tree is not in this clone.
-    ChangesUnknown,
-    /// A changed blob is not in this clone.
-    BlobMissing,
-    /// A changed blob is too large to compare.
-    BlobTooLarge,
-    /// More files changed than the list contains.
-    FilesCut,
-    /// Some changed files match `ignore.paths` and are left out.
-    FilesIgnored,
-}
-
-impl Flag {
-    /// Returns the word that stands for the flag in answers and in the store.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Flag::MessageCut => "message_cut",
-            Flag::MessageLossy => "message_lossy",
-            Flag::NonsenseTime => "nonsense_time",
-            Flag::Merge => "merge",
-            Flag::ChangesUnknown => "changes_unknown",
-            Flag::BlobMissing => "blob_missing",
-            Flag::BlobTooLarge => "blob_too_large",
-            Flag::FilesCut => "files_cut",
-            Flag::FilesIgnored => "files_ignored",
-        }
+words! {
+    /// A remark about what is special or incomplete in the draft of a commit.
+    Flag {
+        /// The message was too long and is cut.
+        MessageCut = "message_cut",
+        /// Some bytes of the message are not text.
+        MessageLossy = "message_lossy",
+        /// A time was missing, unreadable or outside the years 1 to 9999.
+        NonsenseTime = "nonsense_time",
+        /// The commit has more than one parent, so its lines are not compared.
+        Merge = "merge",
+        /// The commit could not be compared: for example, its parent or a tree is not in this clone.
+        ChangesUnknown = "changes_unknown",
+        /// A changed blob is not in this clone.
+        BlobMissing = "blob_missing",
+        /// A changed blob is too large to compare.
+        BlobTooLarge = "blob_too_large",
+        /// More files changed than the list contains.
+        FilesCut = "files_cut",
+        /// Some changed files match `ignore.paths` and are left out.
+        FilesIgnored = "files_ignored",
     }
 }
 

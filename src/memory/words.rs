@@ -1,8 +1,6 @@
 //! The enums of a memory whose values are stored as one word: kind and group, provenance, the role of a speaker, and
 //! the level of a summary.
 
-use std::fmt;
-
 /// Declares an enum. Each of its values is stored, parsed and shown as one word.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
@@ -12,6 +10,7 @@ macro_rules! words {
 
         impl $name {
             /// Every value, in order.
+            #[allow(dead_code, reason = "of some enums, only tests list the values")]
             pub const ALL: &'static [$name] = &[$($name::$variant,)+];
 
             /// Returns the word by which it is stored and shown.
@@ -25,13 +24,14 @@ macro_rules! words {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())
             }
         }
     };
 }
+pub(crate) use words;
 
 words! {
     /// The kind of a memory.

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::caller::Caller;
+use crate::cli::flags;
 use crate::cli::print::Out;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -63,8 +64,7 @@ pub async fn forget(engine: &Engine, caller: &Caller, args: ForgetArgs, out: Out
         dry_run: Some(args.dry_run),
     };
     let output = forget_context::run(engine, caller, args).await?;
-    let operation = output.operation.as_deref().unwrap_or_default();
-    let text = output.text().replace(&format!("undo `{operation}`"), &format!("`tiro undo {operation}`"));
+    let text = flags::as_command(output.text(), "undo", "tiro undo", output.operation.as_deref());
     out.answer(&output, &text)
 }
 

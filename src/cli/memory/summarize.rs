@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::caller::Caller;
+use crate::cli::flags;
 use crate::cli::print::Out;
 use crate::cli::progress;
 use crate::engine::Engine;
@@ -86,8 +87,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     let output = summarize_conversation::run(engine, caller, args).await;
     waiting.finish_and_clear();
     let output = output?;
-    let id = output.id.as_deref().unwrap_or_default();
-    let text = output.text().replace(&format!("expand_detail `{id}`"), &format!("`tiro show {id}`"));
+    let text = flags::as_command(output.text(), "expand_detail", "tiro show", output.id.as_deref());
     out.answer(&output, &text)
 }
 

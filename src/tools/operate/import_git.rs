@@ -4,6 +4,7 @@ use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::{self, counted};
+use crate::import::git::Flag;
 use crate::ingest::commits;
 use crate::redact::Redaction;
 use crate::tools::common;
@@ -67,55 +68,46 @@ impl Output {
 /// Returns the part of a sentence that says how many commits have a flag.
 fn flag(flag: &Redaction) -> String {
     let words = |one: &str, several: &str| counted(flag.count, one, several);
-    match flag.rule.as_str() {
-        "merge" => {
+    let Some(known) = Flag::parse(&flag.rule) else {
+        return format!("{} marked `{}`", flag.count, flag.rule);
+    };
+    match known {
+        Flag::Merge => {
             words("is a merge, whose lines are not compared", "are merges, whose lines are not compared")
         }
-        "message_cut" => {
+        Flag::MessageCut => {
             words("has a message too long to store whole", "have messages too long to store whole")
         }
-        "message_lossy" => words(
+        Flag::MessageLossy => words(
             "has a message with bytes that are not valid text",
             "have messages with bytes that are not valid text",
         ),
-        "nonsense_time" => words("has no valid time", "have no valid time"),
-        "changes_unknown" => words(
+        Flag::NonsenseTime => words("has no valid time", "have no valid time"),
+        Flag::ChangesUnknown => words(
             "has a parent or tree missing from this clone",
             "have parents or trees missing from this clone",
         ),
-        "blob_missing" => {
+        Flag::BlobMissing => {
             words("changes a file missing from this clone", "change files missing from this clone")
         }
-        "blob_too_large" => words("changes a file too large to compare", "change files too large to compare"),
-        "files_cut" => words("changes more files than are listed", "change more files than are listed"),
-        "files_ignored" => words(
+        Flag::BlobTooLarge => {
+            words("changes a file too large to compare", "change files too large to compare")
+        }
+        Flag::FilesCut => words("changes more files than are listed", "change more files than are listed"),
+        Flag::FilesIgnored => words(
             "changes files that `ignore.paths` leaves out",
             "change files that `ignore.paths` leaves out",
         ),
-        other => format!("{} marked `{other}`", flag.count),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::git::Flag;
 
     #[test]
     fn each_flag_is_said_in_words() {
-        use Flag::*;
-        let flags = [
-            MessageCut,
-            MessageLossy,
-            NonsenseTime,
-            Merge,
-            ChangesUnknown,
-            BlobMissing,
-            BlobTooLarge,
-            FilesCut,
-            FilesIgnored,
-        ];
-        for each in flags {
+        for each in Flag::ALL {
             let text = flag(&Redaction { rule: each.as_str().to_owned(), count: 2 });
             assert!(text.starts_with("2 ") && !text.contains("marked"), "{text}");
         }
