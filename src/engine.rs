@@ -208,11 +208,12 @@ impl Engine {
     ///
     /// A missing or damaged model is no error: search then works by words only.
     pub async fn embedding(&self) -> Embedding {
-        let folder = install::folder(&self.config.model_dir);
+        let model = install::chosen(&self.config.model_dir);
+        let folder = model.folder(&self.config.model_dir);
         let loaded = self
             .embedder
             .get_or_try_init(async || {
-                let load = tokio::task::spawn_blocking(move || Embedder::load(&folder));
+                let load = tokio::task::spawn_blocking(move || Embedder::load(model, &folder));
                 let model = load
                     .await
                     .map_err(|error| Error::new(Kind::Model, "loading stopped").source(error))??;

@@ -13,12 +13,13 @@
 //! - files that only this user can access: [`private`]
 //! - text: [`chunk`], [`tokens`]
 //! - words and values: [`memory`], [`money`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
-//!   [`humanize`], [`times`], [`tuning`]
+//!   [`humanize`], [`times`], [`tuning`], [`words`]
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 
 mod ask;
 mod assembly;
+mod blocks;
 mod budget;
 mod caller;
 mod chunk;
@@ -55,6 +56,7 @@ mod times;
 mod tokens;
 mod tools;
 mod tuning;
+mod words;
 
 pub use cli::main;
 

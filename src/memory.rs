@@ -166,6 +166,8 @@ pub struct Draft {
     pub importance: Option<f64>,
     /// Ids of memories it refers to.
     pub references: Vec<MemoryId>,
+    /// Ids of memories that it replaces.
+    pub supersedes: Vec<MemoryId>,
     /// What identifies it when it is written again.
     pub identity: Identity,
     /// The data of a commit other than its text.
@@ -197,6 +199,7 @@ impl Draft {
             time,
             importance: None,
             references: Vec::new(),
+            supersedes: Vec::new(),
             identity: Identity::Fresh,
             commit: None,
             work: Work::default(),

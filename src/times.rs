@@ -64,6 +64,11 @@ pub fn show_time(time: Millis) -> String {
     timestamp.round(Unit::Second).unwrap_or(timestamp).to_string()
 }
 
+/// Returns the day of `time` in UTC, as `YYYY-MM-DD`.
+pub fn day(time: Millis) -> String {
+    show_time(time).chars().take_while(|c| *c != 'T').collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

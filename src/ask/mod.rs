@@ -62,12 +62,8 @@ pub(crate) fn first(engine: &Engine, purpose: Use) -> Result<Option<Configured>>
 /// (`Retry-After`) that isn't over.
 pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
     let (_, candidates) = candidates(engine, purpose)?;
-    let registry = &engine.begin_installation().await?.registry;
-    let now = engine.now();
     for candidate in candidates {
-        let until = registry.retry_after(&candidate.provider.name).await?;
-        // A wait longer than the longest possible one was stored when a clock was wrong, so it is ignored.
-        if until.is_some_and(|until| (1..=LONGEST_WAIT).contains(&until.saturating_sub(now))) {
+        if is_waiting(engine, &candidate.provider).await? {
             return Ok(false);
         }
     }
@@ -92,8 +88,13 @@ pub(crate) async fn ask(
     let mut failures: Vec<Error> = Vec::new();
     for (place, candidate) in candidates.iter().enumerate() {
         let left = end.saturating_duration_since(Instant::now());
-        // If a fallback follows, it gets half of the time.
-        let share = if place + 1 < candidates.len() { left / 2 } else { left };
+        // If a fallback follows that can be asked, it gets half of the time.
+        let mut share = left;
+        for fallback in &candidates[place + 1..] {
+            if can_ask(engine, &options, fallback, request).await? {
+                share = left / 2;
+            }
+        }
         match ask_one(engine, caller, &options, candidate, request, share, bill).await {
             Ok(mut answered) => {
                 let replaced = |error: &Error| {
@@ -123,6 +124,31 @@ pub(crate) async fn ask(
         Some(hint) => error.hint(hint),
         None => error,
     })
+}
+
+/// Returns whether a request can be sent to a provider: it is allowed, it has its key, its price is known, and it has not
+/// requested a wait (`Retry-After`) that isn't over.
+async fn can_ask(
+    engine: &Engine,
+    options: &Options,
+    configured: &Configured,
+    request: &Request,
+) -> Result<bool> {
+    let provider = &configured.provider;
+    let is_ready = configured.is_allowed(options)
+        && configured.check_encryption().is_ok()
+        && config::key(&provider.key).is_ok()
+        && estimate(provider, request).is_ok()
+        && provider.base().is_ok();
+    Ok(is_ready && !is_waiting(engine, provider).await?)
+}
+
+/// Returns whether a provider has requested a wait that isn't over.
+async fn is_waiting(engine: &Engine, provider: &Provider) -> Result<bool> {
+    let registry = &engine.begin_installation().await?.registry;
+    let until = registry.retry_after(&provider.name).await?;
+    // A wait longer than the longest possible one was stored when a clock was wrong, so it is ignored.
+    Ok(until.is_some_and(|until| (1..=LONGEST_WAIT).contains(&until.saturating_sub(engine.now()))))
 }
 
 /// Asks only the provider `configured`, whatever purposes it is configured for.

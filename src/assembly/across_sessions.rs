@@ -1,16 +1,18 @@
-//! Assembles a context across conversations. Each relevant conversation gets a share of the budget.
+//! Assembles a context across conversations: the hits that answer the question, in the order of [`order`], as many as
+//! fit.
 //!
 //! The weight of a conversation is the score of its best messages, lowered by its age. The weight raises the scores of
-//! all its messages, so the budget is divided by relevance and recency. Tokens that one conversation doesn't need go to
-//! the others. The older a conversation is, the more its long messages are cut.
+//! all its messages, so the budget is divided by relevance and recency. Each message is first shown in the room of
+//! [`Room`]; tokens that are left go to the neighbours of the best messages, then to the rest of long messages.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::assembly::passages::{Chosen, Part, Passage, SMALL_FRAME, cost, day, fill, longest, remembered};
+use crate::assembly::filling::Filling;
+use crate::assembly::order::{Conversation, Lane, Weighed, conversation, is_event, lane, order, weigh};
+use crate::assembly::passages::{Chosen, Part, Passage, Room, SMALL_FRAME, cost, day, fact_line, remembered};
+use crate::assembly::quote::{self, quote};
 use crate::assembly::{Asked, IncludeLevel};
-use crate::budget::Budget;
-use crate::context::importance::recency;
 use crate::context::render;
 use crate::embed::Embedder;
 use crate::engine::Engine;
@@ -18,14 +20,13 @@ use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Kind, Level, Memory, MemoryKey, Millis};
 use crate::project::OpenProject;
-use crate::retrieve;
-use crate::retrieve::rank::{Ranked, Weights};
+use crate::retrieve::rank::{Ranked, Weights, may_answer};
+use crate::retrieve::{self, Found, cues};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::Store;
 use crate::summaries::messages;
 use crate::summarize;
-use crate::tokens;
-use crate::tuning::contexts::{self, AGEING, COMMIT_SHARE, SESSION_WEIGHT};
+use crate::tuning::contexts::{self, PASSAGE};
 use crate::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
 
 /// The kinds of memories in a context. Files and logs are left out.
@@ -43,6 +44,12 @@ const KINDS: &[Kind] = &[
 /// The maximum number of messages of a conversation that are read for its summary: the latest ones.
 const MOST_READ: usize = 300;
 
+/// How many hits are read at once. Arbitrary: a small context shows about as many.
+const BATCH: usize = 32;
+
+/// The number of the best hits that decide whether anything answers the question. Arbitrary.
+const BEST: usize = 10;
+
 /// A memory that the search found, with its rank.
 pub(crate) struct Hit {
     /// Its rank and score.
@@ -51,8 +58,6 @@ pub(crate) struct Hit {
     pub memory: Memory,
     /// Its best chunk, as a range of bytes.
     piece: (usize, usize),
-    /// Whether it is one of the owner's memories, which belong to no project.
-    is_owners: bool,
 }
 
 /// Chooses the passages of a context across all conversations.
@@ -72,66 +77,152 @@ pub async fn choose(
         chosen.pending += store.pending(scope).await?;
     }
     let filter = Filter { kinds: Some(KINDS.to_vec()), ..asked.filter.clone() };
-    let found = retrieve::search(&places, embedder, &asked.query, &filter, &Weights::default()).await?;
-    chosen.notices.extend(found.notices);
-    let hits = read(&places, found.ranked).await?;
-    let sessions = weigh(&hits);
-    let mut budget = Budget::new(asked.budget - SMALL_FRAME);
-    let ratio = engine.config().options.summary_ratio;
-    let summaries = match asked.level {
-        IncludeLevel::Summary => budget.left(),
-        IncludeLevel::Mixed => (budget.left() as f64 * ratio * contexts::SUMMARIES_ACROSS) as usize,
-        IncludeLevel::Full => 0,
+    let mut found =
+        retrieve::search(&places, embedder, &asked.query, &filter, &Weights::of_context()).await?;
+    chosen.notices.append(&mut found.notices);
+    if !found.is_named && !answers(project, &places, &found).await? {
+        chosen.notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
+    }
+    let sessions = weigh(&found.ranked);
+    let mut filling = Filling::new(asked.budget - SMALL_FRAME);
+    let listed = match cues::asks_for_sessions(&asked.query) {
+        Some(count) => latest(project, asked, count, &mut filling, &mut chosen).await?,
+        None => HashSet::new(),
     };
-    let few = engine.config().options.summarization_threshold;
-    if asked.level != IncludeLevel::Full {
-        summarise(project, asked, &sessions, few, summaries, &mut budget, &mut chosen).await?;
+    let events = cues::asks_for_order(&asked.query);
+    let room = if events { Room::EVENT } else { Room::USUAL };
+    let is_asked = |hit: &Ranked| match (asked.level, lane(hit.place.kind)) {
+        (IncludeLevel::Summary, Lane::Said) => hit.place.kind != Kind::Message,
+        (IncludeLevel::Summary | IncludeLevel::Full, Lane::Summaries) => false,
+        _ => !events || is_event(hit),
+    };
+    let mut hits = found.ranked;
+    if asked.level == IncludeLevel::Summary {
+        summarise(project, asked, &hits, &sessions, &mut filling, &mut chosen).await?;
     }
-    let most = longest(asked.budget);
-    let mut scored: Vec<(f64, &Hit, Passage)> = Vec::with_capacity(hits.len());
-    for hit in &hits {
-        let Some(passage) = passage(hit, &sessions, most) else { continue };
-        if asked.level == IncludeLevel::Summary && passage.part == Part::Relevant {
-            continue;
-        }
-        let weight = hit.memory.session.as_ref().and_then(|session| sessions.get(session));
-        let score = hit.ranked.score + SESSION_WEIGHT * weight.map_or(0.0, |session| session.weight);
-        scored.push((score, hit, passage));
-    }
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.memory.id.cmp(&b.1.memory.id)));
-    let keys: Vec<MemoryKey> = scored
+    hits.retain(is_asked);
+    let share = engine.config().options.summary_ratio * contexts::SUMMARIES_ACROSS;
+    let order = order(hits, &sessions, room, share);
+    let known: HashSet<MemoryKey> = order.iter().map(|hit| hit.place.key).collect();
+    let best: Vec<MemoryKey> = order
         .iter()
-        .filter(|(_, hit, _)| hit.memory.ordinal.is_some() && !hit.is_owners)
+        .filter(|hit| hit.store == 0 && hit.place.ordinal.is_some())
         .take(contexts::WITH_NEIGHBOURS)
-        .map(|(_, hit, _)| hit.memory.key)
+        .map(|hit| hit.place.key)
         .collect();
-    let passages = scored.into_iter().map(|(.., passage)| passage).collect();
-    fill(commits_in_turn(passages, budget.left()), &mut budget, &mut chosen, true);
-    let is_timeless = asked.filter.since.is_none() && asked.filter.until.is_none();
-    if budget.left() > most.min(200) && is_timeless && asked.level != IncludeLevel::Summary {
-        let beside = project.store.beside(&asked.scope, keys).await?;
-        let is_new = |memory: &&Memory| !hits.iter().any(|hit| hit.memory.id == memory.id);
-        let beside = beside.iter().filter(is_new).filter_map(|memory| {
-            let session = memory.session.as_ref()?;
-            let mut passage = remembered(Part::Relevant, session, memory, &memory.text, most);
-            passage.place.0 = sessions.get(session).map_or(memory.time, |session| session.first);
-            Some(passage)
-        });
-        fill(beside.collect(), &mut budget, &mut chosen, false);
+    let few = engine.config().options.summarization_threshold;
+    let relevant = Relevant { sessions: &sessions, listed: &listed, few };
+    let cut = show(&places, order, relevant, room, &mut filling, &mut chosen).await?;
+    if !filling.is_full() && !asked.filter.has_range() && !events && asked.level != IncludeLevel::Summary {
+        let mut beside = project.store.beside(&asked.scope, best).await?;
+        beside.retain(|memory| !known.contains(&memory.key));
+        add_beside(&beside, room, &mut filling, &mut chosen);
+    }
+    for (place, hit) in cut {
+        if filling.is_full() {
+            break;
+        }
+        let whole = Room { whole: usize::MAX, part: usize::MAX, answer: usize::MAX };
+        if let Some(whole) = passage(&hit, &sessions, whole, usize::MAX) {
+            filling.extend(&mut chosen, place, whole);
+        }
     }
     Ok(chosen)
 }
 
-/// Moves the commits that don't fit into the commits' share of `budget` after all other passages.
-fn commits_in_turn(passages: Vec<Passage>, budget: usize) -> Vec<Passage> {
-    let mut share = Budget::new((budget as f64 * COMMIT_SHARE) as usize);
-    let (mut first, later): (Vec<Passage>, Vec<Passage>) =
-        passages.into_iter().partition(|passage| passage.part != Part::Commits || share.spend(passage.cost));
-    first.extend(later);
-    first
+/// Returns whether one of the best hits may answer the question, or there are no hits.
+async fn answers(project: &OpenProject, places: &[(&Store, &Scope)], found: &Found) -> Result<bool> {
+    let best = read(places, found.ranked.iter().take(BEST).cloned().collect()).await?;
+    let text = |hit: &Hit| retrieve::searched_text(&hit.memory, hit.piece.0..hit.piece.1);
+    let (texts, terms, rarity) = (best.iter().map(text).collect(), found.terms.clone(), found.rarity.clone());
+    let shares = project.store.shares(&project.scope, terms, rarity, texts).await?;
+    Ok(best.is_empty() || best.iter().zip(shares).any(|(hit, share)| may_answer(share, hit.ranked.cosine)))
 }
 
-/// Reads the memories that the search found, best first. Those that were forgotten since the search are left out.
+/// Adds the neighbours of the best messages, as long as they fit.
+fn add_beside(beside: &[Memory], room: Room, filling: &mut Filling, chosen: &mut Chosen) {
+    for memory in beside {
+        let Some(session) = &memory.session else { continue };
+        let first = chosen.live.iter().find(|passage| passage.place.1 == session.as_str());
+        let first = first.map_or(memory.time, |passage| passage.place.0);
+        let most = room.most(memory.role, memory.tokens);
+        let at_most = |most| {
+            let mut passage = remembered(Part::Relevant, session, memory, 0..memory.text.len(), most);
+            passage.place.0 = first;
+            passage
+        };
+        filling.add(chosen, at_most(most), |left| Some(at_most(left.min(most))));
+    }
+}
+
+/// The conversations of a context: their weights, and the names of those that are listed already.
+struct Relevant<'a> {
+    sessions: &'a HashMap<Conversation, Weighed>,
+    listed: &'a HashSet<SessionId>,
+    /// The fewest messages of a conversation that is summarised.
+    few: usize,
+}
+
+/// Adds the passages of the hits, in order, as long as they fit. Returns the messages that are not shown whole, each with
+/// the place of its passage.
+async fn show(
+    places: &[(&Store, &Scope)],
+    order: Vec<Ranked>,
+    Relevant { sessions, listed, few }: Relevant<'_>,
+    room: Room,
+    filling: &mut Filling,
+    chosen: &mut Chosen,
+) -> Result<Vec<(usize, Hit)>> {
+    let mut cut = Vec::new();
+    let mut left = order.into_iter();
+    while !filling.is_full() {
+        let batch: Vec<Ranked> = left.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            break;
+        }
+        for hit in read(places, batch).await? {
+            let is_listed = hit.memory.session.as_ref().is_some_and(|session| listed.contains(session));
+            let is_summary = lane(hit.memory.kind) == Lane::Summaries;
+            if is_summary && (is_listed || is_short(places, &hit, few).await?) {
+                continue;
+            }
+            let Some(whole) = passage(&hit, sessions, room, usize::MAX) else { continue };
+            let part = whole.part;
+            let added = filling.add(chosen, whole, |left| passage(&hit, sessions, room, left));
+            if !added {
+                *chosen.dropped.entry(part.as_str()).or_default() += 1;
+            } else if hit.memory.kind == Kind::Message && !room.is_whole(hit.memory.role, hit.memory.tokens) {
+                cut.push((chosen.live.len() - 1, hit));
+            }
+        }
+    }
+    for hit in left {
+        *chosen.dropped.entry(part_of(&hit).as_str()).or_default() += 1;
+    }
+    Ok(cut)
+}
+
+/// Returns whether a summary is of a conversation with fewer than `few` messages, which needs no summary: its messages
+/// are shown.
+async fn is_short(places: &[(&Store, &Scope)], hit: &Hit, few: usize) -> Result<bool> {
+    let (Some((store, scope)), Some(session)) = (places.get(hit.ranked.store), &hit.memory.session) else {
+        return Ok(false);
+    };
+    let known = store.conversation(scope, session).await?;
+    Ok(known.is_some_and(|known| usize::try_from(known.last + 1).is_ok_and(|count| count < few)))
+}
+
+/// Returns the part of a context to which a hit belongs.
+fn part_of(hit: &Ranked) -> Part {
+    match (hit.place.kind, hit.place.session) {
+        (Kind::Message, _) => Part::Relevant,
+        (Kind::Commit, _) => Part::Commits,
+        (Kind::Conversation | Kind::Summary, Some(_)) => Part::Summaries,
+        _ => Part::Facts,
+    }
+}
+
+/// Reads the memories that the search found, in their order. Those that were forgotten since the search are left out.
 pub(crate) async fn read(places: &[(&Store, &Scope)], ranked: Vec<Ranked>) -> Result<Vec<Hit>> {
     let mut hits: Vec<(usize, Hit)> = Vec::with_capacity(ranked.len());
     for (number, (store, scope)) in places.iter().enumerate() {
@@ -141,119 +232,126 @@ pub(crate) async fn read(places: &[(&Store, &Scope)], ranked: Vec<Ranked>) -> Re
         hits.extend(store.shown(scope, wanted).await?.into_iter().map(|shown| {
             let (rank, hit) = own[shown.place];
             let piece = (shown.chunk.start, shown.chunk.end);
-            (rank, Hit { ranked: hit.clone(), memory: shown.memory, piece, is_owners: number > 0 })
+            (rank, Hit { ranked: hit.clone(), memory: shown.memory, piece })
         }));
     }
     hits.sort_by_key(|(rank, _)| *rank);
     Ok(hits.into_iter().map(|(_, hit)| hit).collect())
 }
 
-/// A relevant conversation.
-#[derive(Debug)]
-pub(crate) struct Weighed {
-    /// Its weight, from 0 to 1.
-    pub weight: f64,
-    /// Its recency, from 0 to 1.
-    recency: f64,
-    /// The time of its earliest hit, in milliseconds.
-    pub first: Millis,
-}
-
-/// Computes the weight of each conversation from its three best messages and its age, relative to the highest weight of
-/// all.
-pub(crate) fn weigh(hits: &[Hit]) -> BTreeMap<SessionId, Weighed> {
-    let newest = hits.iter().map(|hit| hit.memory.time).max().unwrap_or(0);
-    let mut scores: BTreeMap<&SessionId, (Vec<f64>, Millis, Millis)> = BTreeMap::new();
-    for hit in hits {
-        let Some(session) = &hit.memory.session else { continue };
-        let time = hit.memory.time;
-        let (scores, first, last) = scores.entry(session).or_insert((Vec::new(), time, time));
-        scores.push(hit.ranked.score);
-        (*first, *last) = ((*first).min(time), (*last).max(time));
-    }
-    let weighed = scores.into_iter().map(|(session, (mut scores, first, last))| {
-        scores.sort_by(|a, b| b.total_cmp(a));
-        let best: f64 = scores.iter().take(contexts::WEIGHING_MESSAGES).sum();
-        let recency = recency(last, newest, contexts::HALF_LIFE);
-        (session.clone(), Weighed { weight: best * (1.0 - AGEING + AGEING * recency), recency, first })
-    });
-    let mut weighed: BTreeMap<SessionId, Weighed> = weighed.collect();
-    let most = weighed.values().map(|session| session.weight).fold(f64::MIN_POSITIVE, f64::max);
-    weighed.values_mut().for_each(|session| session.weight /= most);
-    weighed
-}
-
-/// Returns the passage of a hit; `None` if the hit isn't shown separately.
-pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: usize) -> Option<Passage> {
+/// Returns the passage of a hit with at most `most` tokens of its text; `None` if nothing of it fits.
+pub(crate) fn passage(
+    hit: &Hit,
+    sessions: &HashMap<Conversation, Weighed>,
+    room: Room,
+    most: usize,
+) -> Option<Passage> {
     let Hit { memory, piece, .. } = hit;
-    let weighed = memory.session.as_ref().and_then(|session| sessions.get(session));
-    match (memory.kind, &memory.session) {
-        (Kind::Message, Some(session)) => {
-            let weighed = weighed?;
-            // Older messages get less room, but at least as much as the results of a search.
-            let detail = contexts::OLDEST_DETAIL + (1.0 - contexts::OLDEST_DETAIL) * weighed.recency;
-            let most = ((most as f64 * detail) as usize).max(contexts::LEAST_DETAIL);
-            let is_long = usize::try_from(memory.tokens).unwrap_or(0) > most;
-            let text = if is_long { memory.text.get(piece.0..piece.1)? } else { memory.text.as_str() };
-            let mut passage = remembered(Part::Relevant, session, memory, text, most);
-            passage.place.0 = weighed.first;
+    let piece = piece.0..piece.1;
+    let first = conversation(&hit.ranked).and_then(|it| sessions.get(&it)).map_or(memory.time, |it| it.first);
+    let part = part_of(&hit.ranked);
+    match (part, &memory.session) {
+        (Part::Relevant, Some(session)) => {
+            let is_whole = room.is_whole(memory.role, memory.tokens);
+            let piece = if is_whole { 0..memory.text.len() } else { piece };
+            let most = most.min(room.most(memory.role, memory.tokens));
+            let mut passage = remembered(part, session, memory, piece, most);
+            passage.place.0 = first;
             Some(passage)
         }
-        (Kind::Commit, _) => {
-            let text = tokens::truncate(memory.text.get(piece.0..piece.1)?.trim(), most);
+        (Part::Commits, _) => {
+            let text = quote::commit(&memory.text, piece, most.min(PASSAGE));
             let sha =
                 memory.source_id.as_deref().map_or(memory.id.as_str(), |sha| sha.get(..10).unwrap_or(sha));
-            let line = render::fact(memory.kind.as_str(), sha, text);
+            let line = render::fact(memory.kind.as_str(), sha, &text);
             let place = (Millis::MIN + 1, String::new(), memory.time);
             let head = format!("[committed {}]\n", day(memory.time));
-            Some(Passage { part: Part::Commits, head, place, cost: cost(&line), line })
+            Some(Passage { part, head, place, cost: cost(&line), line })
         }
-        // The summary of a conversation isn't a separate passage: `summarise` adds a summary for the conversation.
-        (Kind::Conversation | Kind::Summary, Some(_)) => None,
+        (Part::Summaries, Some(session)) => {
+            let text = quote(&memory.text, 0..memory.text.len(), most.min(ACROSS_TOKENS));
+            let line = render::session_summary(&text);
+            let head = render::head(session.as_str(), &day(first));
+            let place = (first, session.as_str().to_owned(), -1);
+            (!text.is_empty()).then(|| Passage { part, head, place, cost: cost(&line), line })
+        }
         _ => {
-            let text = tokens::truncate(&memory.text, most);
-            let line = render::fact(memory.kind.as_str(), memory.id.as_str(), text);
-            let place = (Millis::MIN, String::new(), memory.time);
+            let line = fact_line(memory, most.min(PASSAGE));
+            // What was stored later comes first.
+            let place = (Millis::MIN, String::new(), -memory.time);
             let head = format!("[known {}]\n", day(memory.time));
             Some(Passage { part: Part::Facts, head, place, cost: cost(&line), line })
         }
     }
 }
 
-/// Adds short summaries of the conversations with the highest weights, within `limit` tokens. In a mixed context,
-/// conversations with fewer than `few` messages get no summary.
+/// Adds a line for each of the latest `count` conversations: its title, and what it was about. Returns their names.
+async fn latest(
+    project: &OpenProject,
+    asked: &Asked,
+    count: usize,
+    filling: &mut Filling,
+    chosen: &mut Chosen,
+) -> Result<HashSet<SessionId>> {
+    let (store, scope) = (&project.store, &asked.scope);
+    let mut rows = store.sessions(scope, 0, count).await?;
+    rows.retain(|row| asked.filter.is_within(row.last));
+    let about = store.about_sessions(scope, rows.iter().map(|row| row.id.clone()).collect()).await?;
+    let mut listed = HashSet::new();
+    for (row, about) in rows.into_iter().zip(about) {
+        let made = match store.conversation(scope, &row.id).await? {
+            Some(known) => {
+                store.memory(scope, &known.id).await?.map(|memory| memory.text).unwrap_or_default()
+            }
+            None => String::new(),
+        };
+        let passage = |most: usize| {
+            let title =
+                quote::first_lines(about.title.as_deref().unwrap_or_default().trim(), ACROSS_TOKENS / 2);
+            let title = title.lines().next().unwrap_or_default().to_owned();
+            let brief = quote(&made, 0..made.len(), most.min(ACROSS_TOKENS)).replace('\n', " ");
+            let text = if title.is_empty() || brief.is_empty() {
+                title + &brief
+            } else {
+                format!("{title}: {brief}")
+            };
+            let line = render::session_summary(&text);
+            let head = render::head(row.id.as_str(), &day(row.last));
+            let place = (row.last, row.id.as_str().to_owned(), -1);
+            (!text.is_empty()).then(|| Passage {
+                part: Part::Summaries,
+                head,
+                place,
+                cost: cost(&line),
+                line,
+            })
+        };
+        if let Some(whole) = passage(usize::MAX) {
+            filling.add(chosen, whole, passage);
+            listed.insert(row.id.clone());
+        }
+    }
+    Ok(listed)
+}
+
+/// Adds summaries of the conversations with the highest weights.
 async fn summarise(
     project: &OpenProject,
     asked: &Asked,
-    sessions: &BTreeMap<SessionId, Weighed>,
-    few: usize,
-    limit: usize,
-    budget: &mut Budget,
+    hits: &[Ranked],
+    sessions: &HashMap<Conversation, Weighed>,
+    filling: &mut Filling,
     chosen: &mut Chosen,
 ) -> Result<()> {
-    let mut own = Budget::new(limit.min(budget.left()));
-    let mut order: Vec<(&SessionId, &Weighed)> = sessions.iter().collect();
-    order.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then_with(|| a.0.cmp(b.0)));
-    let length = match asked.level {
-        // The fewer conversations there are, the longer each summary may be.
-        IncludeLevel::Summary => (limit / order.len().clamp(1, ACROSS_SESSIONS)).clamp(ACROSS_TOKENS, 600),
-        _ => ACROSS_TOKENS,
-    };
-    for (session, weighed) in order.into_iter().take(ACROSS_SESSIONS) {
-        if own.left() < ACROSS_TOKENS {
-            *chosen.dropped.entry(Part::Summaries.as_str()).or_default() += 1;
-            continue;
-        }
-        let scope = &asked.scope;
-        let rows = project.store.session_messages(scope, session, 0).await?;
-        // A short conversation needs no summary: its messages are shown.
-        if asked.level == IncludeLevel::Mixed && rows.len() < few {
-            continue;
-        }
-        let head = render::head(session.as_str(), &day(weighed.first));
+    let named = named(project, asked, hits, sessions).await?;
+    // The fewer conversations there are, the longer each summary may be.
+    let length = (asked.budget / named.len().clamp(1, ACROSS_SESSIONS)).clamp(ACROSS_TOKENS, 600);
+    for (session, first) in named.into_iter().take(ACROSS_SESSIONS) {
+        let rows = project.store.session_messages(&asked.scope, &session, 0).await?;
         let rows = &rows[rows.len().saturating_sub(MOST_READ)..];
         let read = messages::texts(project, rows).await?;
-        let most = length.min(own.left().saturating_sub(cost(&head) + 8));
+        let head = render::head(session.as_str(), &day(first));
+        let most = length.saturating_sub(cost(&head) + 8);
         let (query, level) = (asked.query.clone(), if length > 150 { Level::Standard } else { Level::Brief });
         let extract =
             move || summarize::extract(&messages::sources(&read), level, most, &query, &messages::count).text;
@@ -262,13 +360,33 @@ async fn summarise(
             continue;
         }
         let line = render::session_summary(&text);
-        let place = (weighed.first, session.as_str().to_owned(), -1);
+        let place = (first, session.as_str().to_owned(), -1);
         let passage = Passage { part: Part::Summaries, head, place, cost: cost(&line), line };
-        let needed = passage.cost + cost(&passage.head);
-        if own.spend(needed) {
-            budget.spend(needed);
-            chosen.live.push(passage);
+        if !filling.add(chosen, passage, |_| None) {
+            *chosen.dropped.entry(Part::Summaries.as_str()).or_default() += 1;
         }
     }
     Ok(())
+}
+
+/// Returns the names of the conversations in the order of their weights, each with the time of its earliest hit.
+async fn named(
+    project: &OpenProject,
+    asked: &Asked,
+    hits: &[Ranked],
+    sessions: &HashMap<Conversation, Weighed>,
+) -> Result<Vec<(SessionId, Millis)>> {
+    let mut order: Vec<(&Conversation, &Weighed)> =
+        sessions.iter().filter(|((store, _), _)| *store == 0).collect();
+    order.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then_with(|| a.0.cmp(b.0)));
+    let of = |session: Conversation| hits.iter().find(|hit| conversation(hit) == Some(session));
+    let keys: HashMap<MemoryKey, Millis> = order
+        .iter()
+        .filter_map(|(session, weighed)| Some((of(**session)?.place.key, weighed.first)))
+        .collect();
+    let read: Vec<MemoryKey> =
+        order.iter().filter_map(|(session, _)| Some(of(**session)?.place.key)).collect();
+    let read = project.store.memories(&asked.scope, read).await?;
+    let first = |memory: &Memory| keys.get(&memory.key).copied();
+    Ok(read.into_iter().filter_map(|memory| Some((memory.session.clone()?, first(&memory)?))).collect())
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assembly::passages::{
-    Chosen, FRAME, Part, Passage, SMALL_FRAME, cost, day, line, longest, remembered,
+    Chosen, FRAME, Part, Passage, SMALL_FRAME, cost, day, fact_line, line, longest, remembered,
 };
 use crate::assembly::{Asked, IncludeLevel};
 use crate::budget::Budget;
@@ -21,7 +21,6 @@ use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, SegmentRow, Summary};
 use crate::summaries::{messages, segments};
-use crate::tokens;
 use crate::tuning::contexts;
 
 /// The largest number of marked and important messages that are examined. Arbitrary.
@@ -179,7 +178,8 @@ impl<'a> Choice<'a> {
         let mut known: Vec<(Option<i64>, Passage)> = Vec::new();
         for memory in store.important_messages(scope, self.session, bar, MOST_IMPORTANT).await? {
             if memory.ordinal.is_some_and(|ordinal| ordinal < self.begins) && is_within(&memory) {
-                let line = remembered(Part::Facts, self.session, &memory, &memory.text, self.most).line;
+                let line =
+                    remembered(Part::Facts, self.session, &memory, 0..memory.text.len(), self.most).line;
                 known.push((memory.ordinal, known_as(self.session, line)));
             }
         }
@@ -305,7 +305,7 @@ fn limits(asked: &Asked, summary_ratio: f64) -> (usize, usize, usize) {
 fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passage {
     let whole = usize::try_from(row.tokens).unwrap_or(0);
     let name = row.speaker.as_deref().or(row.role.map(Role::as_str)).unwrap_or("?");
-    let line = line(row.ordinal, name, text, whole, most);
+    let line = line(row.ordinal, name, text, 0..text.len(), whole, most);
     let place = (0, session.as_str().to_owned(), row.ordinal);
     let head = render::head(session.as_str(), &day(row.time));
     Passage { part: Part::Recent, head, place, cost: cost(&line), line }
@@ -313,8 +313,7 @@ fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passa
 
 /// Returns the passage of a stored or derived fact.
 pub(super) fn fact(session: &SessionId, memory: &Memory, most: usize) -> Passage {
-    let text = tokens::truncate(&memory.text, most);
-    known_as(session, render::fact(memory.kind.as_str(), memory.id.as_str(), text))
+    known_as(session, fact_line(memory, most))
 }
 
 fn known_as(session: &SessionId, line: String) -> Passage {

@@ -4,8 +4,12 @@
 
 pub(crate) mod across_sessions;
 mod choice;
+mod filling;
+pub(crate) mod order;
 pub(crate) mod passages;
+pub(crate) mod quote;
 mod relevant;
+pub(crate) mod superseded;
 pub(crate) mod within_session;
 
 use serde::{Deserialize, Serialize};

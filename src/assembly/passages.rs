@@ -1,14 +1,17 @@
 //! Passages: the lines of a context, each with its cost and its place in the order.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
+use crate::assembly::quote;
 use crate::budget::Budget;
 use crate::context::assemble::{Heads, Line};
 use crate::context::render;
 use crate::memory::{Memory, Millis, Role};
 use crate::scope::SessionId;
+use crate::store::Neighbour;
 use crate::times;
-use crate::tokens;
+use crate::tuning::contexts::{ANSWER_PASSAGE, EVENT, PASSAGE, WHOLE_EVENT, WHOLE_MESSAGE};
 
 /// A part of a context. The answer lists the cost of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,32 +114,96 @@ pub(crate) fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Cho
     }
 }
 
+/// How many tokens a context shows of a message, before other messages had their turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// A message with at most this many tokens is shown whole, unless it is an assistant's.
+    pub whole: usize,
+    /// The most tokens of a longer message that are shown.
+    pub part: usize,
+    /// The most tokens of an assistant's long answer that are shown.
+    pub answer: usize,
+}
+
+impl Room {
+    /// The usual room.
+    pub const USUAL: Room = Room { whole: WHOLE_MESSAGE, part: PASSAGE, answer: ANSWER_PASSAGE };
+
+    /// The room if the question asks for an order of events.
+    pub const EVENT: Room = Room { whole: WHOLE_EVENT, part: EVENT, answer: EVENT };
+
+    /// Returns whether a memory is an assistant's message that is longer than one passage.
+    pub fn is_long(place: &Neighbour) -> bool {
+        Room::is_answer(place.role, place.tokens)
+    }
+
+    fn is_answer(role: Option<Role>, tokens: i64) -> bool {
+        role == Some(Role::Assistant) && usize::try_from(tokens).is_ok_and(|tokens| tokens > PASSAGE)
+    }
+
+    /// Returns whether a message of `role` with `tokens` tokens is shown whole.
+    pub fn is_whole(self, role: Option<Role>, tokens: i64) -> bool {
+        !Room::is_answer(role, tokens) && usize::try_from(tokens).is_ok_and(|tokens| tokens <= self.whole)
+    }
+
+    /// Returns the most tokens that are shown of a message of `role` with `tokens` tokens.
+    pub fn most(self, role: Option<Role>, tokens: i64) -> usize {
+        match () {
+            () if self.is_whole(role, tokens) => self.whole,
+            () if Room::is_answer(role, tokens) => self.answer,
+            () => self.part,
+        }
+    }
+
+    /// Returns about how many tokens a memory takes.
+    pub fn tokens(self, place: &Neighbour) -> usize {
+        usize::try_from(place.tokens).unwrap_or(0).min(self.most(place.role, place.tokens))
+    }
+}
+
 /// Returns the most tokens of `budget` that a single message may take.
 pub(crate) fn longest(budget: usize) -> usize {
     (budget / 8).max(200)
 }
 
-/// Returns a passage that shows `text`, which is the message `memory` or a part of it.
+/// Returns a passage that shows the message `memory`: all of it, or the whole sentences within the bytes `piece`, up to
+/// `most` tokens. A message with at most `most` tokens is shown whole.
 pub(crate) fn remembered(
     part: Part,
     session: &SessionId,
     memory: &Memory,
-    text: &str,
+    piece: Range<usize>,
     most: usize,
 ) -> Passage {
     let whole = usize::try_from(memory.tokens).unwrap_or(0);
     let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or("?");
     let ordinal = memory.ordinal.unwrap_or(0);
-    let is_part = text.len() < memory.text.len();
-    let line = line(ordinal, name, text, if is_part { whole.max(most + 1) } else { whole }, most);
+    let line = line(ordinal, name, &memory.text, piece, whole, most);
     let place = (0, session.as_str().to_owned(), ordinal);
     Passage { part, head: render::head(session.as_str(), &day(memory.time)), place, cost: cost(&line), line }
 }
 
-/// Returns the line of a message that has `whole` tokens. It shows at most the first `most` tokens of `text`.
-pub(crate) fn line(ordinal: i64, name: &str, text: &str, whole: usize, most: usize) -> String {
+/// Returns the line of a message that has `whole` tokens: the message, or if it has more than `most` tokens, the whole
+/// sentences of it within the bytes `piece`.
+pub(crate) fn line(
+    ordinal: i64,
+    name: &str,
+    text: &str,
+    piece: Range<usize>,
+    whole: usize,
+    most: usize,
+) -> String {
     match whole > most {
-        true => render::message(ordinal, name, tokens::truncate(text.trim_start(), most), Some(whole)),
+        true => render::message(ordinal, name, &quote::quote(text, piece, most), Some(whole)),
         false => render::message(ordinal, name, text, None),
     }
+}
+
+/// Returns the line of a fact or another note. Of a text with more than `most` tokens, it shows the first whole
+/// sentences.
+pub(crate) fn fact_line(memory: &Memory, most: usize) -> String {
+    let is_long = usize::try_from(memory.tokens).is_ok_and(|tokens| tokens > most);
+    let text =
+        if is_long { quote::quote(&memory.text, 0..memory.text.len(), most) } else { memory.text.clone() };
+    render::fact(memory.kind.as_str(), memory.id.as_str(), &text)
 }

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use crate::assembly::Asked;
 use crate::assembly::choice::{Choice, fact};
-use crate::assembly::passages::{Part, Passage, fill, remembered};
+use crate::assembly::order::is_event;
+use crate::assembly::passages::{Part, Passage, Room, fill, remembered};
 use crate::context::importance::{Mentions, Signals, importance, recency};
 use crate::embed::Embedder;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Kind, Memory, MemoryKey, Provenance};
-use crate::retrieve;
-use crate::retrieve::rank::Weights;
+use crate::retrieve::rank::{Ranked, Weights};
+use crate::retrieve::{self, cues};
 use crate::summaries::segments;
-use crate::tuning::contexts;
+use crate::tuning::contexts::{self, PASSAGE};
 use crate::tuning::ranking::BEST_SCORE;
 
 /// The maximum number of earlier messages that are read to fill the rest of a budget.
@@ -39,9 +40,11 @@ impl Choice<'_> {
         let found =
             retrieve::search(&[(store, scope)], embedder, query, &filter, &Weights::default()).await?;
         self.chosen.notices.extend(found.notices);
+        let is_listed = |hit: &Ranked| !cues::asks_for_order(query) || is_event(hit);
         let hits: Vec<_> = found
             .ranked
             .into_iter()
+            .filter(is_listed)
             .filter(|hit| hit.place.ordinal.is_none_or(|ordinal| !shown.contains(&ordinal)))
             .take(self.engine.config().options.vector_search_limit)
             .collect();
@@ -89,15 +92,22 @@ impl Choice<'_> {
     /// Returns the passage of a message or fact that answers the question. If a message is too long to be shown whole,
     /// its passage shows only `piece`, a range of its bytes.
     fn answer(&self, memory: &Memory, piece: Range<usize>) -> Passage {
-        let most = self.most;
         if memory.ordinal.is_none() {
-            return fact(self.session, memory, most);
+            return fact(self.session, memory, self.most);
         }
-        if usize::try_from(memory.tokens).unwrap_or(0) <= most {
-            return self.passage(memory);
+        let room = self.room();
+        match room.is_whole(memory.role, memory.tokens) {
+            true => self.passage(memory),
+            false => {
+                let most = room.most(memory.role, memory.tokens);
+                remembered(Part::Relevant, self.session, memory, piece, most)
+            }
         }
-        let piece = memory.text.get(piece).unwrap_or_default();
-        remembered(Part::Relevant, self.session, memory, piece, most)
+    }
+
+    /// Returns the room of each message that answers the question.
+    fn room(&self) -> Room {
+        if cues::asks_for_order(&self.asked.query) { Room::EVENT } else { Room::USUAL }
     }
 
     /// Spends the rest of the budget: first on passages that exceeded their part's share, then on earlier messages,
@@ -127,8 +137,13 @@ impl Choice<'_> {
             && self.asked.filter.is_within(memory.time)
     }
 
-    /// Returns the passage of a whole message.
+    /// Returns the passage of a message from its beginning.
     fn passage(&self, memory: &Memory) -> Passage {
-        remembered(Part::Relevant, self.session, memory, &memory.text, self.most)
+        let most = if self.room().is_whole(memory.role, memory.tokens) {
+            self.most.max(self.room().whole)
+        } else {
+            PASSAGE
+        };
+        remembered(Part::Relevant, self.session, memory, 0..memory.text.len(), most)
     }
 }

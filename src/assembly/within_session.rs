@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::SegmentRow;
+use crate::summaries::notes;
 use crate::summaries::segments::{self, Closed, Leaves};
 
 /// The maximum number of missing summaries that a call makes. This takes about a tenth of a second. The call starts
@@ -35,8 +36,9 @@ pub struct Prepared {
 
 /// Closes as many segments, and makes as many missing summaries, as one call may.
 pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Prepared> {
-    let Closed { segments: closed, wrote, waiting, unkept } =
-        segments::close(engine, project, session).await?;
+    // If another writer takes long, the facts are extracted later.
+    let _ = notes::note(engine, project, session).await;
+    let Closed { segments: closed, wrote, waiting, unkept } = segments::close(project, session).await?;
     let wanted = segments::wanted(&segments::tiers(engine), &closed);
     let leaves = segments::summaries(engine, project, session, &wanted, SUMMARIES_AT_ONCE).await?;
     let unkept = unkept.as_ref().or(leaves.unkept.as_ref()).map(Error::with_hint);

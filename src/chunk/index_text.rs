@@ -10,6 +10,10 @@ use jiff::tz::TimeZone;
 
 use crate::memory::{Draft, Group, Kind, Millis, Role};
 use crate::tuning::ranking::NEIGHBOUR_WORDS;
+use crate::words::{self, Language, Script};
+
+/// The version of the rows of the text index. It grows when rows get more words.
+pub const VERSION: i64 = 2;
 
 /// The maximum number of bytes of a neighbouring turn that count as context; the limit matters if words are long or
 /// there are no spaces. Arbitrary: twice the length of 80 words of code.
@@ -22,7 +26,8 @@ const CONTEXT_BYTES: usize = 4 * (NEIGHBOUR_BYTES + 1);
 /// all pieces of a long text had context, the index would be many times as large as the text.
 pub const WITH_CONTEXT: i64 = 16;
 
-/// About how many bytes the parts of identifiers may add to a text. Arbitrary: this bounds the cost of hostile text.
+/// About how many bytes each kind of added words may add to a text: the parts of identifiers, their exact forms, stems,
+/// and pairs of characters. Arbitrary: this bounds the cost of hostile text.
 const SPLIT_BYTES: usize = 4096;
 
 /// An identifier with more parts than this is not divided. Arbitrary: a word with that many parts is base64 or
@@ -56,7 +61,7 @@ pub struct IndexText {
     pub speaker: String,
     /// The date and the tag.
     pub header: String,
-    /// The text, with the parts of its identifiers.
+    /// The text, with the added words: parts and exact forms of its identifiers, stems, and pairs of characters.
     pub text: String,
     /// The words around the piece.
     pub context: String,
@@ -72,8 +77,8 @@ impl About<'_> {
         IndexText {
             speaker: self.name().to_owned(),
             header: date(self.time) + &topic,
-            text: with_parts(piece),
-            context: with_parts(&format!("{context}{paths}")),
+            text: with_exact_forms(piece),
+            context: context_with_parts(&format!("{context}{paths}")),
         }
     }
 
@@ -131,17 +136,100 @@ fn date(time: Millis) -> String {
     timestamp.to_zoned(TimeZone::UTC).strftime("%-d %B %Y").to_string()
 }
 
-/// Returns `text` followed by the parts of its camel-case identifiers and the joined forms of its hyphenated
-/// ones. So a search for `client` finds `HttpClient`, and one for `squeezeblank` finds `squeeze-blank`. Parts at
-/// punctuation need not be added, because FTS5 itself splits there.
+/// Returns whether a row for `piece` with `context` has words that the first version of the index lacked: exact forms
+/// of identifiers, stems, or pairs of characters.
+pub fn is_outdated(piece: &str, context: &str) -> bool {
+    let mut added = String::new();
+    push_exact_forms(&mut added, piece);
+    push_words_of_language(&mut added, piece);
+    let context = &context[..context.floor_char_boundary(CONTEXT_BYTES)];
+    context.lines().for_each(|turn| push_words_of_language(&mut added, turn));
+    !added.is_empty()
+}
+
+/// Returns `text` followed by what [`with_parts`] adds and by the exact forms of its identifiers.
+fn with_exact_forms(text: &str) -> String {
+    let mut extra = String::new();
+    push_exact_forms(&mut extra, text);
+    with_parts(text) + &extra
+}
+
+/// Returns `text` followed by the parts of its camel-case identifiers, the joined forms of its hyphenated ones, and, if
+/// it is not in English, its stems and pairs of characters. So a search for `client` finds `HttpClient`, and one for
+/// `squeezeblank` finds `squeeze-blank`. Parts at punctuation need not be added, because FTS5 itself splits there.
 pub fn with_parts(text: &str) -> String {
     let mut extra = String::new();
+    push_parts(&mut extra, text);
+    push_words_of_language(&mut extra, text);
+    if extra.is_empty() { text.to_owned() } else { format!("{text}\n{extra}") }
+}
+
+/// Returns `context` followed by what [`with_parts`] adds. Each turn is on a line, and may have its own language.
+fn context_with_parts(context: &str) -> String {
+    let mut extra = String::new();
+    push_parts(&mut extra, context);
+    context.lines().for_each(|turn| push_words_of_language(&mut extra, turn));
+    if extra.is_empty() { context.to_owned() } else { format!("{context}\n{extra}") }
+}
+
+/// Appends the exact forms of the identifiers of `text`.
+fn push_exact_forms(extra: &mut String, text: &str) {
+    let most = extra.len() + SPLIT_BYTES;
+    words::exact_forms(text, |identifier| {
+        if extra.len() < most {
+            extra.push(' ');
+            extra.push_str(&words::exact(identifier));
+        }
+    });
+}
+
+/// Appends the stems of `text` if it is in another language than English, and its pairs of characters if it is in
+/// Chinese, Japanese or Korean.
+fn push_words_of_language(extra: &mut String, text: &str) {
+    let most = extra.len() + SPLIT_BYTES;
+    let language = Language::of(text);
+    for word in text.split(|c: char| !c.is_alphanumeric()) {
+        if extra.len() > most {
+            break;
+        }
+        if let Some(stem) = language.and_then(|language| language.stem(&word.to_lowercase())) {
+            extra.push(' ');
+            extra.push_str(&stem);
+        }
+        if word.contains(words::is_cjk) {
+            push_pairs(extra, word);
+        }
+    }
+}
+
+/// Appends the pairs of characters of a word in Chinese, Japanese or Korean, and its parts in other scripts.
+fn push_pairs(extra: &mut String, word: &str) {
+    for (script, part) in words::scripts(word) {
+        let is_single = part.chars().nth(1).is_none();
+        match script {
+            None => {
+                extra.push(' ');
+                extra.push_str(part);
+            }
+            Some(script) if is_single && script != Script::Han => {}
+            Some(_) => {
+                for pair in words::pairs(part).take(SPLIT_BYTES / 8) {
+                    extra.push(' ');
+                    extra.push_str(pair);
+                }
+            }
+        }
+    }
+}
+
+/// Appends the parts of camel-case identifiers and the joined forms of hyphenated ones.
+fn push_parts(extra: &mut String, text: &str) {
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')) {
         if extra.len() > SPLIT_BYTES {
             break;
         }
         for identifier in word.split(['-', '_']) {
-            push_camel_parts(&mut extra, identifier);
+            push_camel_parts(extra, identifier);
         }
         let joins = word.trim_matches(['-', '_']).contains(['-', '_']);
         if joins && word.len() <= 64 {
@@ -149,7 +237,6 @@ pub fn with_parts(text: &str) -> String {
             extra.extend(word.chars().filter(|c| c.is_alphanumeric()));
         }
     }
-    if extra.is_empty() { text.to_owned() } else { format!("{text}\n{extra}") }
 }
 
 /// Appends the parts of a camel-case identifier, if it has more than one part.
@@ -214,6 +301,27 @@ mod tests {
         assert_eq!(with_parts("--squeeze-blank"), "--squeeze-blank\n squeezeblank");
         assert_eq!(with_parts("aB1Cd2Ef3Gh4Ij5Kl6Mn7Op8"), "aB1Cd2Ef3Gh4Ij5Kl6Mn7Op8", "base64 has no parts");
         assert_eq!(with_parts("plain words, nothing else"), "plain words, nothing else");
+    }
+
+    #[test]
+    fn the_text_has_exact_forms_stems_and_pairs_and_the_context_has_no_exact_forms() {
+        let row = about(Kind::Message).indexed("NO_COLOR", "see NO_COLOR");
+        assert_eq!(row.text, format!("NO_COLOR\n NOCOLOR {}", words::exact("NO_COLOR")));
+        assert_eq!(row.context, "see NO_COLOR\n NOCOLOR");
+        let german = with_parts("Wir haben die Sicherungen verschlüsselt");
+        let stem = Language::German.stem("sicherung").unwrap();
+        assert!(german.contains(&format!(" {stem}")), "{german}");
+        assert_eq!(with_parts("argon2做哈希"), "argon2做哈希\n argon2 做哈 哈希");
+        assert_eq!(with_parts("PDFを読む"), "PDFを読む\n PDF 読");
+        assert!(is_outdated("NO_COLOR", "") && is_outdated("", "缓存") && !is_outdated("plain", "words"));
+    }
+
+    #[test]
+    fn a_long_text_of_identifiers_or_ideographs_adds_a_bounded_number_of_words() {
+        let bounded = |text: String| with_exact_forms(&text).len() - text.len();
+        assert!(bounded("NO_COLOR ".repeat(10_000)) <= 4 * SPLIT_BYTES);
+        assert!(bounded("語".repeat(100_000)) <= 4 * SPLIT_BYTES);
+        assert!(bounded("Die Sicherungen sind verschlüsselt. ".repeat(10_000)) <= 4 * SPLIT_BYTES);
     }
 
     #[test]

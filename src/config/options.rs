@@ -119,9 +119,9 @@ options! {
         |n| (1..=100_000).contains(n);
     /// How many seconds old the summary of a conversation with new messages may become.
     summary_update_interval_s: u64 = 3600, "summary.update_interval", "seconds, a whole number", any;
-    /// How many seconds a model on this machine may take for a summary.
+    /// How many seconds a call waits for a summary by a model on this machine.
     summary_local_deadline_s: u64 = 5, "summary.local_deadline", "seconds, 1 to 600", |n| (1..=600).contains(n);
-    /// How many seconds an external model may take for a summary.
+    /// How many seconds a call waits for a summary by an external model.
     summary_external_deadline_s: u64 = 10, "summary.external_deadline", "seconds, 1 to 600",
         |n| (1..=600).contains(n);
     /// The token budget of a context across conversations.

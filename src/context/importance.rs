@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::facts::entities;
+use super::entities::entities;
 use crate::memory::Millis;
 use crate::tuning::contexts;
 

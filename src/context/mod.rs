@@ -9,10 +9,12 @@
 //! ordered by id. Summaries are made in `summarize`, and search is in `retrieve`.
 
 pub mod assemble;
+pub mod entities;
 pub mod facts;
 pub mod importance;
 pub mod render;
 pub mod segment;
+pub mod statements;
 pub mod tier;
 mod words;
 

@@ -1,6 +1,6 @@
 //! The forward pass: turns token ids into vectors, for several texts at once.
 //!
-//! The network is BERT with six layers; the vector of a text is the mean of the last layer's outputs. The tokens of
+//! The network is BERT with six or twelve layers; the vector of a text is the mean of the last layer's outputs. The tokens of
 //! all texts follow one another without padding. So every matrix product, except those of attention, is one large
 //! product over all tokens.
 //!
@@ -14,7 +14,7 @@ use super::kernels::{
     add_and_norm, gelu, layer_norm, pool, round_rows, scale_rows, softmax, stride, widen, widen_panel,
 };
 use super::raw::{self, Before, LARGEST_IN_ROWS, PANEL, Right, Rows, Shape, product};
-use super::weights::{INNER, LAYERS, Matrix, Norm, WIDTH, Weights};
+use super::weights::{INNER, Matrix, Norm, WIDTH, Weights};
 use crate::error::Result;
 
 const HEADS: usize = 12;
@@ -80,7 +80,7 @@ pub fn forward(
     let factors = &mut room.factors;
 
     embed(weights, texts, x)?;
-    for i in 0..LAYERS {
+    for i in 0..weights.layers() {
         let layer = weights.layer(i);
         multiply(kernel, qkv, x, &layer.qkv, factors);
         let mut start = 0;

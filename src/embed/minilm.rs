@@ -1,129 +1,77 @@
-//! The embedder: runs all-MiniLM-L6-v2 in batches, on several threads and within the model's limits.
+//! Reads the published files of all-MiniLM-L6-v2: `model.safetensors` and `tokenizer.json`.
 
-use std::ops::{ControlFlow, Range};
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use half::f16;
+use safetensors::{Dtype, SafeTensors};
 
-use super::SpaceId;
-use super::forward::{Kernel, Workspace, forward};
-use super::split::Splitter;
-use super::weights::{self, TOKENS, WIDTH, Weights};
-use super::wordpiece::WordPiece;
-use crate::error::{Error, Result};
+use super::model::Model;
+use super::weights::{Content, WIDTH, parameters};
+use crate::error::{Context, Error, Kind, Result};
 
-/// The maximum number of tokens that go through the network together. A batch of this size repays the cost of
-/// widening the weights, and its intermediate results still fit into a core's cache.
-const BATCH: usize = 256;
-/// How many tokens every text has besides its own: the start and the end token.
-const ENDS: usize = 2;
-
-/// Turns texts into vectors with all-MiniLM-L6-v2.
-///
-/// The same text gives the same vector to the last bit, alone or among others, on any number of threads. With
-/// another processor or version of Tiro the vector may differ, but the cosine of the two is at least .9999. Threads
-/// can share one embedder.
-pub struct Embedder {
-    space: SpaceId,
-    weights: Weights,
-    wordpiece: WordPiece,
-    pub(super) kernel: Kernel,
+/// Returns the content of the model's file.
+pub fn content(tensors: &[u8], tokenizer: &[u8]) -> Result<Content> {
+    let vocabulary = vocabulary(tokenizer)?.into_bytes();
+    let tensors = SafeTensors::deserialize(tensors)
+        .context(Kind::Model, || "the published weights are not in the safetensors format".into())?;
+    let words = [Model::MiniLm.words(), WIDTH];
+    let words = halves(&floats(&tensors, "embeddings.word_embeddings.weight", &words)?)?;
+    let (small, matrices) = parameters(Model::MiniLm, &|name, shape| floats(&tensors, name, shape))?;
+    Ok(Content { vocabulary, words, small, matrices })
 }
 
-impl Embedder {
-    /// Loads the model that [`super::install::install`] put into `model_dir`, and verifies all of it.
-    ///
-    /// Errors with [`crate::error::Kind::Model`] if a file is missing, truncated, damaged or not of this model; the
-    /// hint says how to install the model again.
-    pub fn load(model_dir: &Path) -> Result<Embedder> {
-        let weights = Weights::open(&model_dir.join(weights::FILE))?;
-        let wordpiece = WordPiece::new(weights.vocabulary())?;
-        let space = SpaceId::new("all-MiniLM-L6-v2/mean/l2");
-        Ok(Embedder { space, weights, wordpiece, kernel: Kernel::best() })
+/// Returns the tokens of a `tokenizer.json` in the order of their ids, one per line.
+fn vocabulary(tokenizer: &[u8]) -> Result<String> {
+    let malformed = || Error::new(Kind::Model, "`tokenizer.json` has no usable vocabulary");
+    let tokenizer: serde_json::Value =
+        serde_json::from_slice(tokenizer).context(Kind::Model, || "`tokenizer.json` is not JSON".into())?;
+    let ids = tokenizer["model"]["vocab"].as_object().ok_or_else(malformed)?;
+    let mut tokens: Vec<(u64, &str)> = Vec::with_capacity(ids.len());
+    for (token, id) in ids {
+        tokens.push((id.as_u64().ok_or_else(malformed)?, token));
     }
-
-    /// Returns the space to which all vectors of this embedder belong.
-    pub fn space(&self) -> &SpaceId {
-        &self.space
+    tokens.sort_unstable();
+    let consecutive =
+        tokens.iter().enumerate().all(|(i, (id, token))| i as u64 == *id && !token.contains('\n'));
+    if !consecutive {
+        return Err(malformed());
     }
-
-    /// Returns the length of a vector: 384.
-    pub fn dimensions(&self) -> usize {
-        WIDTH
-    }
-
-    /// Returns the most tokens that are read of a text: 256, start and end tokens included. The rest of the text is
-    /// ignored.
-    pub fn max_tokens(&self) -> usize {
-        TOKENS
-    }
-
-    /// Returns a vector of length 1 for each text, in their order, using up to `threads` threads.
-    ///
-    /// An empty text has a vector too. A call blocks for about 30 ms per text of full length.
-    pub fn embed(&self, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {
-        let ids: Vec<Vec<u32>> = texts.iter().map(|text| self.wordpiece.encode(text, TOKENS)).collect();
-        let ids: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
-        let batches = batches(&ids, threads.max(1));
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let (mut room, mut done) = (Workspace::default(), vec![]);
-            while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let vectors = forward(&self.weights, self.kernel, &ids[batch.clone()], &mut room)?;
-                done.push((batch.start, vectors));
-            }
-            Ok::<_, Error>(done)
-        };
-        let mut done = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads.min(batches.len())).map(|_| scope.spawn(work)).collect();
-            let mut done = work()?;
-            for other in others {
-                done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-            }
-            Ok::<_, Error>(done)
-        })?;
-        done.sort_unstable_by_key(|(start, _)| *start);
-        Ok(done.into_iter().flat_map(|(_, vectors)| vectors).collect())
-    }
-
-    /// Returns how many tokens `text` has, start and end tokens included. There is no limit.
-    pub fn count(&self, text: &str) -> usize {
-        self.wordpiece.count(text)
-    }
-
-    /// Cuts `text` into pieces of at most `max_tokens` tokens, start and end tokens included, and returns the
-    /// ranges of the pieces. Each piece begins with up to `overlap` tokens (at most a quarter of the limit) from
-    /// the end of the previous piece.
-    ///
-    /// The ranges are ranges of bytes, in order, without blanks at their ends. The text is cut only between words,
-    /// and if possible at the end of a paragraph, line or sentence. A blank text has no pieces. A word with more
-    /// than `max_tokens` tokens becomes a piece by itself, which exceeds the limit. A word has at most 100 tokens;
-    /// in practice, only words of encoded data have that many. Splitting takes time linear in the length of the
-    /// text, and memory only for the pieces.
-    pub fn split(&self, text: &str, max_tokens: usize, overlap: usize) -> Vec<Range<usize>> {
-        let mut splitter = Splitter::new(text, max_tokens.saturating_sub(ENDS), overlap);
-        self.wordpiece.words(text, |word| {
-            splitter.push(word.range, word.ids.len());
-            ControlFlow::Continue(())
-        });
-        splitter.finish()
-    }
+    Ok(tokens.into_iter().map(|(_, token)| token).collect::<Vec<_>>().join("\n"))
 }
 
-/// Divides the texts into ranges of consecutive texts, each of which goes through the network together. There are
-/// enough ranges for every thread, unless the texts are few.
-fn batches(ids: &[&[u32]], threads: usize) -> Vec<Range<usize>> {
-    let total: usize = ids.iter().map(|ids| ids.len()).sum();
-    let limit = total.div_ceil(threads).clamp(TOKENS / 4, BATCH);
-    let (mut batches, mut start, mut tokens) = (vec![], 0, 0);
-    for (i, ids) in ids.iter().enumerate() {
-        if i > start && tokens + ids.len() > limit {
-            batches.push(start..i);
-            (start, tokens) = (i, 0);
+fn floats(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+    let tensor = tensors
+        .tensor(name)
+        .context(Kind::Model, || format!("the published weights have no tensor `{name}`"))?;
+    if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
+        let (dtype, found) = (tensor.dtype(), tensor.shape());
+        return Err(Error::new(
+            Kind::Model,
+            format!("the tensor `{name}` is {dtype:?} {found:?}, not F32 {shape:?}"),
+        ));
+    }
+    let (numbers, _) = tensor.data().as_chunks::<4>();
+    Ok(numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
+}
+
+fn halves(floats: &[f32]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(floats.len() * 2);
+    for &float in floats {
+        let half = f16::from_f32(float);
+        if !half.is_finite() {
+            return Err(Error::new(Kind::Model, format!("a published weight is out of range: {float}")));
         }
-        tokens += ids.len();
+        bytes.extend(half.to_le_bytes());
     }
-    if start < ids.len() {
-        batches.push(start..ids.len());
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vocabulary_is_in_the_order_of_ids() {
+        assert_eq!(vocabulary(br#"{"model":{"vocab":{"b":1,"a":0,"c":2}}}"#).unwrap(), "a\nb\nc");
+        assert!(vocabulary(br#"{"model":{"vocab":{"b":1,"a":0,"c":3}}}"#).is_err());
+        assert!(vocabulary(b"{}").is_err());
     }
-    batches
 }

@@ -1,7 +1,8 @@
 //! Turns text into vectors, on this machine and without a model server.
 //!
-//! The only model is all-MiniLM-L6-v2. It is small enough for a laptop's processor, and larger models were little
-//! better in our measurements of retrieval. The encoder is our own (see `forward`): it packs texts together without
+//! The model is all-MiniLM-L6-v2. It is small enough for a laptop's processor, and larger models were little better in
+//! our measurements of retrieval of English texts. For other languages, multilingual-e5-small can be installed; if it
+//! is, it is used instead. The encoder is our own (see `forward`): it packs texts together without
 //! padding, and its weights are small. On one core it is two and a half times as fast as the reference
 //! implementation (`evals embed`). It loads in milliseconds; the reference takes seconds.
 //!
@@ -9,24 +10,29 @@
 //! with a golden file checks this. Vectors of different models, poolings or normalisations are never compared; a
 //! [`SpaceId`] names each space.
 //!
-//! This module is not a runtime for other models, and it is not a chunker: `chunk` divides documents, and
+//! This module is not a runtime for models of other shapes, and it is not a chunker: `chunk` divides documents, and
 //! [`Embedder::split`] only keeps pieces within the model's limit. A failed embedding is an error, never a made-up
 //! vector.
 
+mod e5;
+mod embedder;
 mod forward;
 pub mod install;
 mod kernels;
 mod minilm;
+mod model;
 mod raw;
 mod split;
 #[cfg(test)]
 mod tests;
+mod unigram;
 mod weights;
 mod wordpiece;
 
 use std::fmt;
 
-pub use minilm::Embedder;
+pub use embedder::Embedder;
+pub use model::Model;
 pub use raw::give_back_freed;
 
 /// The name of a vector space: model, pooling and normalisation. Only vectors of the same space can be compared.

@@ -20,8 +20,8 @@ use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use half::f16;
-use safetensors::{Dtype, SafeTensors};
 
+use super::model::Model;
 use super::raw::{Columns, LARGEST_IN_COLUMNS, PANEL};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
@@ -30,16 +30,17 @@ use crate::file::{self, Links};
 pub const WIDTH: usize = 384;
 /// The width of the inner layer of a feed-forward step.
 pub const INNER: usize = 4 * WIDTH;
-pub const LAYERS: usize = 6;
-/// The maximum number of tokens of a text that are read. The model has 512 positions, but was trained on and is
+/// The maximum number of tokens of a text that are read. The models have 512 positions, but MiniLM was trained on and is
 /// defined for 256 tokens.
 pub const TOKENS: usize = 256;
-/// How many words the vocabulary has.
-const WORDS: usize = 30_522;
+
+/// How many weights a block has, and how many bytes.
+pub const BLOCK: usize = 32;
+pub const BLOCK_BYTES: usize = 18;
 
 /// The name of the file in the folder of a model.
 pub const FILE: &str = "weights.tiro";
-/// The maximum number of bytes that the file may have. Arbitrary: the real file has 34 MB.
+/// The maximum number of bytes that the file may have. Arbitrary: the real files have 34 and 103 MB.
 const LARGEST: u64 = 1 << 30;
 const MAGIC: &[u8; 16] = b"tiro encoder v2\n";
 const ALIGNMENT: usize = 4096;
@@ -53,11 +54,15 @@ const LAYER_MATRICES: usize = WIDTH * 3 * WIDTH + WIDTH * WIDTH + 2 * WIDTH * IN
 /// How many small parameters a layer has: a bias and a scale for each output of its four matrices, and the
 /// parameters of its two norms.
 const LAYER_SMALL: usize = 2 * (3 * WIDTH + WIDTH + INNER + WIDTH) + 4 * WIDTH;
-const SMALL: usize = 2 * WIDTH + TOKENS * WIDTH + LAYERS * LAYER_SMALL;
+
+fn small_parameters(model: Model) -> usize {
+    2 * WIDTH + TOKENS * WIDTH + model.layers() * LAYER_SMALL
+}
 
 /// An opened and verified model.
 pub struct Weights {
-    vocabulary: String,
+    model: Model,
+    vocabulary: Vec<u8>,
     words: Words,
     small: Vec<f32>,
     matrices: Vec<i16>,
@@ -65,6 +70,7 @@ pub struct Weights {
 
 /// The word embeddings, each read from the file at its first use.
 struct Words {
+    model: Model,
     path: PathBuf,
     file: File,
     /// The length and modification time that the file had when it was verified.
@@ -101,9 +107,9 @@ pub struct Norm<'a> {
 }
 
 impl Weights {
-    /// Opens the file at `path`, and reads and verifies all of it.
-    pub fn open(path: &Path) -> Result<Weights> {
-        let damaged = |why: &str| damaged(path, why);
+    /// Opens the file of `model` at `path`, and reads and verifies all of it.
+    pub fn open(model: Model, path: &Path) -> Result<Weights> {
+        let damaged = |why: &str| damaged(model, path, why);
         if cfg!(target_endian = "big") {
             return Err(Error::new(Kind::Model, "embedding needs a little-endian processor"));
         }
@@ -124,7 +130,9 @@ impl Weights {
         }
         let sections = sections(content);
         let [vocabulary, words, _, matrices] = sections.each_ref().map(|(range, _)| range);
-        let expected = [vocabulary.len(), WORDS * WIDTH * 2, SMALL * 4, LAYERS * LAYER_MATRICES * 2];
+        let small = small_parameters(model);
+        let integers = model.layers() * LAYER_MATRICES;
+        let expected = [vocabulary.len(), model.words() * word_bytes(model), small * 4, integers * 2];
         let fits = sections.iter().zip(expected).all(|((range, _), length)| range.len() == length);
         if !fits || sections.iter().any(|(range, _)| range.start % ALIGNMENT != 0) {
             return Err(damaged("is not in the format of this version"));
@@ -133,8 +141,8 @@ impl Weights {
             return Err(damaged("is not as long as its header says"));
         }
         let mut tokens = Vec::with_capacity(vocabulary.len());
-        let mut floats = Vec::with_capacity(SMALL);
-        let mut integers = Vec::with_capacity(LAYERS * LAYER_MATRICES);
+        let mut floats = Vec::with_capacity(small);
+        let mut integers = Vec::with_capacity(integers);
         for (i, (range, digest)) in sections.iter().enumerate() {
             let found = read_section(&mut file, range, |bytes| match i {
                 0 => tokens.extend_from_slice(bytes),
@@ -147,16 +155,19 @@ impl Weights {
                 return Err(damaged("is damaged"));
             }
         }
-        let vocabulary = String::from_utf8(tokens)
-            .context(Kind::Model, || "the vocabulary of the embedding model is not text".into())?;
-        let known = (0..WORDS).map(|_| OnceLock::new()).collect();
-        let words = Words { path: path.to_owned(), file, verified, start: words.start as u64, known };
-        Ok(Weights { vocabulary, words, small: floats, matrices: integers })
+        let known = (0..model.words()).map(|_| OnceLock::new()).collect();
+        let words = Words { model, path: path.to_owned(), file, verified, start: words.start as u64, known };
+        Ok(Weights { model, vocabulary: tokens, words, small: floats, matrices: integers })
     }
 
-    /// Returns the tokens, one per line.
-    pub fn vocabulary(&self) -> &str {
+    /// Returns the vocabulary in the form that the model's tokenizer reads.
+    pub fn vocabulary(&self) -> &[u8] {
         &self.vocabulary
+    }
+
+    /// Returns how many layers the model has.
+    pub fn layers(&self) -> usize {
+        self.model.layers()
     }
 
     /// Returns the embedding of the token `id`; panics if the vocabulary has no such id.
@@ -170,9 +181,9 @@ impl Weights {
         }
         let word = words.read(id).map_err(|error| {
             let why = "changed since this process opened it";
-            damaged(&words.path, why)
+            damaged(self.model, &words.path, why)
                 .source(error)
-                .hint("run `tiro model install`, then restart this process")
+                .hint(format!("run `{}`, then restart this process", self.model.installation()))
         })?;
         Ok(known.get_or_init(|| word).as_slice())
     }
@@ -258,39 +269,64 @@ fn stamp(file: &File) -> std::io::Result<Stamp> {
     Ok((metadata.len(), metadata.modified().ok()))
 }
 
-fn damaged(path: &Path, why: &str) -> Error {
+fn damaged(model: Model, path: &Path, why: &str) -> Error {
     Error::new(Kind::Model, format!("the embedding model `{}` {why}", quoted(path.display())))
-        .hint("run `tiro model install`")
+        .hint(format!("run `{}`", model.installation()))
+}
+
+/// Returns how many bytes a word embedding takes in the file: a half float for each number, or the blocks of four bits
+/// in which the model is published.
+pub fn word_bytes(model: Model) -> usize {
+    match model {
+        Model::MiniLm => 2 * WIDTH,
+        Model::E5 => WIDTH / BLOCK * BLOCK_BYTES,
+    }
 }
 
 impl Words {
     fn read(&self, id: u32) -> std::io::Result<Box<[u16; WIDTH]>> {
-        const BYTES: usize = WIDTH * 2;
-        let mut bytes = [0; BYTES];
-        file::read_at(&self.file, &mut bytes, self.start + u64::from(id) * BYTES as u64)?;
+        let length = word_bytes(self.model);
+        let mut bytes = vec![0; length];
+        file::read_at(&self.file, &mut bytes, self.start + u64::from(id) * length as u64)?;
         // Writing to the file changes its stamp. The stamp is checked after reading, so that the bytes are known to
         // be from before any change.
         if stamp(&self.file)? != self.verified {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
-        let (numbers, _) = bytes.as_chunks::<2>();
         let mut word = Box::new([0; WIDTH]);
-        for (number, bytes) in word.iter_mut().zip(numbers) {
-            *number = u16::from_le_bytes(*bytes);
+        match self.model {
+            Model::MiniLm => {
+                for (number, bytes) in word.iter_mut().zip(bytes.as_chunks::<2>().0) {
+                    *number = u16::from_le_bytes(*bytes);
+                }
+            }
+            Model::E5 => {
+                for (number, value) in word.iter_mut().zip(widened(&bytes)) {
+                    *number = f16::from_f32(value).to_bits();
+                }
+            }
         }
         Ok(word)
     }
 }
 
-/// Writes the file from the published tensors and the tokens in order of their ids, one per line.
-pub fn write(tensors: &[u8], vocabulary: &str, out: &File) -> Result<()> {
-    let tensors = SafeTensors::deserialize(tensors)
-        .context(Kind::Model, || "the published weights are not in the safetensors format".into())?;
-    let words = halves(&floats(&tensors, "embeddings.word_embeddings.weight", &[WORDS, WIDTH])?)?;
-    let (small, matrices) = parameters(&tensors)?;
-    let matrices: Vec<u8> = matrices.iter().flat_map(|x| x.to_le_bytes()).collect();
-    let small: Vec<u8> = small.iter().flat_map(|x| x.to_le_bytes()).collect();
-    let sections = [vocabulary.as_bytes(), &words, &small, &matrices];
+/// What the file of a model has.
+pub struct Content {
+    /// The vocabulary in the form that the model's tokenizer reads.
+    pub vocabulary: Vec<u8>,
+    /// The word embeddings, each in [`word_bytes`] bytes.
+    pub words: Vec<u8>,
+    /// The parameters that stay floats.
+    pub small: Vec<f32>,
+    /// The integers of the matrices.
+    pub matrices: Vec<i16>,
+}
+
+/// Writes the file of a model.
+pub fn write(content: &Content, out: &File) -> Result<()> {
+    let matrices: Vec<u8> = content.matrices.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let small: Vec<u8> = content.small.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let sections = [&content.vocabulary[..], &content.words, &small, &matrices];
     let mut header = MAGIC.to_vec();
     let mut offset = ALIGNMENT;
     for section in sections {
@@ -320,28 +356,32 @@ fn written_up_to_alignment(written: usize) -> usize {
     written.next_multiple_of(ALIGNMENT) - written
 }
 
+/// Returns the tensor with a name and a shape.
+type Tensors<'a> = &'a dyn Fn(&str, &[usize]) -> Result<Vec<f32>>;
+
 /// Returns the parameters that stay floats, and the integers of the matrices, both in the order in which
-/// [`Weights`] reads them.
-fn parameters(tensors: &SafeTensors) -> Result<(Vec<f32>, Vec<i16>)> {
-    let (mut small, mut matrices) = (Vec::with_capacity(SMALL), Vec::with_capacity(LAYERS * LAYER_MATRICES));
+/// [`Weights`] reads them. `floats` returns the tensor that BERT gives this name, which has this shape.
+pub fn parameters(model: Model, floats: Tensors<'_>) -> Result<(Vec<f32>, Vec<i16>)> {
+    let mut small = Vec::with_capacity(small_parameters(model));
+    let mut matrices = Vec::with_capacity(model.layers() * LAYER_MATRICES);
     let norm = |name: &str| {
-        let mut norm = floats(tensors, &format!("{name}.weight"), &[WIDTH])?;
-        norm.extend(floats(tensors, &format!("{name}.bias"), &[WIDTH])?);
+        let mut norm = floats(&format!("{name}.weight"), &[WIDTH])?;
+        norm.extend(floats(&format!("{name}.bias"), &[WIDTH])?);
         Ok::<_, Error>(norm)
     };
     small.extend(norm("embeddings.LayerNorm")?);
     // BERT adds an embedding for the first or the second sentence to each token. Here every text is a first
     // sentence, so the embedding for a first sentence is added to the position embeddings once.
-    let positions = floats(tensors, "embeddings.position_embeddings.weight", &[512, WIDTH])?;
-    let types = floats(tensors, "embeddings.token_type_embeddings.weight", &[2, WIDTH])?;
+    let positions = floats("embeddings.position_embeddings.weight", &[512, WIDTH])?;
+    let types = floats("embeddings.token_type_embeddings.weight", &[2, WIDTH])?;
     small.extend(positions[..TOKENS * WIDTH].iter().zip(types[..WIDTH].iter().cycle()).map(|(a, b)| a + b));
-    for i in 0..LAYERS {
+    for i in 0..model.layers() {
         let mut matrix = |names: &[&str], depth: usize, columns: usize, small: &mut Vec<f32>| {
             let (mut weights, mut bias) = (vec![], vec![]);
             for name in names {
                 let name = format!("encoder.layer.{i}.{name}");
-                weights.extend(floats(tensors, &format!("{name}.weight"), &[columns, depth])?);
-                bias.extend(floats(tensors, &format!("{name}.bias"), &[columns])?);
+                weights.extend(floats(&format!("{name}.weight"), &[columns, depth])?);
+                bias.extend(floats(&format!("{name}.bias"), &[columns])?);
             }
             let (values, scales) = whole_numbers(&weights, depth)?;
             small.extend(bias.into_iter().chain(scales));
@@ -357,21 +397,6 @@ fn parameters(tensors: &SafeTensors) -> Result<(Vec<f32>, Vec<i16>)> {
         small.extend(norm(&format!("encoder.layer.{i}.output.LayerNorm"))?);
     }
     Ok((small, matrices))
-}
-
-fn floats(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-    let tensor = tensors
-        .tensor(name)
-        .context(Kind::Model, || format!("the published weights have no tensor `{name}`"))?;
-    if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
-        let (dtype, found) = (tensor.dtype(), tensor.shape());
-        return Err(Error::new(
-            Kind::Model,
-            format!("the tensor `{name}` is {dtype:?} {found:?}, not F32 {shape:?}"),
-        ));
-    }
-    let (numbers, _) = tensor.data().as_chunks::<4>();
-    Ok(numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
 }
 
 /// Rounds a matrix to integers, with a scale for each output. The matrix has a row of `depth` inputs for each
@@ -401,14 +426,26 @@ fn panels(matrix: &[i16], depth: usize) -> Vec<i16> {
     out
 }
 
-fn halves(floats: &[f32]) -> Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(floats.len() * 2);
-    for &float in floats {
-        let half = f16::from_f32(float);
-        if !half.is_finite() {
-            return Err(Error::new(Kind::Model, format!("a published weight is out of range: {float}")));
-        }
-        bytes.extend(half.to_le_bytes());
+/// Returns the weights of blocks in which each weight has four bits: a half float as scale, then sixteen bytes. Byte i has
+/// weight i in its low half and weight i + 16 in its high half, each plus 8.
+pub fn widened(blocks: &[u8]) -> impl Iterator<Item = f32> + '_ {
+    blocks.as_chunks::<BLOCK_BYTES>().0.iter().flat_map(|block| {
+        let scale = f16::from_le_bytes([block[0], block[1]]).to_f32();
+        let value = move |bits: u8| (f32::from(bits) - 8.0) * scale;
+        let low = block[2..].iter().map(move |byte| value(byte & 15));
+        low.chain(block[2..].iter().map(move |byte| value(byte >> 4)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_has_its_weights_in_halves_of_bytes() {
+        let mut block = f16::from_f32(0.5).to_le_bytes().to_vec();
+        block.extend([0x8f; 16]);
+        let values: Vec<f32> = widened(&block).collect();
+        assert_eq!((values[0], values[15], values[16], values[31]), (3.5, 3.5, 0.0, 0.0));
     }
-    Ok(bytes)
 }

@@ -13,7 +13,7 @@ use std::ops::{ControlFlow, Range};
 use unicode_categories::UnicodeCategories;
 use unicode_normalization::char::decompose_canonical;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result};
 
 /// The maximum number of characters that a word may have; a longer word becomes one unknown token.
 const LONGEST_WORD: usize = 100;
@@ -57,7 +57,9 @@ enum Place {
 impl WordPiece {
     /// Reads a vocabulary that has one token per line. The number of the line, counted from 0, is the id of the
     /// token.
-    pub fn new(vocabulary: &str) -> Result<WordPiece> {
+    pub fn new(vocabulary: &[u8]) -> Result<WordPiece> {
+        let vocabulary = std::str::from_utf8(vocabulary)
+            .context(Kind::Model, || "the vocabulary of the embedding model is not text".into())?;
         let count = vocabulary.lines().count();
         let mut wordpiece = WordPiece {
             text: String::with_capacity(vocabulary.len()),
@@ -339,7 +341,7 @@ mod tests {
 
     fn words(text: &str) -> Vec<(&str, Vec<u32>)> {
         let vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nun\n##believ\n##able\ncafe\n!\n日\n[\nb\n]";
-        let wordpiece = WordPiece::new(vocabulary).unwrap();
+        let wordpiece = WordPiece::new(vocabulary.as_bytes()).unwrap();
         let mut words = vec![];
         wordpiece.words(text, |word| {
             words.push((&text[word.range], word.ids.to_vec()));
@@ -371,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_limit_counts_the_start_and_end() {
-        let wordpiece = WordPiece::new("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na").unwrap();
+        let wordpiece = WordPiece::new(b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na").unwrap();
         assert_eq!(wordpiece.encode("a a a a", 4), [2, 5, 5, 3]);
         assert_eq!(wordpiece.encode("a a", 4), [2, 5, 5, 3]);
         assert_eq!(wordpiece.encode("", 4), [2, 3]);

@@ -63,6 +63,7 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             }
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
             if quiet >= QUIET {
+                reindex_text(store, scope).await;
                 merge_text(store, scope).await;
             }
             store.close_idle_readers();
@@ -131,6 +132,17 @@ async fn summarise_idle(engine: &Engine, caller: &Caller) {
                 tracing::debug!(%error, "sessions not summarised");
                 return;
             }
+        }
+    }
+}
+
+/// Indexes in steps what an earlier version of the program indexed. Other processes can write between them.
+async fn reindex_text(store: &Store, scope: &Scope) {
+    loop {
+        match store.reindex_text(scope).await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => return,
+            Err(error) => return tracing::debug!(%error, "the text index is not brought up to date"),
         }
     }
 }

@@ -2,33 +2,44 @@
 //!
 //! The lexical and the vector search run at the same time, each with a deadline. If one of them misses its
 //! deadline, a notice says so. Without an embedder, only the lexical search runs. Ranking ([`rank`]), reading the
-//! query ([`query`]) and pairing ([`pair`]) are pure.
+//! query ([`query`], [`cues`]) and pairing ([`pair`]) are pure.
 
+pub(crate) mod cues;
 pub mod freshness;
 pub mod pair;
+mod prior;
 pub mod query;
 pub mod rank;
+pub mod superseded;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
+use query::Question;
 use rank::{Candidate, Ranked, Weights};
 
-use crate::embed::Embedder;
+use crate::embed::{Embedder, Model};
 use crate::error::{Error, Kind, Result};
 use crate::filter::Filter;
-use crate::memory::{Group, Kind as MemoryKind, MemoryKey};
+use crate::memory::{Group, Kind as MemoryKind, Memory, MemoryKey};
 use crate::scope::Scope;
 use crate::store::{ChunkKey, DenseCandidate, LexicalCandidate, Store, Vocabulary};
 use crate::tuning::ranking::{CANDIDATES, LARGE_STORE};
+use crate::words::{Language, Term};
 
 /// The maximum number of bytes of a query that are read. Arbitrary.
 const LONGEST_QUERY: usize = 8 * 1024;
 
 /// How long each of the two searches may take. Arbitrary: hundreds of times the measured durations.
 const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The notice for an answer without a good hit: every hit has too few of the query's words and is too far from the
+/// query's meaning.
+pub(crate) const NO_GOOD_HIT: &str =
+    "nothing here is about this; these are the nearest, and may be unrelated";
 
 /// The result of a search.
 #[derive(Debug, Default)]
@@ -40,9 +51,11 @@ pub struct Found {
     /// How long each stage took.
     pub timings: Timings,
     /// The words that were looked for.
-    pub terms: Vec<String>,
+    pub terms: Vec<Term>,
     /// The rarity of each of `terms`, as a share of the total rarity of all of them.
     pub rarity: Vec<f64>,
+    /// Which of the memories are superseded.
+    pub superseded: superseded::SupersededHits,
     /// Whether the query names commits by their ids and the search found at least one of them.
     pub is_named: bool,
 }
@@ -80,11 +93,12 @@ pub async fn search(
     if query.len() < all {
         found.notices.push(format!("only the first {} of {all} bytes of the query were read", query.len()));
     }
-    let terms = query::terms(query);
-    let phrases = query::phrases(query);
+    let Question { terms, identifiers, language } = query::read(query);
+
+    found.notices.extend(unread(language, embedder.as_ref().map(|embedder| embedder.model())));
 
     let began = Instant::now();
-    let lexical = timed(lexical(stores, filter, &groups, &terms, phrases));
+    let lexical = timed(lexical(stores, filter, &groups, &terms, identifiers));
     let dense = async {
         let (embedding, embed_time) = timed(embed(embedder.clone(), query.to_owned())).await;
         let (candidates, dense_time) = timed(dense(stores, filter, &groups, &embedding)).await;
@@ -130,20 +144,59 @@ pub async fn search(
 
     let rank_began = Instant::now();
     let candidates = places(stores, candidates, &cosines).await?;
-    found.ranked = rank::rank(candidates, &terms, weights);
-    // A commit that the query names by its id comes first, whatever its score is.
-    let is_named = |ranked: &Ranked| {
-        named.iter().any(|(store, memory, _)| (*store, *memory) == (ranked.store, ranked.place.key))
-    };
-    found.ranked.sort_by_key(|ranked| !is_named(ranked));
-    let narrows = filter.narrows(Group::Commit);
-    found.ranked = newest(stores, std::mem::take(&mut found.ranked), narrows, is_named).await?;
+    let words: Vec<String> = terms.iter().map(|term| term.word().to_owned()).collect();
+    let weights = if cues::asks_for_answers(query) { weights.with_answers() } else { *weights };
+    found.ranked = rank::rank(candidates, &words, &weights);
+    settle(stores, &mut found, &named, query, filter).await?;
     found.is_named = !named.is_empty();
     found.terms = terms;
     found.rarity.resize(found.terms.len(), 0.0);
     found.timings.rank = micros(rank_began);
     tracing::debug!(micros = micros(began), candidates = found.ranked.len(), "searched");
     Ok(found)
+}
+
+/// Settles the order of what was ranked: a commit that the query names by its id comes first, whatever its score is; a
+/// commit that was amended is replaced by what it became; and a memory that was superseded comes after the one that
+/// replaced it.
+async fn settle(
+    stores: &[(&Store, &Scope)],
+    found: &mut Found,
+    named: &[(usize, MemoryKey, ChunkKey)],
+    query: &str,
+    filter: &Filter,
+) -> Result<()> {
+    let is_named = |ranked: &Ranked| {
+        named.iter().any(|(store, memory, _)| (*store, *memory) == (ranked.store, ranked.place.key))
+    };
+    found.ranked.sort_by_key(|ranked| !is_named(ranked));
+    let narrows = filter.narrows(Group::Commit);
+    let ranked = newest(stores, std::mem::take(&mut found.ranked), narrows, is_named).await?;
+    (found.ranked, found.superseded) = superseded::current_first(stores, ranked, query, filter).await?;
+    Ok(())
+}
+
+/// Returns a notice if there is a model and it was not trained on the language of the question.
+fn unread(language: Option<Language>, model: Option<Model>) -> Option<String> {
+    let (language, model) = (language?, model?);
+    if model.reads(language) {
+        return None;
+    }
+    Some(format!(
+        "the embedding model reads only English, and the question is in {language}: its words were matched, its meaning \
+         hardly; `{}` installs a model that reads it",
+        Model::E5.installation()
+    ))
+}
+
+/// Returns the text in which the query's words are counted for a memory: its chunk `piece`, its speaker, and its other
+/// indexed fields.
+pub(crate) fn searched_text(memory: &Memory, piece: Range<usize>) -> String {
+    // For a commit, the searched text is the whole message and the changed paths.
+    let is_commit = memory.kind == MemoryKind::Commit;
+    let piece = if is_commit { memory.text.as_str() } else { memory.text.get(piece).unwrap_or_default() };
+    let names = [&memory.speaker, &memory.title, &memory.topic, &memory.path, &memory.indexed];
+    names.into_iter().flatten().fold(piece.to_owned(), |text, name| text + "\n" + name)
 }
 
 /// Replaces each commit that was amended or squashed by the commit that it became, unless the query names the old
@@ -193,8 +246,9 @@ async fn newest(
     Ok(in_place.filter(|each| placed.insert((each.store, each.place.key))).collect())
 }
 
-/// The query's embedding, and the name of its vector space.
+/// The query's embedding, its model, and the name of its vector space.
 struct Embedding {
+    model: Model,
     space: String,
     vector: Vec<f32>,
 }
@@ -202,12 +256,12 @@ struct Embedding {
 /// Embeds the query on a blocking thread. Returns `None` if there is no embedder.
 async fn embed(embedder: Option<Arc<Embedder>>, query: String) -> Result<Option<Embedding>> {
     let Some(embedder) = embedder else { return Ok(None) };
-    let space = embedder.space().to_string();
-    let embed = tokio::task::spawn_blocking(move || embedder.embed(&[query.trim()], 1));
+    let (model, space) = (embedder.model(), embedder.space().to_string());
+    let embed = tokio::task::spawn_blocking(move || embedder.embed_question(query.trim()));
     let embedded = within_deadline(async {
         embed.await.map_err(|error| Error::new(Kind::Model, "embedding stopped").source(error))?
     });
-    Ok(embedded.await?.pop().map(|vector| Embedding { space, vector }))
+    Ok(Some(Embedding { model, space, vector: embedded.await? }))
 }
 
 /// Returns the candidates that the search by words finds, and the rarity of each of `terms`.
@@ -217,13 +271,13 @@ async fn lexical(
     stores: &[(&Store, &Scope)],
     filter: &Filter,
     groups: &[Group],
-    terms: &[String],
-    phrases: Vec<String>,
+    terms: &[Term],
+    identifiers: Vec<Term>,
 ) -> Result<(Vec<(usize, LexicalCandidate)>, Vec<f64>)> {
     if terms.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let all: Vec<String> = terms.iter().cloned().chain(phrases).collect();
+    let all: Vec<Term> = terms.iter().cloned().chain(identifiers).collect();
     within_deadline(async {
         let found =
             stores.iter().map(|(store, scope)| store.lexical(scope, filter, groups, all.clone(), CANDIDATES));
@@ -277,7 +331,7 @@ async fn dense(
     embedding: &Result<Option<Embedding>>,
 ) -> Result<Vec<(usize, DenseCandidate)>> {
     let mut candidates = Vec::new();
-    let Embedding { space, vector } = match embedding {
+    let Embedding { space, vector, .. } = match embedding {
         Ok(Some(embedding)) => embedding,
         Ok(None) => return Ok(candidates),
         Err(error) => return Err(Error::new(error.kind(), error.to_string())),
@@ -289,10 +343,10 @@ async fn dense(
     Ok(candidates)
 }
 
-/// Returns the cosine of every candidate that has a vector, including those that only the search by words found.
+/// Returns the cosine, on the scale of the default model, of every candidate that has a vector, including those that only the search by words found.
 async fn cosines(
     stores: &[(&Store, &Scope)],
-    Embedding { space, vector }: &Embedding,
+    Embedding { model, space, vector }: &Embedding,
     candidates: &HashMap<(usize, ChunkKey), (MemoryKey, f64)>,
 ) -> Result<HashMap<(usize, ChunkKey), f64>> {
     let mut cosines = HashMap::with_capacity(candidates.len());
@@ -300,7 +354,8 @@ async fn cosines(
         let own = candidates.keys().filter(|(store, _)| *store == number);
         let chunks = own.map(|(_, chunk)| *chunk).collect();
         let found = within_deadline(store.cosines(scope, space, vector, chunks)).await?;
-        cosines.extend(found.into_iter().map(|(chunk, cosine)| ((number, chunk), cosine)));
+        let scaled = |(chunk, cosine)| ((number, chunk), model.on_common_scale(cosine));
+        cosines.extend(found.into_iter().map(scaled));
     }
     Ok(cosines)
 }
@@ -344,4 +399,22 @@ async fn timed<T>(work: impl Future<Output = T>) -> (T, u64) {
 
 fn micros(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_in_a_language_that_the_model_does_not_read_has_a_notice() {
+        let notice = unread(Some(Language::German), Some(Model::MiniLm)).unwrap();
+        assert!(notice.contains("in German"), "{notice}");
+        for (language, model) in [
+            (Some(Language::German), Some(Model::E5)),
+            (Some(Language::German), None),
+            (None, Some(Model::MiniLm)),
+        ] {
+            assert_eq!(unread(language, model), None);
+        }
+    }
 }

@@ -10,7 +10,8 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use crate::memory::{Kind, MemoryId, MemoryKey};
+use crate::memory::{Kind, MemoryId, MemoryKey, Role};
+use crate::retrieve::prior;
 use crate::store::{ChunkKey, Neighbour, SessionKey};
 use crate::tuning::ranking;
 
@@ -27,6 +28,12 @@ pub struct Weights {
     pub importance: f64,
     /// The factor on BM25 and cosine of a memory that represents a whole session.
     pub conversation: f64,
+    /// How much the score of an assistant's long answer is lowered.
+    pub answer: f64,
+    /// The share of a long answer's score that is added to the user's message right before it.
+    pub exchange: f64,
+    /// How much the score of a commit by a program is lowered.
+    pub bot: f64,
     /// How much a hit's score is lowered for each better hit of the same session. This affects only the order of the
     /// hits.
     pub repetition: f64,
@@ -40,8 +47,27 @@ impl Default for Weights {
             speaker: ranking::SPEAKER,
             importance: ranking::IMPORTANCE,
             conversation: ranking::CONVERSATION,
+            answer: ranking::ANSWER,
+            exchange: ranking::EXCHANGE,
+            bot: ranking::BOT,
             repetition: ranking::REPETITION,
         }
+    }
+}
+
+impl Weights {
+    /// Returns the weights for a context, in which what the user said comes first.
+    pub fn of_context() -> Weights {
+        Weights {
+            answer: ranking::ANSWER_IN_CONTEXT,
+            exchange: ranking::EXCHANGE_IN_CONTEXT,
+            ..Weights::default()
+        }
+    }
+
+    /// Returns the weights for a question about what the assistant said: long answers count like other messages.
+    pub fn with_answers(self) -> Weights {
+        Weights { answer: 0.0, exchange: 0.0, ..self }
     }
 }
 
@@ -71,12 +97,16 @@ pub struct Parts {
     pub speaker: f64,
     /// From the user's mark or the importance that the author gave.
     pub importance: f64,
+    /// From the assistant's answer right after a user's message.
+    pub exchange: f64,
+    /// From what is known before the query; 0 or less.
+    pub prior: f64,
 }
 
 impl Parts {
     /// Returns the score.
     pub fn sum(&self) -> f64 {
-        self.lexical + self.semantic + self.speaker + self.importance
+        self.lexical + self.semantic + self.speaker + self.importance + self.exchange + self.prior
     }
 }
 
@@ -118,10 +148,14 @@ impl Ranked {
 /// query's words.
 pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> Vec<Ranked> {
     let best = candidates.iter().map(|candidate| candidate.lexical).fold(0.0, f64::max);
+    let is_embedded = candidates.iter().any(|candidate| candidate.cosine.is_some());
     let mut by_memory: HashMap<(usize, MemoryKey), Ranked> = HashMap::with_capacity(candidates.len());
     for candidate in candidates {
         let Candidate { store, chunk, lexical, cosine, place } = candidate;
-        let parts = parts(lexical, best, cosine, &place, terms, weights);
+        let lexical = if best > 0.0 { lexical / best } else { 0.0 };
+        // A memory without an embedding is not compared as if it had another meaning than the query.
+        let expected = cosine.or(is_embedded.then(|| prior::expected_cosine(lexical)));
+        let parts = parts(lexical, expected, &place, terms, weights);
         let ranked = Ranked { store, chunk, score: parts.sum(), parts, cosine, duplicates: 0, place };
         by_memory
             .entry((store, ranked.place.key))
@@ -134,6 +168,7 @@ pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> 
             .or_insert(ranked);
     }
     let mut ranked: Vec<Ranked> = by_memory.into_values().collect();
+    lend(&mut ranked, weights.exchange);
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.place.id.cmp(&b.place.id)));
     diversified(without_duplicates(without_extracts(ranked)), weights.repetition)
 }
@@ -201,25 +236,41 @@ impl PartialEq for Turn {
 
 impl Eq for Turn {}
 
-fn parts(
-    lexical: f64,
-    best: f64,
-    cosine: Option<f64>,
-    place: &Neighbour,
-    terms: &[String],
-    weights: &Weights,
-) -> Parts {
+/// Adds `share` of the score of each long answer to the score of the user's message right before it. What was asked and
+/// the answer belong together, and the user's words are shorter.
+fn lend(ranked: &mut [Ranked], share: f64) {
+    let at = |each: &Ranked, back: i64| Some((each.store, each.place.session?, each.place.ordinal? - back));
+    let answers = ranked.iter().filter(|each| prior::is_answer(&each.place));
+    let lent: HashMap<(usize, SessionKey, i64), f64> = answers
+        .filter_map(|each| Some((at(each, 1)?, share * (each.parts.lexical + each.parts.semantic))))
+        .collect();
+    if lent.is_empty() {
+        return;
+    }
+    for each in ranked.iter_mut().filter(|each| each.place.role == Some(Role::User)) {
+        if let Some(lent) = at(each, 0).and_then(|place| lent.get(&place)) {
+            each.parts.exchange = *lent;
+            each.score = each.parts.sum();
+        }
+    }
+}
+
+fn parts(lexical: f64, cosine: Option<f64>, place: &Neighbour, terms: &[String], weights: &Weights) -> Parts {
     let is_named = place.speaker.as_deref().is_some_and(|speaker| {
         let speaker = speaker.to_lowercase();
         speaker.split(|c: char| !c.is_alphanumeric()).any(|name| terms.iter().any(|term| term == name))
     });
     let share = if place.kind == Kind::Conversation { weights.conversation } else { 1.0 };
     let importance = if place.marked { 1.0 } else { place.importance.unwrap_or(0.0) };
+    let answer = if prior::is_answer(place) { weights.answer } else { 0.0 };
+    let bot = if prior::is_by_bot(place) { weights.bot } else { 0.0 };
     Parts {
-        lexical: if best > 0.0 { share * weights.lexical * lexical / best } else { 0.0 },
+        lexical: share * weights.lexical * lexical,
         semantic: share * weights.semantic * cosine.unwrap_or(0.0).max(0.0),
         speaker: if is_named { weights.speaker } else { 0.0 },
         importance: weights.importance * importance,
+        exchange: 0.0,
+        prior: -(answer + bot),
     }
 }
 
@@ -283,7 +334,9 @@ mod tests {
                 kind: Kind::Message,
                 session: None,
                 ordinal: None,
+                role: None,
                 speaker: None,
+                tokens: 20,
                 time: 0,
                 marked: false,
                 importance: None,
@@ -314,6 +367,50 @@ mod tests {
         said.place.speaker = Some("Ines Moreau".into());
         let ranked = rank(vec![candidate(4, 1.0, 0.5), said], &["ines".into()], &Weights::default());
         assert_eq!(ranked[0].place.key.in_store(), 3);
+    }
+
+    fn said(seq: i64, role: Role, tokens: i64, ordinal: i64, lexical: f64) -> Candidate {
+        let mut said = candidate(seq, lexical, 0.5);
+        (said.place.role, said.place.tokens) = (Some(role), tokens);
+        (said.place.session, said.place.ordinal) = (Some(SessionKey::from_store(1)), Some(ordinal));
+        said
+    }
+
+    #[test]
+    fn a_long_answer_ranks_after_what_the_user_said_and_lends_to_its_question() {
+        let answer = || said(1, Role::Assistant, 900, 7, 10.0);
+        assert_eq!(order(vec![answer(), said(2, Role::User, 40, 9, 8.0)]), [2, 1]);
+        // A short answer is one of two people's turns.
+        assert_eq!(
+            order(vec![said(1, Role::Assistant, 40, 7, 10.0), said(2, Role::User, 40, 9, 8.0)]),
+            [1, 2]
+        );
+        let (asked, other) = (said(3, Role::User, 40, 6, 6.0), said(4, Role::User, 40, 20, 7.0));
+        assert_eq!(order(vec![asked.clone(), other.clone()]), [4, 3]);
+        assert_eq!(order(vec![asked, other, answer()]), [3, 4, 1]);
+        let weights = Weights::default().with_answers();
+        let ranked = rank(vec![answer(), said(2, Role::User, 40, 9, 8.0)], &[], &weights);
+        assert_eq!(ranked[0].place.key.in_store(), 1, "asked what the assistant said");
+    }
+
+    #[test]
+    fn a_program_s_commit_ranks_after_a_person_s() {
+        let by = |seq, author: &str, lexical| {
+            let mut commit = candidate(seq, lexical, 0.5);
+            (commit.place.kind, commit.place.speaker) = (Kind::Commit, Some(author.into()));
+            commit
+        };
+        assert_eq!(order(vec![by(1, "dependabot[bot]", 10.0), by(2, "Ada", 8.0)]), [2, 1]);
+    }
+
+    /// An earlier version ranked a memory that waited to be embedded as if its cosine were 0.
+    #[test]
+    fn a_memory_without_an_embedding_is_not_below_worse_ones() {
+        let mut waiting = candidate(1, 8.0, 0.0);
+        waiting.cosine = None;
+        assert_eq!(order(vec![waiting.clone(), candidate(2, 7.5, 0.25), candidate(3, 10.0, 0.5)]), [3, 1, 2]);
+        let alone = rank(vec![waiting], &[], &Weights::default());
+        assert_eq!(alone[0].parts.semantic, 0.0, "no memory has an embedding");
     }
 
     #[test]

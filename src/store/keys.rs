@@ -44,6 +44,11 @@ key! {
     QueueKey
 }
 
+key! {
+    /// Names what several statements are about within one store.
+    SubjectKey
+}
+
 /// The state of the memories of a scope: if two versions of a scope are equal, nothing in the scope changed
 /// between them.
 ///

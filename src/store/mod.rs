@@ -61,6 +61,6 @@ mod sqlite;
 mod values;
 pub(crate) mod vectors;
 
-pub use keys::{ChunkKey, QueueKey, SessionKey, Version};
+pub use keys::{ChunkKey, QueueKey, SessionKey, SubjectKey, Version};
 pub use sqlite::{Foreign, Registry, Store};
 pub use values::*;

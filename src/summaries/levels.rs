@@ -184,7 +184,7 @@ pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, wal
     let (Some(session), Some(ordinal)) = (memory.session.clone(), memory.ordinal) else {
         return in_short(project, memory, depth, &walk.focus).await;
     };
-    let segments::Closed { segments, waiting, .. } = segments::close(engine, project, &session).await?;
+    let segments::Closed { segments, waiting, .. } = segments::close(project, &session).await?;
     let segment = segments.iter().find(|segment| (segment.first..=segment.last).contains(&ordinal));
     let open = segments.last().map_or(0, |last| last.last + 1);
     let range = match segment {
@@ -219,7 +219,14 @@ async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &s
             (Kind::Commit, Level::Brief | Level::Standard) => import::git::split(&memory.text).0,
             _ => &memory.text,
         };
-        let source = Source { ordinal: 0, speaker: "", role: Role::Assistant, time: memory.time, text };
+        let source = Source {
+            ordinal: 0,
+            speaker: "",
+            role: Role::Assistant,
+            time: memory.time,
+            text,
+            corrected: &[],
+        };
         let most = summarize::length(level, messages::count(text));
         let text = summarize::extract(&[source], level, most, &focus, &messages::count).text;
         Memory { tokens: messages::count(&text) as i64, text, ..memory }

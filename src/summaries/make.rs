@@ -18,10 +18,11 @@ use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request, catalogue};
 use crate::project::OpenProject;
 use crate::store::{AskedBy, Attempt, MessageRow, Summary};
-use crate::summaries::enqueue;
 use crate::summaries::keep::{cache, keep, living};
 use crate::summaries::messages::{self, blocking, count};
+use crate::summaries::notes::corrections::corrections;
 use crate::summaries::wanted::{Made, UNKNOWN_WINDOW, Wanted};
+use crate::summaries::{deadline, enqueue};
 use crate::summarize::{self, Wish};
 
 pub(crate) use crate::summaries::messages::range;
@@ -100,7 +101,8 @@ pub(crate) async fn make(
     let (made, has_failed) = match &provider {
         Some(provider) => {
             let (texts, bill) = (&texts, &bill);
-            let asking = Asking { engine, caller, project, wanted: &wanted, texts, provider, bill };
+            let deadline = deadline::while_waiting(engine, provider);
+            let asking = Asking { engine, caller, project, wanted: &wanted, texts, provider, deadline, bill };
             asking.ask_or_choose(&mut notices).await?
         }
         None => (None, false),
@@ -150,7 +152,7 @@ pub(crate) async fn make(
     Ok(made)
 }
 
-/// Has a model write the summary, and stores it. If the model fails, no sentences are chosen instead. If the program,
+/// Has a model write the summary in the background, and stores it. If the model fails, no sentences are chosen instead. If the program,
 /// not the user, requested the summary, the model gets only instructions and answers.
 ///
 /// Errors with [`Kind::NotFound`] if none of the messages exists any more.
@@ -174,7 +176,8 @@ pub(crate) async fn make_by_model(
     let mut notices = Vec::new();
     let began = engine.now();
     let (texts, bill) = (&Arc::new(texts), &Bill::default());
-    let asking = Asking { engine, caller, project, wanted, texts, provider: &provider, bill };
+    let deadline = deadline::in_background(engine, project, &provider, wanted).await?;
+    let asking = Asking { engine, caller, project, wanted, texts, provider: &provider, deadline, bill };
     let mut made = asking.ask(&mut notices).await?;
     made.notices = notices;
     made.id = keep(engine, project, wanted, &made, began).await?;
@@ -197,20 +200,12 @@ fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
     }
 }
 
-/// Returns how much time `provider` has for a summary.
-pub(crate) fn deadline(engine: &Engine, provider: &Configured) -> Duration {
-    let options = &engine.config().options;
-    Duration::from_secs(match provider.is_local() {
-        true => options.summary_local_deadline_s,
-        false => options.summary_external_deadline_s,
-    })
-}
-
 /// Returns a summary made of chosen sentences.
 async fn extracted(wanted: &Wanted, texts: Arc<Vec<(MessageRow, String)>>) -> Result<Made> {
     let (level, most, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
     blocking(move || {
-        let sources = messages::sources(&texts);
+        let corrected = corrections(&texts);
+        let sources = messages::corrected(&texts, &corrected);
         let summary = summarize::extract(&sources, level, most, &focus, &count);
         let mut notices = Vec::new();
         if summary.unread > 0 {
@@ -220,10 +215,13 @@ async fn extracted(wanted: &Wanted, texts: Arc<Vec<(MessageRow, String)>>) -> Re
                 sources.len()
             ));
         }
+        if summary.text.is_empty() {
+            notices.push(format!("no whole sentence fits into {most} tokens; `max_tokens` allows more"));
+        }
         Made {
             id: None,
             tokens: count(&summary.text),
-            quality: summarize::quality(&summary.text, &sources, most),
+            quality: summarize::quality(&summary.text, &sources),
             text: summary.text,
             provider: "extractive".into(),
             model: String::new(),
@@ -246,6 +244,8 @@ struct Asking<'a> {
     /// The messages, with their texts.
     texts: &'a Arc<Vec<(MessageRow, String)>>,
     provider: &'a Configured,
+    /// How long all requests together may take.
+    deadline: Duration,
     /// Adds up the cost of all requests.
     bill: &'a Bill,
 }
@@ -253,8 +253,8 @@ struct Asking<'a> {
 /// A request to the model, and the channel for its answer. The thread that writes the summary sends both.
 type Question = (Request, oneshot::Sender<Result<Reply>>);
 
-/// A model's summary and its quality, or why there is none.
-type Written = Result<(summarize::Summary, f64)>;
+/// A model's summary, or why there is none.
+type Written = Result<summarize::Written>;
 
 impl Asking<'_> {
     /// Returns the summary, and whether the model failed. After a failure, the summary consists of chosen sentences; it
@@ -264,7 +264,7 @@ impl Asking<'_> {
         // After three fifths of the model's time, this starts to choose sentences, so that they are ready if the model
         // fails.
         let ahead = async {
-            tokio::time::sleep(deadline(self.engine, self.provider) * 3 / 5).await;
+            tokio::time::sleep(self.deadline * 3 / 5).await;
             extracted(self.wanted, Arc::clone(self.texts)).await
         };
         let asked = {
@@ -292,7 +292,7 @@ impl Asking<'_> {
     /// consists of that summary and the messages after it.
     async fn ask(&self, notices: &mut Vec<String>) -> Result<Made> {
         let began = Instant::now();
-        let deadline = deadline(self.engine, self.provider);
+        let deadline = self.deadline;
         let secret = self.engine.installation().await?.secret;
         let previous = previous(self.project, self.wanted, &self.provider.provider.name).await?;
         let (questions, asked) = mpsc::channel(1);
@@ -309,16 +309,28 @@ impl Asking<'_> {
         let (name, model) = (attempt.provider.clone(), attempt.model.clone());
         let cost_usd = self.bill.total().dollars();
         self.project.store.attempt(&self.project.scope, attempt).await?;
-        let (summary, quality) = made?;
-        let redacted = self.project.redactor.redact(&summary.text).text.into_owned();
+        let written = made?;
+        if written.is_cut {
+            notices.push(format!(
+                "the model's answer was longer than {} tokens, and was cut after a sentence",
+                self.wanted.most()
+            ));
+        }
+        if written.is_partial {
+            notices.push(
+                "the summary is in another language than the messages: only its names and numbers were checked"
+                    .to_owned(),
+            );
+        }
+        let redacted = self.project.redactor.redact(&written.text).text.into_owned();
         Ok(Made {
             id: None,
             tokens: count(&redacted),
             text: redacted,
             provider: name,
             model,
-            quality,
-            cited: summary.cited,
+            quality: written.quality,
+            cited: written.cited,
             cost_usd,
             is_kept: false,
             is_silent: false,
@@ -360,8 +372,7 @@ impl Asking<'_> {
                 // so all messages are searched.
                 made.cited = summarize::cite(&made.text, &all);
             }
-            let quality = summarize::quality(&made.text, &all, max_tokens);
-            Ok((made, quality))
+            Ok(made)
         })
     }
 
@@ -410,7 +421,7 @@ impl Asking<'_> {
             output_tokens: i64::try_from(output).unwrap_or(i64::MAX),
             cost_micros: i64::try_from(self.bill.total().0).unwrap_or(i64::MAX),
             took_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
-            quality: made.as_ref().ok().map(|(_, quality)| *quality),
+            quality: made.as_ref().ok().map(|written| written.quality),
             error: made.as_ref().err().map(ToString::to_string),
             at: self.engine.now(),
         }

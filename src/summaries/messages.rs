@@ -8,7 +8,7 @@ use crate::memory::{MemoryKey, Millis, Role};
 use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::MessageRow;
-use crate::summarize::Source;
+use crate::summarize::{Corrected, Source};
 use crate::tokens;
 
 /// Returns the messages of the session between two ordinals and between two times (milliseconds), in order. `None` sets
@@ -46,6 +46,17 @@ pub(crate) async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<
     Ok(rows.iter().filter_map(|row| Some((row.clone(), texts.remove(&row.key)?))).collect())
 }
 
+/// Returns the messages as sources of a summary, with what later messages corrected in each. `corrected` is empty or has
+/// one list for each message.
+pub(crate) fn corrected<'a>(
+    texts: &'a [(MessageRow, String)],
+    corrected: &'a [Vec<Corrected>],
+) -> Vec<Source<'a>> {
+    let mut sources = sources(texts);
+    sources.iter_mut().zip(corrected).for_each(|(source, corrected)| source.corrected = corrected);
+    sources
+}
+
 /// Returns the messages as sources of a summary.
 pub(crate) fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
     texts
@@ -56,6 +67,7 @@ pub(crate) fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
             role: row.role.unwrap_or(Role::User),
             time: row.time,
             text,
+            corrected: &[],
         })
         .collect()
 }

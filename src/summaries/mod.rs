@@ -4,12 +4,14 @@
 //! chosen sentences. [`queue`] asks a model again after a failure. [`sessions`] keeps one memory that represents each
 //! session. [`levels`] opens a summary down to its messages.
 
+mod deadline;
 pub(crate) mod enqueue;
 pub(crate) mod estimate;
 mod keep;
 pub(crate) mod levels;
 pub(crate) mod make;
 pub(crate) mod messages;
+pub(crate) mod notes;
 pub(crate) mod of_commits;
 pub(crate) mod quarters;
 pub(crate) mod queue;

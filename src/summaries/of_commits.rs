@@ -22,8 +22,9 @@ use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::remember::remember;
 use crate::store::Outcome;
+use crate::summaries::deadline;
 use crate::summaries::estimate::{AtMost, PATIENCE};
-use crate::summaries::make::{self, AGAIN};
+use crate::summaries::make::AGAIN;
 use crate::summaries::messages::{blocking, count};
 use crate::summaries::wanted::UNKNOWN_WINDOW;
 use crate::summarize::{self, Commit, Wish};
@@ -162,7 +163,7 @@ async fn make(
 ) -> Result<Asked> {
     let began = Instant::now();
     let options = &engine.config().options;
-    let deadline = make::deadline(engine, writer);
+    let deadline = deadline::while_waiting(engine, writer);
     let secret = engine.installation().await?.secret;
     let (message, changes) = import::split(&commit.text);
     let wish = wish(writer, message, &secret);

@@ -108,6 +108,7 @@ fn in_short(conversations: &[Memory]) -> String {
             role: Role::Assistant,
             time: memory.time,
             text: &memory.text,
+            corrected: &[],
         })
         .collect();
     summarize::extract(&sources, Level::Detailed, QUARTER_TOKENS, "", &count).text

@@ -16,7 +16,7 @@ use crate::memory::{Level, Millis};
 use crate::project::OpenProject;
 use crate::store::{self, Queued};
 use crate::summaries::wanted::Wanted;
-use crate::summaries::{make, sessions};
+use crate::summaries::{deadline, make, sessions};
 
 /// The shortest pause between two summaries of the queue.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -61,9 +61,9 @@ async fn step(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result
 /// Returns how long a process may keep other processes from asking models, in milliseconds. This is longer than a
 /// summary may take.
 fn lease(options: &Options) -> Millis {
-    let longest = options.summary_local_deadline_s.max(options.summary_external_deadline_s);
     // A summary may pass its deadline by up to a tenth.
-    Millis::try_from(longest.saturating_mul(1100)).unwrap_or(Millis::MAX / 2).saturating_add(GRACE)
+    let longest = deadline::longest(options).as_millis() / 10 * 11;
+    Millis::try_from(longest).unwrap_or(Millis::MAX / 2).saturating_add(GRACE)
 }
 
 async fn next(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result<()> {
@@ -124,7 +124,8 @@ mod tests {
                 ..Options::default()
             })
         };
-        assert!(of(600, 1) > 660_000 && of(1, 600) > 660_000);
-        assert!(of(5, 10) < 120_000, "and not for much longer");
+        let longest = deadline::LONGEST.as_millis() as Millis;
+        assert!(of(600, 1) > 660_000 && of(1, 600) > 660_000 && of(5, 10) > longest);
+        assert!(of(5, 10) < longest + longest / 10 + 120_000, "and not for much longer");
     }
 }

@@ -1,4 +1,4 @@
-//! Closes a session's segments, extracts their facts and decisions, and makes their summaries.
+//! Closes a session's segments and makes their summaries.
 //!
 //! A call that needs the results, or the idle server, does this in bounded steps. Equal messages give equal results, so
 //! two processes that do the same work at once store one result.
@@ -6,20 +6,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::context::facts::{best, facts};
 use crate::context::segment::{self, Segment};
 use crate::context::tier::Tiers;
 use crate::context::{Message, importance};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::memory::{Draft, Level, Memory, MemoryId, Provenance};
+use crate::memory::{Draft, Level, Memory, Provenance};
 use crate::project::OpenProject;
 use crate::remember;
 use crate::scope::{Scope, SessionId};
-use crate::store::{MessageRow, PreparedMemory, Saved, SegmentRow, Store, Summary, source_hash};
-use crate::summaries::messages::{blocking, count, sources, texts};
+use crate::store::{MessageRow, Saved, SegmentRow, Store, Summary, source_hash};
+use crate::summaries::messages::{self, blocking, count, texts};
+use crate::summaries::notes::corrections::corrections;
 use crate::summarize;
-use crate::tuning::summaries::{FACTS_OF_SEGMENT, SEGMENT_TOKENS};
+use crate::tuning::summaries::SEGMENT_TOKENS;
 
 /// The maximum number of messages that one call divides into segments, which usually takes less than a second. A
 /// session may have a hundred thousand messages.
@@ -79,9 +79,8 @@ pub struct Closed {
     pub unkept: Option<Error>,
 }
 
-/// Closes the segments that the session's messages fill, and extracts their facts and decisions. One call processes a
-/// bounded number of messages.
-pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Closed> {
+/// Closes the segments that the session's messages fill. One call processes a bounded number of messages.
+pub async fn close(project: &OpenProject, session: &SessionId) -> Result<Closed> {
     let (store, scope) = (&project.store, &project.scope);
     let segments = store.segments(scope, session).await?;
     let from = segments.last().map_or(0, |row| row.last + 1);
@@ -103,7 +102,6 @@ pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) 
     let added: Vec<SegmentRow> = added.collect();
     let kept = async {
         store.await_turn(scope, TURN).await?;
-        note(engine, project, session, &read, &new).await?;
         store.add_segments(scope, session, added.clone()).await
     };
     if let Err(error) = kept.await {
@@ -123,37 +121,6 @@ fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
         tokens: usize::try_from(row.tokens).unwrap_or(0),
         text: &text[..text.floor_char_boundary(MOST_READ)],
     }
-}
-
-/// Stores the facts and decisions found in the segments, as memories that refer to the messages they come from.
-async fn note(
-    engine: &Engine,
-    project: &OpenProject,
-    session: &SessionId,
-    read: &[(MessageRow, String)],
-    segments: &[Segment],
-) -> Result<()> {
-    let mut notes: Vec<PreparedMemory> = Vec::new();
-    for segment in segments {
-        let within = read.iter().filter(|(row, _)| (segment.first..=segment.last).contains(&row.ordinal));
-        let messages: Vec<Message<'_>> = within.map(|(row, text)| message(row, text)).collect();
-        for fact in best(facts(&messages), FACTS_OF_SEGMENT) {
-            let Some((source, _)) = read.iter().find(|(row, _)| row.ordinal == fact.ordinal) else {
-                continue;
-            };
-            let key = format!("from {} {}", source.id, blake3::hash(fact.text.as_bytes()).to_hex());
-            let mut draft = Draft::new(fact.kind, Provenance::Derived, fact.text, source.time);
-            draft.session = Some(session.clone());
-            draft.references = vec![source.id.clone()];
-            let id = MemoryId::derive(draft.kind, Some(session), &key);
-            let chunks = remember::pieces(&draft, &id);
-            notes.push(PreparedMemory { tokens: count(&draft.text) as i64, chunks, id, draft });
-        }
-    }
-    if notes.is_empty() {
-        return Ok(());
-    }
-    project.store.save(&project.scope, notes, engine.now(), |_| ()).await.map(drop)
 }
 
 /// Adds chunks to facts and decisions that an earlier version of the program stored without chunks, so that a search
@@ -266,10 +233,11 @@ async fn make(
     let (first, last) = (row.first, row.last);
     let session_name = session.clone();
     let summarise = move || {
-        let sources = sources(&read);
+        let corrected = corrections(&read);
+        let sources = messages::corrected(&read, &corrected);
         let most = tokens.max(SEGMENT_TOKENS);
         let summary = summarize::extract(&sources, level, most, "", &count);
-        let quality = summarize::quality(&summary.text, &sources, most);
+        let quality = summarize::quality(&summary.text, &sources);
         Summary {
             session: session_name,
             segment: Some(number),

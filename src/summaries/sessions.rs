@@ -5,8 +5,7 @@
 //! result do the work later, in bounded steps. The work uses no model, and equal messages give equal bytes, so two
 //! processes that do the same work at once store one result.
 //!
-//! A session is represented by its instructions and answers. Tool outputs and pasted files are left out: they are long
-//! and say little about what the user wanted.
+//! A session is represented by what the user asked and what came of it.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -19,9 +18,9 @@ use crate::project::OpenProject;
 use crate::remember;
 use crate::scope::SessionId;
 use crate::store::{ConversationRow, GrownSession, MessageRow, Saved, source_hash};
-use crate::summaries::messages::instructions_and_answers;
+use crate::summaries::notes::corrections::corrections;
 use crate::summaries::wanted::Made;
-use crate::summaries::{enqueue, messages, segments};
+use crate::summaries::{enqueue, messages, notes, segments};
 use crate::summarize;
 use crate::tuning::summaries::SESSION_ENDED;
 
@@ -31,8 +30,7 @@ const SESSIONS: usize = 16;
 /// How many summaries of segments are made before the clock is checked again.
 const STEP: usize = 32;
 
-/// The memory that represents a session consists of sentences from the session's messages. This is the largest number
-/// of messages that they are chosen from. If a session has more, evenly spaced messages are used.
+/// The maximum number of messages that the memory of a session is made from.
 const MOST_MESSAGES: usize = 1000;
 
 /// What [`work_off`] did.
@@ -89,9 +87,14 @@ pub(crate) async fn work_off(engine: &Engine, caller: &Caller, patience: Duratio
     Ok(worked)
 }
 
-/// Closes the session's segments and makes some of their missing summaries. Returns how many are still missing.
+/// Extracts facts from the session's new messages, closes its segments, and makes some of their missing summaries.
+/// Returns how much is left to do.
 async fn summarise_segments(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<usize> {
-    let closed = segments::close(engine, project, session).await?;
+    let unread = notes::note(engine, project, session).await?;
+    if unread > 0 {
+        return Ok(unread);
+    }
+    let closed = segments::close(project, session).await?;
     if let Some(error) = closed.unkept {
         return Err(error);
     }
@@ -165,20 +168,38 @@ async fn make(
     rows: &[MessageRow],
 ) -> Result<bool> {
     let Some(last) = rows.last() else { return Ok(false) };
-    let chosen: Vec<MessageRow> =
-        rows.iter().filter(|row| matches!(row.role, Some(Role::User | Role::Assistant))).cloned().collect();
-    let every = chosen.len().div_ceil(MOST_MESSAGES).max(1);
-    let chosen: Vec<MessageRow> = chosen.into_iter().step_by(every).collect();
-    let texts = messages::texts(project, &chosen).await?;
-    let text = messages::blocking(move || in_short(&texts)).await?;
+    let texts = messages::texts(project, &chosen(rows)).await?;
+    let (title, text) = messages::blocking(move || in_short(&texts)).await?;
     if text.is_empty() {
         return Ok(false);
     }
-    let is_made = save(engine, project, session, rows, text, "").await?;
+    let is_made = save(engine, project, session, rows, (title, text), "").await?;
     if is_made {
         enqueue::once_at_rest(engine, project, session, last).await?;
     }
     Ok(is_made)
+}
+
+/// Returns the messages that the memory of a session is made from, at most [`MOST_MESSAGES`]. Of a longer session, tool
+/// calls are left out first, then all but the last answer to each request, then evenly spaced requests with their
+/// answers.
+fn chosen(rows: &[MessageRow]) -> Vec<MessageRow> {
+    let is_of = |row: &MessageRow, roles: &[Role]| row.role.is_some_and(|role| roles.contains(&role));
+    let talk = [Role::User, Role::Assistant];
+    let all: Vec<&MessageRow> = rows.iter().filter(|row| row.role != Some(Role::System)).collect();
+    if all.len() <= MOST_MESSAGES {
+        return all.into_iter().cloned().collect();
+    }
+    let said: Vec<&MessageRow> = all.into_iter().filter(|row| is_of(row, &talk)).collect();
+    if said.len() <= MOST_MESSAGES {
+        return said.into_iter().cloned().collect();
+    }
+    let is_last = |place: usize| said.get(place + 1).is_none_or(|next| next.role != said[place].role);
+    let ends: Vec<&MessageRow> =
+        (0..said.len()).filter(|place| is_last(*place)).map(|place| said[place]).collect();
+    let every = ends.len().div_ceil(MOST_MESSAGES).max(1);
+    let pairs = ends.chunks(2).step_by(every).flatten();
+    pairs.copied().cloned().collect()
 }
 
 /// Replaces the memory that represents the session by a model's summary. Does nothing if that memory was not made from
@@ -196,20 +217,23 @@ pub(crate) async fn supersede(
         return Ok(());
     }
     let by = format!(" {} {}", made.provider, made.model);
-    if save(engine, project, session, rows, made.text.clone(), &by).await? {
+    let texts = messages::texts(project, &chosen(rows)).await?;
+    let title = messages::blocking(move || summarize::title(&messages::sources(&texts))).await?;
+    if save(engine, project, session, rows, (title, made.text.clone()), &by).await? {
         // The new memory waits to be embedded.
         engine.wrote();
     }
     Ok(())
 }
 
-/// Stores `text` as the memory that represents the session with the messages `rows`. Returns whether it is new.
+/// Stores `text`, with its title, as the memory that represents the session with the messages `rows`. Returns whether it
+/// is new.
 async fn save(
     engine: &Engine,
     project: &OpenProject,
     session: &SessionId,
     rows: &[MessageRow],
-    text: String,
+    (title, text): (String, String),
     by: &str,
 ) -> Result<bool> {
     let (store, scope) = (&project.store, &project.scope);
@@ -218,6 +242,7 @@ async fn save(
     let mut draft = Draft::new(MemoryKind::Conversation, Provenance::Derived, text, last.time);
     draft.identity = Identity::Named(format!("session {}{by}", blake3::Hash::from(hash).to_hex()));
     draft.session = Some(session.clone());
+    draft.title = Some(title).filter(|title| !title.is_empty());
     (draft.branch, draft.head_sha) = store.session_stands(scope, session).await?;
     let redactor = &project.redactor;
     let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());
@@ -225,12 +250,14 @@ async fn save(
     Ok(matches!(saved, Saved::Made(_)))
 }
 
-/// Returns a summary of the messages that consists of some of their sentences.
-fn in_short(texts: &[(MessageRow, String)]) -> String {
+/// Returns the title of a session and its standard summary, which quotes sentences of its messages.
+fn in_short(texts: &[(MessageRow, String)]) -> (String, String) {
     let tokens = texts.iter().map(|(row, _)| usize::try_from(row.tokens).unwrap_or(0)).sum();
     let most = summarize::length(Level::Standard, tokens);
-    let texts = instructions_and_answers(texts);
-    summarize::extract(&messages::sources(&texts), Level::Standard, most, "", &messages::count).text
+    let corrected = corrections(texts);
+    let sources = messages::corrected(texts, &corrected);
+    let text = summarize::extract(&sources, Level::Standard, most, "", &messages::count).text;
+    (summarize::title(&sources), text)
 }
 
 #[cfg(test)]
@@ -255,6 +282,26 @@ mod tests {
             provenance: Provenance::UserSaid,
         };
         (0..count).map(row).collect()
+    }
+
+    #[test]
+    fn a_long_session_keeps_requests_with_their_answers() {
+        let mut long = rows(6000, 0);
+        for (place, row) in long.iter_mut().enumerate() {
+            row.role = Some([Role::User, Role::Assistant, Role::Tool, Role::Assistant][place % 4]);
+        }
+        for most in [40, 900, 1500, 6000] {
+            let kept = chosen(&long[..most]);
+            assert!(
+                kept.len() <= MOST_MESSAGES && kept.len() * 8 >= most.min(MOST_MESSAGES),
+                "{}",
+                kept.len()
+            );
+            assert!(kept.is_sorted_by_key(|row| row.ordinal));
+            let users = kept.iter().filter(|row| row.role == Some(Role::User)).count();
+            assert!(users * 4 >= kept.len() && users * 2 <= kept.len(), "{users} of {}", kept.len());
+        }
+        assert_eq!(chosen(&long[..40]).len(), 40);
     }
 
     #[test]

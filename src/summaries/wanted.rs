@@ -42,8 +42,7 @@ pub(crate) struct Made {
     pub provider: String,
     /// The provider's model.
     pub model: String,
-    /// The share of names, decisions and numbers that it keeps, from 0 to 1; 1 is the most that a text of its length
-    /// can keep.
+    /// How well it passes the checks of `summarize::quality`, from 0 to 1.
     pub quality: f64,
     /// The ordinals of the messages from which its sentences come.
     pub cited: Vec<i64>,

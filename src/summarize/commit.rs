@@ -1,17 +1,15 @@
 //! Summaries of commits by a model. The model gets the message, a digest of the changes, and as many changed lines as
 //! fit.
 //!
-//! An answer must keep what the message says, and may also say what changed. Its quality is compared with that of the
-//! sentences that [`extract()`] would choose from the message.
+//! What an answer says must be in the message or in the changes.
 
 use super::model::{INSTRUCTION, output, request, until_good};
-use super::quality::{missing, quality, quality_beside};
-use super::{Source, Wish, extract};
+use super::quality::judge;
+use super::{Source, Wish};
 use crate::envelope;
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request};
 use crate::memory::Role;
-use crate::tuning::summaries::{LEAST_CHOSEN, LEAST_QUALITY};
 
 /// The redacted texts of a commit to summarise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,15 +63,11 @@ where
 {
     let first = commit_request(commit, wish, &|text| count(text))?;
     let message = without_trailers(commit.message);
-    let sources =
-        [Source { ordinal: 0, speaker: "", role: Role::Assistant, time: 0, text: message.as_str() }];
-    let most = wish.max_tokens;
-    let chosen = extract(&sources, wish.level, most, wish.focus, &|text| count(text));
-    let least = LEAST_QUALITY * quality(&chosen.text, &sources, most).clamp(LEAST_CHOSEN, 1.0);
-    let beside = format!("{}\n{}", commit.changes, commit.diff);
-    let judge = |text: &str| quality_beside(text, &sources, &beside, most);
-    let lacking = |text: &str| missing(text, &sources, most);
-    until_good(first, wish, count, (&judge, least), &lacking, ask).await
+    let source =
+        |text| Source { ordinal: 0, speaker: "", role: Role::Assistant, time: 0, text, corrected: &[] };
+    let sources = [message.as_str(), commit.changes, commit.diff].map(source);
+    let judge = |text: &str| judge(text, &sources);
+    Ok(until_good(first, wish, count, &judge, ask).await?.text)
 }
 
 /// Returns the message without trailers such as `Signed-off-by`.

@@ -1,44 +1,24 @@
-//! Chooses the sentences whose words are worth most for the tokens that they take. Each word counts only in the first
-//! chosen sentence that has it.
+//! Makes a summary without a model, of whole sentences of the sources.
 //!
-//! A rare word is worth more than a frequent one, and names, numbers and words that occur more than once are worth more
-//! than others. The gain of a sentence only shrinks as other sentences are chosen, so the next best one is found
-//! without computing all gains again. On LoCoMo this keeps 62.5% of the words of the answers, in 22% of the tokens
-//! (speakers' names included). With the same number of tokens, TextRank keeps 33.0% and the first sentences keep 24.2%
-//! (`evals summaries`).
+//! A conversation of a user with an assistant becomes an account of its exchanges (`account.rs`). Any other sources, such
+//! as a talk between people or the message of a commit, become their most telling sentences (`talk.rs`). If nothing can
+//! be quoted, the summary says what there is instead.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeSet, BinaryHeap};
-
-use super::reading::{Reading, Sentence, recurring, roughly, spelling};
+use super::account::account;
+use super::exchanges::{exchanges, is_assisted};
+use super::reading::Reading;
+use super::talk::talk;
 use super::{Source, Summary};
-use crate::memory::Level;
-use crate::tuning::summaries::{
-    BRIEF_SENTENCES, LATE_IN_BRIEF, LEAST_OF_TOPIC, NUMBER_IN_BRIEF, SENTENCE_COST, SOURCES_FOR_TOPICS,
-    TOKENS_FOR_TOPICS, TOPICS,
-};
+use crate::blocks::{self, blocks, without_added};
+use crate::humanize::counted;
+use crate::memory::{Level, Role};
 
-/// How many rounds of choosing sentences there are. The later rounds use tokens that the earlier ones reserved for
-/// labels and spaces but didn't need. Arbitrary.
-const ROUNDS: usize = 3;
-
-/// Choosing stops after this many sentences in a row that are too long for the remaining budget. Arbitrary: counting
-/// their tokens takes time.
-const MISFITS: usize = 200;
-
-/// The maximum number of characters of a speaker's name that are shown. Arbitrary.
-const LONGEST_NAME: usize = 40;
-
-/// The heading of the sentences that belong to no topic.
-const REST: &str = "…";
-
-/// Returns sentences of `sources` in their order, with the speaker's name wherever the speaker changes. At
-/// [`Level::Brief`] there are at most two sentences, otherwise as many as fit into `max_tokens`. `count` returns the
-/// number of tokens of a text. Sentences with words of `focus` are preferred. At [`Level::Detailed`] the sentences of
-/// many sources are grouped under the names of their topics, if there is room for the names.
+/// Returns a summary of `sources` that quotes whole sentences and whole list items. At [`Level::Brief`] there are at
+/// most two, otherwise as many as fit into `max_tokens`. `count` returns the number of tokens of a text. Sentences with
+/// words of `focus` are preferred.
 ///
-/// The text never has more than `max_tokens`: if not even one sentence fits, it is the beginning of the best one. The
-/// same input gives the same text.
+/// The text never has more than `max_tokens`: if not even one sentence fits, it is empty. The same input gives the same
+/// text.
 pub fn extract(
     sources: &[Source<'_>],
     level: Level,
@@ -47,272 +27,68 @@ pub fn extract(
     count: &dyn Fn(&str) -> usize,
 ) -> Summary {
     let reading = Reading::of(sources, focus);
-    let mut choice = Choice::of(&reading, sources, level);
-    let by_topic =
-        level == Level::Detailed && sources.len() >= SOURCES_FOR_TOPICS && max_tokens >= TOKENS_FOR_TOPICS;
-    let topics = Topics::of(&reading, if by_topic { TOPICS } else { 0 });
-    let mut spent = 0;
-    let mut chosen = Vec::new();
-    for _ in 0..ROUNDS {
-        let more = choice.choose(max_tokens - spent, count);
-        if more.is_empty() {
-            break;
-        }
-        chosen.extend(more);
-        spent = loop {
-            let spent = count(&render(sources, &reading, &chosen, level, &topics).text);
-            if spent <= max_tokens || chosen.pop().is_none() {
-                break spent.min(max_tokens);
-            }
-        };
-    }
-    let mut summary = render(sources, &reading, &chosen, level, &topics);
-    if chosen.is_empty() {
-        summary = beginning(sources, &reading, &choice, max_tokens, count);
+    let exchanges = match is_assisted(sources) {
+        true => exchanges(&reading, sources),
+        false => Vec::new(),
+    };
+    let mut summary = match exchanges.is_empty() {
+        false => account(&reading, &exchanges, sources, level, max_tokens, count),
+        true => talk(&reading, sources, level, max_tokens, count),
+    };
+    if summary.text.is_empty() && reading.sentences.iter().all(|sentence| sentence.is_boilerplate) {
+        summary = without_sentences(sources, max_tokens, count);
     }
     summary.unread = reading.unread;
     summary
 }
 
-/// The state of choosing sentences.
-struct Choice<'r> {
-    reading: &'r Reading<'r>,
-    /// The worth of each word. It counts only for the first chosen sentence that has the word.
-    weights: Vec<f64>,
-    is_covered: Vec<bool>,
-    /// The sentences that are not chosen yet. They are ordered by the rate that was last computed for each, the best on
-    /// top.
-    heap: BinaryHeap<(Rate, Reverse<usize>)>,
-    /// The speaker of each source; `None` if all sources have the same speaker.
-    labels: Option<Vec<&'r str>>,
-    has_label: BTreeSet<usize>,
-    /// How many sentences may still be chosen.
-    left: usize,
-    is_brief: bool,
-}
-
-/// The gain of a sentence relative to its length.
-#[derive(Clone, Copy, PartialEq)]
-struct Rate(f64);
-
-impl Eq for Rate {}
-
-impl PartialOrd for Rate {
-    fn partial_cmp(&self, other: &Rate) -> Option<Ordering> {
-        Some(self.cmp(other))
+/// Returns what the sources are, if no sentence of them can be quoted: how many messages, tool calls and blocks of code.
+fn without_sentences(sources: &[Source<'_>], max_tokens: usize, count: &dyn Fn(&str) -> usize) -> Summary {
+    let said = |source: &&Source<'_>| source.text.contains(char::is_alphanumeric);
+    let calls: Vec<&Source<'_>> =
+        sources.iter().filter(said).filter(|source| source.role == Role::Tool).collect();
+    let messages: Vec<&Source<'_>> =
+        sources.iter().filter(said).filter(|source| source.role != Role::Tool).collect();
+    if calls.is_empty() && messages.is_empty() {
+        return Summary::default();
     }
-}
-
-impl Ord for Rate {
-    fn cmp(&self, other: &Rate) -> Ordering {
-        self.0.total_cmp(&other.0)
+    let mut tools: Vec<(&str, usize)> = Vec::new();
+    for call in &calls {
+        let name = call.speaker;
+        match tools.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, times)) => *times += 1,
+            None => tools.push((name, 1)),
+        }
     }
-}
-
-impl<'r> Choice<'r> {
-    fn of(reading: &'r Reading<'r>, sources: &'r [Source<'r>], level: Level) -> Choice<'r> {
-        let is_brief = level == Level::Brief;
-        // Two sentences can't cover everything, so a brief summary prefers sentences with frequent words.
-        let weight = |word: &super::reading::Word| match is_brief {
-            true if word.has_digit => word.weight * NUMBER_IN_BRIEF,
-            true => word.weight * (1.0 + f64::from(word.sentences)).ln(),
-            false => word.weight,
+    tools.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    let mut parts = Vec::new();
+    if !calls.is_empty() {
+        let named =
+            tools.iter().filter(|(name, _)| !matches!(*name, "" | "tool") && name.len() <= 40).take(4);
+        let named: Vec<String> = named.map(|(name, times)| format!("{name} {times}")).collect();
+        let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+        parts.push(counted(calls.len(), "tool call", "tool calls") + &named);
+    }
+    if !messages.is_empty() {
+        let code = messages
+            .iter()
+            .flat_map(|source| blocks(&without_added(source.text)))
+            .filter(|block| block.kind == blocks::Kind::Code)
+            .count();
+        let code = if code > 0 {
+            format!(" with {}", counted(code, "block of code", "blocks of code"))
+        } else {
+            String::new()
         };
-        let weights: Vec<f64> = reading.words.iter().map(weight).collect();
-        let mut choice = Choice {
-            reading,
-            is_covered: vec![false; weights.len()],
-            weights,
-            heap: BinaryHeap::new(),
-            labels: has_labels(sources).then(|| sources.iter().map(|source| source.speaker).collect()),
-            has_label: BTreeSet::new(),
-            left: if is_brief { BRIEF_SENTENCES } else { usize::MAX },
-            is_brief,
-        };
-        let rated = reading.sentences.iter().enumerate();
-        choice.heap = rated.map(|(place, each)| (choice.rate(each), Reverse(place))).collect();
-        choice
+        parts.push(counted(messages.len(), "message", "messages") + &code);
     }
-
-    fn rate(&self, sentence: &Sentence<'_>) -> Rate {
-        let fresh = sentence.words.iter().filter(|word| !self.is_covered[**word as usize]);
-        let gain = sentence.worth * fresh.map(|word| self.weights[*word as usize]).sum::<f64>();
-        if !self.is_brief {
-            return Rate(Reading::rate(gain, sentence.text));
-        }
-        // Outcomes tend to be stated late.
-        let last = self.reading.sentences.last().map_or(0, |last| last.source).max(1);
-        let late = 1.0 + LATE_IN_BRIEF * sentence.source as f64 / last as f64;
-        Rate(late * gain / (roughly(sentence.text) as f64 + SENTENCE_COST).sqrt())
+    let text = format!("No sentence to quote: {}.", parts.join(" and "));
+    match count(&text) <= max_tokens {
+        true => Summary {
+            text,
+            cited: sources.iter().filter(said).map(|source| source.ordinal).collect(),
+            unread: 0,
+        },
+        false => Summary::default(),
     }
-
-    /// Returns the best sentences that fit into `budget` more tokens, best first.
-    fn choose(&mut self, mut budget: usize, count: &dyn Fn(&str) -> usize) -> Vec<usize> {
-        let mut chosen = Vec::new();
-        let mut too_long = Vec::new();
-        let mut misfits = 0;
-        while self.left > 0
-            && budget > 0
-            && misfits < MISFITS
-            && let Some((rate, Reverse(place))) = self.heap.pop()
-        {
-            let sentence = &self.reading.sentences[place];
-            let now = self.rate(sentence);
-            if now != rate {
-                self.heap.push((now, Reverse(place)));
-                continue;
-            }
-            if now.0 <= 0.0 {
-                // This is the best remaining sentence, so the others are worth nothing either.
-                self.heap.push((now, Reverse(place)));
-                break;
-            }
-            let label = match &self.labels {
-                Some(labels) if !self.has_label.contains(&sentence.source) => {
-                    count(labels[sentence.source]) + 2
-                }
-                _ => 0,
-            };
-            // A token has at most 128 bytes, so a sentence with more bytes than that doesn't fit, and its tokens need
-            // not be counted.
-            let cost = match sentence.text.len() > budget * 128 {
-                true => usize::MAX,
-                false => count(sentence.text) + 1 + label,
-            };
-            if cost > budget {
-                too_long.push((now, Reverse(place)));
-                misfits += 1;
-                continue;
-            }
-            misfits = 0;
-            budget -= cost;
-            self.left -= 1;
-            self.has_label.insert(sentence.source);
-            sentence.words.iter().for_each(|word| self.is_covered[*word as usize] = true);
-            chosen.push(place);
-        }
-        self.heap.extend(too_long);
-        chosen
-    }
-}
-
-fn has_labels(sources: &[Source<'_>]) -> bool {
-    let first = sources.first().map_or("", |source| source.speaker);
-    sources.iter().any(|source| source.speaker != first)
-}
-
-/// The topics, which are words. Each has its number, its spelling, and the indexes of the sources that have the word.
-struct Topics(Vec<(u32, String, Vec<usize>)>);
-
-impl Topics {
-    fn of(reading: &Reading<'_>, most: usize) -> Topics {
-        let named = |(number, places)| (number, spelling(reading, number), places);
-        Topics(recurring(reading, most).into_iter().map(named).collect())
-    }
-
-    /// Returns the chosen sentences in groups, each with its heading. The sentences of a group are in order, and the
-    /// groups are in the order of their first sentences. If fewer than two groups would have a heading, returns one
-    /// group without a heading.
-    fn groups(&self, reading: &Reading<'_>, chosen: &[usize]) -> Vec<(Option<&str>, Vec<usize>)> {
-        let mut places = chosen.to_vec();
-        places.sort_unstable();
-        let mut of_topic: Vec<Vec<usize>> = vec![Vec::new(); self.0.len()];
-        let mut rest = Vec::new();
-        for place in &places {
-            let sentence = &reading.sentences[*place];
-            let has_word =
-                |(number, ..): &(u32, String, Vec<usize>)| sentence.words.binary_search(number).is_ok();
-            let has_source =
-                |(_, _, sources): &(u32, String, Vec<usize>)| sources.binary_search(&sentence.source).is_ok();
-            let topic = self.0.iter().position(has_word).or_else(|| self.0.iter().position(has_source));
-            topic.map_or(&mut rest, |topic| &mut of_topic[topic]).push(*place);
-        }
-        let mut groups = Vec::new();
-        for ((_, name, _), places) in self.0.iter().zip(of_topic) {
-            match places.len() < LEAST_OF_TOPIC {
-                true => rest.extend(places),
-                false => groups.push((Some(name.as_str()), places)),
-            }
-        }
-        if groups.len() < 2 {
-            return vec![(None, places)];
-        }
-        groups.sort_by_key(|(_, places)| places[0]);
-        rest.sort_unstable();
-        if !rest.is_empty() {
-            groups.push((Some(REST), rest));
-        }
-        groups
-    }
-}
-
-/// Renders the chosen sentences in their order, grouped if there are topics.
-fn render(
-    sources: &[Source<'_>],
-    reading: &Reading<'_>,
-    chosen: &[usize],
-    level: Level,
-    topics: &Topics,
-) -> Summary {
-    let labels = has_labels(sources);
-    let mut summary = Summary::default();
-    for (head, places) in topics.groups(reading, chosen) {
-        if let Some(head) = head {
-            let before = if summary.text.is_empty() { "" } else { "\n\n" };
-            summary.text += &format!("{before}{head}:\n");
-        }
-        let mut speaking = None;
-        for place in places {
-            let sentence = &reading.sentences[place];
-            let source = &sources[sentence.source];
-            let speaker_changes = labels && speaking != Some(source.speaker);
-            if !summary.text.is_empty() && !summary.text.ends_with('\n') {
-                summary.text.push(if speaker_changes && level == Level::Detailed { '\n' } else { ' ' });
-            }
-            if speaker_changes && !source.speaker.is_empty() {
-                let name: String = source.speaker.chars().take(LONGEST_NAME).collect();
-                push_in_a_line(&mut summary.text, &name);
-                summary.text += ": ";
-            }
-            speaking = Some(source.speaker);
-            push_in_a_line(&mut summary.text, sentence.text);
-            summary.cited.push(source.ordinal);
-        }
-    }
-    summary.cited.sort_unstable();
-    summary.cited.dedup();
-    summary
-}
-
-/// Appends `text`, in which a single space replaces each run of white space.
-fn push_in_a_line(to: &mut String, text: &str) {
-    for (place, word) in text.split_whitespace().enumerate() {
-        if place > 0 {
-            to.push(' ');
-        }
-        *to += word;
-    }
-}
-
-/// Returns as much of the beginning of the best sentence as fits, cut between words if the sentence has spaces.
-fn beginning(
-    sources: &[Source<'_>],
-    reading: &Reading<'_>,
-    choice: &Choice<'_>,
-    max_tokens: usize,
-    count: &dyn Fn(&str) -> usize,
-) -> Summary {
-    let best = choice.heap.iter().max().map(|(_, Reverse(place))| &reading.sentences[*place]);
-    let Some(sentence) = best else { return Summary::default() };
-    let mut line = String::new();
-    push_in_a_line(&mut line, sentence.text);
-    let mut cuts: Vec<usize> = match line.contains(' ') {
-        true => line.match_indices(' ').map(|(at, _)| at).collect(),
-        false => line.char_indices().map(|(at, _)| at).skip(1).collect(),
-    };
-    cuts.push(line.len());
-    let fitting = cuts.partition_point(|cut| count(&line[..*cut]) <= max_tokens);
-    let Some(cut) = fitting.checked_sub(1).map(|last| cuts[last]) else { return Summary::default() };
-    line.truncate(cut);
-    Summary { text: line, cited: vec![sources[sentence.source].ordinal], unread: 0 }
 }

@@ -1,32 +1,38 @@
 //! Makes summaries of messages and commits, by choosing sentences or by asking a model.
 //!
-//! [`extract()`] needs only the messages: it chooses the sentences whose words are worth most for the tokens that they
-//! take, and keeps them in order. It works in any language, always gives the same text for the same messages, and is
-//! used whenever a model can't be asked or fails. [`by_model`] asks a model, in several requests if the messages don't
-//! fit into its window. It rejects an answer that, as [`quality()`] measures, keeps too few of the names, decisions and
-//! numbers.
+//! [`extract()`] needs only the messages: it quotes whole sentences of them. A user's conversation with an assistant
+//! becomes an account of what the user asked and what came of it. It always gives the same text for the same messages,
+//! and is used whenever a model can't be asked or fails. [`by_model`] asks a model, in several requests if the messages
+//! don't fit into its window. It rejects an answer that fails one of the checks of `quality`.
 //!
 //! This module does no input or output: to ask a model, it runs a closure of the caller. It doesn't store summaries,
 //! and it doesn't decide which provider may be asked or what may be spent.
 
+mod account;
 mod commit;
+mod cues;
+mod exchanges;
 mod extract;
 mod model;
 mod quality;
 mod reading;
-mod sentences;
+mod talk;
 #[cfg(test)]
 mod tests;
+mod title;
 mod words;
+
+use std::ops::Range;
 
 use crate::memory::{Level, Millis, Role};
 use crate::tuning::summaries;
 
 pub use commit::{Commit, commit_by_model, commit_request};
 pub use extract::extract;
-pub use model::{SHOWN_AGAIN, Wish, by_model, requests};
+pub use model::{SHOWN_AGAIN, Wish, Written, by_model, requests};
 pub use quality::{cite, quality};
 pub use reading::topics;
+pub use title::title;
 
 /// A message, a commit or another text to summarise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +47,17 @@ pub struct Source<'a> {
     pub time: Millis,
     /// The text.
     pub text: &'a str,
+    /// The statements of the text that a later source corrected.
+    pub corrected: &'a [Corrected],
+}
+
+/// A statement that a later one replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corrected {
+    /// The bytes of its sentence in the text.
+    pub range: Range<usize>,
+    /// The ordinal of the source that states what holds now.
+    pub by: i64,
 }
 
 /// A summary, and the sources that it cites.

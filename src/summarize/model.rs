@@ -1,19 +1,19 @@
 //! Summaries by a model: makes the requests, several if the sources don't fit into the model's window, and checks the
 //! answer.
 //!
-//! All quoted text is in an envelope, so that the model can't mistake it for an instruction. If an answer is empty, too
-//! long, off topic, or lacks most of the names, decisions and numbers that it could keep, the model is asked once more
-//! and told what the answer lacks. If the second answer is rejected too, the caller chooses sentences instead.
+//! All quoted text is in an envelope, so that the model can't mistake it for an instruction. An answer that is too long
+//! is cut at the end of a sentence. If [`judge`] rejects an answer, the model is asked once more, and the request says
+//! what is wrong. If the second answer is rejected too, the caller chooses sentences instead.
 //!
 //! The prompts are files in `prompts/`.
 
-use super::quality::{missing, quality};
-use super::{Source, Summary, cite, extract};
+use super::quality::{Verdict, judge, sentences};
+use super::{Source, cite};
 use crate::envelope;
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request, Turn};
 use crate::memory::{Level, Role};
-use crate::tuning::summaries::{LEAST_CHOSEN, LEAST_QUALITY, WORDS_OF_TEN_TOKENS};
+use crate::tuning::summaries::WORDS_OF_TEN_TOKENS;
 
 /// The maximum number of parts into which sources are divided. Each part takes a request, and more requests would
 /// take too long and cost too much. Arbitrary.
@@ -22,16 +22,31 @@ const MOST_PARTS: usize = 16;
 /// The maximum number of tokens that a prompt has, not counting the material that it quotes.
 pub(super) const INSTRUCTION: usize = 400;
 
-/// The maximum number of bytes that an answer may have for each token it is allowed. An answer with more bytes is too
-/// long in any script, so its tokens aren't counted: even in Hindi a token has only about eight bytes.
+/// The maximum number of bytes of an answer that are read for each token it is allowed. An answer with more bytes is too
+/// long in any script, so the rest isn't counted: even in Hindi a token has only about eight bytes.
 const LONGEST: usize = 12;
 
 /// How many bytes of a rejected answer the second request quotes for each token that the answer was allowed. This is
 /// about the length of an answer that uses all its tokens.
 pub const SHOWN_AGAIN: usize = 6;
 
-/// The maximum number of bytes of the list of what an answer lacks. Arbitrary: room for about twenty names.
-const LACKING: usize = 600;
+/// The maximum number of bytes of the list of what is wrong in an answer. Arbitrary: room for a few sentences.
+const WRONG: usize = 600;
+
+/// A summary by a model that was accepted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Written {
+    /// The text.
+    pub text: String,
+    /// The ordinals of the sources from which its sentences come, ascending.
+    pub cited: Vec<i64>,
+    /// How well it passed the checks, from 0 to 1.
+    pub quality: f64,
+    /// Whether the answer was too long, and its last sentences were left out.
+    pub is_cut: bool,
+    /// Whether only names and numbers could be checked, since the answer is in another language than the sources.
+    pub is_partial: bool,
+}
 
 /// The summary that a model is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +104,7 @@ pub async fn by_model<A, W>(
     wish: &Wish<'_>,
     count: &(dyn Fn(&str) -> usize + Sync),
     mut ask: A,
-) -> Result<Summary>
+) -> Result<Written>
 where
     A: FnMut(Request) -> W,
     W: Future<Output = Result<Reply>>,
@@ -106,74 +121,86 @@ where
     }
     let last = asks.pop().expect("there is a request for each part");
     // The previous summary counts as a source too.
-    let previous =
-        wish.previous.map(|text| Source { ordinal: -1, speaker: "", role: Role::Assistant, time: 0, text });
+    let previous = wish.previous.map(|text| Source {
+        ordinal: -1,
+        speaker: "",
+        role: Role::Assistant,
+        time: 0,
+        text,
+        corrected: &[],
+    });
     let all: Vec<Source<'_>> = previous.into_iter().chain(sources.iter().copied()).collect();
-    let least = LEAST_QUALITY * attainable(&all, wish, count);
-    let judge = |text: &str| quality(text, &all, wish.max_tokens);
-    let lacking = |text: &str| missing(text, &all, wish.max_tokens);
-    let text = until_good(last, wish, count, (&judge, least), &lacking, ask).await?;
-    Ok(Summary { cited: cite(&text, sources), text, unread: 0 })
+    let written = until_good(last, wish, count, &|text| judge(text, &all), ask).await?;
+    Ok(Written { cited: cite(&written.text, sources), ..written })
 }
 
-/// Requests a text whose quality, according to `judge`, is at least `least`. If the first answer is rejected, asks once
-/// more and says what that answer lacks.
+/// Requests a text that `judge` accepts. If the first answer is rejected, asks once more and says what is wrong.
 ///
 /// Errors if `ask` does, and with [`Kind::Provider`] if the second answer is rejected too.
 pub(super) async fn until_good<A, W>(
     mut last: Request,
     wish: &Wish<'_>,
     count: &(dyn Fn(&str) -> usize + Sync),
-    (judge, least): (&(dyn Fn(&str) -> f64 + Sync), f64),
-    lacking: &(dyn Fn(&str) -> Vec<String> + Sync),
+    judge: &(dyn Fn(&str) -> Verdict + Sync),
     mut ask: A,
-) -> Result<String>
+) -> Result<Written>
 where
     A: FnMut(Request) -> W,
     W: Future<Output = Result<Reply>>,
 {
     let mut fault = String::new();
     for _ in 0..2 {
-        let answer = ask(last.clone()).await?.text;
-        let text = answer.trim();
-        // The length is checked first, because a long text takes long to count and to judge.
-        let is_too_long = text.len() > LONGEST * wish.max_tokens;
-        let tokens = if is_too_long { text.len() / 4 } else { count(text) };
-        fault = match () {
-            () if text.is_empty() => "answer is empty".into(),
-            () if is_too_long => format!("answer has some {tokens} tokens, not {}", wish.max_tokens),
-            () if tokens > wish.max_tokens => format!("answer has {tokens} tokens, not {}", wish.max_tokens),
-            () => match judge(text) {
-                good if good < least => {
-                    format!("answer keeps {good:.2} of the names, decisions and numbers it could")
-                }
-                _ => return Ok(text.to_owned()),
-            },
+        let answer = ask(last.clone()).await?;
+        let all = answer.text.trim();
+        let text = whole(all, answer.is_cut, wish.max_tokens, count);
+        let wrong;
+        (fault, wrong) = if all.is_empty() {
+            ("is empty".to_owned(), String::new())
+        } else if text.is_empty() {
+            (format!("has no sentence that ends within {} tokens", wish.max_tokens), String::new())
+        } else {
+            let verdict = judge(text);
+            if verdict.accepts() {
+                let Verdict { quality, is_partial, .. } = verdict;
+                let (text, is_cut) = (text.to_owned(), text.len() < all.len());
+                return Ok(Written { text, cited: Vec::new(), quality, is_cut, is_partial });
+            }
+            (verdict.fault.to_owned(), verdict.wrong.join("; "))
         };
-        let text = cut(text, SHOWN_AGAIN * wish.max_tokens);
-        let lacks = lacking(text).join(", ");
-        let missing = envelope::escape(cut(&lacks, LACKING));
-        let again = fill(
-            include_str!("prompts/again.md"),
-            wish,
-            &[("fault", fault.as_str()), ("missing", &*missing)],
-        );
-        last.turns.push(Turn::Assistant { text: text.to_owned(), calls: Vec::new() });
+        let wrong = envelope::escape(cut(&wrong, WRONG));
+        let wrong = if wrong.is_empty() { String::new() } else { format!(": {wrong}") };
+        let again = fill(include_str!("prompts/again.md"), wish, &[("fault", &fault), ("wrong", &wrong)]);
+        let text = cut(all, SHOWN_AGAIN * wish.max_tokens).to_owned();
+        last.turns.push(Turn::Assistant { text, calls: Vec::new() });
         last.turns.push(Turn::User(again));
     }
-    Err(Error::new(Kind::Provider, format!("the model's {fault}")))
+    Err(Error::new(Kind::Provider, format!("the model's answer {fault}")))
 }
 
-/// Returns the quality that a summary at the wanted level can have.
-///
-/// [`quality`] compares a summary with as many of the best sentences as fit, which a brief summary of two or three
-/// sentences can never match. So a brief summary is compared only with the sentences that [`extract()`] would choose.
-fn attainable(sources: &[Source<'_>], wish: &Wish<'_>, count: &dyn Fn(&str) -> usize) -> f64 {
-    if wish.level != Level::Brief {
-        return 1.0;
+/// Returns as many whole sentences from the beginning of `text` as fit into `max_tokens`: all of `text` if it fits,
+/// unless the provider cut it off.
+fn whole<'a>(
+    text: &'a str,
+    is_cut_off: bool,
+    max_tokens: usize,
+    count: &(dyn Fn(&str) -> usize + Sync),
+) -> &'a str {
+    let read = cut(text, LONGEST * max_tokens);
+    let is_whole = read.len() == text.len() && !is_cut_off;
+    if is_whole && count(text) <= max_tokens {
+        return text;
     }
-    let chosen = extract(sources, wish.level, wish.max_tokens, wish.focus, count);
-    quality(&chosen.text, sources, wish.max_tokens).clamp(LEAST_CHOSEN, 1.0)
+    let mut fitting = "";
+    for sentence in sentences(read) {
+        let end = sentence.as_ptr().addr() - read.as_ptr().addr() + sentence.len();
+        let part = &read[..end];
+        let is_last = end == read.trim_end().len() && !is_whole;
+        if (is_last && !part.ends_with(['.', '!', '?', '。', '！', '？'])) || count(part) > max_tokens {
+            break;
+        }
+        fitting = part;
+    }
+    fitting
 }
 
 /// Returns the limit of tokens for the answer to a request: more than the summary may have, so that the provider
@@ -272,7 +299,7 @@ mod tests {
     }
 
     /// Asks a model that gives `answers`, one after the other. Returns the result and the requests that the model got.
-    fn asked(sources: &[Source<'_>], window: usize, answers: &[&str]) -> (Result<Summary>, Vec<Request>) {
+    fn asked(sources: &[Source<'_>], window: usize, answers: &[&str]) -> (Result<Written>, Vec<Request>) {
         let asked = RefCell::new(Vec::new());
         let wish = Wish {
             level: Level::Standard,
@@ -295,7 +322,7 @@ mod tests {
     }
 
     fn source(ordinal: i64, text: &str) -> Source<'_> {
-        Source { ordinal, speaker: "Ana", role: Role::User, time: 0, text }
+        Source { ordinal, speaker: "Ana", role: Role::User, time: 0, text, corrected: &[] }
     }
 
     #[test]
@@ -310,47 +337,37 @@ mod tests {
     }
 
     #[test]
-    fn a_brief_is_measured_against_the_sentences_that_would_replace_it() {
-        let said = [
-            "We decided on SQLite 3.50 because Postgres needs a server that nobody here wants to keep running.",
-            "Mira tests the import of Parquet on Windows ARM by Friday, and tells Jonas what broke.",
-            "Release 0.9.2 broke the build on FreeBSD, which Lena bisected to the upgrade of OpenSSL to 3.4.",
-            "Kafka is out, since Redis 7 does what the queue of Helsinki needs at a tenth of the price.",
-            "The meeting in Lisbon moves to 14 May, after the audit by Deloitte and the holidays in Portugal.",
-        ];
-        let sources: Vec<Source<'_>> =
-            said.iter().enumerate().map(|(place, text)| source(place as i64, text)).collect();
-        let wish = Wish {
-            level: Level::Brief,
-            max_tokens: 50,
-            focus: "",
-            previous: None,
-            window: 8000,
-            secret: &[7; 32],
-        };
-        let reach = attainable(&sources, &wish, &count);
-        let written = "They chose SQLite 3.50 over Postgres and Redis 7 over Kafka; Mira tests Parquet on Windows \
-            by Friday.";
-        let good = quality(written, &sources, wish.max_tokens);
-        assert!(good >= LEAST_QUALITY * reach, "{good} of {reach}");
-        let bad = quality("They talked about a meeting in Lisbon.", &sources, wish.max_tokens);
-        assert!(bad < LEAST_QUALITY * reach, "{bad} of {reach}");
-        let standard = Wish { level: Level::Standard, ..wish };
-        assert_eq!(attainable(&sources, &standard, &count), 1.0);
-    }
-
-    #[test]
-    fn a_rejected_answer_is_requested_once_more_with_what_it_lacks() {
-        let long = GOOD.repeat(9);
-        for bad in ["", "They had a nice talk about gardening in Provence.", long.as_str()] {
+    fn a_rejected_answer_is_requested_once_more_with_what_is_wrong() {
+        let named = "They decided on SQLite 3.50, since Oracle needs a server; Mira tests Windows by Friday.";
+        let open = GOOD.trim_end_matches('.');
+        for (bad, why) in [
+            ("", "is empty"),
+            ("They had a nice talk about gardening in Provence.", "says"),
+            (named, "has a name that the messages don't have: Oracle."),
+            (open, "ends within a sentence"),
+        ] {
             let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[bad, GOOD]);
             assert_eq!(made.unwrap().text, GOOD);
             let Some(Turn::User(again)) = requests[1].turns.last() else { panic!("{requests:?}") };
-            assert!(again.contains("Write the summary again"), "{again}");
+            assert!(again.contains(why) && again.contains("Write the summary again"), "{again}");
             let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[bad, bad, GOOD]);
-            assert_eq!(made.unwrap_err().kind(), Kind::Provider);
-            assert_eq!(requests.len(), 2);
+            let error = made.unwrap_err();
+            assert_eq!((error.kind(), requests.len()), (Kind::Provider, 2));
+            assert!(!error.to_string().contains("Oracle"), "{error}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_is_too_long_is_cut_at_the_end_of_a_sentence() {
+        let more = "Postgres needs a server, and they decided on SQLite because of it.";
+        let long = format!("{GOOD} {more} {more} {more}");
+        let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[&long]);
+        let made = made.unwrap();
+        assert!(made.is_cut && made.text.starts_with(GOOD) && made.text.ends_with("it."), "{made:?}");
+        assert!(count(&made.text) <= 60 && requests.len() == 1, "{}", made.text);
+        let endless = "SQLite 3.50 because Postgres needs a server and ".repeat(40);
+        let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[&endless, GOOD]);
+        assert_eq!((made.unwrap().text.as_str(), requests.len()), (GOOD, 2));
     }
 
     #[test]
@@ -376,12 +393,12 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_answer_is_neither_counted_nor_sent_back_whole() {
-        let endless = GOOD.repeat(40_000);
+    fn of_an_endless_answer_only_the_beginning_is_read() {
+        let endless = GOOD.replace('.', ",").repeat(40_000);
         let began = std::time::Instant::now();
         let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[&endless, &endless]);
         let error = made.unwrap_err();
-        assert!(error.to_string().contains("tokens, not 60"), "{error}");
+        assert!(error.to_string().contains("within 60 tokens"), "{error}");
         assert!(began.elapsed() < std::time::Duration::from_secs(1), "{:?}", began.elapsed());
         let Turn::Assistant { text, .. } = &requests[1].turns[1] else { panic!("{:?}", requests[1]) };
         assert!(text.len() <= SHOWN_AGAIN * 60, "{}", text.len());

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::sentences::{Form, sentences};
 use super::words::{self, words};
-use super::{Source, Topic};
+use super::{Corrected, Source, Topic};
+use crate::blocks::{self, Form, is_boilerplate};
 use crate::memory::Role;
 use crate::tuning::summaries;
 
@@ -40,9 +40,9 @@ const DECISIONS: &str = "decide decided decision agree agreed chose chosen choos
     决定 決め 採用 选择 ตัดสินใจ";
 
 /// What is known of the sources once they are read.
-pub(super) struct Reading<'a> {
-    /// The sentences in order.
-    pub(super) sentences: Vec<Sentence<'a>>,
+pub(super) struct Reading {
+    /// The sentences that can be quoted, in order.
+    pub(super) sentences: Vec<Sentence>,
     /// The words. The number of a word is its index in this list.
     pub(super) words: Vec<Word>,
     /// Maps the key of each word to its index in `words`.
@@ -52,11 +52,19 @@ pub(super) struct Reading<'a> {
 }
 
 /// A sentence.
-pub(super) struct Sentence<'a> {
+pub(super) struct Sentence {
     /// The index of its source.
     pub(super) source: usize,
     /// Its text.
-    pub(super) text: &'a str,
+    pub(super) text: String,
+    /// Its form.
+    pub(super) form: Form,
+    /// Whether it is a list item.
+    pub(super) is_item: bool,
+    /// The ordinal of the later source that corrected it, if one did.
+    pub(super) corrected: Option<i64>,
+    /// Whether it says nothing of its own, as thanks and offers of help do.
+    pub(super) is_boilerplate: bool,
     /// The numbers of those of its words that are not common, ascending and without duplicates.
     pub(super) words: Vec<u32>,
     /// The factor by which the worth of its words is multiplied.
@@ -89,9 +97,9 @@ impl Word {
     }
 }
 
-impl<'a> Reading<'a> {
+impl Reading {
     /// Reads `sources`. Words of `focus` make a sentence worth more, and sentences without such words are worth less.
-    pub(super) fn of(sources: &[Source<'a>], focus: &str) -> Reading<'a> {
+    pub(super) fn of(sources: &[Source<'_>], focus: &str) -> Reading {
         let mut reading =
             Reading { sentences: Vec::new(), words: Vec::new(), numbers: HashMap::new(), unread: 0 };
         // Common words count only if the sources have no other words.
@@ -119,7 +127,7 @@ impl<'a> Reading<'a> {
         reading
     }
 
-    fn read(&mut self, sources: &[Source<'a>], keep_common: bool) {
+    fn read(&mut self, sources: &[Source<'_>], keep_common: bool) {
         *self = Reading { sentences: Vec::new(), words: Vec::new(), numbers: HashMap::new(), unread: 0 };
         let bytes: usize = sources.iter().map(|source| source.text.len().min(MOST_OF_ONE)).sum();
         let share = match bytes > MOST_BYTES {
@@ -137,28 +145,43 @@ impl<'a> Reading<'a> {
             }
             let parts = parts(source.text, share);
             self.unread += usize::from(parts.len() > 1);
-            let is_open = place == last && matches!(source.role, Role::User | Role::Assistant);
-            let found = parts
-                .into_iter()
-                .flat_map(|part| sentences(part).into_iter().map(move |(range, form)| (&part[range], form)));
-            for (text, form) in found {
-                let sentence = self.sentence(place, text, keep_common, &decisions);
-                let worth = worth(text, form, source.role, is_open, &openings);
-                let decides = sentence.decides && form != Form::Question;
-                let factor = if decides { summaries::DECISION } else { 1.0 };
-                self.sentences.push(Sentence { worth: worth * factor, decides, ..sentence });
+            let is_open = place == last;
+            let offset = |part: &str| part.as_ptr() as usize - source.text.as_ptr() as usize;
+            let said = parts.into_iter().flat_map(|part| {
+                quotable(part, source.role).into_iter().map(move |sentence| (offset(part), sentence))
+            });
+            for (offset, blocks::Sentence { text, form, is_item, range, .. }) in said {
+                let range = offset + range.start..offset + range.end;
+                let meets = |each: &&Corrected| each.range.start < range.end && range.start < each.range.end;
+                let corrected = source.corrected.iter().find(meets).map(|each| each.by);
+                let is_boilerplate = is_boilerplate(&text);
+                let (words, decides) = self.words_of(&text, keep_common, &decisions);
+                let decides = decides && form != Form::Question;
+                let factor = match (is_boilerplate, decides) {
+                    (true, _) => 0.0,
+                    _ if corrected.is_some() => summaries::CORRECTED,
+                    (_, true) => summaries::DECISION,
+                    _ => 1.0,
+                };
+                let worth = worth(&text, form, is_open, &openings) * factor;
+                self.sentences.push(Sentence {
+                    source: place,
+                    text,
+                    form,
+                    is_item,
+                    corrected,
+                    is_boilerplate,
+                    words,
+                    worth,
+                    decides,
+                });
             }
         }
     }
 
-    /// Adds the words of a sentence.
-    fn sentence(
-        &mut self,
-        source: usize,
-        text: &'a str,
-        keep_common: bool,
-        decisions: &HashSet<String>,
-    ) -> Sentence<'a> {
+    /// Adds the words of a sentence. Returns the numbers of those that are not common, ascending, and whether one of its
+    /// words shows that the sentence states a decision.
+    fn words_of(&mut self, text: &str, keep_common: bool, decisions: &HashSet<String>) -> (Vec<u32>, bool) {
         let mut numbers = Vec::new();
         let mut decides = false;
         for (place, word) in words(text).into_iter().enumerate() {
@@ -182,7 +205,7 @@ impl<'a> Reading<'a> {
             }
         }
         numbers.sort_unstable();
-        Sentence { source, text, words: numbers, worth: 1.0, decides }
+        (numbers, decides)
     }
 
     /// Makes sentences with words of `focus` worth more than the rest. Changes nothing if no sentence has such a word.
@@ -196,7 +219,7 @@ impl<'a> Reading<'a> {
         if wanted.is_empty() {
             return;
         }
-        let has = |sentence: &Sentence<'_>| {
+        let has = |sentence: &Sentence| {
             wanted.iter().filter(|number| sentence.words.binary_search(number).is_ok()).count()
         };
         // The other sentences of a source that has words of the focus count too, but less.
@@ -233,21 +256,24 @@ fn parts(text: &str, most: usize) -> Vec<&str> {
     vec![&text[..first], &text[last..]]
 }
 
-/// Returns the factor by which the worth of a sentence's words is multiplied. It depends on the form of the sentence,
-/// its speaker's role, and its first words.
-fn worth(text: &str, form: Form, role: Role, is_open: bool, openings: &[&str]) -> f64 {
+/// Returns the sentences and list items of a message that can be quoted, and its asides. A tool's output and the
+/// instructions of a client have none.
+fn quotable(text: &str, role: Role) -> Vec<blocks::Sentence> {
+    match role {
+        Role::User | Role::Assistant => blocks::quotable(text),
+        Role::Tool | Role::System => Vec::new(),
+    }
+}
+
+/// Returns the factor by which the worth of a sentence's words is multiplied. It depends on the form of the sentence
+/// and on its first words.
+fn worth(text: &str, form: Form, is_open: bool, openings: &[&str]) -> f64 {
     let form = match form {
-        Form::Plain => 1.0,
+        Form::Statement | Form::Introduction => 1.0,
         // A question in the last message has no answer yet.
         Form::Question if is_open => summaries::OPEN_QUESTION,
         Form::Question => summaries::QUESTION,
         Form::Aside => summaries::ASIDE,
-        Form::Code => summaries::CODE,
-    };
-    let role = match role {
-        Role::User | Role::Assistant => 1.0,
-        Role::Tool => summaries::TOOL,
-        Role::System => summaries::SYSTEM,
     };
     let mut spoken = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let first = spoken.next().unwrap_or_default().to_lowercase();
@@ -264,7 +290,7 @@ fn worth(text: &str, form: Form, role: Role, is_open: bool, openings: &[&str]) -
         () if refers => summaries::REFERENCE,
         () => 1.0,
     };
-    form * role * alone
+    form * alone
 }
 
 /// Estimates how many tokens `text` has, without a tokenizer. This is precise enough to compare sentences.
@@ -296,7 +322,7 @@ pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
 }
 
 /// Returns up to `most` words that several sources have: the number of each, and the indexes of its sources.
-pub(super) fn recurring(reading: &Reading<'_>, most: usize) -> Vec<(u32, Vec<usize>)> {
+pub(super) fn recurring(reading: &Reading, most: usize) -> Vec<(u32, Vec<usize>)> {
     let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for sentence in &reading.sentences {
         for number in &sentence.words {
@@ -320,11 +346,11 @@ pub(super) fn recurring(reading: &Reading<'_>, most: usize) -> Vec<(u32, Vec<usi
 }
 
 /// Returns the most frequent spelling of a word. If several are equally frequent, returns the first of them.
-pub(super) fn spelling(reading: &Reading<'_>, number: u32) -> String {
+pub(super) fn spelling(reading: &Reading, number: u32) -> String {
     let mut spellings: Vec<(&str, usize)> = Vec::new();
     for sentence in reading.sentences.iter().filter(|each| each.words.binary_search(&number).is_ok()).take(50)
     {
-        for word in words(sentence.text) {
+        for word in words(&sentence.text) {
             if reading.numbers.get(&words::key(word.text)) == Some(&number) {
                 match spellings.iter_mut().find(|(known, _)| *known == word.text) {
                     Some((_, times)) => *times += 1,

@@ -16,9 +16,13 @@ fn sources<'a>(said: &[(&'a str, &'a str)]) -> Vec<Source<'a>> {
         role: if ordinal % 2 == 0 { Role::User } else { Role::Assistant },
         time: 0,
         text,
+        corrected: &[],
     };
     said.iter().enumerate().map(source).collect()
 }
+
+/// The beginning of a summary of sources that can't be quoted.
+const NOTHING: &str = "No sentence to quote";
 
 const TALK: &[(&str, &str)] = &[
     ("Ana", "Hey Ben! Good to see you. How are you?"),
@@ -51,9 +55,10 @@ fn a_talk_at_every_level() {
     [2, 4, 5]
     ");
     insta::assert_snapshot!(shown(Level::Detailed, 110, ""), @r"
-    Ben: The export to Parquet fails on Windows since release 0.9.2, is that known?
-    Ana: It is the path separator: pyarrow gets `C:\data` with a colon. I saw it in CI on Monday. We decided in March to use URIs everywhere because the S3 backend needs them. So let's convert in open_sink().
-    Ben: I will do it by Friday. One thing is open: who tests it on Windows ARM?
+    #1 Ben: The export to Parquet fails on Windows since release 0.9.2, is that known?
+    #2 Ana: It is the path separator: pyarrow gets C:\data with a colon. I saw it in CI on Monday.
+    #4 Ana: We decided in March to use URIs everywhere because the S3 backend needs them. So let's convert in open_sink().
+    #5 Ben: I will do it by Friday. One thing is open: who tests it on Windows ARM?
     [1, 2, 4, 5]
     ");
     insta::assert_snapshot!(shown(Level::Standard, 30, "testing on Windows"), @"
@@ -86,13 +91,162 @@ fn a_session_of_one_message_of_tool_output_or_of_nothing() {
     assert_eq!((one.text.as_str(), &one.cited[..]), ("Only this.", &[0][..]));
     let common = extract(&sources(&[("Ana", "How are you?")]), Level::Standard, 100, "", &count);
     assert_eq!(common.text, "How are you?");
-    let output =
-        "error[E0382]: borrow of moved value: `store`\n  --> src/main.rs:4:5\n   |\n4  |     store.len();\n";
-    let tool = Source { ordinal: 7, speaker: "tool", role: Role::Tool, time: 0, text: output };
+    let output = "cargo: check\nerror[E0382]: borrow of moved value: `store`\n  --> src/main.rs:4:5\n   |\n4  |     store.len();\n";
+    let tool =
+        Source { ordinal: 7, speaker: "cargo", role: Role::Tool, time: 0, text: output, corrected: &[] };
     let tool = extract(&[tool], Level::Brief, 60, "", &count);
-    assert!(tool.text.contains("E0382") && tool.cited == [7], "{tool:?}");
+    assert_eq!(
+        (tool.text.as_str(), &tool.cited[..]),
+        ("No sentence to quote: 1 tool call (cargo 1).", &[7][..])
+    );
     assert_eq!(extract(&[], Level::Detailed, 100, "", &count), Summary::default());
     assert_eq!(extract(&sources(&[("Ana", "?! …")]), Level::Detailed, 100, "", &count), Summary::default());
+}
+
+/// A user's work with an agent: who speaks, and the text.
+const WORK: &[(Role, &str)] = &[
+    (Role::User, "add a `tasks` command with `list` and `get`. it should read process/tasks.md by default"),
+    (
+        Role::Assistant,
+        "I'll look at the project first.\n\n### Structure\n\n| file |\n|---|\n| cli.ts |\n\nLet's start:",
+    ),
+    (Role::Tool, "Edit: src/commands/tasks.ts: + list\nok"),
+    (
+        Role::Assistant,
+        "Great! The `tasks` command now lists and gets tasks.\n\n- Added `src/commands/tasks.ts`\n- Added a parser for \
+         tasks.md\n\nWould you like me to add tests for the parser?",
+    ),
+    (Role::User, "yes"),
+    (Role::Tool, "Bash: git commit -m \"tasks: parser\"\nok:\n[main 1a2b3c4] tasks: parser"),
+    (Role::Assistant, "Done. All 12 tests of the parser pass."),
+    (Role::User, "<system-reminder>Use the todo tool.</system-reminder>"),
+    (
+        Role::User,
+        "❯ bun run . tasks list\nTasks:\n- #123: Task Title [TODO]\n\nthat is an example and shouldn't be listed. skip \
+         code blocks from now on",
+    ),
+    (
+        Role::Assistant,
+        "Dear [Your Name], the parser now skips code blocks. It no longer lists example tasks.",
+    ),
+    (Role::User, "who updates the changelog?"),
+];
+
+fn work(said: &'static [(Role, &'static str)]) -> Vec<Source<'static>> {
+    let source = |(ordinal, (role, text)): (usize, &(Role, &'static str))| Source {
+        ordinal: ordinal as i64,
+        speaker: role.as_str(),
+        role: *role,
+        time: 1_714_000_000_000 + ordinal as i64 * 3_600_000 * 8,
+        text,
+        corrected: &[],
+    };
+    said.iter().enumerate().map(source).collect()
+}
+
+#[test]
+fn work_with_an_agent_at_every_level() {
+    let shown = |level, max_tokens| {
+        let summary = extract(&work(WORK), level, max_tokens, "", &count);
+        format!("{}\n{:?}", summary.text, summary.cited)
+    };
+    insta::assert_snapshot!(shown(Level::Brief, 60), @"
+    user: add a tasks command with list and get. Last, user: who updates the changelog?
+    [0, 10]
+    ");
+    insta::assert_snapshot!(shown(Level::Standard, 200), @"
+    Goal: add a tasks command with list and get. (#0) → The tasks command now lists and gets tasks. (#3) Added src/commands/tasks.ts. (#3) Added a parser for tasks.md. (#3)
+    Said and decided: it should read process/tasks.md by default. (#0) skip code blocks from now on. (#8)
+    Worked on: agreed: Would you like me to add tests for the parser? (#3) → All 12 tests of the parser pass. (#6) that is an example and shouldn't be listed. (#8) → It no longer lists example tasks. (#9)
+    Open: who updates the changelog? (#10)
+    [0, 3, 6, 8, 9, 10]
+    ");
+    insta::assert_snapshot!(shown(Level::Detailed, 300), @"
+    2024-04-24
+    #0 user: add a tasks command with list and get. it should read process/tasks.md by default. → The tasks command now lists and gets tasks. Added src/commands/tasks.ts. Added a parser for tasks.md. [edited tasks.ts]
+    2024-04-25
+    #3 assistant, and the user agreed: Would you like me to add tests for the parser? → All 12 tests of the parser pass. [commit 1a2b3c4]
+    2024-04-27
+    #8 user: that is an example and shouldn't be listed. skip code blocks from now on. → It no longer lists example tasks.
+    2024-04-28
+    #10 user: who updates the changelog?
+    [0, 3, 6, 8, 9, 10]
+    ");
+    for max_tokens in 0..300 {
+        for level in Level::ALL {
+            let summary = extract(&work(WORK), *level, max_tokens, "", &count);
+            assert!(count(&summary.text) <= max_tokens && summary.cited.is_sorted());
+            for hidden in
+                ["todo tool", "Your Name", "cli.ts", "Structure", "example\u{20}task [TODO]", "Let's start"]
+            {
+                assert!(!summary.text.contains(hidden), "{hidden} in {}", summary.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_corrected_sentence_is_marked_and_gives_way() {
+    let said = [
+        ("user", "The limit of the API is 40 requests."),
+        ("user", "The limit of the API is now 60 requests."),
+    ];
+    let corrected = [Corrected { range: 0..36, by: 1 }];
+    let mut sources = sources(&said);
+    sources[0].corrected = &corrected;
+    let shown = |most| extract(&sources, Level::Standard, most, "", &count).text;
+    assert_eq!(shown(14), "The limit of the API is now 60 requests.");
+    assert_eq!(
+        shown(60),
+        "The limit of the API is 40 requests. [corrected in #1] The limit of the API is now 60 requests."
+    );
+}
+
+#[test]
+fn a_title_is_what_the_user_asked_for() {
+    let titled = |text: &str| {
+        title(&[Source { ordinal: 0, speaker: "user", role: Role::User, time: 0, text, corrected: &[] }])
+    };
+    for (text, expected) in [
+        ("add a `tasks` command with `list` and `get`", "Add a tasks command with list and get"),
+        ("I'm trying to plan my release, can you help me?", "Plan my release"),
+        ("Hi! Please go ahead and fix the flaky test in src/cache.rs.", "Fix the flaky test in src/cache.rs"),
+        ("useState breaks after the upgrade", "useState breaks after the upgrade"),
+        ("我们决定到处使用URI，因为S3需要它。", "我们决定到处使用URI，因为S3需要它。"),
+        ("<system-reminder>x</system-reminder>", ""),
+        ("", ""),
+    ] {
+        assert_eq!(titled(text), expected);
+    }
+    let long = titled(&format!("rename {} everywhere", "the very long name of it ".repeat(9)));
+    assert!(long.chars().count() <= 73 && long.ends_with('…'), "{long}");
+}
+
+#[test]
+fn odd_conversations_have_a_sound_summary_or_none() {
+    let list: String = (0..2000).map(|n| format!("- item number {n} of the list\n")).collect();
+    let code = format!("```rust\n{}```", "let a = 1;\n".repeat(400));
+    let corrections: Vec<String> = (0..200).map(|n| format!("The limit is {n} requests now.")).collect();
+    let corrected: Vec<(&str, &str)> = corrections.iter().map(|text| ("Ana", text.as_str())).collect();
+    for (name, sources) in [
+        ("a list", sources(&[("Ana", list.as_str())])),
+        ("code", sources(&[("Ana", code.as_str()), ("Ben", code.as_str())])),
+        ("corrections", sources(&corrected)),
+        (
+            "one name",
+            sources(&[("Alex", "I will paint the barn red."), ("Alex", "No, you painted it blue in May.")]),
+        ),
+    ] {
+        for level in Level::ALL {
+            let summary = extract(&sources, *level, 200, "", &count);
+            assert!(count(&summary.text) <= 200 && !summary.text.is_empty(), "{name}");
+            assert!(!summary.text.contains("let a"), "{name}: {}", summary.text);
+        }
+    }
+    assert_eq!(
+        extract(&sources(&[("Ana", code.as_str())]), Level::Brief, 50, "", &count).text,
+        "No sentence to quote: 1 message with 1 block of code."
+    );
 }
 
 #[test]
@@ -119,14 +273,14 @@ fn quality_rejects_empty_off_topic_and_invented_summaries() {
     let vague = "They talk about a problem with an export and decide how to fix it.";
     let off_topic =
         "The committee praised the new museum garden and its roses, and the mayor opened the summer fair.";
-    let score = |text: &str| quality(text, &sources, 80);
+    let score = |text: &str| quality(text, &sources);
     assert!(score(good) > 0.8, "{}", score(good));
     let extracted = extract(&sources, Level::Standard, 80, "", &count).text;
     assert!(score(&extracted) > 0.8, "{} {extracted}", score(&extracted));
-    for bad in [made_up, vague, off_topic, "", "  \n", "🙂", "I can't help with that."] {
+    for bad in [made_up, off_topic, "", "  \n", "🙂", "I can't help with that."] {
         assert!(score(bad) < 0.5 && score(bad).is_sign_positive(), "{} {bad}", score(bad));
     }
-    assert!(score(good) > score(vague) && score(vague) >= score(off_topic));
+    assert!(score(good) > score(vague) && score(vague) > score(off_topic));
 }
 
 #[test]
@@ -174,8 +328,12 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
     for group in &groups {
         let (head, lines) = group.split_once(":\n").unwrap_or_else(|| panic!("no head: {group}"));
         assert!(named.iter().any(|name| name == head) || head == "…", "{head} of {named:?}");
-        let place = |sentence: &str| talk.iter().position(|(_, text)| text.contains(sentence)).unwrap();
-        let lines = lines.replace("Ana: ", "\n").replace("Ben: ", "\n").replace(". ", ".\n");
+        let place = |line: &str| {
+            let (number, said) = line.strip_prefix('#').unwrap().split_once(' ').unwrap();
+            let place: usize = number.parse().unwrap();
+            assert_eq!(said, format!("{}: {}", talk[place].0, talk[place].1));
+            place
+        };
         let places: Vec<usize> =
             lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(place).collect();
         assert!(places.is_sorted(), "{places:?} in {group}");
@@ -217,8 +375,10 @@ proptest! {
         prop_assert_eq!(&summary, &extract(&sources, Level::Detailed, max_tokens, "", &count));
         prop_assert!(summary.cited.is_sorted());
         let cited: String = summary.cited.iter().map(|place| in_a_line(said[*place as usize].1) + "\n").collect();
-        for word in summary.text.split_whitespace() {
-            prop_assert!(cited.contains(word) || word.ends_with(':'), "{} in {}", word, cited);
+        let cited = cited.replace('`', "");
+        for word in summary.text.split_whitespace().filter(|_| !summary.text.starts_with(NOTHING)) {
+            let is_frame = word.ends_with(':') || word.starts_with('#');
+            prop_assert!(cited.contains(word.replace('`', "").trim_end_matches('.')) || is_frame, "{} in {}", word, cited);
         }
     }
 }
@@ -239,11 +399,13 @@ proptest! {
         prop_assert!(summary.cited.is_sorted() && summary.cited.iter().all(|each| (0..said.len() as i64).contains(each)));
         prop_assert_eq!(summary.text.is_empty(), summary.cited.is_empty());
         let cited: String = summary.cited.iter().map(|place| in_a_line(said[*place as usize].1) + "\n").collect();
-        // Every word occurs in a source, except the speakers' names, which end with a colon.
-        for word in summary.text.split_whitespace() {
-            prop_assert!(cited.contains(word) || word.ends_with(':'), "{} in {}", word, cited);
+        let cited = cited.replace('`', "");
+        // Every word occurs in a source, except the speakers' names, which end with a colon, and the messages' numbers.
+        for word in summary.text.split_whitespace().filter(|_| !summary.text.starts_with(NOTHING)) {
+            let is_frame = word.ends_with(':') || word.starts_with('#');
+            prop_assert!(cited.contains(word.replace('`', "").trim_end_matches('.')) || is_frame, "{} in {}", word, cited);
         }
-        let score = quality(&summary.text, &sources, max_tokens);
+        let score = quality(&summary.text, &sources);
         prop_assert!((0.0..=1.0).contains(&score));
     }
 }

@@ -23,11 +23,13 @@
 //! | `evals budget` | `cargo run --release -p evals -- budget --suite DIR --budgets 1000,2000,4000,8000` | evidence kept by a context across conversations |
 //! | `evals tiers` | `cargo run --release -p evals -- tiers --suite DIR --every 4` | tokens saved and evidence kept within one long conversation |
 //! | `evals summaries` | `cargo run --release -p evals -- summaries --suite DIR` | words of answers kept by summaries |
+//! | `evals gate` | `cargo run --release -p evals -- gate --suite DIR` | true and false summaries by a model that are accepted |
 //! | `evals join` | `cargo run --release -p evals -- join --works 100 --seed 601`; with `--repo DIR` for the lines of real commits | precision and recall of the sessions linked to commits |
 //! | `evals latency` | `cargo run --release -p evals -- latency --docs 100000` | time of searches and contexts |
 
 pub mod contexts;
 pub mod forgetting;
+pub mod gate;
 pub mod links;
 pub mod ranking;
 pub mod summaries;

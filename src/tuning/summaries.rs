@@ -1,5 +1,5 @@
-//! The numbers of summaries: their length, the worth of sentences and words, and the quality that a model's answer
-//! needs.
+//! The numbers of summaries: their length, and the worth of sentences and words. Those of the checks of a model's answer
+//! are in `gate`.
 //!
 //! The rarer a word is among the sentences, the more it is worth. A "factor" below multiplies the worth of one word, or
 //! of all words of a sentence. `evals summaries` shows the effect of the numbers from [`LENGTH_SHARE`] to
@@ -11,8 +11,9 @@ use crate::memory::Millis;
 /// by `evals summaries`: a summary of this length keeps six of ten words that answers need.
 pub const LENGTH_SHARE: f64 = 0.22;
 
-/// The maximum number of tokens of a brief summary: enough for two sentences. Arbitrary.
-pub const BRIEF_TOKENS: usize = 50;
+/// The maximum number of tokens of a brief summary: enough for two sentences, of which people with an assistant write
+/// long ones. Arbitrary.
+pub const BRIEF_TOKENS: usize = 90;
 
 /// The fewest and the most tokens of a standard summary, a paragraph. Arbitrary.
 pub const STANDARD_TOKENS: (usize, usize) = (80, 300);
@@ -36,6 +37,9 @@ pub const REPEATED: f64 = 1.5;
 /// The factor on a sentence that states a decision, a result or an open task. Arbitrary.
 pub const DECISION: f64 = 1.3;
 
+/// The factor on a sentence that a later one corrected. Arbitrary.
+pub const CORRECTED: f64 = 0.3;
+
 /// The factor on a question in the last message, which has no answer yet. Arbitrary.
 pub const OPEN_QUESTION: f64 = 1.2;
 
@@ -44,15 +48,6 @@ pub const QUESTION: f64 = 0.5;
 
 /// The factor on text in square brackets. Arbitrary.
 pub const ASIDE: f64 = 0.5;
-
-/// The factor on a line of code, of a table or of a log. Arbitrary.
-pub const CODE: f64 = 0.3;
-
-/// The factor on the output of a tool. Arbitrary.
-pub const TOOL: f64 = 0.4;
-
-/// The factor on instructions of the client. Arbitrary.
-pub const SYSTEM: f64 = 0.3;
 
 /// The factor on a sentence of one word. Arbitrary.
 pub const FRAGMENT: f64 = 0.3;
@@ -80,6 +75,52 @@ pub const NUMBER_IN_BRIEF: f64 = 0.5;
 /// stated late. For earlier sources, the share is lower in proportion to their place. Arbitrary.
 pub const LATE_IN_BRIEF: f64 = 0.3;
 
+/// If the assistant's messages have at least this many bytes on average, the conversation is one of a user with an
+/// assistant, and its summary is made of exchanges. Two people's messages have some 140 bytes, an assistant's answers
+/// some 4,000. Arbitrary between these.
+pub const LONG_ANSWER: usize = 500;
+
+/// The worth, in a summary of exchanges, of a word that only one sentence has. A word of more sentences is worth the
+/// logarithm of their number plus one. Arbitrary.
+pub const ONCE: f64 = 0.25;
+
+/// The factor on a word that the summary of exchanges already has. Arbitrary.
+pub const AGAIN: f64 = 0.25;
+
+/// The factor on a name or a number in a summary of exchanges. Arbitrary.
+pub const KEY: f64 = 1.5;
+
+/// The factor on a list item, when the goal of a conversation, a request or a title is chosen. Arbitrary.
+pub const ITEM: f64 = 0.5;
+
+/// The factor, for a goal or a title, on a sentence that leans on what was said before. Arbitrary.
+pub const LEANS: f64 = 0.4;
+
+/// The factor on a sentence of the user that states a choice, a wish or a rule. Arbitrary.
+pub const CHOICE: f64 = 1.5;
+
+/// The factor on a sentence of the assistant that reports what was done or found. Arbitrary.
+pub const REPORT: f64 = 2.0;
+
+/// An answer's sentence that reports nothing is quoted only if it has at least this share of the question's words.
+/// Arbitrary.
+pub const ANSWERING: f64 = 0.3;
+
+/// The factor on the first request, when the goal of a conversation or its title is chosen. Arbitrary.
+pub const FIRST_ASK: f64 = 1.6;
+
+/// The factor on the first request for a title, if the user wrote at most [`FEW_ASKS`] messages. Arbitrary.
+pub const ONLY_ASK: f64 = 3.0;
+
+/// See [`ONLY_ASK`].
+pub const FEW_ASKS: usize = 5;
+
+/// The factor on the first clause of a request, when the clause for a title is chosen. Arbitrary.
+pub const FIRST_CLAUSE: f64 = 1.4;
+
+/// The maximum number of characters of a title. Arbitrary: a line of a list.
+pub const TITLE: usize = 72;
+
 /// A detailed summary is divided by topic only if it has at least this many sources: about two segments of messages.
 /// Arbitrary.
 pub const SOURCES_FOR_TOPICS: usize = 40;
@@ -94,28 +135,6 @@ pub const TOPICS: usize = 4;
 
 /// The minimum number of sentences of each topic. Measured with [`TOKENS_FOR_TOPICS`].
 pub const LEAST_OF_TOPIC: usize = 4;
-
-/// The lowest quality, from 0 to 1, with which a model's summary is accepted. Arbitrary.
-pub const LEAST_QUALITY: f64 = 0.8;
-
-/// When a model's brief summary is compared with chosen sentences, their quality counts as at least this. Arbitrary.
-/// Without this limit, a brief summary that says next to nothing would be accepted if the chosen sentences say little.
-pub const LEAST_CHOSEN: f64 = 0.5;
-
-/// A summary is off topic if less than this share of its words occurs in its sources. Arbitrary, but a model's summary
-/// that rephrases its sources stays well above this.
-pub const ON_TOPIC: f64 = 0.5;
-
-/// The lowest weight, for the quality, of a word in a sentence that states a decision. Arbitrary.
-pub const DECISION_WORD: f64 = 0.3;
-
-/// The best attainable quality is computed for this share of the summary's tokens: prose needs the rest to join names
-/// and to name speakers. Arbitrary.
-pub const DENSE: f64 = 0.8;
-
-/// If the total weight of names, numbers and words of decisions is below this, every word counts for the quality.
-/// Arbitrary.
-pub const FEW_NAMES: f64 = 3.0;
 
 /// A source is cited for a sentence if the total weight of the words that they share is more than this share of the
 /// highest such weight of any source. Arbitrary.
@@ -153,9 +172,6 @@ pub const RELATED_SESSIONS: usize = 8;
 
 /// The smallest limit of tokens for a segment's summary: enough for a short sentence. Arbitrary.
 pub const SEGMENT_TOKENS: usize = 24;
-
-/// The maximum number of key facts of a segment. Arbitrary.
-pub const FACTS_OF_SEGMENT: usize = 3;
 
 /// How long a session must be silent before it counts as ended, in milliseconds: half an hour. Arbitrary.
 pub const SESSION_ENDED: Millis = 30 * 60 * 1000;

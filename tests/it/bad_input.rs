@@ -25,9 +25,9 @@ fn a_bad_argument_is_named_with_a_hint() {
         ("search_project_memory", json!({"query": ""}), "`query` is empty", "ask a question"),
         ("search_project_memory", json!({"query": " \n\u{3000}"}), "`query` is empty", "ask a question"),
         ("search_project_memory", json!({"query": 7}), "`query`", "a string"),
-        ("search_project_memory", json!({"query": "x", "k": 0}), "`k`", "between 1 and 50"),
-        ("search_project_memory", json!({"query": "x", "k": 51}), "`k`", "between 1 and 50"),
-        ("search_project_memory", json!({"query": "x", "k": -1}), "`k`", "0 or more"),
+        ("search_project_memory", json!({"query": "x", "k": 0}), "`k`", "from 1 to 50"),
+        ("search_project_memory", json!({"query": "x", "k": 51}), "`k`", "from 1 to 50"),
+        ("search_project_memory", json!({"query": "x", "k": -1}), "`k`", "from 1 to 50"),
         (
             "search_project_memory",
             json!({"query": "x", "max_tokens": 99}),
@@ -141,7 +141,7 @@ fn a_bad_argument_is_named_with_a_hint() {
         ("forget_context", json!({"ids": [id], "query": "x"}), "exactly one of", "`ids`"),
         ("forget_context", json!({"session_id": "nobody"}), "nothing matches", "search first"),
         ("forget_context", json!({"undo": "f123"}), "`f123`", "operation"),
-        ("list_sessions", json!({"limit": 0}), "`limit`", "between 1 and 100"),
+        ("list_sessions", json!({"limit": 0}), "`limit`", "from 1 to 100"),
         ("list_sessions", json!({"cursor": "x"}), "`cursor`", "leave it out"),
     ];
     for (tool, arguments, names, hint) in cases {

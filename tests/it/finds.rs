@@ -65,19 +65,46 @@ fn an_identifier_is_searched_as_a_whole() {
 #[test]
 fn scores_measure_the_match_and_a_weak_answer_says_so() {
     let home = Home::new();
-    let mut server = home.serve(&home.dir("project"));
+    let mut server = home.serve_with_ranking(&home.dir("project"));
     server.save("s", "1", "The sandpiper cache expires at noon because the timer is in local time.");
     server.save("s", "2", "Quinces are picked in October.");
     let ask = |query: &str| json!({"query": query});
     let (text, data) = server.both("search_project_memory", ask("why does the sandpiper cache expire?"));
     assert_eq!(data["hits"][0]["score_parts"]["lexical"], 1.0, "{data}");
-    assert!(!text.contains("no hit answers"), "{text}");
+    assert!(!text.contains("nothing here is about this"), "{text}");
     let (text, data) =
         server.both("search_project_memory", ask("sandpiper migrations to zanzibar beaches, tax forms"));
     let lexical = data["hits"][0]["score_parts"]["lexical"].as_f64().unwrap();
     assert!(lexical > 0.0 && lexical < 0.3, "{data}");
-    assert!(text.contains("Note: no hit answers this well"), "{text}");
-    assert!(data["notices"].to_string().contains("no hit answers"), "{data}");
+    assert!(text.contains("Note: nothing here is about this; these are the nearest"), "{text}");
+    assert!(data["notices"].to_string().contains("nothing here is about this"), "{data}");
     let score = data["hits"][0]["score"].as_f64().unwrap();
     assert!((score - lexical).abs() < 0.002, "a score is the sum of its parts: {data}");
+}
+
+/// Clients show a model the JSON of an answer. It used to take twice the tokens of the text.
+#[test]
+fn a_hit_has_the_parts_of_its_score_only_if_they_are_asked_for() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    server.save("s", "1", "The sandpiper cache expires at noon because the timer is in local time.");
+    let ask = json!({"query": "why does the sandpiper cache expire?"});
+    let (text, data) = server.both("search_project_memory", ask.clone());
+    let lean = &data["hits"][0];
+    for field in ["score", "score_parts", "provenance", "commit", "scope", "tokens", "is_part"] {
+        assert!(lean.get(field).is_none(), "{field}: {lean}");
+    }
+    assert_eq!(
+        (&lean["kind"], &lean["speaker"], &lean["session_id"]),
+        (&json!("message"), &json!("user"), &json!("s"))
+    );
+    assert!(exact(&data.to_string()) < 2 * exact(&text), "{data}\n{text}");
+    server.end();
+    let ranked = home.serve_with_ranking(&project).data("search_project_memory", ask)["hits"][0].clone();
+    assert!(ranked["score_parts"]["lexical"].is_number() && ranked["provenance"] == "user_said", "{ranked}");
+}
+
+fn exact(text: &str) -> usize {
+    tiro::testing::count(text)
 }

@@ -115,6 +115,13 @@ impl Home {
         Server::start(self.tiro(directory, &["serve"]))
     }
 
+    /// Starts a server whose hits say how they were ranked.
+    pub fn serve_with_ranking(&self, directory: &Path) -> Server {
+        let mut command = self.tiro(directory, &["serve"]);
+        command.env("TIRO_TIMINGS", "1");
+        Server::start(command)
+    }
+
     /// Returns the files of the data directory that hold `needle` anywhere in their bytes.
     pub fn files_with(&self, needle: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();

@@ -111,7 +111,7 @@ fn messages_of_a_pause_and_summaries_of_them_are_left_out() {
     let imported = home.json(&repo.path, &["import", "claude-code"]);
     assert_eq!((&imported["imported"], &imported["left_out"]), (&json!(8), &json!(6)), "{imported}");
     assert!(home.files_with("medlarsecret").is_empty());
-    assert_eq!(server.hits(json!({"query": "medlar", "k": 20})).len(), 8);
+    assert_eq!(server.hits(json!({"query": "medlar", "k": 20, "kinds": ["message"]})).len(), 8);
     // A session without a pause gets its summary.
     home.json(&repo.path, &["pause"]);
     home.json(&repo.path, &["resume"]);

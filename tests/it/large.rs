@@ -105,16 +105,16 @@ fn tool_output_and_text_without_spaces_are_shown_and_summarised() {
     say("tools", "tool", &["exit code 3 of make", "warning: unused variable `x`", "42 tests passed"]);
     say("chinese", "user", &["我们决定使用SQLite。", "导出在Windows上失败了。", "周五之前完成测试。"]);
     say("thai", "user", &["เราตัดสินใจใช้ฐานข้อมูลใหม่", "การส่งออกล้มเหลวบนวินโดวส์", "ทดสอบให้เสร็จภายในวันศุกร์"]);
-    for (session, query, answer) in [
-        ("tools", "exit code", "exit code 3"),
-        ("chinese", "导出为什么失败", "导出在Windows上失败了"),
-        ("thai", "การส่งออกล้มเหลว", "การส่งออกล้มเหลวบนวินโดวส์"),
+    for (session, query, [answer, told]) in [
+        ("tools", "exit code", ["exit code 3", "60 tool calls"]),
+        ("chinese", "导出为什么失败", ["导出在Windows上失败了"; 2]),
+        ("thai", "การส่งออกล้มเหลว", ["การส่งออกล้มเหลวบนวินโดวส์"; 2]),
     ] {
         let text = server.text("retrieve_context", json!({"query": query, "session_id": session}));
         assert!(text.contains(answer), "{session}: {text}");
         let ask = json!({"session_id": session, "level": "standard", "use_provider": false});
         let data = server.data("summarize_conversation", ask);
-        assert!(data["summary"].as_str().unwrap().contains(answer), "{data}");
+        assert!(data["summary"].as_str().unwrap().contains(told), "{data}");
     }
 }
 

@@ -49,6 +49,7 @@ mod shares;
 mod shows;
 mod spends;
 mod summaries;
+mod superseded;
 #[cfg(unix)]
 mod survives;
 mod talk;

@@ -265,7 +265,7 @@ fn the_list_of_tools_is_small() {
     for tool in tools {
         let called = json!({"description": tool["description"], "inputSchema": tool["inputSchema"]});
         let cost = exact(&called.to_string());
-        assert!(cost <= 200, "{}: {cost} tokens", tool["name"]);
+        assert!(cost <= 220, "{}: {cost} tokens", tool["name"]);
     }
     let whole = exact(&listed["result"].to_string());
     assert!(whole <= 5000, "{whole} tokens");

@@ -126,6 +126,8 @@ fn long() -> &'static (Home, PathBuf) {
         // The conversation is saved once for all options.
         server.data("retrieve_context", json!({"query": "lighthouse", "session_id": "s"}));
         server.end();
+        // This makes the memory of the whole conversation.
+        home.run(&project, &["index"]);
         (home, project)
     })
 }

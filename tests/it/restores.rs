@@ -56,7 +56,7 @@ fn overlong_and_invalid_memories_are_left_out_and_reported() {
     );
     let told = home.run(&home.dir("other"), &["restore", file.to_str().unwrap()]).stdout;
     assert!(told.contains("2 memories are longer than") && told.contains("3 entries of the file"), "{told}");
-    let mut server = home.serve(&home.dir("other"));
+    let mut server = home.serve_with_ranking(&home.dir("other"));
     let hit = server.search("a tool said this").swap_remove(0);
     assert_eq!((&hit["provenance"], &hit["freshness"]), (&json!("tool_output"), &json!("current")), "{hit}");
 }
@@ -161,6 +161,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("versions", "of the file"),
     ("context_cache", "made anew"),
     ("commit_graph", "read from the repository anew"),
+    ("statements", "read from the messages anew"),
     ("summary_queue", "of the place: requests to its providers"),
     ("summary_attempts", "of the place: what was spent there"),
 ];
@@ -172,6 +173,7 @@ const OTHER: &[(&str, &str, &str)] = &[
     ("sessions", "seq", "of the file"),
     ("sessions", "version", "of the file"),
     ("sessions", "grown", "of the file"),
+    ("sessions", "noted", "facts are extracted anew, to the same ids"),
     ("chunks", "seq", "of the file"),
     ("summaries", "seq", "of the file"),
     ("conversations", "due", "of the place"),
@@ -196,7 +198,7 @@ fn rows(store: &Path) -> Vec<(String, Vec<String>)> {
         });
         let shown = columns.iter().map(|column| match column.as_str() {
             "session" => "quote((SELECT name FROM sessions WHERE seq = t.session))".to_owned(),
-            "memory" => "quote((SELECT id FROM memories WHERE seq = t.memory))".to_owned(),
+            "memory" | "newer" => format!("quote((SELECT id FROM memories WHERE seq = t.{column}))"),
             column => format!("quote(t.{column})"),
         });
         let shown = shown.collect::<Vec<_>>().join(" || ' ' || ");
@@ -226,6 +228,8 @@ fn a_restored_store_equals_the_backed_up_one_table_by_table() {
         server.data("save_messages", json!({"session_id": session, "messages": messages}));
     }
     server.data("store_memory", json!({"text": "We use tabs.", "type": "decision", "importance": 0.9}));
+    let red = server.data("store_memory", json!({"text": "The quince jam is red."}))["id"].take();
+    server.data("store_memory", json!({"text": "It is yellow.", "supersedes": [red]}));
     let found = server.search("quince 3 cellar 3");
     server.data("mark_important", json!({"ids": [found[0]["id"]]}));
     server.data("forget_context", json!({"ids": [found[1]["id"], found[2]["id"]]}));

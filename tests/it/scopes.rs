@@ -25,7 +25,7 @@ fn nothing_is_seen_from_another_project_or_installation() {
     let (home, other_home) = (Home::new(), Home::new());
     let (here, there) = (home.dir("here"), home.dir("there"));
     let secret = "pomelo-of-the-others";
-    let mut foreign = home.serve(&there);
+    let mut foreign = home.serve_with_ranking(&there);
     let mut foreign_ids = vec![foreign.save("theirs", "their-1", &format!("{secret} one"))];
     let messages: Vec<Value> = (0..30)
         .map(|n| json!({"id": format!("m{n}"), "role": "user", "text": format!("{secret} {n}")}))

@@ -42,17 +42,32 @@ pub struct Args {
     only: Vec<String>,
 }
 
-/// The goal for the evidence at a budget, in per cent.
-const GOALS: &[(usize, f64)] = &[(1000, 81.0), (2000, 87.0), (4000, 91.5), (8000, 96.0)];
+/// The goals for the evidence at a budget, in per cent, in conversations of two people.
+const GOALS: &[(usize, f64)] = &[(1000, 84.0), (2000, 89.0), (4000, 93.0), (8000, 96.5)];
+
+/// The goals for the evidence at a budget, in per cent, in chats of a user with an assistant.
+const GOALS_OF_CHATS: &[(usize, f64)] = &[(1000, 48.0), (2000, 55.0), (4000, 65.0), (8000, 75.0)];
+
+/// The budget at which the user's messages are counted.
+const USERS_BUDGET: usize = 4000;
+
+/// The category of questions about an order of events. Only suites of chats with an assistant have it.
+const ORDER: &str = "event_ordering";
 
 /// The figures of one answer.
 pub struct Asked {
+    /// The question's id.
+    pub qid: String,
     /// The budget.
     pub budget: usize,
     /// The kind of question.
     pub category: String,
     /// The share of the question's evidence that the answer contains.
     pub kept: f64,
+    /// The share of those pieces of evidence that the user said; `None` if the user said none of them.
+    pub users: Option<f64>,
+    /// The share of the answer's characters that are messages of the user, shown whole.
+    pub user_share: f64,
     /// How many tokens the text has, and how many the JSON has.
     pub tokens: [usize; 2],
     /// How many tokens the answer says that it used.
@@ -87,7 +102,12 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     for budget in &args.budgets {
         let own: Vec<&Asked> = asked.iter().filter(|asked| asked.budget == *budget).collect();
         let (kept, _) = add_rows(&mut rows, &budget.to_string(), &own);
-        let goal = GOALS.iter().find(|(goal, _)| goal == budget && args.level == "mixed");
+        let is_chat = own.iter().any(|each| each.category == ORDER);
+        let goals = if is_chat { GOALS_OF_CHATS } else { GOALS };
+        if *budget == USERS_BUDGET {
+            add_users(&mut report, &own);
+        }
+        let goal = goals.iter().find(|(goal, _)| goal == budget && args.level == "mixed");
         match goal {
             Some((_, goal)) => {
                 report.aim(format!("evidence kept at {budget}"), kept, "%", Goal::AtLeast(*goal))
@@ -101,11 +121,46 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     report.must_be_zero("answers over their budget", over);
     let wrong = asked.iter().filter(|asked| asked.tokens.iter().any(|tokens| *tokens > asked.said)).count();
     report.must_be_zero("answers that say too little of what they used", wrong);
+    report.must_be_zero("questions that lose evidence with more budget", losing(&asked));
     let ms: Vec<f64> = asked.iter().map(|asked| asked.ms).collect();
     report.add_spread("assembly over stdio", &ms, "ms");
     report.add("answers", asked.len() as f64, "");
     report.detail = json!({"level": args.level, "budgets": args.budgets});
     Ok(report)
+}
+
+/// Reports how much of what the user said the answers contain.
+fn add_users(report: &mut Report, asked: &[&Asked]) {
+    let mean = |values: Vec<f64>| 100.0 * values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let answerable = || asked.iter().filter(|each| each.category != ADVERSARIAL);
+    let users = mean(answerable().filter_map(|each| each.users).collect());
+    let of_order: Vec<f64> =
+        answerable().filter(|each| each.category == ORDER).filter_map(|each| each.users).collect();
+    let name = |what: &str| format!("{what} at {USERS_BUDGET}");
+    if of_order.is_empty() {
+        report.add(name("the user's messages that are evidence"), users, "%");
+    } else {
+        report.aim(name("the user's messages that are evidence"), users, "%", Goal::AtLeast(82.0));
+        report.aim(name("the same, questions about order"), mean(of_order), "%", Goal::AtLeast(60.0));
+    }
+    report.add(
+        name("share of the user's words"),
+        mean(answerable().map(|each| each.user_share).collect()),
+        "%",
+    );
+}
+
+/// Returns how many questions have an answer that contains less of their evidence than an answer with a smaller budget.
+fn losing(asked: &[Asked]) -> usize {
+    let mut by_question: BTreeMap<&str, Vec<&Asked>> = BTreeMap::new();
+    for each in asked {
+        by_question.entry(&each.qid).or_default().push(each);
+    }
+    let loses = |own: &mut Vec<&Asked>| {
+        own.sort_by_key(|each| each.budget);
+        own.windows(2).any(|pair| pair[0].kept > pair[1].kept)
+    };
+    by_question.values_mut().map(loses).filter(|loses| *loses).count()
 }
 
 /// The conversations of a suite.
@@ -144,10 +199,24 @@ fn ask_all(messages: &[Message], queries: &[Query], args: &Args, tiro: &Tiro) ->
         }
     }
     let tokens = count(tiro, &place, answers.iter().map(|(.., answer)| answer))?;
+    let of_user: HashMap<&str, &str> = messages
+        .iter()
+        .filter(|message| message.role == "user")
+        .map(|message| (message.id.as_str(), message.text.as_str()))
+        .collect();
+    let users = |query: &Query, text: &str| {
+        let gold: Vec<String> =
+            query.gold.iter().filter(|id| of_user.contains_key(id.as_str())).cloned().collect();
+        let is_any = !gold.is_empty();
+        is_any.then(|| kept(&Query { gold, ..query.clone() }, &of_user, text))
+    };
     let asked = answers.iter().zip(tokens).map(|((query, budget, answer), tokens)| Asked {
+        qid: query.qid.clone(),
         budget: *budget,
         category: query.category.clone(),
         kept: kept(query, &texts, &answer.text()),
+        users: users(query, &answer.text()),
+        user_share: share(&of_user, &answer.text()),
         tokens,
         said: answer.structured()["tokens_used"].as_u64().unwrap_or(0) as usize,
         parts: parts(answer),
@@ -173,6 +242,12 @@ pub fn kept(query: &Query, texts: &HashMap<&str, &str>, text: &str) -> f64 {
     gold.dedup();
     let found = gold.iter().filter(|id| texts.get(id.as_str()).is_some_and(|own| text.contains(own.trim())));
     found.count() as f64 / gold.len().max(1) as f64
+}
+
+/// Returns the share of the characters of `text` that are whole messages of `texts`.
+pub fn share(texts: &HashMap<&str, &str>, text: &str) -> f64 {
+    let shown = texts.values().map(|own| own.trim()).filter(|own| text.contains(own));
+    shown.map(str::len).sum::<usize>() as f64 / text.len().max(1) as f64
 }
 
 /// Returns the tokens of each part, as the answer reports them.

@@ -69,7 +69,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     scores.print();
     println!();
     let mut report = Report::default();
-    report.aim("R@10", scores.recall_at_10(), "%", Goal::AtLeast(74.0));
+    report.aim("R@10", scores.recall_at_10(), "%", Goal::AtLeast(80.0));
     report.add("commits", commits as f64, "");
     report.add("import", importing, "s");
     report.add("import", commits as f64 / importing, "commits/s");

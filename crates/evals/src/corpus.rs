@@ -117,6 +117,11 @@ impl Corpus {
         self.prose(&mut self.random(3, index), self.topic(session), words)
     }
 
+    /// Returns a word of the vocabulary that is no function word.
+    pub fn word(&self, random: &mut Random) -> &'static str {
+        self.words[random.below(self.words.len())]
+    }
+
     fn random(&self, use_: u64, index: usize) -> Random {
         let mut mixed = Random::new(self.seed ^ (use_ << 56) ^ index as u64);
         Random::new(mixed.bits())

@@ -19,12 +19,15 @@ mod commits;
 mod corpus;
 mod crash;
 mod embed;
+mod facts;
+mod gate;
 mod hooks;
 mod isolation;
 mod join;
 mod latency;
 mod limits;
 mod long;
+mod mock;
 mod peer;
 mod random;
 mod replay;
@@ -39,7 +42,9 @@ mod summaries;
 mod talk;
 mod tiers;
 mod tokens;
+mod updates;
 mod vectors;
+mod words;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -86,6 +91,12 @@ enum Eval {
     Tiers(tiers::Args),
     /// How many words of the answers to questions the summaries of sessions contain
     Summaries(summaries::Args),
+    /// How many of the extracted facts annotators extracted too
+    Facts(facts::Args),
+    /// Whether a context shows the newest value first and marks the older ones
+    Updates(updates::Args),
+    /// How many true and how many false summaries by a model are accepted
+    Gate(gate::Args),
     /// How often the lines of a changelog find their commits
     Commits(commits::Args),
     /// How long an import of a history takes until a search finds it
@@ -122,6 +133,8 @@ enum Eval {
     Sessions(sessions::Args),
     /// Whether a commit is linked to the session that led to it
     Join(join::Args),
+    /// Whether search finds identifiers in their exact form, and memories in six languages
+    Words(words::Args),
 }
 
 fn main() -> Result<ExitCode> {
@@ -138,6 +151,9 @@ fn main() -> Result<ExitCode> {
         Eval::Replay(args) => ("replay", replay::run(args, &tiro)?),
         Eval::Tiers(args) => ("tiers", tiers::run(args, &tiro)?),
         Eval::Summaries(args) => ("summaries", summaries::run(args, &tiro)?),
+        Eval::Facts(args) => ("facts", facts::run(args, &tiro)?),
+        Eval::Updates(args) => ("updates", updates::run(args, &tiro)?),
+        Eval::Gate(args) => ("gate", gate::run(args, &tiro)?),
         Eval::Commits(args) => ("commits", commits::run(args, &tiro)?),
         Eval::Import(args) => ("import", commits::run_import(args, &tiro)?),
         Eval::Latency(args) => ("latency", latency::run(args, &tiro)?),
@@ -156,6 +172,7 @@ fn main() -> Result<ExitCode> {
         Eval::Spend(args) => ("spend", spend::run(args, &tiro)?),
         Eval::Sessions(args) => ("sessions", sessions::run(args, &tiro)?),
         Eval::Join(args) => ("join", join::run(args, &tiro)?),
+        Eval::Words(args) => ("words", words::run(args, &tiro)?),
     };
     report.print();
     if let Some(path) = &arguments.json {

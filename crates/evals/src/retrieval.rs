@@ -91,10 +91,13 @@ fn report(
     scores.print();
     println!();
     let mut report = Report::default();
-    report.aim("R@10, all but adversarial", scores.recall_at_10(), "%", Goal::AtLeast(76.0));
+    let is_chat = scores.categories.contains_key("event_ordering");
+    let goal = if is_chat { 55.0 } else { 78.0 };
+    report.aim("R@10, all but adversarial", scores.recall_at_10(), "%", Goal::AtLeast(goal));
     if let Some(adversarial) = scores.categories.get(ADVERSARIAL) {
-        report.aim("R@10, adversarial", 100.0 * adversarial.recall[2], "%", Goal::AtLeast(85.0));
+        report.aim("R@10, adversarial", 100.0 * adversarial.recall[2], "%", Goal::AtLeast(86.0));
     }
+    report.add("of the first 10, by the assistant", of_assistant(rankings, queries, conversations), "%");
     let ms: Vec<f64> = rankings.iter().map(|ranking| ranking.ms).collect();
     report.add_spread("search over stdio", &ms, "ms");
     let tokens: Vec<f64> = rankings.iter().map(|ranking| ranking.tokens as f64).collect();
@@ -105,6 +108,23 @@ fn report(
     report.add("waiting for embeddings, all conversations", spent.embedding, "s");
     report.detail = json!({ "scores": scores });
     Ok(report)
+}
+
+/// Returns how many of the first ten hits of all questions are messages of an assistant, in per cent.
+fn of_assistant(rankings: &[Ranking], queries: &[Query], conversations: &[Conversation]) -> f64 {
+    let messages = conversations.iter().flat_map(|conversation| &conversation.messages);
+    let roles: BTreeMap<(&str, &str), &str> = messages
+        .map(|message| ((message.project.as_str(), message.id.as_str()), message.role.as_str()))
+        .collect();
+    let projects: BTreeMap<&str, &str> =
+        queries.iter().map(|query| (query.qid.as_str(), query.project.as_str())).collect();
+    let first = rankings.iter().flat_map(|ranking| {
+        let project = projects.get(ranking.qid.as_str()).copied().unwrap_or_default();
+        ranking.ranked.iter().take(10).map(move |id| (project, id))
+    });
+    let known: Vec<&str> =
+        first.filter_map(|(project, id)| roles.get(&(project, id.as_str())).copied()).collect();
+    100.0 * known.iter().filter(|role| **role == "assistant").count() as f64 / known.len().max(1) as f64
 }
 
 /// Reads the suite and groups it by conversation.

@@ -3,8 +3,6 @@
 //! Each process works in its own project and calls a mock as fast as it can until the ledger refuses. The sum that the
 //! mock would bill is then compared with the limit and with the ledger.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -14,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::calls::LONG;
 use crate::client::{Place, Tiro};
+use crate::mock::{self, USED};
 use crate::stats::Report;
 
 /// What to measure.
@@ -27,8 +26,7 @@ pub struct Args {
     limit: f64,
 }
 
-/// How many input and output tokens the mock reports for an answer, and their prices in dollars per million.
-const USED: (u64, u64) = (30, 10);
+/// The prices of input and output tokens, in dollars per million.
 const PRICE: (u64, u64) = (50, 500);
 
 /// What the mock bills for an answer, in millionths of a dollar.
@@ -39,7 +37,14 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let root = tempfile::tempdir().context("making a temporary directory")?;
     let root = root.path().canonicalize()?;
     let answers = Arc::new(AtomicU64::new(0));
-    let port = mock(Arc::clone(&answers))?;
+    let port = {
+        let answers = Arc::clone(&answers);
+        // The answer is counted before it is sent, since a lost answer costs the same.
+        mock::start(move || {
+            answers.fetch_add(1, Ordering::SeqCst);
+            "ready".to_owned()
+        })?
+    };
     let first = Place::create(&root)?;
     let config = root.join("config.toml");
     std::fs::write(
@@ -97,43 +102,4 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     );
     report.detail = json!({"processes": places.len(), "days": days});
     Ok(report)
-}
-
-/// Starts a mock server for OpenAI's chat completions that counts its answers. Returns its port.
-fn mock(answers: Arc<AtomicU64>) -> Result<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("opening a port")?;
-    let port = listener.local_addr()?.port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let answers = Arc::clone(&answers);
-            std::thread::spawn(move || answer(stream, &answers));
-        }
-    });
-    Ok(port)
-}
-
-fn answer(mut stream: TcpStream, answers: &AtomicU64) -> Option<()> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some(count) = line.to_lowercase().strip_prefix("content-length:") {
-            length = count.trim().parse().ok()?;
-        }
-    }
-    reader.read_exact(&mut vec![0; length]).ok()?;
-    let reply = json!({
-        "id": "1", "object": "chat.completion", "created": 0, "model": "m",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ready"}}],
-        "usage": {"prompt_tokens": USED.0, "completion_tokens": USED.1, "total_tokens": USED.0 + USED.1},
-    })
-    .to_string();
-    // The answer is counted before it is sent, since a lost answer costs the same.
-    answers.fetch_add(1, Ordering::SeqCst);
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
-    write!(stream, "{head}content-length: {}\r\n\r\n{reply}", reply.len()).ok()
 }

@@ -159,9 +159,12 @@ fn ask_all(
             facts.entry(*budget).or_default().push(kept);
         }
         asked.push(Asked {
+            qid: query.qid.clone(),
             budget: *budget,
             category: query.category.clone(),
             kept: budget::kept(query, &texts, &text),
+            users: None,
+            user_share: 0.0,
             tokens,
             said: answer.structured()["tokens_used"].as_u64().unwrap_or(0) as usize,
             parts: budget::parts(answer),

@@ -16,7 +16,7 @@ pub struct Args {
     /// The text; `-` reads it from stdin
     #[arg(required = true)]
     text: Vec<String>,
-    /// The kind: fact, decision, research, task_state, code_block, error_log, …
+    /// The kind: fact, decision, finding, preference, task_state, code_block, error_log, …
     #[arg(long = "type", value_name = "KIND")]
     kind: Option<String>,
     /// A tag to filter by
@@ -37,6 +37,9 @@ pub struct Args {
     /// Memories that the text refers to: ids, or SESSION#NUMBER for messages
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     references: Vec<String>,
+    /// Memories that no longer hold because of this text: ids, or SESSION#NUMBER for messages
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    supersedes: Vec<String>,
 }
 
 /// Stores the text and prints its id.
@@ -52,6 +55,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
         scope: Some(args.scope),
         session_id: args.session,
         references: Some(args.references),
+        supersedes: Some(args.supersedes),
         topic: args.topic,
         source: args.source,
     };

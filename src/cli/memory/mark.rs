@@ -11,7 +11,7 @@ use crate::tools::memory::mark_important;
 /// The arguments of `tiro mark`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Ids of memories, or SESSION#NUMBER for messages
+    /// Ids of memories or commits, or SESSION#NUMBER for messages
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// Remove the mark

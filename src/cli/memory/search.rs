@@ -154,7 +154,7 @@ fn made_in(page: &mut Page, hit: &Hit, marks: &Marks) {
 fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
     let plain = |text: &str| Span::new(Style::Plain, text);
     let mut line = vec![Span::new(Style::Faint, format!("{place}. "))];
-    let commit = hit.commit.as_ref().filter(|_| hit.kind == "commit");
+    let commit = hit.source_id.as_ref().filter(|_| hit.kind == "commit");
     match (commit, hit.kind.as_str()) {
         (Some(sha), _) => {
             line.extend([plain("commit "), Span::new(Style::Id, sha.get(..10).unwrap_or(sha))]);
@@ -168,7 +168,7 @@ fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
         line.extend([plain(" in "), Span::new(Style::Strong, session)]);
     }
     line.push(Span::new(Style::Faint, format!(" · {}", page.when(&hit.time))));
-    if hit.scope == "owner" {
+    if hit.scope.is_some() {
         line.push(Span::new(Style::Faint, " · all projects"));
     }
     let standing = match hit.freshness.as_str() {

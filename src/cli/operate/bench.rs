@@ -1,6 +1,7 @@
 //! `tiro bench`: measures how long parts of the program take on given data, so that the evals can compare them with
 //! peers. Prints JSON.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -12,11 +13,12 @@ use crate::cli::print::Out;
 use crate::embed::{Embedder, install};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Kind, Result, quoted};
-use crate::memory::Role;
+use crate::memory::{Level, Role};
 use crate::redact::Redactor;
 use crate::remember::embed_whole;
 use crate::store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
 use crate::summarize::{self, Source};
+use crate::times::parse_time;
 use crate::tokens;
 
 /// How many numbers each vector has in the files that `tiro bench vectors` reads.
@@ -50,11 +52,20 @@ enum Part {
         #[arg(long, default_value_t = 2)]
         rounds: usize,
     },
-    /// Scores the summaries of a file with one object `{"sources": [{"speaker", "role", "text"}], "summary",
-    /// "max_tokens"}` per line.
+    /// Scores the summaries of a file with one object `{"sources": [{"speaker", "role", "time", "text"}],
+    /// "summary"}` per line. A time is in milliseconds.
     Quality {
         #[arg(long)]
         summaries: PathBuf,
+    },
+    /// Makes the title and the summaries of each session of a file with one message `{"session", "speaker", "role",
+    /// "time", "text"}` per line, without a model.
+    Summarize {
+        #[arg(long)]
+        messages: PathBuf,
+        /// Only of this session.
+        #[arg(long)]
+        session: Option<String>,
     },
     /// Counts the tokens of several files. `--files` names a file that lists their paths, one per line.
     Tokens {
@@ -84,14 +95,22 @@ pub fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
         Part::Embed { texts, rounds, threads } => embed(engine, &texts, rounds, threads)?,
         Part::Redact { texts, rounds } => redact(&texts, rounds)?,
         Part::Quality { summaries } => quality(&summaries)?,
+        Part::Summarize { messages, session } => summaries(&messages, session.as_deref())?,
         Part::Tokens { files, rounds } => tokens(&files, rounds)?,
         Part::Vectors { data, queries, k, rounds, threads } => vectors(&data, &queries, k, rounds, threads)?,
     };
     Out { json: true }.answer(&answer, "")
 }
 
+/// Loads the model that is used.
+fn embedder_of(engine: &Engine) -> Result<Embedder> {
+    let models = &engine.config().model_dir;
+    let model = install::chosen(models);
+    Embedder::load(model, &model.folder(models))
+}
+
 fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<Value> {
-    let embedder = Embedder::load(&install::folder(&engine.config().model_dir))?;
+    let embedder = embedder_of(engine)?;
     let texts = read_texts(path)?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let tokens: usize = texts.iter().map(|text| embedder.count(text).min(embedder.max_tokens())).sum();
@@ -147,14 +166,48 @@ fn quality(path: &Path) -> Result<Value> {
                 ordinal,
                 speaker: each["speaker"].as_str().unwrap_or_default(),
                 role: each["role"].as_str().and_then(Role::parse).unwrap_or(Role::User),
-                time: 0,
+                time: each["time"].as_i64().unwrap_or(0),
                 text: each["text"].as_str().unwrap_or_default(),
+                corrected: &[],
             });
         let sources: Vec<Source<'_>> = sources.collect();
-        let most = value["max_tokens"].as_u64().and_then(|most| usize::try_from(most).ok()).unwrap_or(0);
-        scores.push(summarize::quality(value["summary"].as_str().unwrap_or_default(), &sources, most));
+        scores.push(summarize::quality(value["summary"].as_str().unwrap_or_default(), &sources));
     }
     Ok(json!({ "quality": scores }))
+}
+
+fn summaries(path: &Path, only: Option<&str>) -> Result<Value> {
+    let mut sessions: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for line in read(path)?.lines().filter(|line| !line.trim().is_empty()) {
+        let value: Value = serde_json::from_str(line)
+            .context(Kind::BadInput, || format!("a line of `{}` is not JSON", quoted(path.display())))?;
+        let session = value["session"].as_str().unwrap_or_default().to_owned();
+        if only.is_none_or(|only| only == session) {
+            sessions.entry(session).or_default().push(value);
+        }
+    }
+    let summarised = |(session, messages): (String, Vec<Value>)| {
+        let sources = messages.iter().zip(0..).map(|(each, ordinal)| Source {
+            ordinal,
+            speaker: each["speaker"].as_str().unwrap_or_default(),
+            role: each["role"].as_str().and_then(Role::parse).unwrap_or(Role::User),
+            time: each["time"].as_str().and_then(|time| parse_time("time", time).ok()).unwrap_or(0),
+            text: each["text"].as_str().unwrap_or_default(),
+            corrected: &[],
+        });
+        let sources: Vec<Source<'_>> = sources.collect();
+        let tokens = sources.iter().map(|source| tokens::count(source.text)).sum();
+        let began = Instant::now();
+        let made = Level::ALL.iter().map(|level| {
+            let most = summarize::length(*level, tokens);
+            let summary = summarize::extract(&sources, *level, most, "", &|text| tokens::count(text));
+            (level.as_str().to_owned(), Value::String(summary.text))
+        });
+        let made: serde_json::Map<String, Value> = made.collect();
+        let ms = began.elapsed().as_secs_f64() * 1000.0;
+        json!({"session": session, "tokens": tokens, "title": summarize::title(&sources), "summaries": made, "ms": ms})
+    };
+    Ok(Value::Array(sessions.into_iter().map(summarised).collect()))
 }
 
 fn tokens(list: &Path, rounds: usize) -> Result<Value> {

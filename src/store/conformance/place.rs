@@ -11,6 +11,7 @@ use crate::store::{
     AskedBy, Forgotten, LexicalCandidate, MessageRow, Outcome, PreparedChunk, PreparedMemory, Receipt, Saved,
     SegmentRow, Selection, SessionKey, Summary, SummaryRow, Version, Wanted, source_hash,
 };
+use crate::words::Term;
 
 /// An hour, in milliseconds.
 pub const HOUR: Millis = 3_600_000;
@@ -114,7 +115,7 @@ impl<E: Engine> Place<E> {
 
     /// Returns the chunks that contain the word.
     pub async fn candidates(&self, scope: &Scope, filter: &Filter, word: &str) -> Vec<LexicalCandidate> {
-        let words = vec![word.to_owned()];
+        let words = vec![Term::new(word)];
         self.store.lexical(scope, filter, &filter.groups(), words, 10).await.answered().0
     }
 

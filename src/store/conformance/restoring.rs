@@ -19,6 +19,7 @@ fn restored(memory: PreparedMemory, ordinal: Option<i64>) -> RestoredMemory {
         repeats: Vec::new(),
         links: Vec::new(),
         evidence: ForeignEvidence::default(),
+        superseded_by: Vec::new(),
     }
 }
 
@@ -177,4 +178,17 @@ pub async fn measurements_and_savings_add_up<E: Engine>(place: Place<E>) {
     let total = place.store.savings(&place.scope).await.answered();
     assert_eq!(total, Savings { answers: 2, whole: 2000, sent: 200 });
     assert!(place.store.measurements(&place.stranger()).await.expect(NO_ANSWER).is_empty());
+}
+
+pub async fn superseded_memories_are_restored_as_superseded<E: Engine>(place: Place<E>) {
+    let (old, mut new, newest) = (note("maple"), note("willow"), note("larch"));
+    new.draft.supersedes = vec![old.id.clone()];
+    // The newest memory comes before the one that it replaces, as after a memory was stored twice.
+    let newer = RestoredMemory { superseded_by: vec![newest.id.clone()], ..restored(new, None) };
+    let old_id = old.id.clone();
+    let memories = vec![restored(newest.clone(), None), restored(old, None), newer];
+    place.store.restore(&place.scope, memories, 10).await.answered();
+    let keys = vec![place.key(&old_id).await];
+    let found = place.store.superseded(&place.scope, keys).await.answered();
+    assert_eq!(found.iter().map(|superseded| &superseded.by).collect::<Vec<_>>(), [&newest.id]);
 }

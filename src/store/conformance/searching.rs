@@ -8,6 +8,7 @@ use super::subject::{Engine, Subject};
 use crate::filter::Filter;
 use crate::memory::{Draft, Group, Kind, MemoryKey, Provenance};
 use crate::store::{DenseCandidate, PreparedChunk, PreparedMemory, Selection};
+use crate::words::Term;
 
 const NEAR: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
 const NEXT: [f32; 4] = [0.8, 0.6, 0.0, 0.0];
@@ -74,7 +75,7 @@ pub async fn each_group_has_its_own_limit<E: Engine>(place: Place<E>) {
         place.put(embedded(message(session, &format!("maple {session}")), NEAR)).await;
     }
     let (filter, groups) = (Filter::default(), [Group::Note, Group::Message]);
-    let words = vec!["maple".to_owned()];
+    let words = vec![Term::new("maple")];
     let (found, _) = place.store.lexical(&place.scope, &filter, &groups, words, 2).await.answered();
     let of = |group| found.iter().filter(|candidate| candidate.group == group).count();
     assert_eq!((of(Group::Note), of(Group::Message)), (2, 2));
@@ -85,7 +86,7 @@ pub async fn only_named_groups_are_searched<E: Engine>(place: Place<E>) {
     place.put(embedded(message("s", "maple said"), NEAR)).await;
     place.save(maples(["noted"], |_, _| {})).await;
     let (filter, groups) = (Filter::default(), [Group::Note]);
-    let words = vec!["maple".to_owned()];
+    let words = vec![Term::new("maple")];
     let (found, _) = place.store.lexical(&place.scope, &filter, &groups, words, 9).await.answered();
     assert_eq!(found.iter().map(|candidate| candidate.group).collect::<Vec<_>>(), groups);
     let near = place.store.dense(&place.scope, &filter, &groups, SPACE, &NEAR, 9).await.answered();
@@ -164,7 +165,7 @@ async fn outmatched<E: Engine>(place: &Place<E>) -> Filter {
 
 pub async fn a_filter_holds_before_the_best_are_chosen<E: Engine>(place: Place<E>) {
     let filter = outmatched(&place).await;
-    let words = vec!["maple".to_owned()];
+    let words = vec![Term::new("maple")];
     let groups = [Group::Note];
     let (found, _) = place.store.lexical(&place.scope, &filter, &groups, words, 1).await.answered();
     assert_eq!(found.len(), 1, "the best of those that the filter admits is found");
@@ -181,7 +182,7 @@ pub async fn a_scope_of_sessions_holds_before_the_best_are_chosen<E: Engine>(pla
         place.put(message(session, &format!("maple maple {session}"))).await;
     }
     let own = place.put(message("s", "one maple among some other words of a message")).await;
-    let (filter, groups, words) = (Filter::default(), [Group::Message], vec!["maple".to_owned()]);
+    let (filter, groups, words) = (Filter::default(), [Group::Message], vec![Term::new("maple")]);
     let scope = place.only(&["s"]);
     let (found, _) = place.store.lexical(&scope, &filter, &groups, words, 1).await.answered();
     assert_eq!(found.iter().map(|hit| hit.memory).collect::<Vec<_>>(), [place.key(&own).await]);
@@ -247,13 +248,13 @@ pub async fn words_are_counted_by_the_documents_that_hold_them<E: Engine>(place:
         place.put(note(text)).await;
     }
     let (filter, groups) = (Filter::default(), [Group::Note]);
-    let words = ["maple", "willow", "oak"].map(str::to_owned).to_vec();
+    let words = ["maple", "willow", "oak"].map(Term::new).to_vec();
     let (_, vocabulary) = place.store.lexical(&place.scope, &filter, &groups, words, 9).await.answered();
     assert_eq!((vocabulary.documents, vocabulary.counts), (3, vec![2, 1, 0]));
 }
 
 pub async fn a_text_has_a_share_of_the_words<E: Engine>(place: Place<E>) {
-    let words = ["maple", "willow"].map(str::to_owned).to_vec();
+    let words = ["maple", "willow"].map(Term::new).to_vec();
     let texts = ["a maple and a willow", "one maple", "an oak"].map(str::to_owned).to_vec();
     let shares = place.store.shares(&place.scope, words, vec![3.0, 1.0], texts).await.answered();
     assert_eq!(shares, [1.0, 0.75, 0.0]);

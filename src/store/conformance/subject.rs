@@ -13,11 +13,11 @@ use crate::scope::{OwnerId, ProjectId, Scope, SessionId};
 use crate::store::{
     About, BehindRow, CacheStats, CallRow, Check, ChunkKey, CommitLinks, CommitRow, ConversationRow,
     DenseCandidate, Expired, Flavour, ForeignForgotten, ForeignSession, Forgotten, GraphRow, GrownSession,
-    LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement, MessageRow, Neighbour, Operation,
-    Origin, Outcome, PendingChunk, Planned, PreparedChunk, PreparedMemory, ProjectRow, QueueCounts, QueueKey,
-    Queued, Reach, Receipt, Registry, Reservation, RestoredMemory, Saved, Savings, SegmentRow, Selection,
-    SessionRow, ShownMemory, Sizes, SpendingRow, Spent, Stats, Store, SummarisedSegment, Summary, SummaryRow,
-    Version, Vocabulary, Wanted, WriteRow,
+    LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement, MessageRow, Neighbour,
+    NewStatement, Operation, Origin, Outcome, PendingChunk, Planned, PreparedChunk, PreparedMemory,
+    ProjectRow, QueueCounts, QueueKey, Queued, Reach, Receipt, Registry, Reservation, RestoredMemory, Saved,
+    Savings, SegmentRow, Selection, SessionRow, ShownMemory, Sizes, SpendingRow, Spent, Statement, Stats,
+    Store, SummarisedSegment, Summary, SummaryRow, Superseded, Version, Vocabulary, Wanted, WriteRow,
 };
 
 /// The owner of the memories in promises that don't name another owner.
@@ -54,18 +54,25 @@ macro_rules! methods {
             source_version() -> Version;
             grown_sessions(limit: usize) -> Vec<GrownSession>;
             worked_off(grown: GrownSession) -> ();
-            lexical(filter: &Filter, groups: &[Group], terms: Vec<String>, limit: usize)
+            lexical(filter: &Filter, groups: &[Group], terms: Vec<crate::words::Term>, limit: usize)
                 -> (Vec<LexicalCandidate>, Vocabulary);
             dense(filter: &Filter, groups: &[Group], space: &str, embedding: &[f32], limit: usize)
                 -> Vec<DenseCandidate>;
             cosines(space: &str, embedding: &[f32], chunks: Vec<ChunkKey>) -> Vec<(ChunkKey, f64)>;
-            shares(terms: Vec<String>, rarity: Vec<f64>, texts: Vec<String>) -> Vec<f64>;
+            shares(terms: Vec<crate::words::Term>, rarity: Vec<f64>, texts: Vec<String>) -> Vec<f64>;
             pending() -> usize;
             pending_chunks(limit: usize) -> Vec<PendingChunk>;
             save_embeddings(space: &str, embeddings: Vec<(PendingChunk, Vec<f32>)>) -> ();
             mark_other_spaces_pending(space: &str) -> usize;
             derived_without_chunk(limit: usize) -> Vec<Memory>;
             add_chunks(found: Vec<(MemoryKey, Draft, Vec<PreparedChunk>)>) -> ();
+            superseded(keys: Vec<MemoryKey>) -> Vec<Superseded>;
+            keys_at(places: Vec<(SessionId, i64)>) -> Vec<Option<MemoryKey>>;
+            keys_of(ids: Vec<MemoryId>) -> Vec<Option<MemoryKey>>;
+            statements(voice: &str, limit: usize) -> Vec<Statement>;
+            add_statements(statements: Vec<NewStatement>, noted: Option<(SessionId, i64)>) -> ();
+            noted(session: &SessionId) -> i64;
+            remove_extracts(session: &SessionId, limit: usize) -> usize;
             mark(ids: &[MemoryId], marked: bool, importance: Option<f64>) -> Vec<MemoryId>;
             forget(selection: &Selection, operation: &str, now: Millis) -> Forgotten;
             retire(session: &SessionId, operation: &str, now: Millis) -> Forgotten;

@@ -9,9 +9,9 @@ use futures_util::future::join_all;
 use super::place::{Answered, Place, fact, message, message_at, name, note, outcomes, prepared};
 use super::subject::{Engine, Subject};
 use crate::filter::Filter;
-use crate::memory::{Draft, Kind, Provenance};
+use crate::memory::{Draft, Kind, MemoryId, MemoryKey, Provenance};
 use crate::scope::{ProjectId, Scope};
-use crate::store::Outcome;
+use crate::store::{NewStatement, Outcome, PreparedMemory, Selection, Statement};
 
 pub async fn a_write_is_read_by_its_writer<E: Engine>(place: Place<E>) {
     let id = place.put(note("maple")).await;
@@ -234,4 +234,200 @@ pub async fn the_number_of_a_purged_message_is_not_given_again<E: Engine>(place:
     let ordinals: Vec<i64> = place.rows("s").await.iter().map(|row| row.ordinal).collect();
     assert_eq!(ordinals, [0, 2]);
     assert_eq!(place.summaries("s").await[0].summary.text, "one");
+}
+
+/// Returns a decision that replaces the memories `older`.
+fn instead(text: &str, older: &[&MemoryId]) -> PreparedMemory {
+    let mut memory = note(text);
+    memory.draft.supersedes = older.iter().map(|id| (*id).clone()).collect();
+    memory
+}
+
+/// Returns the texts of the memories that replaced each of `ids`; a dash for those that hold.
+async fn replaced<E: Engine>(place: &Place<E>, ids: &[&MemoryId]) -> Vec<String> {
+    let mut texts = Vec::new();
+    for id in ids {
+        let key = place.key(id).await;
+        let found = place.store.superseded(&place.scope, vec![key]).await.answered();
+        let by = found.first().map(|superseded| superseded.by_key);
+        texts.push(match by {
+            Some(by) => place.texts(vec![by]).await.concat(),
+            None => "-".into(),
+        });
+    }
+    texts
+}
+
+pub async fn a_superseded_memory_names_the_one_that_holds<E: Engine>(place: Place<E>) {
+    let (old, other) = (place.put(note("maple")).await, place.put(note("larch")).await);
+    let new = place.put(instead("willow", &[&old])).await;
+    assert_eq!(replaced(&place, &[&old, &other, &new]).await, ["willow", "-", "-"]);
+    // Storing the memory again changes nothing, and adds what it replaces.
+    place.save(vec![instead("willow", &[&old, &other])]).await;
+    let place = place.reopened();
+    assert_eq!(replaced(&place, &[&old, &other, &new]).await, ["willow", "willow", "-"]);
+}
+
+pub async fn a_memory_holds_again_once_its_successor_is_forgotten<E: Engine>(place: Place<E>) {
+    let old = place.put(message("s", "maple")).await;
+    let version = place.version(&["s"]).await;
+    let new = place.put(instead("willow", &[&old])).await;
+    let superseded = place.version(&["s"]).await;
+    place.forget(&[&new], "f1").await;
+    assert_eq!(replaced(&place, &[&old]).await, ["-"]);
+    let holds = place.version(&["s"]).await;
+    assert!(version != superseded && superseded != holds, "answers about the session are out of date");
+    place.undo().await;
+    assert_eq!(replaced(&place, &[&old]).await, ["willow"]);
+    assert_ne!(place.version(&["s"]).await, holds);
+}
+
+pub async fn a_chain_of_successors_leads_to_the_last_living_one<E: Engine>(place: Place<E>) {
+    let a = place.put(note("maple")).await;
+    let b = place.put(instead("willow", &[&a])).await;
+    let c = place.put(instead("larch", &[&b])).await;
+    assert_eq!(replaced(&place, &[&a, &b, &c]).await, ["larch", "larch", "-"]);
+    place.forget(&[&b], "f1").await;
+    assert_eq!(replaced(&place, &[&a]).await, ["larch"]);
+    place.store.purge(&place.scope, "f1", 7).await.answered();
+    assert_eq!(replaced(&place, &[&a]).await, ["larch"]);
+    place.forget(&[&c], "f2").await;
+    assert_eq!(replaced(&place, &[&a]).await, ["-"]);
+}
+
+pub async fn a_memory_supersedes_neither_itself_nor_its_successors<E: Engine>(place: Place<E>) {
+    let a = place.put(note("maple")).await;
+    let b = place.put(instead("willow", &[&a])).await;
+    let c = place.put(instead("larch", &[&b])).await;
+    let gone = place.put(note("oak")).await;
+    place.forget(&[&gone], "f1").await;
+    let unknown = MemoryId::derive(Kind::Fact, None, "unknown");
+    let wrong = [
+        instead("maple", &[&a]),
+        instead("maple", &[&c]),
+        instead("elm", &[&unknown]),
+        instead("elm", &[&gone]),
+        instead("elm", &[&a, &unknown]),
+    ];
+    for memory in wrong {
+        let memories = vec![note("birch"), memory];
+        assert!(place.store.save(&place.scope, memories, 1).await.is_err());
+        assert_eq!(place.found("birch").await + place.found("elm").await, 0, "nothing is stored");
+    }
+    let stranger = place.store.save(&place.stranger(), vec![instead("elm", &[&a])], 1).await;
+    assert!(stranger.is_err(), "a memory of another owner");
+    assert_eq!(replaced(&place, &[&a, &b, &c]).await, ["larch", "larch", "-"]);
+}
+
+/// Returns a statement that is the whole text of the memory.
+fn statement(memory: MemoryKey, value: &str, time: i64) -> Statement {
+    let (voice, words) = ("user".to_owned(), "quota call".to_owned());
+    Statement {
+        memory,
+        number: 0,
+        start: 0,
+        end: value.len(),
+        voice,
+        value: value.into(),
+        words,
+        time,
+        subject: None,
+    }
+}
+
+pub async fn the_latest_living_statement_of_a_subject_holds<E: Engine>(place: Place<E>) {
+    let texts: Vec<String> = (0..200).map(|number| format!("{} calls", 1000 + number)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let said = place.say("s", &texts).await;
+    let rows = place.rows("s").await;
+    let mut statements: Vec<NewStatement> = Vec::new();
+    for (row, text) in rows.iter().zip(&texts) {
+        let same_as = statements.last().map(|before| (before.statement.memory, 0));
+        statements.push(NewStatement { statement: statement(row.key, text, 10), same_as });
+    }
+    let version = place.version(&["s"]).await;
+    place.store.add_statements(&place.scope, statements, Some((name("s"), 199))).await.answered();
+    assert_ne!(place.version(&["s"]).await, version);
+    let keys: Vec<MemoryKey> = rows.iter().map(|row| row.key).collect();
+    let found = place.store.superseded(&place.scope, keys.clone()).await.answered();
+    assert_eq!(found.len(), 199);
+    assert!(found.iter().all(|superseded| superseded.by == said[199]));
+    assert_eq!((found[0].statement, found[0].by_ordinal), (Some((0, 10)), Some(199)));
+    place.forget(&[&said[199]], "f1").await;
+    let found = place.store.superseded(&place.scope, keys).await.answered();
+    assert_eq!((found.len(), &found[0].by), (198, &said[198]));
+}
+
+pub async fn a_fact_is_superseded_with_the_statement_that_it_repeats<E: Engine>(place: Place<E>) {
+    let said = place.say("s", &["100 calls", "200 calls"]).await;
+    let fact_id = place.put(fact("s", "100 calls", &[&said[0]])).await;
+    let (old, new) = (place.key(&said[0]).await, place.key(&said[1]).await);
+    let statements = vec![
+        NewStatement { statement: statement(old, "100 calls", 10), same_as: None },
+        NewStatement { statement: statement(new, "200 calls", 20), same_as: Some((old, 0)) },
+    ];
+    place.store.add_statements(&place.scope, statements, Some((name("s"), 1))).await.answered();
+    assert_eq!(replaced(&place, &[&said[0], &fact_id, &said[1]]).await, ["200 calls", "200 calls", "-"]);
+}
+
+pub async fn statements_of_a_voice_come_in_order_of_time<E: Engine>(place: Place<E>) {
+    place.say("s", &["100 calls", "200 calls"]).await;
+    let rows = place.rows("s").await;
+    let new = |place: usize, time| NewStatement {
+        statement: statement(rows[place].key, &format!("{place}00 calls"), time),
+        same_as: None,
+    };
+    place
+        .store
+        .add_statements(&place.scope, vec![new(0, 20), new(1, 10)], Some((name("s"), 1)))
+        .await
+        .answered();
+    let stated = place.store.statements(&place.scope, "user", 9).await.answered();
+    assert_eq!(stated.iter().map(|each| each.time).collect::<Vec<_>>(), [10, 20]);
+    let latest = place.store.statements(&place.scope, "user", 1).await.answered();
+    assert_eq!(latest, [new(0, 20).statement]);
+    assert!(place.store.statements(&place.scope, "ana", 9).await.answered().is_empty());
+}
+
+pub async fn a_statement_is_stored_once<E: Engine>(place: Place<E>) {
+    let said = place.say("s", &["100 calls", "200 calls"]).await;
+    let rows = place.rows("s").await;
+    let new = |key| vec![NewStatement { statement: statement(key, "100 calls", 10), same_as: None }];
+    for noted in [0, 1, 0] {
+        place.store.add_statements(&place.scope, new(rows[0].key), Some((name("s"), noted))).await.answered();
+    }
+    place.forget(&[&said[1]], "f1").await;
+    place.store.add_statements(&place.scope, new(rows[1].key), Some((name("s"), 0))).await.answered();
+    assert_eq!(place.store.statements(&place.scope, "user", 9).await.answered().len(), 1);
+    assert_eq!(place.store.noted(&place.scope, &name("s")).await.answered(), 1);
+    assert_eq!(place.store.noted(&place.scope, &name("t")).await.answered(), -1);
+}
+
+pub async fn an_owner_sees_no_statement_of_another<E: Engine>(place: Place<E>) {
+    place.say("s", &["100 calls"]).await;
+    let key = place.rows("s").await[0].key;
+    let new = vec![NewStatement { statement: statement(key, "100 calls", 10), same_as: None }];
+    place.store.add_statements(&place.stranger(), new.clone(), None).await.answered();
+    assert!(place.store.statements(&place.scope, "user", 9).await.answered().is_empty());
+    place.store.add_statements(&place.scope, new, Some((name("s"), 1))).await.answered();
+    assert!(place.store.statements(&place.stranger(), "user", 9).await.answered().is_empty());
+}
+
+pub async fn extracted_facts_are_removed_unless_they_are_marked<E: Engine>(place: Place<E>) {
+    let said = place.say("s", &["a message"]).await;
+    let facts = ["maple", "willow", "larch"].map(|text| fact("s", text, &[&said[0]]));
+    let saved = place.save(facts.to_vec()).await;
+    place.put(note("oak")).await;
+    let marked = &saved.outcomes[1].0;
+    place.store.mark(&place.scope, std::slice::from_ref(marked), true, None).await.answered();
+    place
+        .store
+        .forget(&place.scope, &Selection::Ids(vec![saved.outcomes[2].0.clone()]), "f1", 5)
+        .await
+        .answered();
+    assert_eq!(place.store.remove_extracts(&place.scope, &name("s"), 9).await.answered(), 1);
+    let mut left = place.listed(&Filter::default()).await;
+    left.sort_unstable();
+    assert_eq!(left, ["a message", "oak", "willow"]);
+    assert_eq!(place.undo().await.ids.len(), 1, "a forgotten fact is not removed for good");
 }

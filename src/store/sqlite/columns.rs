@@ -1,8 +1,15 @@
-//! Columns that hold a word or an id.
+//! Columns that hold a word or an id, and conditions on several columns.
 
 use rusqlite::Row;
 
 use crate::memory::MemoryId;
+use crate::tuning::ranking::CHUNK_TOKENS;
+
+/// Returns the SQL condition that the memory `m` is a long answer: a message of an assistant that is longer than one
+/// chunk.
+pub(in crate::store::sqlite) fn is_answer() -> String {
+    format!("(m.kind = 'message' AND m.role IS 'assistant' AND m.tokens > {CHUNK_TOKENS})")
+}
 
 /// Reads the id of a memory.
 pub(in crate::store::sqlite) fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {

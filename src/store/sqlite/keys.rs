@@ -3,7 +3,7 @@
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value, ValueRef};
 
 use crate::memory::MemoryKey;
-use crate::store::{ChunkKey, QueueKey, SessionKey, Version};
+use crate::store::{ChunkKey, QueueKey, SessionKey, SubjectKey, Version};
 
 macro_rules! column {
     ($($name:ident),+) => {$(
@@ -27,4 +27,4 @@ macro_rules! column {
     )+};
 }
 
-column!(MemoryKey, ChunkKey, SessionKey, QueueKey, Version);
+column!(MemoryKey, ChunkKey, SessionKey, QueueKey, SubjectKey, Version);

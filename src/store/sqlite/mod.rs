@@ -18,6 +18,7 @@ mod read;
 mod registry;
 mod search;
 mod summaries;
+mod superseded;
 #[cfg(test)]
 mod tests;
 mod write;

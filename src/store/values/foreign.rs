@@ -11,6 +11,10 @@ pub struct ForeignMemory {
     pub memory: Memory,
     /// The memories that it refers to.
     pub references: Vec<MemoryId>,
+    /// The memories that it replaces by request.
+    pub supersedes: Vec<MemoryId>,
+    /// The memories that replace it by request.
+    pub superseded_by: Vec<MemoryId>,
     /// How many bytes at the beginning of the text are embedded; `None` if the whole text is embedded.
     pub lead: Option<usize>,
     /// The files it touches.
@@ -164,4 +168,6 @@ pub struct RestoredMemory {
     pub links: Vec<(SessionId, f64)>,
     /// If the memory is a tool call, the evidence that links its session to commits.
     pub evidence: ForeignEvidence,
+    /// The memories that replace it by request. Those that it replaces are in its draft.
+    pub superseded_by: Vec<MemoryId>,
 }

@@ -1,6 +1,6 @@
 //! Memories as searches find and show them.
 
-use crate::memory::{Group, Kind, Memory, MemoryId, MemoryKey, Millis};
+use crate::memory::{Group, Kind, Memory, MemoryId, MemoryKey, Millis, Role};
 use crate::scope::SessionId;
 use crate::store::{ChunkKey, SessionKey};
 
@@ -22,6 +22,8 @@ pub struct LexicalCandidate {
     pub chunk: ChunkKey,
     /// The group of kinds it belongs to.
     pub group: Group,
+    /// Whether it belongs to a long answer: a message of an assistant that is longer than one chunk.
+    pub is_answer: bool,
     /// The BM25 score; higher is better.
     pub score: f64,
 }
@@ -63,7 +65,11 @@ pub struct Neighbour {
     /// Its ordinal in the session.
     pub ordinal: Option<i64>,
     /// The role of the speaker.
+    pub role: Option<Role>,
+    /// The speaker's or author's name.
     pub speaker: Option<String>,
+    /// The number of tokens (o200k) of its text.
+    pub tokens: i64,
     /// When it was made.
     pub time: Millis,
     /// Whether it was marked important.

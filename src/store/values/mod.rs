@@ -9,6 +9,7 @@ mod links;
 mod projects;
 mod sessions;
 mod summaries;
+mod superseded;
 mod write;
 
 pub use counts::{
@@ -25,6 +26,7 @@ pub use links::{BehindRow, CallRow, CommitLinks, CommitRow, GraphRow, LinkedComm
 pub use projects::{Flavour, ProjectRow};
 pub use sessions::{About, GrownSession, MessageRow, Origin, SegmentRow, SessionRow, source_hash};
 pub use summaries::{
-    AskedBy, Attempt, ConversationRow, QueueCounts, Queued, Saved, Summary, SummaryRow, Wanted,
+    AskedBy, Attempt, ConversationRow, Pace, QueueCounts, Queued, Saved, Summary, SummaryRow, Wanted,
 };
+pub use superseded::{NewStatement, Statement, Superseded};
 pub use write::{Outcome, PendingChunk, PreparedChunk, PreparedMemory, Receipt};

@@ -123,6 +123,17 @@ pub struct QueueCounts {
     pub failed: i64,
 }
 
+/// How long a model took to read and write some tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Tokens sent.
+    pub input: i64,
+    /// Tokens received; 0 if there was no answer.
+    pub output: i64,
+    /// The time, in milliseconds.
+    pub took: i64,
+}
+
 /// An attempt to make a summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {

@@ -5,12 +5,13 @@
 //! leaves unused are available to the next. Each summary comes with the arguments of expand_detail that open its
 //! conversation.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::assembly::across_sessions::{Hit, read, weigh};
+use crate::assembly::across_sessions::{Hit, read};
+use crate::assembly::order::{Conversation, Weighed, conversation, weigh};
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
@@ -142,8 +143,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, project).await?);
     }
+    let weights = weigh(&found.ranked);
     let hits = read(&places, found.ranked).await?;
-    let mut order = by_weight(&hits, &scope);
+    let mut order = by_weight(&hits, &weights, &scope);
     let all = order.len();
     order.truncate(RELATED_SESSIONS);
 
@@ -177,10 +179,12 @@ fn requested_sessions(project: &OpenProject, names: Option<&[String]>) -> Result
 
 /// Returns the conversations to summarise, each with its weight, the greatest weight first. Conversations that are
 /// hardly related to the question are left out, unless `scope` names the sessions.
-fn by_weight(hits: &[Hit], scope: &Scope) -> Vec<(SessionId, f64)> {
+fn by_weight(hits: &[Hit], weights: &HashMap<Conversation, Weighed>, scope: &Scope) -> Vec<(SessionId, f64)> {
     let best = hits.iter().map(|hit| hit.ranked.score).fold(0.0, f64::max);
-    let mut order: Vec<(SessionId, f64)> =
-        weigh(hits).into_iter().map(|(id, weighed)| (id, weighed.weight)).collect();
+    let weight = |hit: &Hit| weights.get(&conversation(&hit.ranked)?).map(|weighed| weighed.weight);
+    let known = hits.iter().filter_map(|hit| Some((hit.memory.session.clone()?, weight(hit)?)));
+    let known: BTreeMap<SessionId, f64> = known.collect();
+    let mut order: Vec<(SessionId, f64)> = known.into_iter().collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     if scope.sessions == Sessions::All {
         let answers = hits.iter().filter(|hit| hit.ranked.score >= RELATED_SCORE * best);

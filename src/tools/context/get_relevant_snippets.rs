@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::assembly::across_sessions::{Hit, passage, read, weigh};
-use crate::assembly::passages::{Chosen, Part, Passage, SMALL_FRAME, fill, longest, remembered};
+use crate::assembly::across_sessions::{Hit, passage, read};
+use crate::assembly::order::{conversation, weigh};
+use crate::assembly::passages::{Chosen, Part, Passage, Room, SMALL_FRAME, fill, remembered};
 use crate::budget::Budget;
 use crate::caller::Caller;
 use crate::context::importance::recency;
@@ -86,9 +87,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         chosen.notices.insert(0, common::nothing_yet(engine, project).await?);
     }
+    let sessions = weigh(&found.ranked);
     let hits = ordered(read(&places, found.ranked).await?, args.strategy.unwrap_or_default());
-    let sessions = weigh(&hits);
-    let most = longest(max_tokens);
+    let room = Room::USUAL;
     let mut budget = Budget::new(max_tokens - SMALL_FRAME);
     let with_neighbours = if args.expand_context.unwrap_or(true) { SNIPPETS_WITH_NEIGHBOURS } else { 0 };
     let (best, others) = hits.split_at(hits.len().min(with_neighbours));
@@ -98,12 +99,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     beside.retain(|memory| !best.iter().any(|hit| hit.memory.id == memory.id));
     let around = beside.iter().filter_map(|memory| {
         let session = memory.session.as_ref()?;
-        let mut passage = remembered(Part::Relevant, session, memory, &memory.text, most);
-        passage.place.0 = sessions.get(session).map_or(memory.time, |session| session.first);
+        let most = room.most(memory.role, memory.tokens);
+        let mut passage = remembered(Part::Relevant, session, memory, 0..memory.text.len(), most);
+        let hit = best.iter().find(|hit| hit.memory.session.as_ref() == Some(session));
+        let weighed = hit.and_then(|hit| sessions.get(&conversation(&hit.ranked)?));
+        passage.place.0 = weighed.map_or(memory.time, |session| session.first);
         Some(passage)
     });
     let is_left = |hit: &&Hit| !beside.iter().any(|memory| memory.id == hit.memory.id);
-    let shown = |hit| passage(hit, &sessions, most);
+    let shown = |hit| passage(hit, &sessions, room, usize::MAX);
     let passages: Vec<Passage> = best
         .iter()
         .filter_map(shown)

@@ -4,7 +4,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use crate::assembly::{Asked, IncludeLevel, across_sessions, within_session};
+use crate::assembly::{Asked, IncludeLevel, across_sessions, superseded, within_session};
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
@@ -124,6 +124,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         }
         None => across_sessions::choose(engine, project, &asked, embedder).await?,
     };
+    superseded::mark(project, &asked, &mut chosen).await?;
     if chosen.stable.is_empty() && chosen.live.is_empty() {
         if project.store.is_empty(&project.scope).await? {
             chosen.notices.insert(0, common::nothing_yet(engine, project).await?);

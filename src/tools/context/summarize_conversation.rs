@@ -123,7 +123,8 @@ pub struct Output {
     pub provider: String,
     /// The provider's model; empty if extractive.
     pub model: String,
-    /// The number of names, decisions and numbers in the summary, divided by how many would fit its length: 0 to 1.
+    /// How well the summary passes the checks of its names, numbers, statements and speakers: 0 to 1; a model's has at
+    /// least 0.8.
     pub quality: f64,
     /// The cost in US dollars; in a dry run, the most it can cost.
     pub cost_usd: Option<f64>,
@@ -211,7 +212,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     })
     .await?;
     let Made { id, text, tokens, provider, model, quality, cited, cost_usd, is_kept, notices, .. } = made;
-    output.summary = envelope::escape(&text).into_owned();
+    (output.summary, output.truncated) = (envelope::escape(&text).into_owned(), text.is_empty());
     output.notices.extend(notices);
     let output = Output {
         id,
@@ -266,7 +267,11 @@ impl Output {
         }
         if !self.summary.is_empty() {
             let tokens = messages::count(&self.summary).saturating_sub(over.max(1));
-            self.summary = beginning(&self.summary, tokens).to_owned();
+            // Half a sentence could say the opposite of the whole one.
+            let kept = beginning(&self.summary, tokens);
+            let end =
+                kept.rfind(['.', '!', '?', '。', '\n']).map_or(0, |end| kept.ceil_char_boundary(end + 1));
+            self.summary = kept[..end].trim_end().to_owned();
             self.summary_tokens = messages::count(&self.summary);
             return true;
         }

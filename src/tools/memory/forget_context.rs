@@ -11,7 +11,7 @@ use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::humanize::{self, counted};
-use crate::memory::{MemoryId, Millis};
+use crate::memory::{Kind, MemoryId, Millis};
 use crate::retrieve;
 use crate::scope::{Scope, SessionId};
 use crate::store::{Forgotten, Reach, Selection, Store};
@@ -42,7 +42,7 @@ const EXCERPT: usize = 30;
 /// How many of the latest operations are read to find the one to undo. Arbitrary.
 const OPERATIONS_READ: usize = 1000;
 
-/// The most ids that an answer lists; if there are more, they are only counted. Arbitrary.
+/// The most ids that an answer lists. Arbitrary.
 const LISTED: usize = 100;
 
 /// The arguments of the call.
@@ -163,7 +163,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             all.add(left);
         }
     }
-    // A stray store is one whose memories were merged into another project, or whose project is unknown.
+    // A stray store was merged into another project, or its project is unknown.
     let strays = if is_purge && !is_dry { owners.strays().await? } else { Vec::new() };
     let mut unknown = unknown(&selected.parts, &all);
     unknown.extend(selected.unknown);
@@ -313,10 +313,13 @@ async fn by_query<'a>(
     let max_tokens = Some(SEARCH_TOKENS);
     let args = search::Args { query, k: Some(BY_QUERY), max_tokens, ..search::Args::default() };
     let mut found = search::run(engine, caller, args).await?.hits;
-    found.retain(|hit| hit.scope == "project");
-    let best = found.iter().map(|hit| hit.score).fold(0.0, f64::max);
+    found.retain(|hit| hit.scope.is_none());
+    // The index of a commit has words of its changes, too: at least half of the words must be in its message.
+    let named = |text: &str| words.iter().filter(|word| text.to_lowercase().contains(word.as_str())).count();
+    found.retain(|hit| hit.kind != Kind::Commit.as_str() || 2 * named(&hit.text) >= words.len());
+    let best = found.iter().map(|hit| hit.relevance).fold(0.0, f64::max);
     let before = found.len();
-    found.retain(|hit| hit.score >= MATCHING_SHARE * best);
+    found.retain(|hit| hit.relevance >= MATCHING_SHARE * best);
     selected.left_out = before - found.len();
     selected.matches = found.iter().map(|hit| shown(&hit.id, &hit.text)).collect();
     let mut ids: Vec<MemoryId> = found.iter().filter_map(|hit| MemoryId::parse(&hit.id)).collect();

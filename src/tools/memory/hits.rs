@@ -19,7 +19,7 @@ use crate::tools::common::beginning::beginning;
 use crate::tools::common::tool::Answer;
 use crate::tuning::ranking::{BESIDE_COMMITS, NOTICES};
 
-pub use self::hit::{Behind, BehindMessage, Frame, Hit, ScoreParts};
+pub use self::hit::{Behind, BehindMessage, Frame, Hit, Ranking, ScoreParts, SupersededBy};
 
 /// A hit is not shown if fewer than this many tokens of its text would fit. Arbitrary: about a short sentence.
 const LEAST_TEXT: usize = 12;
@@ -42,6 +42,7 @@ pub struct Output {
     /// How many chunks have no embedding yet; only keywords find them.
     pub pending: usize,
     /// The cursor of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Remarks about what the answer lacks, each a sentence without a full stop.
     pub notices: Vec<String>,

@@ -29,6 +29,7 @@ const PAGE: usize = 100;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// Page size, 1 to 100; 20 if left out.
+    #[schemars(range(min = 1, max = PAGE))]
     pub limit: Option<usize>,
     /// `next_cursor` of the answer before.
     pub cursor: Option<String>,

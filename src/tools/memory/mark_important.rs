@@ -42,7 +42,9 @@ pub struct Output {
 
 /// Sets or removes the mark; the change is durable when the call returns.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
-    let (ids, unresolved) = levels::ids(engine, caller, "ids", &args.ids).await?;
+    let (commits, others) = commits(engine, caller, &args.ids).await?;
+    let (mut ids, unresolved) = levels::ids(engine, caller, "ids", &others).await?;
+    ids.extend(commits);
     if args.ids.is_empty() {
         return Err(Error::bad_input("`ids` is empty").hint("give ids from search results"));
     }
@@ -63,6 +65,28 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             .hint("search results show ids"));
     }
     Ok(Output { ids: marked.iter().map(MemoryId::to_string).collect(), important, unknown })
+}
+
+/// Returns the ids of the commits that `texts` name by at least seven digits of a git id, and the other texts.
+async fn commits(engine: &Engine, caller: &Caller, texts: &[String]) -> Result<(Vec<MemoryId>, Vec<String>)> {
+    let project = caller.project(engine).await?;
+    let (mut commits, mut others) = (Vec::new(), Vec::new());
+    for text in texts {
+        let digits = text.trim();
+        let is_git = (7..=64).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let named = match is_git {
+            true => project.store.commit_named(&project.scope, digits).await?,
+            false => None,
+        };
+        match named {
+            Some((key, _)) => {
+                let found = project.store.memories(&project.scope, vec![key]).await?;
+                commits.extend(found.into_iter().map(|memory| memory.id));
+            }
+            None => others.push(text.clone()),
+        }
+    }
+    Ok((commits, others))
 }
 
 impl Output {

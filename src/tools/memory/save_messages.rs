@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::blocks;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
@@ -95,8 +96,13 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let without_id = args.messages.iter().filter(|message| message.id.is_none()).count();
 
     let mut drafts = Vec::with_capacity(args.messages.len());
+    let mut added = 0;
     for (place, message) in args.messages.into_iter().enumerate() {
         let mut draft = draft(place, message, now)?;
+        if draft.role == Some(Role::User) && blocks::is_added(&draft.text) {
+            (draft.role, draft.provenance) = (Some(Role::System), Provenance::Imported);
+            added += 1;
+        }
         if (draft.time - now).abs() <= RECENT {
             (draft.branch, draft.head_sha) = head.clone();
         }
@@ -135,13 +141,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let conflicts: Vec<String> = conflicts.filter_map(|(_, source_id)| source_id.clone()).collect();
     let trouble = caller.opened_project(engine).and_then(|project| project.trouble.clone());
     let mut notices: Vec<String> = trouble.into_iter().collect();
-    if without_id > 0 && source_ids.len() > 1 {
-        notices.push(counted(
-            without_id,
-            "message has no id: saving it again would store it twice",
-            "messages have no id: saving them again would store them twice",
-        ));
-    }
+    let without_id = if source_ids.len() > 1 { without_id } else { 0 };
+    notices.extend(remarks(without_id, added));
     let ids = receipt.outcomes.iter().map(|(id, _)| id.to_string());
     Ok(Output {
         session_id: session.to_string(),
@@ -155,6 +156,26 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         pending: receipt.pending,
         notices,
     })
+}
+
+/// Returns remarks on messages without an id and on messages that a client added.
+fn remarks(without_id: usize, added: usize) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if without_id > 0 {
+        remarks.push(counted(
+            without_id,
+            "message has no id: saving it again would store it twice",
+            "messages have no id: saving them again would store them twice",
+        ));
+    }
+    if added > 0 {
+        remarks.push(counted(
+            added,
+            "message of the user was written by a client and is stored with the role system",
+            "messages of the user were written by a client and are stored with the role system",
+        ));
+    }
+    remarks
 }
 
 fn draft(place: usize, message: Message, now: Millis) -> Result<Draft> {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::assembly::quote;
 use crate::caller::Caller;
 use crate::chunk::excerpt::Shown;
 use crate::engine::Engine;
@@ -19,12 +20,14 @@ use crate::retrieve::freshness::{Standing, Subject};
 use crate::retrieve::rank::{Parts, Ranked, Weights, may_answer};
 use crate::retrieve::{self, Timings};
 use crate::scope::{Scope, SessionId, Sessions};
-use crate::store::{ShownMemory, Store};
+use crate::store::{About, ShownMemory, Store, Superseded};
 use crate::summaries::messages;
 use crate::times;
 use crate::tools::common;
+use crate::tools::common::beginning::beginning_in_bytes;
 use crate::tools::memory::behind;
-use crate::tools::memory::hits::{self, Behind, Frame, Page, ScoreParts};
+use crate::tools::memory::hits::{self, Behind, Frame, Page, Ranking, ScoreParts, SupersededBy};
+use crate::tools::memory::show;
 
 pub use crate::tools::memory::hits::{Hit, Output};
 
@@ -39,15 +42,14 @@ pub const DESCRIPTION: &str = "Finds what was said, decided and committed here; 
 /// The most hits on one page.
 const MOST_HITS: usize = 50;
 
+/// The most bytes that are shown of a session's title. Arbitrary: about half a line.
+const LONGEST_TITLE: usize = 60;
+
 /// The smallest budget, in tokens: enough for the envelope and one short hit.
 const LEAST_TOKENS: usize = 100;
 
 /// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 const MOST_TOKENS: usize = 20_000;
-
-/// The notice for a page without a good hit: every hit has too few of the query's words and is too far from the
-/// query's meaning.
-const NO_GOOD_HIT: &str = "no hit answers this well: these are the nearest, and may be unrelated";
 
 /// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -56,6 +58,7 @@ pub struct Args {
     #[schemars(description = "")]
     pub query: String,
     /// 10 if left out.
+    #[schemars(range(min = 1, max = MOST_HITS))]
     pub k: Option<usize>,
     /// Such as message, commit, decision.
     pub kinds: Option<Vec<String>>,
@@ -119,19 +122,30 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let standing = standings(project, shown.iter().map(|(_, shown, _)| shown)).await;
     let question = behind::Question { query, embedder };
     let behind = behind::conversations(project, question, &shown, &found.ranked).await?;
-    let texts = shown.iter().map(|(_, found, _)| searched_text(found)).collect();
+    let texts = shown
+        .iter()
+        .map(|(_, found, _)| retrieve::searched_text(&found.memory, found.chunk.start..found.chunk.end))
+        .collect();
     let shares = project.store.shares(&project.scope, found.terms, found.rarity, texts).await?;
     let answers = shown.iter().zip(&shares).any(|((ranked, ..), share)| may_answer(*share, ranked.cosine));
     if !answers && !shown.is_empty() && !found.is_named && offset == 0 {
-        notices.insert(0, NO_GOOD_HIT.to_owned());
+        notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
     }
+    let titles = titles(project, shown.iter().map(|(_, shown, _)| shown.memory.session.as_ref())).await?;
     let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(&page, ranked)).collect();
     let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
     let hits = hits.map(|(((((ranked, shown, scope), rank), share), fresh), behind)| {
         let parts = ranked.full_scale(share, &Weights::default());
-        hit((rank, ranked, parts), shown, scope, fresh, behind)
+        let superseded = found.superseded.get(&(ranked.store, ranked.place.key));
+        let mut hit = hit((rank, ranked, parts), shown, scope, fresh, behind);
+        hit.superseded = superseded.map(superseded_by);
+        hit.ranking = hit.ranking.filter(|_| engine.config().timings);
+        hit
     });
-    let (hits, length) = (hits.collect(), page.len());
+    let (mut hits, length): (Vec<Hit>, usize) = (hits.collect(), page.len());
+    for (hit, title) in hits.iter_mut().zip(titles) {
+        hit.title = title;
+    }
 
     let mut pending = 0;
     for (store, scope) in &places {
@@ -172,6 +186,26 @@ async fn read_shown<'r>(
     // The stores were read one after the other; sorting restores the order of the ranking.
     shown.sort_by_key(|(ranked, ..)| rank_of(page, ranked));
     Ok(shown)
+}
+
+/// Returns the title of each session the first time that it occurs; `None` for later occurrences, and for a session that
+/// has no title.
+async fn titles(
+    project: &OpenProject,
+    sessions: impl Iterator<Item = Option<&SessionId>>,
+) -> Result<Vec<Option<String>>> {
+    let sessions: Vec<Option<&SessionId>> = sessions.collect();
+    let mut named: Vec<SessionId> = sessions.iter().flatten().map(|session| (*session).clone()).collect();
+    named.sort_unstable();
+    named.dedup();
+    let about = project.store.about_sessions(&project.scope, named.clone()).await?;
+    let title = |about: About| {
+        let title = about.title.as_deref().and_then(show::line)?;
+        Some(beginning_in_bytes(&title, LONGEST_TITLE).into_owned())
+    };
+    let mut titles: HashMap<SessionId, Option<String>> =
+        named.into_iter().zip(about.into_iter().map(title)).collect();
+    Ok(sessions.into_iter().map(|session| titles.remove(session?).flatten()).collect())
 }
 
 /// Returns the place of `ranked` on its page, from 0.
@@ -239,22 +273,16 @@ pub(crate) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Re
     Ok(missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))).collect())
 }
 
-/// Returns the text in which the query's words are counted for a hit: its chunk, its speaker, and its other indexed
-/// fields.
-fn searched_text(found: &ShownMemory) -> String {
-    let ShownMemory { memory, chunk, .. } = found;
-    let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
-    // For a commit, the searched text is the whole message and the changed paths.
-    let piece = if memory.kind == Kind::Commit { memory.text.as_str() } else { piece };
-    let names = [&memory.speaker, &memory.title, &memory.topic, &memory.path, &memory.indexed];
-    names.into_iter().flatten().fold(piece.to_owned(), |text, name| text + "\n" + name)
+fn superseded_by(superseded: &Superseded) -> SupersededBy {
+    let date = times::show_time(superseded.by_time).chars().take_while(|c| *c != 'T').collect();
+    SupersededBy { by: superseded.by.to_string(), date }
 }
 
 /// Returns the hit for `ranked`, whose place on its page is `rank`.
 fn hit(
     (rank, ranked, parts): (usize, &Ranked, Parts),
     found: ShownMemory,
-    scope: &str,
+    scope: &'static str,
     standing: Standing,
     behind: Option<Behind>,
 ) -> Hit {
@@ -271,31 +299,43 @@ fn hit(
     let frame =
         Frame { head: open(about.line()), bare_head: open(nameless.line()), whole: memory.tokens, rank };
     let shown = |text: &str| envelope::escape(text).into_owned();
-    Hit {
-        id: memory.id.to_string(),
-        kind: memory.kind.to_string(),
-        scope: scope.to_owned(),
-        text: shown(piece.trim()),
-        is_part: chunk.end - chunk.start < memory.text.trim().len(),
-        session_id: memory.session.as_ref().map(|session| shown(session.as_str())),
-        speaker: behind::speaker(&memory),
-        branch: memory.branch.as_deref().map(shown),
+    let text = match memory.kind {
+        Kind::Commit => quote::commit(&memory.text, chunk.start..chunk.end, usize::MAX),
+        _ => piece.trim().to_owned(),
+    };
+    let ranking = Ranking {
         commit: match memory.kind {
             Kind::Commit => memory.source_id.clone(),
             _ => memory.head_sha.clone(),
         },
-        source_id: memory.source_id.as_deref().map(shown),
-        time: times::show_time(memory.time),
         provenance: memory.provenance.to_string(),
-        freshness: standing.freshness.as_str().to_owned(),
-        gone: standing.gone.map(|gone| gone.as_str().to_owned()),
         score: rounded(parts.sum()),
         score_parts: ScoreParts {
             lexical: rounded(parts.lexical),
             semantic: rounded(parts.semantic),
             speaker: rounded(parts.speaker),
             importance: rounded(parts.importance),
+            exchange: rounded(parts.exchange),
+            prior: rounded(parts.prior),
         },
+    };
+    Hit {
+        id: memory.id.to_string(),
+        kind: memory.kind.to_string(),
+        scope: (scope != "project").then_some(scope),
+        text: shown(&text),
+        is_part: chunk.end - chunk.start < memory.text.trim().len(),
+        session_id: memory.session.as_ref().map(|session| shown(session.as_str())),
+        title: None,
+        speaker: behind::speaker(&memory),
+        branch: memory.branch.as_deref().map(shown),
+        source_id: memory.source_id.as_deref().map(shown),
+        time: times::show_time(memory.time),
+        freshness: standing.freshness.as_str().to_owned(),
+        gone: standing.gone.map(|gone| gone.as_str().to_owned()),
+        superseded: None,
+        ranking: Some(ranking),
+        relevance: parts.sum() - parts.exchange - parts.prior,
         tokens: 0,
         conversations: conversations.iter().map(|session| shown(session.as_str())).collect(),
         confidences: confidences.into_iter().map(|sure| (sure * 100.0).round() / 100.0).collect(),

@@ -10,12 +10,12 @@ use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::humanize;
-use crate::memory::{Draft, Identity, Kind, Provenance};
+use crate::memory::{Draft, Identity, Kind, MemoryId, Provenance};
 use crate::redact::{Redaction, Redactor, redactions};
 use crate::remember::remember;
 use crate::scope::{Scope, SessionId};
 use crate::store::{Outcome, Store};
-use crate::summaries::levels;
+use crate::summaries::{levels, notes};
 use crate::tools::common;
 
 /// The name of the tool in MCP.
@@ -26,6 +26,9 @@ pub const TITLE: &str = "Store a memory";
 pub const DESCRIPTION: &str = "Stores one fact, decision (with its why), finding or piece of text for good; \
     storing the same again changes nothing. Secrets are replaced first. For messages of a conversation use \
     save_messages.";
+
+/// The hint for an unknown type, with the types that the schema names.
+const TYPES: &str = "use fact, decision, finding, preference, task_state, code_block or error_log";
 
 /// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -44,9 +47,11 @@ pub struct Args {
     pub session_id: Option<String>,
     /// Ids, or SESSION#NUMBER.
     pub references: Option<Vec<String>>,
-    /// Tag to search by, with `topic`.
+    /// Ids of what it replaces.
+    pub supersedes: Option<Vec<String>>,
+    /// Tag to search by.
     pub topic: Option<String>,
-    /// File it is about.
+    /// Its file.
     pub source: Option<String>,
 }
 
@@ -59,8 +64,14 @@ pub struct Output {
     pub stored: bool,
     /// The memory's kind.
     pub kind: String,
+    /// The word for the kind that the call used.
+    #[serde(skip)]
+    pub called: String,
     /// project or owner.
     pub scope: String,
+    /// The memories that it replaces.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub supersedes: Vec<String>,
     /// References that name no memory in the same store. They are stored anyway.
     pub unknown_references: Vec<String>,
     /// Secrets replaced, by rule.
@@ -96,6 +107,7 @@ pub async fn store(
     let given = args.references.as_deref().unwrap_or_default();
     let (references, missing) = levels::ids(engine, caller, "references", given).await?;
     draft.references = references;
+    draft.supersedes = superseded(engine, caller, args.supersedes.as_deref(), is_owners).await?;
     if is_owners && draft.session.is_some() {
         return Err(Error::bad_input("`session_id` belongs to a project, but `scope` is owner")
             .hint("leave one of them out"));
@@ -116,7 +128,7 @@ pub async fn store(
         ))
         .hint("the user wants no memory of that conversation or file; don't store it in other words"));
     }
-    let kind = draft.kind;
+    let (kind, supersedes) = (draft.kind, draft.supersedes.iter().map(MemoryId::to_string).collect());
 
     let embedder = engine.loaded_embedder();
     let remembered =
@@ -125,6 +137,11 @@ pub async fn store(
     engine.wrote();
 
     let (id, outcome) = remembered.receipt.outcomes.first().expect("one draft has one outcome");
+    if *outcome == Outcome::Stored
+        && let Some(memory) = store.memory(scope, id).await?
+    {
+        notes::note_stored(store, scope, &memory).await?;
+    }
     let trouble = caller.opened_project(engine).and_then(|project| project.trouble.clone());
     let mut notices: Vec<String> = trouble.into_iter().collect();
     if *outcome == Outcome::Forgotten {
@@ -138,12 +155,57 @@ pub async fn store(
         id: id.to_string(),
         stored: *outcome == Outcome::Stored,
         kind: kind.to_string(),
+        called: args.kind.as_deref().map_or(kind.as_str(), str::trim).to_owned(),
         scope: if is_owners { "owner" } else { "project" }.to_owned(),
+        supersedes,
         unknown_references,
         redactions: redactions(remembered.redactions),
         pending: remembered.receipt.pending,
         notices,
     })
+}
+
+/// Returns the ids of the memories that `texts` name. Errors if one of them is not a living memory of the store that gets
+/// the new memory.
+async fn superseded(
+    engine: &Engine,
+    caller: &Caller,
+    texts: Option<&[String]>,
+    is_owners: bool,
+) -> Result<Vec<MemoryId>> {
+    let Some(texts) = texts.filter(|texts| !texts.is_empty()) else { return Ok(Vec::new()) };
+    let (older, unknown) = levels::ids(engine, caller, "supersedes", texts).await?;
+    if let Some(unknown) = unknown.first() {
+        return Err(nothing_to_supersede(unknown));
+    }
+    let project = caller.project(engine).await?;
+    let owners = &engine.installation().await?.registry;
+    let mut places = [(&project.store, &project.scope), (owners.memories(), owners.scope())];
+    if is_owners {
+        places.reverse();
+    }
+    let [(store, scope), (other, other_scope)] = places;
+    let (own, elsewhere) =
+        (store.keys_of(scope, older.clone()).await?, other.keys_of(other_scope, older.clone()).await?);
+    for ((id, key), elsewhere) in older.iter().zip(own).zip(elsewhere) {
+        match (key, elsewhere) {
+            (Some(_), _) => {}
+            (None, None) => return Err(nothing_to_supersede(id.as_str())),
+            (None, Some(_)) => {
+                let (here, there) = if is_owners { ("owner", "project") } else { ("project", "owner") };
+                let message = format!("`{id}` has the scope {there}, and the new memory the scope {here}");
+                return Err(Error::bad_input(message).hint(format!(
+                    "nothing was stored; store it with `scope` {there}, or leave `supersedes` out"
+                )));
+            }
+        }
+    }
+    Ok(older)
+}
+
+fn nothing_to_supersede(id: &str) -> Error {
+    Error::not_found(format!("no memory with id `{}` to supersede", quoted(id)))
+        .hint("nothing was stored; search results show ids")
 }
 
 /// Returns whether the memory is for the owner rather than the project.
@@ -163,7 +225,8 @@ fn draft(args: &Args, text: String, now: i64, redactor: &Redactor) -> Result<Dra
         return Err(Error::bad_input("`text` is empty").hint("say what to remember in a sentence"));
     }
     common::whole("text", &text)?;
-    let kind = args.kind.as_deref().map_or(Ok(Kind::Fact), |word| common::kind("type", word))?;
+    let kind = args.kind.as_deref().map_or(Ok(Kind::Fact), |word| common::kind("type", word));
+    let kind = kind.map_err(|error| error.hint(TYPES))?;
     if matches!(kind, Kind::Message | Kind::Commit | Kind::Conversation) {
         return Err(Error::bad_input(format!("`type` can't be {kind}"))
             .hint("messages are saved with save_messages, commits are imported with `tiro import git`"));
@@ -210,7 +273,12 @@ impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         let done = if self.stored { "Stored" } else { "Already stored" };
-        let mut text = format!("{done} as {} `{}` ({}).", self.kind, self.id, self.scope);
+        // A search finds it under the name of its kind.
+        let kind = if self.called == self.kind { String::new() } else { format!(", kind {}", self.kind) };
+        let mut text = format!("{done} as {} `{}` ({}{kind}).", self.called, self.id, self.scope);
+        if !self.supersedes.is_empty() {
+            text += &format!("\nIt supersedes {}.", humanize::some(&self.supersedes));
+        }
         if !self.unknown_references.is_empty() {
             text += &format!("\nNo memory is called {}.", humanize::some(&self.unknown_references));
         }

@@ -183,12 +183,23 @@ impl Target<'_> {
             let id = operation.unwrap_or_else(|| format!("f{}", hex(engine.random::<6>())));
             (id, at)
         });
+        let superseded_by = each.superseded_by.clone();
         let draft = draft(redactor, each)?;
         let (memory, found) = prepare(redactor, draft, &mut || engine.random());
         found.iter().for_each(|(rule, count)| redact::add(&mut self.restored.redactions, rule, *count));
         let chunks = if is_indexed { memory.chunks } else { Vec::new() };
         let memory = PreparedMemory { chunks, ..memory };
-        Some(RestoredMemory { memory, ordinal, forgotten, is_marked, shas, repeats, links, evidence })
+        Some(RestoredMemory {
+            memory,
+            ordinal,
+            forgotten,
+            is_marked,
+            shas,
+            repeats,
+            links,
+            evidence,
+            superseded_by,
+        })
     }
 
     /// Returns the session with its names and titles redacted; `None` if its name is not valid after redaction.
@@ -278,7 +289,7 @@ fn hex(bytes: [u8; 6]) -> String {
 
 /// Returns the memory as it is to be stored; `None` if its session name is not valid after redaction.
 fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
-    let ForeignMemory { memory, references, lead, files, commit, .. } = foreign;
+    let ForeignMemory { memory, references, supersedes, lead, files, commit, .. } = foreign;
     let session = match &memory.session {
         Some(name) => Some(SessionId::read(redactor, "session", name.as_str()).ok()?),
         None => None,
@@ -303,6 +314,7 @@ fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
         time: memory.time,
         importance: memory.importance,
         references,
+        supersedes,
         // The id was derived with a key that the backup doesn't have, so it can't be derived again. It is stored as it
         // is and means the same memory here.
         identity: Identity::Known(memory.id),

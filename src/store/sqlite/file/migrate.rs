@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
+use crate::chunk::index_text;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::private;
 use crate::store::Flavour;
@@ -45,6 +46,11 @@ const WEAK_LINKS: Migration = Migration {
     min_reader: 1,
     min_writer: 1,
 };
+const SUPERSEDED: Migration = Migration {
+    sql: include_str!("../../../../migrations/0008_superseded.sql"),
+    min_reader: 1,
+    min_writer: 1,
+};
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. Their versions are higher, because they
 /// come after the migration [`REGISTRY`] there.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -53,6 +59,7 @@ const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QU
 const OWNER_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..LINKS };
 const OWNER_STORE: Migration = Migration { min_reader: 2, min_writer: 2, ..STORE };
 const OWNER_WEAK_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..WEAK_LINKS };
+const OWNER_SUPERSEDED: Migration = Migration { min_reader: 2, min_writer: 2, ..SUPERSEDED };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -63,7 +70,7 @@ const LEDGER: Migration = Migration {
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
-        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, WEAK_LINKS],
+        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, WEAK_LINKS, SUPERSEDED],
         Flavour::Owner => &[
             MEMORIES,
             REGISTRY,
@@ -74,6 +81,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_LINKS,
             OWNER_STORE,
             OWNER_WEAK_LINKS,
+            OWNER_SUPERSEDED,
         ],
     }
 }
@@ -111,6 +119,10 @@ fn upgrade(connection: &mut Connection, flavour: Flavour) -> Result<()> {
         for (key, value) in [("min_reader", migration.min_reader), ("min_writer", migration.min_writer)] {
             transaction.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)", (key, value))?;
         }
+    }
+    if version <= 0 {
+        let put = "INSERT OR REPLACE INTO meta (key, value) VALUES ('text_version', ?1)";
+        transaction.execute(put, [index_text::VERSION])?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", newest(flavour).max(version))?;

@@ -46,7 +46,7 @@ const MOST_BESIDE: usize = 10_000;
 const LATEST: Millis = 253_402_300_799_999;
 
 /// The tables that are read. The flag tells whether the table may be missing in files of older versions.
-const TABLES: [(&str, bool); 18] = [
+const TABLES: [(&str, bool); 19] = [
     ("memories", false),
     ("sessions", false),
     ("chunks", false),
@@ -65,6 +65,7 @@ const TABLES: [(&str, bool); 18] = [
     ("conversations", true),
     ("file_writes", true),
     ("commit_calls", true),
+    ("superseded", true),
 ];
 
 /// The condition that the texts of a memory `m` and of its session `s` are not too long.
@@ -312,6 +313,17 @@ impl Reader {
         let mut shas = strings("sha FROM commit_ids WHERE memory = ?1 ORDER BY sha")?;
         shas.retain(|sha| is_sha(sha));
         let repeats = strings_of("repeats", "key FROM repeats WHERE memory = ?1 ORDER BY key")?;
+        let replaced = |table: &str, sql: &str| -> Result<Vec<MemoryId>> {
+            Ok(strings_of(table, sql)?.iter().filter_map(|id| MemoryId::parse(id)).collect())
+        };
+        let supersedes = replaced(
+            "superseded",
+            "m.id FROM superseded s JOIN memories m ON m.seq = s.memory WHERE s.newer = ?1 ORDER BY m.id",
+        )?;
+        let superseded_by = replaced(
+            "superseded",
+            "m.id FROM superseded s JOIN memories m ON m.seq = s.newer WHERE s.memory = ?1 ORDER BY m.id",
+        )?;
         let (links, evidence) = (self.links(memory.key.in_store())?, self.evidence(memory.key.in_store())?);
         let is_indexed =
             self.connection.prepare_cached("SELECT 1 FROM chunks WHERE memory = ?1")?.exists([memory.key])?;
@@ -351,6 +363,8 @@ impl Reader {
         Ok(ForeignMemory {
             memory,
             references,
+            supersedes,
+            superseded_by,
             lead,
             files,
             commit,
@@ -415,7 +429,8 @@ fn bytes_of(found: &ForeignMemory) -> usize {
     let texts = [&found.files, &found.shas, &found.repeats].into_iter().flatten();
     let parents = found.commit.iter().flat_map(|commit| commit.files.iter().chain(&commit.parents));
     let texts = texts.chain(parents).map(|text| text.len() + size_of::<String>());
-    let names = found.references.len() * size_of::<MemoryId>() + found.links.len() * LONGEST_NAME;
+    let ids = found.references.len() + found.supersedes.len() + found.superseded_by.len();
+    let names = ids * size_of::<MemoryId>() + found.links.len() * LONGEST_NAME;
     let text = found.memory.text.len() + found.memory.indexed.as_ref().map_or(0, String::len);
     text + texts.sum::<usize>() + names + evidence::bytes(&found.evidence)
 }

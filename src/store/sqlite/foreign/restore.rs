@@ -11,6 +11,7 @@ use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::forget::{SelectedRow, tombstone};
 use crate::store::sqlite::links;
 use crate::store::sqlite::links::Known;
+use crate::store::sqlite::superseded;
 use crate::store::sqlite::write::one::{insert_one, save_one};
 use crate::store::sqlite::write::record;
 use crate::store::sqlite::write::session::OpenSession;
@@ -178,13 +179,28 @@ fn restore(
     Ok(receipt)
 }
 
-/// Marks a memory as important if the backup does, and stores its links to sessions.
+/// Marks a memory as important if the backup does, and stores its links to sessions and to memories that it replaces or
+/// that replace it.
 fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory) -> Result<()> {
     let id = &restored.memory.id;
     if restored.is_marked {
         connection
             .prepare_cached("UPDATE memories SET marked = 1 WHERE owner = ?1 AND id = ?2 AND marked = 0")?
             .execute((owner, id.as_str()))?;
+    }
+    let RestoredMemory { memory, superseded_by, .. } = restored;
+    if let Some(own) = superseded::row_of(connection, owner, id)? {
+        // A memory that isn't stored yet adds the link when it is restored.
+        for older in &memory.draft.supersedes {
+            if let Some(older) = superseded::row_of(connection, owner, older)? {
+                superseded::link(connection, older, own)?;
+            }
+        }
+        for newer in superseded_by {
+            if let Some(newer) = superseded::row_of(connection, owner, newer)? {
+                superseded::link(connection, own, newer)?;
+            }
+        }
     }
     link(connection, owner, id, &restored.links)
 }

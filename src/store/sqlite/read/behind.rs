@@ -10,6 +10,7 @@ use crate::store::sqlite::columns::id;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::memories::conversations;
 use crate::store::sqlite::read::segments::find_session;
+use crate::store::sqlite::read::sessions::TITLE;
 use crate::store::{BehindRow, LinkedCommit, SessionKey, Store};
 
 impl Store {
@@ -34,7 +35,7 @@ impl Store {
             let conditions = Conditions::of_scope(connection, scope)?;
             let message = |which: &str| {
                 format!(
-                    "SELECT s.title, m.time, m.ordinal FROM memories m JOIN sessions s ON s.seq = m.session
+                    "SELECT {TITLE}, m.time, m.ordinal FROM memories m JOIN sessions s ON s.seq = m.session
                      WHERE m.session = ? AND m.ordinal IS NOT NULL AND {} AND {which} LIMIT 1",
                     conditions.sql
                 )

@@ -52,7 +52,7 @@ impl Store {
                 "SELECT m.seq, m.id, m.kind, m.session, m.ordinal, m.speaker, m.time, m.marked, m.importance,
                      m.text_hash, CASE WHEN m.provenance = 'derived' AND m.kind IN ('fact', 'decision') THEN (
                          SELECT o.seq FROM memory_references r CROSS JOIN memories o
-                         ON o.owner = m.owner AND o.id = r.target WHERE r.memory = m.seq LIMIT 1) END
+                         ON o.owner = m.owner AND o.id = r.target WHERE r.memory = m.seq LIMIT 1) END, m.role, m.tokens
                  FROM memories m WHERE m.seq = ? AND {}",
                 conditions.sql
             );
@@ -431,5 +431,7 @@ fn place(row: &Row<'_>) -> rusqlite::Result<Neighbour> {
         importance: row.get(8)?,
         text_hash: hash.first_chunk().copied().unwrap_or_default(),
         taken_from: row.get(10)?,
+        role: row.get::<_, Option<String>>(11)?.and_then(|word| Role::parse(&word)),
+        tokens: row.get(12)?,
     })
 }

@@ -10,12 +10,18 @@ use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::segments::find_session;
 use crate::store::{About, SessionRow, Store};
 
-/// The title of the session `s`: the title that its client gave it; if there is none, the beginning of the
-/// user's first message.
-const TITLE: &str = "coalesce(nullif(trim(s.title), ''), (
+/// The title of the session `s`: the title that its client gave it; if there is none, the title of the memory that
+/// represents the session.
+pub(super) const TITLE: &str = "coalesce(nullif(trim(s.title), ''), (
+    SELECT c.title FROM memories c
+    WHERE c.session = s.seq AND c.owner = s.owner AND c.kind = 'conversation' AND c.title IS NOT NULL
+        AND c.tombstoned_at IS NULL LIMIT 1))";
+
+/// The beginning of the user's first message in the session `s`, for a session without a title.
+const OPENING: &str = "(
     SELECT substr(u.text, 1, 500) FROM memories u
     WHERE u.session = s.seq AND u.owner = s.owner AND u.kind = 'message' AND u.role = 'user'
-        AND u.tombstoned_at IS NULL ORDER BY u.ordinal LIMIT 1))";
+        AND u.tombstoned_at IS NULL ORDER BY u.ordinal LIMIT 1)";
 
 impl Store {
     /// Returns up to `limit` sessions of the scope that have living memories, the latest first. The first
@@ -83,7 +89,8 @@ impl Store {
     /// in the scope.
     pub async fn about_sessions(&self, scope: &Scope, sessions: Vec<SessionId>) -> Result<Vec<About>> {
         self.read(scope, move |_, connection, scope| {
-            let sql = format!("SELECT {TITLE}, s.client FROM sessions s WHERE s.seq = ?1");
+            let sql =
+                format!("SELECT coalesce({TITLE}, {OPENING}), s.client FROM sessions s WHERE s.seq = ?1");
             let mut statement = connection.prepare_cached(&sql)?;
             let mut found = Vec::with_capacity(sessions.len());
             for session in &sessions {
@@ -111,7 +118,7 @@ impl Store {
                 "s.name = ?",
                 "s.seq IN (SELECT a.session FROM session_aliases a WHERE a.owner = s.owner AND a.alias = ?)",
                 "substr(s.name, 1, length(?)) = ?",
-                &format!("instr(lower({TITLE}), lower(?)) > 0"),
+                &format!("instr(lower(coalesce({TITLE}, {OPENING})), lower(?)) > 0"),
             ];
             for which in which {
                 // Names are compared once for each session, not for each of its memories.

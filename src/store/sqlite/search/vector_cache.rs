@@ -7,8 +7,13 @@ use rusqlite::Connection;
 use crate::error::Result;
 use crate::memory::{Group, Kind, MemoryKey};
 use crate::scope::{OwnerId, Scope};
+use crate::store::sqlite::columns::is_answer;
 use crate::store::vectors::{self, Entry, Filter as Rows, Hit, VectorIndex};
 use crate::store::{ChunkKey, DenseCandidate};
+
+/// The label of the chunks of long answers. They have a separate list of hits, since they would fill the list of all
+/// messages. The labels of other chunks are the numbers of their groups.
+const ANSWERS: usize = Group::ALL.len();
 
 /// How many threads share a scan of many vectors.
 const THREADS: usize = 2;
@@ -33,7 +38,7 @@ pub(in crate::store::sqlite) enum Admitted {
 
 impl VectorCache {
     /// Returns the chunks of the owner that are nearest to `embedding` among those in `admitted`, up to `limit`
-    /// for each of `groups`.
+    /// for each of `groups`, and up to `limit` chunks of long answers.
     pub(in crate::store::sqlite) fn near(
         &self,
         scope: &Scope,
@@ -53,8 +58,10 @@ impl VectorCache {
             Admitted::Chunks(chunks) if chunks.len() * 10 < index.len() => Rows::Chunks(chunks),
             Admitted::Sessions(_) | Admitted::Chunks(_) => Rows::Where(&is_admitted),
         };
-        let by_group = index.search_groups(embedding, limit, rows, THREADS, Group::ALL.len());
-        let hits = groups.iter().flat_map(|group| &by_group[*group as usize]);
+        let by_label = index.search_groups(embedding, limit, rows, THREADS, ANSWERS + 1);
+        let answers = groups.contains(&Group::Message).then_some(ANSWERS);
+        let labels = groups.iter().map(|group| *group as usize).chain(answers);
+        let hits = labels.flat_map(|label| &by_label[label]);
         let candidate = |hit: &Hit| DenseCandidate {
             memory: MemoryKey::from_store(hit.memory),
             chunk: ChunkKey::from_store(hit.chunk),
@@ -109,9 +116,10 @@ impl VectorCache {
         values: &[&dyn rusqlite::ToSql],
     ) -> Result<()> {
         let mut statement = connection.prepare_cached(&format!(
-            "SELECT v.chunk, c.memory, m.kind, m.owner, v.embedding, m.session FROM vectors v
+            "SELECT v.chunk, c.memory, m.kind, m.owner, v.embedding, m.session, {} FROM vectors v
              JOIN chunks c ON c.seq = v.chunk JOIN memories m ON m.seq = c.memory
-             WHERE v.space = ?1 AND m.tombstoned_at IS NULL AND {which}"
+             WHERE v.space = ?1 AND m.tombstoned_at IS NULL AND {which}",
+            is_answer()
         ))?;
         let space: &dyn rusqlite::ToSql = &self.space;
         let values: Vec<&dyn rusqlite::ToSql> =
@@ -129,7 +137,7 @@ impl VectorCache {
                 chunk: row.get(0)?,
                 memory: row.get(1)?,
                 session: row.get::<_, Option<i64>>(5)?.unwrap_or_default(),
-                group: kind.group() as u8,
+                group: if row.get(6)? { ANSWERS as u8 } else { kind.group() as u8 },
             };
             let owner = row.get_ref(3)?.as_str().unwrap_or_default();
             let index = match self.indexes.iter_mut().find(|(known, _)| known.as_str() == owner) {

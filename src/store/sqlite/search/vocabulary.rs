@@ -16,6 +16,7 @@ use crate::store::sqlite::Inner;
 use crate::store::sqlite::connection::lock;
 use crate::store::{Store, Vocabulary};
 use crate::tuning::ranking::LARGE_STORE;
+use crate::words::{Term, is_of_word};
 
 /// The count of a stem is cached if more than this share of the documents contain the stem. Rarer stems are
 /// counted quickly.
@@ -29,16 +30,24 @@ const WORDS_REMEMBERED: usize = 20_000;
 pub(in crate::store::sqlite) fn read(
     inner: &Inner,
     connection: &Connection,
-    terms: &[String],
+    terms: &[Term],
 ) -> Result<Vocabulary> {
     let documents = documents(connection)?;
     if documents >= LARGE_STORE {
         let counts = count(inner, connection, documents, terms)?;
         return Ok(Vocabulary { documents, counts });
     }
-    let stems = stems(inner, &terms.iter().collect::<Vec<_>>())?;
-    let count = |stems: &Vec<String>| Ok(least(stems, |stem| documents_of(connection, stem))?.min(documents));
-    let counts = stems.iter().map(count).collect::<Result<_>>()?;
+    let stems = stems(inner, &terms.iter().flat_map(Term::forms).collect::<Vec<_>>())?;
+    let mut stems = stems.iter();
+    let mut counts = Vec::with_capacity(terms.len());
+    for term in terms {
+        // A text with a word usually has its stem too, so the forms are not added up.
+        let mut most = 0;
+        for stems in stems.by_ref().take(term.forms().len()) {
+            most = most.max(least(stems, |stem| documents_of(connection, stem))?);
+        }
+        counts.push(most.min(documents));
+    }
     Ok(Vocabulary { documents, counts })
 }
 
@@ -61,27 +70,32 @@ impl Store {
     pub async fn shares(
         &self,
         scope: &Scope,
-        terms: Vec<String>,
+        terms: Vec<Term>,
         rarity: Vec<f64>,
         texts: Vec<String>,
     ) -> Result<Vec<f64>> {
         self.read(scope, move |inner, _, _| {
             let all: f64 = rarity.iter().sum();
             let words: Vec<HashSet<String>> = texts.iter().map(|text| words(text)).collect();
+            let forms = || terms.iter().flat_map(Term::forms);
             // A word of a text can have the same stem as a word of the question only if both begin with the
             // same letter.
-            let begins: HashSet<char> = terms.iter().filter_map(|term| term.chars().next()).collect();
+            let begins: HashSet<char> = forms().filter_map(|form| form.chars().next()).collect();
             let may_be = |word: &&String| {
                 word.chars().next().is_some_and(|first| !first.is_ascii() || begins.contains(&first))
             };
-            let mut asked: Vec<&String> = terms.iter().collect();
+            let mut asked: Vec<&String> = forms().collect();
             asked.extend(words.iter().flatten().filter(may_be).collect::<HashSet<_>>());
             let stems = stems(inner, &asked)?;
             let stem_of: HashMap<&String, &Vec<String>> = asked.iter().copied().zip(&stems).collect();
             let share = |words: &HashSet<String>| {
                 let own: HashSet<&Vec<String>> =
                     words.iter().filter_map(|word| stem_of.get(word).copied()).collect();
-                let had = stems[..terms.len()].iter().zip(&rarity).filter(|(stem, _)| own.contains(stem));
+                let has = |term: &Term| {
+                    let stems = term.forms().iter().filter_map(|form| stem_of.get(form));
+                    stems.into_iter().any(|stems| own.contains(stems))
+                };
+                let had = terms.iter().zip(&rarity).filter(|(term, _)| has(term));
                 if all > 0.0 { had.map(|(_, rarity)| rarity).sum::<f64>() / all } else { 0.0 }
             };
             Ok(words.iter().map(share).collect())
@@ -94,10 +108,11 @@ fn stems(inner: &Inner, terms: &[&String]) -> Result<Vec<Vec<String>>> {
     lock(&inner.common_terms).stems(terms)
 }
 
-/// Returns the words of `text` in lower case; for an identifier, also its parts.
+/// Returns the words of `text` in lower case, with the words that the index adds: parts of identifiers, stems, and pairs
+/// of characters.
 fn words(text: &str) -> HashSet<String> {
     let text = index_text::with_parts(text);
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words = text.split(|c: char| !is_of_word(c)).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
 }
 
@@ -113,7 +128,7 @@ pub(in crate::store::sqlite) fn count(
     inner: &Inner,
     connection: &Connection,
     documents: i64,
-    terms: &[String],
+    terms: &[Term],
 ) -> Result<Vec<i64>> {
     let mut common = lock(&inner.common_terms);
     if common.read_at == 0 || documents > common.read_at + common.read_at / 4 {
@@ -124,8 +139,8 @@ pub(in crate::store::sqlite) fn count(
     if common.documents_by_word.len() > WORDS_REMEMBERED {
         common.documents_by_word.clear();
     }
-    let new: Vec<&String> =
-        terms.iter().filter(|term| !common.documents_by_word.contains_key(*term)).collect();
+    let is_new = |form: &&String| !common.documents_by_word.contains_key(*form);
+    let new: Vec<&String> = terms.iter().flat_map(Term::forms).filter(is_new).collect();
     if !new.is_empty() {
         for (term, stems) in new.iter().zip(common.stems(&new)?) {
             let documents = least(&stems, |stem| match common.documents_by_stem.get(stem) {
@@ -135,7 +150,8 @@ pub(in crate::store::sqlite) fn count(
             common.documents_by_word.insert((*term).clone(), documents);
         }
     }
-    Ok(terms.iter().map(|term| common.documents_by_word[term].min(documents)).collect())
+    let most = |term: &Term| term.forms().iter().map(|form| common.documents_by_word[form]).max();
+    Ok(terms.iter().map(|term| most(term).unwrap_or(0).min(documents)).collect())
 }
 
 /// Returns how many documents contain the stem.

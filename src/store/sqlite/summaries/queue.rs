@@ -11,7 +11,7 @@ use crate::scope::{Scope, SessionId};
 use crate::store::decide::queue::{self, Entry, Next, State};
 use crate::store::sqlite::columns;
 use crate::store::sqlite::read::segments::{find_session, required_session};
-use crate::store::{AskedBy, Attempt, QueueCounts, QueueKey, Queued, Store, Wanted};
+use crate::store::{AskedBy, Attempt, Pace, QueueCounts, QueueKey, Queued, Store, Wanted};
 
 /// The columns of an entry `q` that decide what may be done with the entry.
 const DECIDING: &str = "q.state, q.by_user, q.tries, q.not_before, q.expires";
@@ -234,6 +234,30 @@ impl Store {
                     attempt.at
                 ])?;
             Ok(())
+        })
+        .await
+    }
+
+    /// Returns the tokens and times of the last `most` attempts of a provider's model in the owner's sessions, newest
+    /// first.
+    pub async fn paces(
+        &self,
+        scope: &Scope,
+        provider: String,
+        model: String,
+        most: usize,
+    ) -> Result<Vec<Pace>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT a.input_tokens, a.output_tokens, a.took_ms
+                 FROM summary_attempts a JOIN sessions s ON s.seq = a.session
+                 WHERE s.owner = ?1 AND a.provider = ?2 AND a.model = ?3 ORDER BY a.at DESC, a.rowid DESC LIMIT ?4",
+            )?;
+            let most = i64::try_from(most).unwrap_or(i64::MAX);
+            let rows = statement.query_map((scope.owner.as_str(), provider, model, most), |row| {
+                Ok(Pace { input: row.get(0)?, output: row.get(1)?, took: row.get(2)? })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
         .await
     }

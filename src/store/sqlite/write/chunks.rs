@@ -70,9 +70,7 @@ pub(in crate::store::sqlite) fn save_chunks(
     chunks: &[PreparedChunk],
     is_indexed: bool,
 ) -> Result<()> {
-    let files = draft.commit.iter().flat_map(|commit| &commit.files);
-    let paths: Vec<&str> = files.take(PATHS_INDEXED).map(String::as_str).collect();
-    let paths = paths.join("\n");
+    let paths = indexed_paths(draft.commit.iter().flat_map(|commit| &commit.files));
     for (place, chunk) in chunks.iter().enumerate() {
         let chunk_seq = save_chunk(connection, memory, place, chunk)?;
         if is_indexed {
@@ -86,6 +84,11 @@ pub(in crate::store::sqlite) fn save_chunks(
         }
     }
     Ok(())
+}
+
+/// Returns those of the paths of a commit that are indexed as context of its text, one on each line.
+pub(super) fn indexed_paths<'p>(files: impl Iterator<Item = &'p String>) -> String {
+    files.take(PATHS_INDEXED).map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
 pub(in crate::store::sqlite) fn save_chunk(

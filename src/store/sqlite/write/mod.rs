@@ -4,6 +4,7 @@ pub(super) mod chunks;
 pub(super) mod one;
 pub(super) mod pending;
 pub(super) mod record;
+mod reindex;
 pub(super) mod session;
 pub(super) mod turns;
 
@@ -16,6 +17,7 @@ use self::session::OpenSession;
 use crate::error::Result;
 use crate::memory::Millis;
 use crate::scope::{Scope, SessionId};
+use crate::store::sqlite::superseded;
 use crate::store::{Outcome, PreparedMemory, Receipt, Store};
 
 /// The maximum number of memories that one transaction stores. A larger write is split, so that other processes can
@@ -29,6 +31,11 @@ impl Store {
     /// forgotten. A derived memory is stored only if all its sources are living. A message gets the next
     /// ordinal of its session; if two callers write to the same session at once, the ordinals follow the order
     /// of their transactions.
+    ///
+    /// A memory that names others it replaces supersedes them in the same transaction. Errors with
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) if one of them is not a living memory of the scope, and
+    /// with [`Kind::BadInput`](crate::error::Kind::BadInput) if it would replace itself, directly or through
+    /// others; then nothing of the transaction is stored.
     ///
     /// Writes of more than 500 memories take several transactions, in order; after each, `on_batch` gets the
     /// number of memories that are durable so far. If a transaction fails, the earlier ones stay, and a
@@ -74,6 +81,10 @@ fn save_batch(
         }
         let session = memory.draft.session.as_ref().map(|id| sessions.get_mut(id).expect("opened above"));
         let outcome = save_one(connection, scope, memory, session, now)?;
+        if matches!(outcome, Outcome::Stored | Outcome::AlreadyStored) && !memory.draft.supersedes.is_empty()
+        {
+            superseded::supersede(connection, scope, &memory.id, &memory.draft.supersedes)?;
+        }
         if outcome == Outcome::Stored {
             receipt.pending += memory.chunks.iter().filter(|chunk| chunk.embedding.is_none()).count();
         }

@@ -32,6 +32,20 @@ pub(in crate::store::sqlite) fn index_turns(
     places: Range<i64>,
     new: i64,
 ) -> Result<()> {
+    let turns = turns_around(connection, session, &places)?;
+    index_among(connection, &turns, Rows { new, only_outdated: false }, |turn| places.contains(&turn.ordinal))
+}
+
+/// Indexes the message with `ordinal` again if an earlier version of the program indexed it and its row would get more
+/// words now.
+pub(super) fn reindex_turn(connection: &Connection, session: i64, ordinal: i64) -> Result<()> {
+    let turns = turns_around(connection, session, &(ordinal..ordinal + 1))?;
+    let rows = Rows { new: i64::MIN, only_outdated: true };
+    index_among(connection, &turns, rows, |turn| turn.ordinal == ordinal)
+}
+
+/// Returns the living messages of the session whose ordinals are in `places`, and their neighbours on both sides.
+fn turns_around(connection: &Connection, session: i64, places: &Range<i64>) -> Result<Vec<Turn>> {
     let (from, to) = (places.start, places.end);
     let mut statement = connection.prepare_cached(
         "SELECT seq, ordinal, role, speaker, topic, path, time, text FROM (
@@ -45,8 +59,7 @@ pub(in crate::store::sqlite) fn index_turns(
          ORDER BY ordinal",
     )?;
     let rows = statement.query_map((session, from, to, NEIGHBOURS), turn)?;
-    let turns: Vec<Turn> = rows.collect::<Result<_, _>>()?;
-    index_among(connection, &turns, new, |turn| places.contains(&turn.ordinal))
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Indexes the forgotten messages of the session again, with their remaining neighbours as context. The
@@ -71,7 +84,8 @@ pub(in crate::store::sqlite) fn index_forgotten(
              AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2) ORDER BY ordinal",
     )?;
     let turns: Vec<Turn> = statement.query_map((session, operation), turn)?.collect::<Result<_, _>>()?;
-    index_among(connection, &turns, i64::MIN, |turn| forgotten.contains(&turn.ordinal))
+    let rows = Rows { new: i64::MIN, only_outdated: false };
+    index_among(connection, &turns, rows, |turn| forgotten.contains(&turn.ordinal))
 }
 
 fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
@@ -87,12 +101,21 @@ fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
     })
 }
 
+/// Which rows of messages are made again.
+#[derive(Clone, Copy)]
+struct Rows {
+    /// For messages before this ordinal, only the rows of chunks that have a context.
+    new: i64,
+    /// Only the rows that lack words which the present version adds.
+    only_outdated: bool,
+}
+
 /// Indexes the messages of `turns` that are `wanted`, with the other messages around them as context. `turns`
-/// must be in order. For messages before `new`, only the chunks that have a context are indexed.
+/// must be in order.
 fn index_among(
     connection: &Connection,
     turns: &[Turn],
-    new: i64,
+    rows: Rows,
     wanted: impl Fn(&Turn) -> bool,
 ) -> Result<()> {
     let reach = NEIGHBOURS as usize;
@@ -102,13 +125,13 @@ fn index_among(
         }
         let around = turns[at.saturating_sub(reach)..at].iter().chain(turns[at + 1..].iter().take(reach));
         let context = index_text::neighbours(around.map(|turn| turn.text.as_str()));
-        let pieces = if turn.ordinal < new { index_text::WITH_CONTEXT } else { i64::MAX };
-        index_turn(connection, turn, &context, pieces)?;
+        index_turn(connection, turn, &context, rows)?;
     }
     Ok(())
 }
 
-fn index_turn(connection: &Connection, turn: &Turn, context: &str, pieces: i64) -> Result<()> {
+fn index_turn(connection: &Connection, turn: &Turn, context: &str, rows: Rows) -> Result<()> {
+    let pieces = if turn.ordinal < rows.new { index_text::WITH_CONTEXT } else { i64::MAX };
     let about = About {
         kind: Kind::Message,
         role: turn.role,
@@ -125,6 +148,9 @@ fn index_turn(connection: &Connection, turn: &Turn, context: &str, pieces: i64) 
         let (seq, start, end): (i64, i64, i64) = (chunk.get(0)?, chunk.get(1)?, chunk.get(2)?);
         let context = if chunk.get::<_, i64>(3)? < index_text::WITH_CONTEXT { context } else { "" };
         let piece = turn.text.get(start as usize..end as usize).unwrap_or_default();
+        if rows.only_outdated && !index_text::is_outdated(piece, context) {
+            continue;
+        }
         connection.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([seq])?;
         index(connection, seq, Group::Message, &about.indexed(piece, context))?;
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::envelope;
 use crate::tools::memory::linked;
 
-/// A memory that was found.
+/// A memory that was found: what a model needs to read it and to cite it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Hit {
     /// The memory's id.
@@ -16,39 +16,36 @@ pub struct Hit {
     pub source_id: Option<String>,
     /// The memory's kind.
     pub kind: String,
-    /// `project`, or `owner` if it belongs to all of the owner's projects.
-    pub scope: String,
+    /// `owner` if it belongs to all of the owner's projects; left out if it belongs to this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<&'static str>,
     /// The chunk of its text that matches best, or a part of that chunk.
     pub text: String,
-    /// Whether the memory has more text than the field `text` shows.
+    /// Whether the memory has more text than the field `text` shows; left out if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
     /// The conversation it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The title of that conversation. Only the first hit of a conversation has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The speaker of a message or the author of a commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
     /// The branch it was made on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// If the memory is a commit, its full SHA; otherwise the SHA of the commit that was checked out when it was made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
     /// When it was made, RFC 3339.
     pub time: String,
-    /// Where the text came from, such as `user_said`.
-    pub provenance: String,
     /// current, file_changed, other_branch, commit_gone or unknown.
     pub freshness: String,
+    /// The memory that replaced it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<SupersededBy>,
     /// For a commit that is on no branch, whether git still has it: in_reflog, unnamed or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<String>,
-    /// The sum of `score_parts`.
-    pub score: f64,
-    /// The parts of the score.
-    pub score_parts: ScoreParts,
-    /// How many tokens (o200k) its lines take in the text of the answer.
-    pub tokens: usize,
     /// If the memory is a commit, the conversations that led to it, the likeliest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<String>,
@@ -61,9 +58,32 @@ pub struct Hit {
     /// How many other memories with the same text were left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub duplicates: usize,
+    /// How it was ranked, if `TIRO_TIMINGS` is set.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub ranking: Option<Ranking>,
+    /// How well its words and its meaning fit the query, whatever its length and its speaker.
+    #[serde(skip)]
+    pub relevance: f64,
+    /// How many tokens (o200k) its lines take in the text of the answer.
+    #[serde(skip)]
+    pub tokens: usize,
     /// What its lines show besides the fields above.
     #[serde(skip)]
     pub frame: Frame,
+}
+
+/// How a hit was ranked, and what else is known of it, for those who work on Tiro.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Ranking {
+    /// If the memory is a commit, its full SHA; otherwise the SHA of the commit that was checked out when it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Where the text came from, such as `user_said`.
+    pub provenance: String,
+    /// The sum of `score_parts`.
+    pub score: f64,
+    /// The parts of the score.
+    pub score_parts: ScoreParts,
 }
 
 /// The parts that add up to a score.
@@ -77,6 +97,19 @@ pub struct ScoreParts {
     pub speaker: f64,
     /// A bonus if the memory is marked as important, or else for the importance that its author gave it.
     pub importance: f64,
+    /// A bonus for the long answer right after a user's message.
+    pub exchange: f64,
+    /// How much the score is lowered for a long answer, or for a commit by a program.
+    pub prior: f64,
+}
+
+/// The memory that replaced a hit.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SupersededBy {
+    /// Its id.
+    pub by: String,
+    /// The day it was made.
+    pub date: String,
 }
 
 /// The conversation that led to a commit.
@@ -137,6 +170,9 @@ impl Hit {
             false => String::new(),
         };
         let mut text = format!("{}{part}]\n{}\n", self.frame.head, envelope::quoted(self.text.trim()));
+        if let Some(SupersededBy { by, date }) = &self.superseded {
+            text += &format!("[superseded by {by} of {date}]\n");
+        }
         text += stale_line(self);
         if let Some(behind) = &self.behind {
             text += &behind.lines(self.conversations.len());
@@ -164,7 +200,8 @@ impl Hit {
             self.confidences.clear();
             return true;
         }
-        let names = [&mut self.source_id, &mut self.session_id, &mut self.speaker, &mut self.branch];
+        let names =
+            [&mut self.source_id, &mut self.session_id, &mut self.title, &mut self.speaker, &mut self.branch];
         let had = names.into_iter().map(Option::take).filter(Option::is_some).count() > 0;
         had && {
             self.frame.head.clone_from(&self.frame.bare_head);

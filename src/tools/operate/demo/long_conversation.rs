@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::blocks;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -35,7 +36,7 @@ pub struct Assembled {
     pub tokens_used: usize,
     /// The budget of the context in tokens.
     pub max_tokens: usize,
-    /// Whether the context holds the full text of the message that the question was made from.
+    /// Whether the context quotes a sentence of the message that the question was made from.
     pub holds_the_source: bool,
     /// How long assembling it took, in milliseconds.
     pub milliseconds: u64,
@@ -85,10 +86,17 @@ pub async fn assemble(engine: &Engine, caller: &Caller, question: String, source
         dropped: context.dropped,
         tokens_used: context.tokens_used,
         max_tokens: MAX_TOKENS,
-        holds_the_source: !text.is_empty() && context.context.contains(text),
+        holds_the_source: quotes(&context.context, text),
         milliseconds,
         opened,
     })
+}
+
+/// Returns whether `context` quotes a sentence of the message `text`.
+fn quotes(context: &str, text: &str) -> bool {
+    let bare = |text: &str| text.replace(['`', '*'], "").split_whitespace().collect::<Vec<_>>().join(" ");
+    let context = bare(context);
+    blocks::quotable(text).iter().any(|sentence| context.contains(&bare(&sentence.text)))
 }
 
 async fn open(engine: &Engine, caller: &Caller, name: String) -> Result<Opened> {
@@ -116,7 +124,7 @@ impl Assembled {
         text += &format!("  Context: {tokens_used} of {max_tokens} tokens used ({}); ", listed(&self.parts));
         text += &format!("left out: {}; {milliseconds} ms\n", listed(&self.dropped));
         let holds =
-            if self.holds_the_source { "holds the right message in full" } else { "lacks the right message" };
+            if self.holds_the_source { "quotes the right message" } else { "lacks the right message" };
         text += &format!("  The context {holds}. Its source, opened:\n");
         if let Some(opened) = &self.opened {
             text += &format!(

@@ -23,17 +23,19 @@ use std::collections::HashMap;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use self::query::{Queries, Query};
+use self::query::{Counted, Queries, Query};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Group, Kind};
 use crate::scope::Scope;
 use crate::store::sqlite::Inner;
+use crate::store::sqlite::columns::is_answer;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::search::vocabulary::{self, count};
 use crate::store::sqlite::write::chunks;
 use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
 use crate::tuning::ranking::{ENOUGH, LARGE_GROUP, LARGE_STORE, LITTLE};
+use crate::words::Term;
 
 /// The maximum number of rows that are read to fill every group. Arbitrary: a row takes some five microseconds.
 const ROWS_READ: usize = 500;
@@ -42,14 +44,15 @@ impl Store {
     /// Returns, for each of `groups`, up to `limit` living chunks that contain some of `terms`. The chunks of
     /// all groups are in one list, the best first. Also returns how common `terms` are in the store.
     ///
-    /// `terms` are words as the user wrote them, or phrases; stemming and pruning happen here. Scope and filter
+    /// `terms` are words as the user wrote them, with their stems in other languages than English, or phrases. English
+    /// stemming and pruning happen here. Scope and filter
     /// apply before the best chunks are chosen. Scores are BM25 with the counts of this store.
     pub async fn lexical(
         &self,
         scope: &Scope,
         filter: &Filter,
         groups: &[Group],
-        terms: Vec<String>,
+        terms: Vec<Term>,
         limit: usize,
     ) -> Result<(Vec<LexicalCandidate>, Vocabulary)> {
         let (filter, groups) = (filter.clone(), groups.to_vec());
@@ -97,23 +100,30 @@ impl Store {
     }
 }
 
-/// The best chunks of each group.
+/// The best chunks of each group. Those of long answers are a list of their own, since they would fill the list of all
+/// messages.
 struct Best {
     limit: usize,
     of: Vec<(Group, HashMap<ChunkKey, LexicalCandidate>)>,
+    answers: HashMap<ChunkKey, LexicalCandidate>,
 }
 
 impl Best {
     fn new(groups: &[Group], limit: usize) -> Best {
-        Best { limit, of: groups.iter().map(|group| (*group, HashMap::new())).collect() }
+        Best {
+            limit,
+            of: groups.iter().map(|group| (*group, HashMap::new())).collect(),
+            answers: HashMap::new(),
+        }
     }
 
     fn count(&self, group: Group) -> usize {
-        self.of.iter().find(|(own, _)| *own == group).map_or(0, |(_, found)| found.len())
+        let answers = if group == Group::Message { self.answers.len() } else { 0 };
+        self.of.iter().find(|(own, _)| *own == group).map_or(0, |(_, found)| found.len() + answers)
     }
 
-    /// Adds the chunks that match, until each group in `wanted` has got `most` chunks, or `rows` rows have been
-    /// read. Returns whether more chunks may match.
+    /// Adds the chunks that match, until each group in `wanted` has got `most` chunks besides those of long answers, or
+    /// `rows` rows have been read. Returns whether more chunks may match.
     fn read(
         &mut self,
         connection: &Connection,
@@ -124,10 +134,16 @@ impl Best {
         rows: usize,
     ) -> Result<bool> {
         let mut added = vec![0; self.of.len()];
+        let mut added_answers = 0;
         let is_wanted: Vec<bool> = self.of.iter().map(|(group, _)| wanted.contains(group)).collect();
         let mut is_full = false;
         let count = search(connection, conditions, query, rows, &mut |candidate| {
-            if let Some(place) = self.of.iter().position(|(group, _)| *group == candidate.group)
+            if candidate.is_answer {
+                if added_answers < most {
+                    added_answers += 1;
+                    self.answers.insert(candidate.chunk, candidate);
+                }
+            } else if let Some(place) = self.of.iter().position(|(group, _)| *group == candidate.group)
                 && added[place] < most
             {
                 added[place] += 1;
@@ -145,7 +161,7 @@ impl Best {
             b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk))
         };
         let mut candidates: Vec<LexicalCandidate> = Vec::new();
-        for (_, found) in self.of {
+        for found in self.of.into_iter().map(|(_, found)| found).chain([self.answers]) {
             let mut found: Vec<LexicalCandidate> = found.into_values().collect();
             found.sort_by(best_first);
             candidates.extend(found.into_iter().take(self.limit));
@@ -160,7 +176,7 @@ fn large(inner: &Inner, connection: &Connection, groups: &[Group], documents: i6
     if documents < LARGE_STORE {
         return Ok(groups.to_vec());
     }
-    let marks: Vec<String> = groups.iter().map(|group| chunks::facet(*group)).collect();
+    let marks: Vec<Term> = groups.iter().map(|group| Term::new(chunks::facet(*group))).collect();
     let counts = count(inner, connection, documents, &marks)?;
     let is_large =
         |(count, group): (i64, &Group)| (count as f64 >= LARGE_GROUP * documents as f64).then_some(*group);
@@ -197,9 +213,10 @@ pub(in crate::store::sqlite) fn search(
     // The index returns rows in the order of their rank. The join drops rows that are out of scope, and the
     // query ends after `limit` rows in scope.
     let sql = format!(
-        "SELECT c.memory, c.seq, m.kind, t.rank FROM text_index t
+        "SELECT c.memory, c.seq, m.kind, t.rank, {} FROM text_index t
          CROSS JOIN chunks c ON c.seq = t.rowid CROSS JOIN memories m ON m.seq = c.memory
          WHERE t.text_index MATCH ? AND t.rank MATCH ? AND {} ORDER BY t.rank LIMIT ?",
+        is_answer(),
         conditions.sql
     );
     let values = [Value::from(query.text.clone()), Value::from(rank::by(query.weights.as_deref()))]
@@ -213,7 +230,8 @@ pub(in crate::store::sqlite) fn search(
         count += 1;
         let Some(kind) = Kind::parse(row.get_ref(2)?.as_str().unwrap_or_default()) else { continue };
         let score = -row.get::<_, f64>(3)?;
-        if !each(LexicalCandidate { memory: row.get(0)?, chunk: row.get(1)?, group: kind.group(), score }) {
+        let (memory, chunk) = (row.get(0)?, row.get(1)?);
+        if !each(LexicalCandidate { memory, chunk, group: kind.group(), is_answer: row.get(4)?, score }) {
             break;
         }
     }
@@ -221,13 +239,11 @@ pub(in crate::store::sqlite) fn search(
 }
 
 /// Returns the queries for `terms`.
-fn queries(terms: &[String], vocabulary: &Vocabulary) -> Queries {
-    match (terms, vocabulary.documents < LARGE_STORE) {
-        ([], _) => Queries::default(),
-        (_, true) => Queries::of_any(terms),
-        (_, false) => {
-            let counted = vocabulary.counts.iter().copied().zip(terms.iter().cloned()).collect();
-            Queries::of_rare(counted, vocabulary.documents)
-        }
+fn queries(terms: &[Term], vocabulary: &Vocabulary) -> Queries {
+    let counted: Vec<Counted> = vocabulary.counts.iter().copied().zip(terms.iter().cloned()).collect();
+    match vocabulary.documents < LARGE_STORE {
+        _ if terms.is_empty() => Queries::default(),
+        true => Queries::of_any(&counted, vocabulary.documents),
+        false => Queries::of_rare(counted, vocabulary.documents),
     }
 }

@@ -4,9 +4,16 @@ use super::rank;
 use crate::memory::Group;
 use crate::store::sqlite::write::chunks;
 use crate::tuning::ranking::{LEAST_DOCUMENTS, MOST_UNMET, MOST_WORDS, RARE_SHARE, TIERS};
+use crate::words::Term;
+
+/// The maximum number of words of a query. [`rank`] identifies them by numbers below 64.
+const MOST_NUMBERED: usize = 64;
+
+/// The number of the first of the further forms of identifiers. It is higher than those of words.
+const FIRST_EXTRA: usize = MOST_WORDS + MOST_UNMET;
 
 /// The number of documents that contain a word or phrase, followed by that word or phrase.
-pub(super) type Counted = (i64, String);
+pub(super) type Counted = (i64, Term);
 
 /// A query of the index.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,17 +21,17 @@ pub(in crate::store::sqlite) struct Query {
     /// The query in the language of FTS5.
     pub text: String,
     /// For each word, in the order of the query: the number that identifies the word, and its weight. A word
-    /// that the query contains twice has the same number in both places. If this is `None`, FTS5 weighs the
-    /// words.
+    /// that the query contains twice has the same number in both places, and so have the forms of a word. If this
+    /// is `None`, FTS5 weighs the words.
     pub weights: Option<Vec<(usize, f64)>>,
 }
 
 impl Query {
     /// If one of `terms` is a word that marks a group, returns the query restricted to the columns of text.
     /// Otherwise returns the query as it is, over all columns, which takes a quarter less time.
-    pub(super) fn in_text(&self, terms: &[String]) -> Query {
-        let is_mark = |term: &String| {
-            let term = term.to_lowercase();
+    pub(super) fn in_text(&self, terms: &[Term]) -> Query {
+        let is_mark = |term: &Term| {
+            let term = term.word().to_lowercase();
             Group::ALL.iter().any(|group| term.contains(&chunks::facet(*group)))
         };
         let text = match terms.iter().any(is_mark) {
@@ -32,6 +39,16 @@ impl Query {
             false => self.text.clone(),
         };
         Query { text, weights: self.weights.clone() }
+    }
+
+    /// Returns the query that also matches documents with any of `words`.
+    fn or_any(self, words: &[&Counted], documents: i64) -> Query {
+        let further = any(words, documents);
+        let numbered = |(number, weight): (usize, f64)| (number + FIRST_EXTRA, weight);
+        let further_weights = further.weights.into_iter().flatten().map(numbered);
+        let texts = [self.text, further.text].into_iter().filter(|text| !text.is_empty());
+        let weights = self.weights.into_iter().flatten().chain(further_weights).collect();
+        Query { text: texts.collect::<Vec<_>>().join(" OR "), weights: Some(weights) }
     }
 
     /// Returns the query restricted to documents of `groups`.
@@ -54,19 +71,30 @@ pub(super) struct Queries {
 }
 
 impl Queries {
-    /// Returns the queries for a small corpus, which match a document that contains any of `terms`.
-    pub(super) fn of_any(terms: &[String]) -> Queries {
-        let text = terms.iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" OR ");
-        let any = Query { text, weights: None };
+    /// Returns the queries for a small corpus, which match a document that contains any of `terms`. Each of `terms`
+    /// comes with its count.
+    pub(super) fn of_any(terms: &[Counted], documents: i64) -> Queries {
+        let any = any(&terms.iter().take(MOST_NUMBERED).collect::<Vec<_>>(), documents);
         Queries { tiers: vec![any.clone()], loosest: any }
     }
 
     /// Returns the queries for a large corpus, which has `documents` documents. Each of `terms` comes with its
     /// count.
-    pub(super) fn of_rare(mut terms: Vec<Counted>, documents: i64) -> Queries {
+    ///
+    /// Every query also matches documents with a rare identifier in its exact or joined form. These forms are no words of
+    /// their own: a document with an identifier has all of them.
+    pub(super) fn of_rare(terms: Vec<Counted>, documents: i64) -> Queries {
+        let (mut extra, mut terms): (Vec<_>, Vec<_>) =
+            terms.into_iter().partition(|(_, term)| term.is_extra());
         terms.sort();
+        let room = LEAST_DOCUMENTS.max((documents as f64 * RARE_SHARE) as i64);
+        extra.retain(|(count, _)| *count <= room);
+        extra.sort();
+        let extra = rarest(&extra, RARE_SHARE, documents, MOST_WORDS);
+        let with_extra = |query: Query| query.or_any(&extra, documents);
         let loosest = any(&rarest(&terms, RARE_SHARE, documents, MOST_WORDS), documents);
-        Queries { tiers: tiers(&terms, documents), loosest }
+        let tiers = tiers(&terms, documents).into_iter().map(with_extra).collect();
+        Queries { tiers, loosest: with_extra(loosest) }
     }
 }
 
@@ -105,23 +133,39 @@ fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Co
 
 /// Returns the query that matches documents with any of `words`.
 fn any(words: &[&Counted], documents: i64) -> Query {
-    let text = words.iter().map(|(_, word)| quoted(word)).collect::<Vec<_>>().join(" OR ");
-    let weigh = |(number, (with, _)): (usize, &&Counted)| (number, rank::weight(documents, *with));
-    Query { text, weights: Some(words.iter().enumerate().map(weigh).collect()) }
+    let text = words.iter().map(|(_, word)| any_form(word)).collect::<Vec<_>>().join(" OR ");
+    let weigh = |(number, counted): (usize, &&Counted)| weights(number, counted, documents);
+    Query { text, weights: Some(words.iter().enumerate().flat_map(weigh).collect()) }
 }
 
 /// Returns the query that matches documents with any two of `words`: it pairs each word with any rarer one.
 /// `words` must be ordered with the rarest first.
 fn pairs(words: &[&Counted], documents: i64) -> Query {
     let mut text = Vec::new();
-    let mut weights = Vec::new();
-    for (number, (with, word)) in words.iter().enumerate().skip(1).rev() {
+    let mut all = Vec::new();
+    for (number, counted) in words.iter().enumerate().skip(1).rev() {
         let rarer = any(&words[..number], documents);
-        text.push(format!("({} AND ({}))", quoted(word), rarer.text));
-        weights.push((number, rank::weight(documents, *with)));
-        weights.extend(rarer.weights.into_iter().flatten());
+        let word = any_form(&counted.1);
+        let word = if counted.1.forms().len() > 1 { format!("({word})") } else { word };
+        text.push(format!("({word} AND ({}))", rarer.text));
+        all.extend(weights(number, counted, documents));
+        all.extend(rarer.weights.into_iter().flatten());
     }
-    Query { text: text.join(" OR "), weights: Some(weights) }
+    Query { text: text.join(" OR "), weights: Some(all) }
+}
+
+/// Returns the number and the weight of a word, once for each of its forms.
+fn weights(
+    number: usize,
+    (with, word): &Counted,
+    documents: i64,
+) -> impl Iterator<Item = (usize, f64)> + use<> {
+    std::iter::repeat_n((number, word.factor() * rank::weight(documents, *with)), word.forms().len())
+}
+
+/// Returns the query for any form of a word.
+pub(super) fn any_form(term: &Term) -> String {
+    term.forms().iter().map(|form| quoted(form)).collect::<Vec<_>>().join(" OR ")
 }
 
 /// Returns the term quoted for FTS5.
@@ -134,7 +178,7 @@ mod tests {
     use super::*;
 
     fn counted(counts: &[i64]) -> Vec<Counted> {
-        counts.iter().enumerate().map(|(n, documents)| (*documents, format!("w{n}"))).collect()
+        counts.iter().enumerate().map(|(n, documents)| (*documents, Term::new(format!("w{n}")))).collect()
     }
 
     fn texts(terms: Vec<Counted>) -> Vec<String> {
@@ -143,7 +187,7 @@ mod tests {
 
     #[test]
     fn in_a_small_corpus_every_word_decides() {
-        let queries = Queries::of_any(&["w0", "w1", "w2"].map(str::to_owned));
+        let queries = Queries::of_any(&counted(&[40, 3, 0]), 100);
         assert_eq!(queries.loosest.text, r#""w0" OR "w1" OR "w2""#);
         assert_eq!(queries.tiers, [queries.loosest]);
     }
@@ -173,10 +217,40 @@ mod tests {
     }
 
     #[test]
+    fn a_word_with_a_stem_is_one_word_in_two_forms() {
+        let stemmed = Term::stemmed("sicherung", Some(crate::words::Language::German));
+        let [stem, word] = stemmed.forms() else { panic!("{stemmed:?}") };
+        let terms = vec![(300, Term::new("w0")), (3_000, stemmed.clone())];
+        let Queries { tiers, loosest } = Queries::of_rare(terms, 100_000);
+        assert_eq!(tiers[0].text, format!(r#"(("{stem}" OR "{word}") AND ("w0"))"#));
+        let numbers = |query: &Query| -> Vec<usize> {
+            query.weights.iter().flatten().map(|(number, _)| *number).collect()
+        };
+        assert_eq!((numbers(&tiers[0]), numbers(&loosest)), (vec![1, 1, 0], vec![0, 1, 1]));
+    }
+
+    #[test]
+    fn a_rare_identifier_matches_by_itself_and_takes_the_place_of_no_word() {
+        let words = counted(&[300, 3_000, 9_000]);
+        let with = |count: i64| {
+            let exact = (count, Term::exact("NO_COLOR"));
+            Queries::of_rare(words.iter().cloned().chain([exact]).collect(), 100_000)
+        };
+        let (plain, rare) = (Queries::of_rare(words.clone(), 100_000), with(20));
+        let exact = quoted(&crate::words::exact("NO_COLOR"));
+        assert_eq!(rare.tiers.len(), plain.tiers.len());
+        for (rare, plain) in rare.tiers.iter().zip(&plain.tiers) {
+            assert_eq!(rare.text, format!("{} OR {exact}", plain.text));
+            let last = rare.weights.as_ref().unwrap().last().copied();
+            assert_eq!(last, Some((FIRST_EXTRA, 2.0 * rank::weight(100_000, 20))));
+        }
+        assert_eq!(with(90_000).tiers, plain.tiers, "a common form matches too much");
+    }
+
+    #[test]
     fn the_marks_of_groups_are_looked_for_in_the_text_alone() {
         let any = Query { text: "w".to_owned(), weights: None };
-        let of =
-            |terms: &[&str]| any.in_text(&terms.iter().map(|term| (*term).to_owned()).collect::<Vec<_>>());
+        let of = |terms: &[&str]| any.in_text(&terms.iter().map(|term| Term::new(*term)).collect::<Vec<_>>());
         assert_eq!(
             (of(&["group", "message"]).text, of(&["a GroupMessage"]).text),
             ("w".into(), "{speaker header text context} : (w)".to_owned())
@@ -185,6 +259,6 @@ mod tests {
 
     #[test]
     fn a_common_word_alone_still_matches_and_quotes_are_data() {
-        assert_eq!(texts(vec![(90_000, "a\"b".into())]), [r#""a""b""#]);
+        assert_eq!(texts(vec![(90_000, Term::new("a\"b"))]), [r#""a""b""#]);
     }
 }

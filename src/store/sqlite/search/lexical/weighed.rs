@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::query::{Query, quoted};
+use super::query::{Query, any_form};
 use super::rank;
 use super::search;
 use crate::error::Result;
@@ -12,6 +12,7 @@ use crate::scope::Scope;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
 use crate::tuning::ranking::LARGE_STORE;
+use crate::words::Term;
 
 impl Store {
     /// Searches a small store as [`Store::lexical`] does, but weighs words by `weights`, the counts of another
@@ -21,7 +22,7 @@ impl Store {
         scope: &Scope,
         filter: &Filter,
         groups: &[Group],
-        terms: Vec<String>,
+        terms: Vec<Term>,
         weights: Vocabulary,
         limit: usize,
     ) -> Result<Vec<LexicalCandidate>> {
@@ -30,9 +31,9 @@ impl Store {
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
             let mut found: HashMap<ChunkKey, LexicalCandidate> = HashMap::new();
             for (place, term) in terms.iter().enumerate() {
-                let text = format!("{{speaker header text context}} : {}", quoted(term));
-                let weight = rank::weight(weights.documents, weights.counts[place]);
-                let query = Query { text, weights: Some(vec![(0, weight)]) };
+                let text = format!("{{speaker header text context}} : ({})", any_form(term));
+                let weight = term.factor() * rank::weight(weights.documents, weights.counts[place]);
+                let query = Query { text, weights: Some(vec![(0, weight); term.forms().len()]) };
                 let most = LARGE_STORE as usize;
                 search(connection, &conditions, &query, most, &mut |candidate| {
                     found

@@ -1,0 +1,235 @@
+//! Marks the superseded passages of a context, and shows first what holds instead.
+//!
+//! The line of a superseded message or fact names the memory that replaced it. Before the other passages, a line for each
+//! such memory repeats the statement that holds now, with its date. If the question asks about the past, the passages stay
+//! in the order of time and are only marked.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::assembly::Asked;
+use crate::assembly::passages::{Chosen, Part, Passage, cost, day};
+use crate::budget::Budget;
+use crate::context::render;
+use crate::error::Result;
+use crate::memory::{Memory, MemoryId, MemoryKey, Millis, Role};
+use crate::project::OpenProject;
+use crate::retrieve::superseded::asks_for_history;
+use crate::scope::SessionId;
+use crate::store::Superseded;
+use crate::tokens;
+
+/// The maximum number of statements that are shown first, in each of the two parts of a context. Arbitrary.
+const MOST_SHOWN: usize = 6;
+
+/// How many messages of persons come first if a question asks for a value. Arbitrary.
+const MOST_LATEST: usize = 5;
+
+/// The share of the budget that these statements may take: one in this many tokens. Arbitrary.
+const SHARE: usize = 8;
+
+/// The maximum number of tokens of such a statement. Arbitrary: a long sentence.
+const LONGEST: usize = 80;
+
+/// Marks the superseded passages of `chosen`, and adds the statements that hold instead.
+pub(crate) async fn mark(project: &OpenProject, asked: &Asked, chosen: &mut Chosen) -> Result<()> {
+    let by_time = asks_for_history(&asked.query);
+    let mut shown: HashSet<MemoryId> = HashSet::new();
+    let stable = marked(project, asked, &mut chosen.stable).await?;
+    let live = marked(project, asked, &mut chosen.live).await?;
+    if by_time {
+        return Ok(());
+    }
+    if asks_for_value(&asked.query) {
+        latest_first(&mut chosen.live);
+    }
+    for (superseded, passages) in [(stable, &mut chosen.stable), (live, &mut chosen.live)] {
+        let current = current(project, asked, superseded, &mut shown).await?;
+        passages.splice(0..0, current);
+    }
+    Ok(())
+}
+
+/// The words with which questions about a value begin, in order.
+const ASKS: &[&str] = &["how", "what", "what's", "whats", "when", "where", "which", "who"];
+
+/// Returns whether a question asks for one value, such as a number, a date or a name. Such an answer may have changed.
+fn asks_for_value(query: &str) -> bool {
+    let lower = query.to_lowercase();
+    let mut words = lower.split_whitespace();
+    match words.next() {
+        Some("how") => {
+            matches!(words.next(), Some("many" | "much" | "long" | "often" | "old" | "far" | "big" | "large"))
+        }
+        Some(first) => ASKS.binary_search(&first).is_ok(),
+        None => false,
+    }
+}
+
+/// Moves the most important messages of persons before the other passages, the latest first. `passages` has the most
+/// important first. So the newest value comes before older ones even if nothing says that it replaced them.
+fn latest_first(passages: &mut [Passage]) {
+    let is_persons = |passage: &&mut Passage| {
+        let name =
+            passage.line.split(": ").next().and_then(|head| head.split_once(' ')).map(|(_, name)| name);
+        passage.part == Part::Relevant
+            && passage.line.starts_with('#')
+            && name
+                .is_some_and(|name| !name.starts_with(Role::Assistant.as_str()) && !name.starts_with("tool"))
+    };
+    let mut best: Vec<&mut Passage> = passages.iter_mut().filter(is_persons).take(MOST_LATEST).collect();
+    best.sort_by_key(|passage| std::cmp::Reverse((passage.place.0, passage.place.2)));
+    for (number, passage) in best.into_iter().enumerate() {
+        passage.place = (Millis::MIN, String::new(), i64::MIN + 1 + number as i64);
+    }
+}
+
+/// Marks the superseded passages, and returns by what they are superseded, in the order of the passages.
+async fn marked(project: &OpenProject, asked: &Asked, passages: &mut [Passage]) -> Result<Vec<Superseded>> {
+    let (store, scope) = (&project.store, &asked.scope);
+    let named: Vec<(usize, Named)> =
+        passages.iter().enumerate().filter_map(|(place, each)| Some((place, named(each)?))).collect();
+    let places = named.iter().filter_map(|(_, named)| match named {
+        Named::Message(session, ordinal) => Some((session.clone(), *ordinal)),
+        Named::Memory(_) => None,
+    });
+    let ids = named.iter().filter_map(|(_, named)| match named {
+        Named::Message(..) => None,
+        Named::Memory(id) => Some(id.clone()),
+    });
+    let mut by_place = store.keys_at(scope, places.collect()).await?.into_iter();
+    let mut by_id = store.keys_of(scope, ids.collect()).await?.into_iter();
+    let mut passage_by_key: HashMap<MemoryKey, usize> = HashMap::new();
+    let mut keys: Vec<MemoryKey> = Vec::new();
+    for (place, named) in &named {
+        let key = match named {
+            Named::Message(..) => by_place.next(),
+            Named::Memory(_) => by_id.next(),
+        };
+        if let Some(key) = key.flatten() {
+            passage_by_key.insert(key, *place);
+            keys.push(key);
+        }
+    }
+    let mut found: Vec<Superseded> = Vec::new();
+    for superseded in store.superseded(scope, keys).await? {
+        let Some(passage) = passage_by_key.get(&superseded.memory).map(|place| &mut passages[*place]) else {
+            continue;
+        };
+        if found.iter().any(|known| known.memory == superseded.memory && known.by == superseded.by) {
+            continue;
+        }
+        if !found.iter().any(|known| known.memory == superseded.memory) {
+            passage.line = with_mark(&passage.line, &mark_of(&superseded, &passage.place.1));
+            passage.cost = cost(&passage.line);
+        }
+        found.push(superseded);
+    }
+    Ok(found)
+}
+
+/// What the line of a passage shows.
+enum Named {
+    /// A message, by its session and its ordinal.
+    Message(SessionId, i64),
+    /// Another memory.
+    Memory(MemoryId),
+}
+
+fn named(passage: &Passage) -> Option<Named> {
+    if passage.part == Part::Summaries {
+        return None;
+    }
+    if let Some(rest) = passage.line.strip_prefix('#') {
+        let ordinal = rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
+        return Some(Named::Message(SessionId::parse(&passage.place.1)?, ordinal));
+    }
+    let id = passage.line.strip_prefix('[')?.split(']').next()?.rsplit(' ').next()?;
+    MemoryId::parse(id).map(Named::Memory)
+}
+
+/// Returns the words that name what replaced a memory of the session `session`.
+fn mark_of(superseded: &Superseded, session: &str) -> String {
+    let is_near = superseded.by_session.as_ref().is_some_and(|by| by.as_str() == session);
+    let by = match superseded.by_ordinal.filter(|_| is_near) {
+        Some(ordinal) => format!("#{ordinal}"),
+        None => superseded.by.to_string(),
+    };
+    format!("superseded by {by} on {}", day(superseded.by_time))
+}
+
+/// Inserts a mark after the beginning of a line: after the speaker's name of a message, or within the brackets of a fact.
+fn with_mark(line: &str, mark: &str) -> String {
+    let at = match line.starts_with('#') {
+        true => line.find(": ").map(|at| (at, format!(" ({mark})"))),
+        false => line.find(']').map(|at| (at, format!(", {mark}"))),
+    };
+    let Some((at, mark)) = at else { return line.to_owned() };
+    format!("{}{mark}{}", &line[..at], &line[at..])
+}
+
+/// Returns passages that show what holds now instead of the superseded statements.
+async fn current(
+    project: &OpenProject,
+    asked: &Asked,
+    superseded: Vec<Superseded>,
+    shown: &mut HashSet<MemoryId>,
+) -> Result<Vec<Passage>> {
+    let mut chosen: Vec<Superseded> =
+        superseded.into_iter().filter(|each| shown.insert(each.by.clone())).take(MOST_SHOWN).collect();
+    let keys = chosen.iter().map(|each| each.by_key).collect();
+    let memories = project.store.memories(&asked.scope, keys).await?;
+    let mut budget = Budget::new(asked.budget / SHARE);
+    chosen.retain(|each| memories.iter().any(|memory| memory.key == each.by_key));
+    let mut passages: Vec<Passage> = chosen
+        .into_iter()
+        .filter_map(|each| Some(passage(&each, memories.iter().find(|memory| memory.key == each.by_key)?)))
+        .collect();
+    passages.retain(|passage| budget.spend(passage.cost));
+    Ok(passages)
+}
+
+/// Returns the passage of the statement that holds now.
+fn passage(superseded: &Superseded, memory: &Memory) -> Passage {
+    let (start, end) = superseded.by_statement.unwrap_or((0, memory.text.len()));
+    let text = memory.text.get(start..end).unwrap_or(&memory.text).trim();
+    let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or_default();
+    let source = match (memory.ordinal, &memory.session) {
+        (Some(ordinal), Some(session)) => format!("{} {name} in {session}#{ordinal}", day(memory.time)),
+        _ => format!("{} {}", day(memory.time), memory.id),
+    };
+    let line = render::fact("now", source.trim(), tokens::truncate(text, LONGEST));
+    let place = (Millis::MIN, String::new(), i64::MIN);
+    Passage { part: Part::Facts, head: String::new(), place, cost: cost(&line), line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_of_the_best_messages_come_first_for_a_question_about_a_value() {
+        let passage = |ordinal: i64, name: &str| {
+            let line = render::message(ordinal, name, "so", None);
+            let head = render::head("s", "2026-03-01");
+            Passage { part: Part::Relevant, head, place: (5, "s".into(), ordinal), cost: cost(&line), line }
+        };
+        let mut passages =
+            vec![passage(3, "user"), passage(4, "assistant"), passage(9, "user"), passage(1, "Ines")];
+        latest_first(&mut passages);
+        passages.sort_by(|a, b| a.place.cmp(&b.place));
+        let lines: Vec<&str> = passages.iter().map(|passage| passage.line.trim()).collect();
+        assert_eq!(lines, ["#9 user: so", "#3 user: so", "#1 Ines: so", "#4 assistant: so"]);
+        assert!(asks_for_value("How many calls are allowed?") && asks_for_value("When is the call?"));
+        assert!(!asks_for_value("How do I call it?") && !asks_for_value("calls") && !asks_for_value(""));
+        assert!(ASKS.is_sorted());
+    }
+
+    #[test]
+    fn a_mark_stands_after_the_name_of_the_speaker() {
+        assert_eq!(
+            with_mark("#12 Ada: So: yes.\n", "superseded by #14"),
+            "#12 Ada (superseded by #14): So: yes.\n"
+        );
+        assert_eq!(with_mark("[fact m1] So.\n", "superseded by m2"), "[fact m1, superseded by m2] So.\n");
+    }
+}

@@ -1,0 +1,144 @@
+//! Reads how a person replies to what was said before: accepts it, rejects it, or takes back what they said themselves.
+
+use super::signs::lower;
+
+/// How many words of a reply are read. A longer reply says more than yes or no in its first words.
+const READ: usize = 12;
+
+/// Words and phrases that accept a proposal, at the beginning of a reply.
+const ACCEPTS: &[&str] = &[
+    "yes",
+    "yeah",
+    "yep",
+    "yup",
+    "ok",
+    "okay",
+    "sure",
+    "go ahead",
+    "go for it",
+    "do it",
+    "do that",
+    "sounds good",
+    "looks good",
+    "lgtm",
+    "perfect",
+    "agreed",
+    "approved",
+    "please do",
+    "let's do",
+    "lets do",
+    "let's go",
+    "lets go",
+    "ship it",
+    "works for me",
+    "i agree",
+    "that works",
+    "proceed",
+    "great, go",
+    "good, go",
+];
+
+/// Phrases that reject an answer, anywhere in the first words of a reply.
+const REJECTS: &[&str] = &[
+    "no",
+    "nope",
+    "wrong",
+    "not what",
+    "isn't",
+    "isnt",
+    "doesn't",
+    "doesnt",
+    "didn't",
+    "didnt",
+    "don't",
+    "dont",
+    "still",
+    "why",
+    "revert",
+    "undo",
+    "actually",
+    "incorrect",
+    "stop",
+    "wait",
+    "hmm",
+    "but",
+    "not working",
+    "fails",
+    "failing",
+    "failed",
+    "broke",
+    "broken",
+    "error",
+    "are you sure",
+    "that's not",
+    "thats not",
+    "you forgot",
+    "you missed",
+    "hang",
+    "hanging",
+    "instead",
+];
+
+/// Phrases that take back what the speaker said before.
+const TAKES_BACK: &[&str] = &[
+    "forget that",
+    "forget it",
+    "forget what i said",
+    "scratch that",
+    "never mind that",
+    "nevermind that",
+    "cancel that",
+    "i take that back",
+    "ignore what i said",
+    "disregard that",
+    "undo that decision",
+    "changed my mind",
+];
+
+/// Returns whether a reply accepts what was proposed.
+pub(super) fn accepts(reply: &str) -> bool {
+    let head = head(reply);
+    ACCEPTS.iter().any(|phrase| begins_with(&head, phrase)) && !rejects(reply)
+}
+
+/// Returns whether a reply rejects what was done.
+pub(super) fn rejects(reply: &str) -> bool {
+    let head = format!(" {} ", head(reply));
+    REJECTS.iter().any(|phrase| head.contains(&format!(" {phrase} ")))
+}
+
+/// Returns whether a message takes back what its speaker said before.
+pub(super) fn is_taken_back(message: &str) -> bool {
+    let head = format!(" {} ", head(message));
+    TAKES_BACK.iter().any(|phrase| head.contains(&format!(" {phrase} ")))
+}
+
+fn begins_with(text: &str, phrase: &str) -> bool {
+    text.strip_prefix(phrase).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+/// Returns the first words of a message in lower case, with single spaces and without punctuation.
+fn head(message: &str) -> String {
+    let text = lower(&message[..message.floor_char_boundary(400)]);
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '\''));
+    words.filter(|word| !word.is_empty()).take(READ).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_accept_reject_or_take_back() {
+        assert!(accepts("Yes, go ahead") && accepts("sounds good!") && accepts("lets do that"));
+        assert!(!accepts("ok but it still hangs") && !accepts("add tests") && !accepts("goodness"));
+        assert!(
+            rejects("no, do not clean it up")
+                && rejects("why did you do that")
+                && !rejects("commit and push")
+        );
+        assert!(
+            is_taken_back("Forget that, we stay with Redis.") && !is_taken_back("don't forget the tests")
+        );
+    }
+}

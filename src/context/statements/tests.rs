@@ -1,0 +1,122 @@
+use std::ops::Range;
+
+use super::*;
+
+/// Returns the statements of a text that is one sentence.
+fn read(text: &str) -> Vec<Stated> {
+    let whole: Range<usize> = 0..text.len();
+    statements(text, &[whole])
+}
+
+/// Returns the values of a text, each with its unit.
+fn values(text: &str) -> Vec<String> {
+    read(text)
+        .iter()
+        .map(|stated| format!("{} {}", stated.value, stated.about.unit).trim().to_owned())
+        .collect()
+}
+
+/// Returns, for each text, the subjects of its statements, and the values.
+fn subjects(texts: &[&str]) -> Vec<Vec<(usize, String)>> {
+    let mut subjects = Subjects::default();
+    let mut told = Vec::new();
+    for (number, text) in texts.iter().enumerate() {
+        let memory = MemoryKey::from_store(number as i64);
+        let mut own = Vec::new();
+        for Stated { value, about, .. } in read(text) {
+            let about = About::parse(&about.line());
+            let same = subjects.same(&value, &about, memory);
+            let place = subjects.add(value.clone(), about, memory, same);
+            own.push((subjects.stated[place].subject, value));
+        }
+        told.push(own);
+    }
+    told
+}
+
+/// Returns whether the second text replaces a value of the first.
+fn replaces(first: &str, second: &str) -> bool {
+    let told = subjects(&[first, second]);
+    told[1].iter().any(|(subject, value)| told[0].iter().any(|(other, old)| other == subject && old != value))
+}
+
+#[test]
+fn values_are_numbers_with_units_dates_times_and_names() {
+    assert_eq!(values("The cellar holds 1,200 bottles of wine."), ["1200 bottl"]);
+    assert_eq!(values("It answers within 250ms, 95% of the time."), ["250 ms", "95 %"]);
+    assert_eq!(values("Rent is $1,200 per month."), ["1200 $/month"]);
+    assert_eq!(
+        values("We meet on March 3 at 4:30 PM, not on Friday."),
+        ["03-03 4:30pm date", "4:30pm time", "day 4 date"]
+    );
+    assert_eq!(values("My latency went from 60% to 85%."), ["85 %"]);
+    assert_eq!(values("We use Redis for the queue."), ["redis name"]);
+    let nothing = "See version 1.2.3, issue #12, step 4, src/v2/main.rs, in 2024 or the 3rd time";
+    assert_eq!(values(nothing), Vec::<String>::new());
+}
+
+#[test]
+fn a_line_is_read_as_it_was_written() {
+    for stated in read("My quota is now 1,200 calls per day, switched from Redis to Postgres.") {
+        assert_eq!(About::parse(&stated.about.line()), stated.about);
+    }
+    assert_eq!(About::parse("no line|at|all").unit, "no line");
+}
+
+#[test]
+fn a_later_value_of_the_same_thing_replaces_the_earlier() {
+    let pairs = [
+        ("My wine cellar holds 120 bottles.", "The wine cellar now holds 134 bottles."),
+        (
+            "The gallery opening has a deadline of April 1.",
+            "The new deadline of the gallery opening is April 5.",
+        ),
+        (
+            "I have a call with the landlord on June 3 at 3 PM.",
+            "The call with the landlord was moved to June 4 at 11 AM.",
+        ),
+        (
+            "I budgeted $3,000 for the kitchen renovation.",
+            "I increased the kitchen renovation budget to $3,500.",
+        ),
+        (
+            "Test coverage of the parser module is at 65%.",
+            "Coverage of the parser module tests has improved to 78%.",
+        ),
+        ("The permit takes 5-7 months in our county.", "The permit in our county now takes up to 9 months."),
+        ("My yearly budget for boots is $600 a year.", "I bumped my yearly boots budget up to $650."),
+        ("The choir meets on Saturday at 3 PM.", "The choir now meets at 4 PM instead."),
+        ("We use Redis for the job queue.", "Actually, let's use RabbitMQ for the job queue."),
+        ("We use Redis for the job queue.", "I switched the job queue from Redis to RabbitMQ."),
+    ];
+    for (first, second) in pairs {
+        assert!(replaces(first, second), "{first} / {second}");
+    }
+}
+
+#[test]
+fn values_of_other_things_stay() {
+    let pairs = [
+        ("My wine cellar holds 120 bottles.", "My medicine cabinet now holds 6 bottles."),
+        ("I solved 5 geometry problems.", "I now solved 8 chemistry problems."),
+        ("The gallery opening has a deadline of April 1.", "The tax deadline moved to April 5."),
+        ("We use Redis for the job queue.", "We use Postgres for the invoices."),
+        (
+            "The triangle has sides of 7 cm, 24 cm and 25 cm.",
+            "The triangle has sides of 3 cm, 4 cm and 5 cm.",
+        ),
+        ("I want to answer in under 200 ms.", "The dashboard answers in 250 ms."),
+        ("I need 3 eggs for the cake.", "I need 200 g of sugar for the cake."),
+    ];
+    for (first, second) in pairs {
+        assert!(!replaces(first, second), "{first} / {second}");
+    }
+}
+
+#[test]
+fn two_hundred_corrections_of_a_number_are_about_one_thing() {
+    let texts: Vec<String> = (100..300).map(|number| format!("The retry limit is {number} now.")).collect();
+    let told = subjects(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let first = told[0][0].0;
+    assert!(told.iter().all(|own| own.len() == 1 && own[0].0 == first));
+}

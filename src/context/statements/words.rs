@@ -1,0 +1,137 @@
+//! The words of a sentence, with their places, and the stems by which words are compared.
+
+/// A word, a number, or a mark of punctuation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    /// The token as written.
+    pub text: &'a str,
+    /// The byte at which it begins.
+    pub start: usize,
+    /// The byte after its end.
+    pub end: usize,
+}
+
+impl Token<'_> {
+    /// Returns whether it is a word.
+    pub fn is_word(&self) -> bool {
+        self.text.starts_with(char::is_alphabetic)
+    }
+
+    /// Returns whether it begins with a digit, or with a sign of money and a digit.
+    pub fn is_number(&self) -> bool {
+        self.text.trim_start_matches(['$', '€', '£']).starts_with(|c: char| c.is_ascii_digit())
+    }
+
+    /// Returns the token in lower case, with straight apostrophes.
+    pub fn lower(&self) -> String {
+        self.text.to_lowercase().replace('’', "'")
+    }
+}
+
+/// Returns the tokens of `text` in order. White space is left out.
+pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut characters = text.char_indices().peekable();
+    while let Some((start, first)) = characters.next() {
+        if first.is_whitespace() {
+            continue;
+        }
+        let mut end = start + first.len_utf8();
+        let is_money = matches!(first, '$' | '€' | '£');
+        let is_number =
+            first.is_ascii_digit() || (is_money && text[end..].starts_with(|c: char| c.is_ascii_digit()));
+        if is_number || first.is_alphanumeric() || first == '_' {
+            while let Some((at, c)) = characters.peek().copied() {
+                let next = text[at + c.len_utf8()..].chars().next();
+                let joins = match c {
+                    '\'' | '’' | '-' | '_' => next.is_some_and(char::is_alphanumeric) && !is_number,
+                    '.' | ',' | ':' | '/' if is_number => next.is_some_and(|next| next.is_ascii_digit()),
+                    '.' | '/' => next.is_some_and(char::is_alphanumeric) && !is_number,
+                    '%' => is_number,
+                    _ => c.is_alphanumeric(),
+                };
+                if !joins {
+                    break;
+                }
+                end = at + c.len_utf8();
+                characters.next();
+            }
+        }
+        tokens.push(Token { text: &text[start..end], start, end });
+    }
+    tokens
+}
+
+/// Returns a word in lower case without its usual English endings. Words that are not English stay as they are.
+pub(super) fn stem(word: &str) -> String {
+    let mut word = word.to_lowercase().replace('’', "'");
+    if let Some(owner) = word.strip_suffix("'s") {
+        word.truncate(owner.len());
+    }
+    if !word.is_ascii() {
+        return word;
+    }
+    let endings =
+        [("ies", "y", 5), ("ing", "", 6), ("ed", "", 6), ("ly", "", 6), ("es", "e", 5), ("s", "", 4)];
+    let ending = endings
+        .iter()
+        .find(|(ending, _, least)| word.ends_with(ending) && word.len() >= *least && !word.ends_with("ss"));
+    if let Some((ending, instead, _)) = ending {
+        word.truncate(word.len() - ending.len());
+        word.push_str(instead);
+    }
+    if word.len() > 4 && word.ends_with('e') {
+        word.pop();
+    }
+    let bytes = word.as_bytes();
+    if let [.., before, last] = bytes
+        && word.len() > 3
+        && before == last
+        && !b"aeiousl".contains(last)
+    {
+        word.pop();
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_words_numbers_and_marks() {
+        let text = "It's $1,200.50 (≈ 95%), v1.2.3 on src/main.rs at 4:30 PM—or 12/15.";
+        let found: Vec<&str> = tokens(text).iter().map(|token| token.text).collect();
+        assert_eq!(
+            found,
+            [
+                "It's",
+                "$1,200.50",
+                "(",
+                "≈",
+                "95%",
+                ")",
+                ",",
+                "v1.2.3",
+                "on",
+                "src/main.rs",
+                "at",
+                "4:30",
+                "PM",
+                "—",
+                "or",
+                "12/15",
+                "."
+            ]
+        );
+    }
+
+    #[test]
+    fn forms_of_a_word_have_one_stem() {
+        for forms in [["source", "sources"], ["mapping", "mapped"], ["weekly", "week"], ["query", "queries"]]
+        {
+            assert_eq!(stem(forms[0]), stem(forms[1]), "{forms:?}");
+        }
+        assert_eq!((stem("class"), stem("größen")), ("class".into(), "größen".into()));
+    }
+}

@@ -1,0 +1,206 @@
+//! Orders what a search found so that what holds comes before what it replaced.
+//!
+//! If a question asks about the past, both come in the order of time. Either way, a caller can tell which memories are
+//! superseded, and by which. If the search found only the replaced memory, the one that holds is added before it.
+
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::{MemoryKey, Millis};
+use crate::retrieve::rank::Ranked;
+use crate::scope::Scope;
+use crate::store::{Store, Superseded};
+
+/// How many of the best memories are examined. Arbitrary: more than the first pages show.
+const EXAMINED: usize = 60;
+
+/// Phrases of questions about the past.
+const PAST: &[&str] = &[
+    "before",
+    "previous",
+    "previously",
+    "used to",
+    "history",
+    "originally",
+    "original",
+    "initially",
+    "initial",
+    "earlier",
+    "over time",
+    "changed",
+    "change",
+    "changes",
+    "evolve",
+    "evolved",
+    "progress",
+    "progressed",
+    "was first",
+    "at first",
+    "in which order",
+    "what order",
+    "formerly",
+    "old",
+    "older",
+    "so far",
+    "timeline",
+    "improved from",
+];
+
+/// The memories that a search found and that are superseded, by their stores and keys.
+pub type SupersededHits = HashMap<(usize, MemoryKey), Superseded>;
+
+/// Returns whether a question asks about what was, rather than what is.
+pub fn asks_for_history(query: &str) -> bool {
+    let lower = query.to_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let all = format!(" {} ", words.join(" "));
+    PAST.iter().any(|phrase| all.contains(&format!(" {phrase} ")))
+}
+
+/// Returns `ranked` with each superseded memory after the one that replaced it, or in the order of time if `query` asks
+/// about the past. Also returns which of them are superseded. A memory that replaced one of them, and that `filter`
+/// doesn't exclude, is added if the search didn't find it.
+pub async fn current_first(
+    stores: &[(&Store, &Scope)],
+    mut ranked: Vec<Ranked>,
+    query: &str,
+    filter: &Filter,
+) -> Result<(Vec<Ranked>, SupersededHits)> {
+    let mut hits = SupersededHits::new();
+    for (number, (store, scope)) in stores.iter().enumerate() {
+        let own = ranked.iter().take(EXAMINED).filter(|each| each.store == number);
+        let keys: Vec<MemoryKey> = own.map(|each| each.place.key).collect();
+        for superseded in store.superseded(scope, keys).await? {
+            hits.entry((number, superseded.memory)).or_insert(superseded);
+        }
+        let found = hits.iter().filter(|((store, _), _)| *store == number).map(|(_, superseded)| superseded);
+        let mut missing: Vec<(MemoryKey, &Superseded)> = found
+            .filter(|superseded| {
+                !ranked.iter().any(|each| (each.store, each.place.key) == (number, superseded.by_key))
+            })
+            .map(|superseded| (superseded.by_key, superseded))
+            .collect();
+        missing.sort_by_key(|(key, superseded)| (*key, superseded.memory));
+        missing.dedup_by_key(|(key, _)| *key);
+        let places = store.places(scope, missing.iter().map(|(key, _)| *key).collect()).await?;
+        let mut added: Vec<(usize, Ranked)> = Vec::new();
+        for place in places {
+            let superseded =
+                missing.iter().find(|(key, _)| *key == place.key).map(|(_, superseded)| *superseded);
+            let Some((superseded, chunk)) = superseded.and_then(|each| Some((each, each.by_chunk?))) else {
+                continue;
+            };
+            let group = place.kind.group();
+            let at =
+                ranked.iter().position(|each| (each.store, each.place.key) == (number, superseded.memory));
+            let others = Filter { kinds: None, ..filter.clone() };
+            let is_admitted = filter.groups().contains(&group)
+                && !others.narrows(group)
+                && filter.kinds.as_ref().is_none_or(|kinds| kinds.contains(&place.kind));
+            if let Some(at) = at.filter(|_| is_admitted) {
+                added.push((at, Ranked { place, chunk, duplicates: 0, ..ranked[at].clone() }));
+            }
+        }
+        // The places stay valid if the last ones are inserted first.
+        added.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        for (at, each) in added {
+            ranked.insert(at, each);
+        }
+    }
+    Ok((arranged(ranked, &hits, asks_for_history(query)), hits))
+}
+
+/// Rearranges memories about the same thing among the places that they have.
+fn arranged(ranked: Vec<Ranked>, hits: &SupersededHits, by_time: bool) -> Vec<Ranked> {
+    if hits.is_empty() {
+        return ranked;
+    }
+    let key = |each: &Ranked| (each.store, each.place.key);
+    let newest =
+        |each: &Ranked| hits.get(&key(each)).map_or(key(each), |superseded| (each.store, superseded.by_key));
+    let mut groups: HashMap<(usize, MemoryKey), Vec<usize>> = HashMap::new();
+    for (place, each) in ranked.iter().enumerate() {
+        groups.entry(newest(each)).or_default().push(place);
+    }
+    let mut order: Vec<usize> = (0..ranked.len()).collect();
+    for (newest, places) in groups {
+        let mut members = places.clone();
+        match by_time {
+            true => members.sort_by_key(|place| -> (Millis, MemoryKey) {
+                (ranked[*place].place.time, ranked[*place].place.key)
+            }),
+            false => members.sort_by_key(|place| (key(&ranked[*place]) != newest, *place)),
+        }
+        for (place, member) in places.into_iter().zip(members) {
+            order[place] = member;
+        }
+    }
+    let mut ranked: Vec<Option<Ranked>> = ranked.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|place| ranked[place].take()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Kind, MemoryId};
+    use crate::retrieve::rank::Parts;
+    use crate::store::{ChunkKey, Neighbour};
+
+    fn ranked(number: i64) -> Ranked {
+        let place = Neighbour {
+            key: MemoryKey::from_store(number),
+            id: MemoryId::derive(Kind::Message, None, &number.to_string()),
+            kind: Kind::Message,
+            session: None,
+            ordinal: None,
+            role: None,
+            speaker: None,
+            tokens: 0,
+            time: number,
+            marked: false,
+            importance: None,
+            text_hash: [0; 8],
+            taken_from: None,
+        };
+        let chunk = ChunkKey::from_store(number);
+        Ranked { store: 0, chunk, place, score: 1.0, parts: Parts::default(), cosine: None, duplicates: 0 }
+    }
+
+    fn superseded(older: i64, newer: i64) -> ((usize, MemoryKey), Superseded) {
+        let memory = MemoryKey::from_store(older);
+        let superseded = Superseded {
+            memory,
+            statement: None,
+            by: MemoryId::derive(Kind::Message, None, &newer.to_string()),
+            by_key: MemoryKey::from_store(newer),
+            by_time: newer,
+            by_session: None,
+            by_ordinal: None,
+            by_statement: None,
+            by_chunk: None,
+        };
+        ((0, memory), superseded)
+    }
+
+    #[test]
+    fn what_holds_comes_first_and_history_in_order_of_time() {
+        let hits: SupersededHits = [superseded(2, 7), superseded(4, 7)].into();
+        let all = || [4, 1, 7, 2, 9].map(ranked).to_vec();
+        let order = |by_time| {
+            let arranged = arranged(all(), &hits, by_time);
+            arranged.iter().map(|each| each.place.key.in_store()).collect::<Vec<_>>()
+        };
+        assert_eq!(order(false), [7, 1, 4, 2, 9]);
+        assert_eq!(order(true), [2, 1, 4, 7, 9]);
+    }
+
+    #[test]
+    fn questions_about_the_past_are_known() {
+        assert!(
+            asks_for_history("What was the quota before?") && asks_for_history("history of the deadline")
+        );
+        assert!(!asks_for_history("What is the quota?") && !asks_for_history("Which golden rule holds?"));
+    }
+}

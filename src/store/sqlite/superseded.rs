@@ -1,0 +1,392 @@
+//! Memories that later ones replaced: by request, or because a later statement has another value.
+//!
+//! Whether a memory is superseded is decided when it is read. So it depends only on living memories: if the memory that
+//! replaced it is forgotten, it holds again, and if that memory is restored, it is superseded again.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use crate::error::{Error, Result};
+use crate::memory::{MemoryId, MemoryKey};
+use crate::scope::{Scope, SessionId};
+use crate::store::sqlite::columns;
+use crate::store::sqlite::forget::erase;
+use crate::store::sqlite::read::conditions::Conditions;
+use crate::store::sqlite::read::segments::find_session;
+use crate::store::{NewStatement, Statement, Store, Superseded};
+
+/// The columns of the memory `m` that replaced another one.
+const BY: &str = "m.id, m.seq, m.time, (SELECT name FROM sessions WHERE seq = m.session), m.ordinal";
+
+impl Store {
+    /// Returns those of `keys` that a later living memory of the scope replaced, in the order of `keys`, each with
+    /// the memory that holds now. A memory is returned once for each of its statements that were replaced. If the
+    /// whole memory was replaced by request, it is returned once.
+    pub async fn superseded(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Superseded>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let mut found = Vec::new();
+            let is_any: bool = connection
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM superseded)
+                         OR EXISTS (SELECT 1 FROM statements WHERE subject IS NOT NULL)",
+                )?
+                .query_row([], |row| row.get(0))?;
+            // Most stores have no superseded memory.
+            if !is_any {
+                return Ok(found);
+            }
+            for key in keys {
+                match by_request(connection, &conditions, key)? {
+                    Some(superseded) => found.push(superseded),
+                    None => found.extend(by_statements(connection, &conditions, key)?),
+                }
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the key of each living message of the scope that is named by its session and its ordinal, in order; `None`
+    /// for those that don't exist.
+    pub async fn keys_at(
+        &self,
+        scope: &Scope,
+        places: Vec<(SessionId, i64)>,
+    ) -> Result<Vec<Option<MemoryKey>>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut keys = Vec::with_capacity(places.len());
+            for (session, ordinal) in &places {
+                let session = find_session(connection, scope, session)?;
+                let mut statement = connection.prepare_cached(
+                    "SELECT seq FROM memories WHERE session = ?1 AND ordinal = ?2 AND owner = ?3
+                         AND tombstoned_at IS NULL",
+                )?;
+                let found = session.map(|session| {
+                    statement.query_row((session, ordinal, scope.owner.as_str()), |row| row.get(0)).optional()
+                });
+                keys.push(found.transpose()?.flatten());
+            }
+            Ok(keys)
+        })
+        .await
+    }
+
+    /// Returns the keys of the memories in `ids`, in order; `None` for those that are not living memories of the scope.
+    pub async fn keys_of(&self, scope: &Scope, ids: Vec<MemoryId>) -> Result<Vec<Option<MemoryKey>>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!("SELECT m.seq FROM memories m WHERE m.id = ? AND {}", conditions.sql);
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut keys = Vec::with_capacity(ids.len());
+            for id in ids {
+                let values =
+                    std::iter::once(Value::from(id.as_str().to_owned())).chain(conditions.values.clone());
+                keys.push(statement.query_row(params_from_iter(values), |row| row.get(0)).optional()?);
+            }
+            Ok(keys)
+        })
+        .await
+    }
+
+    /// Returns the latest `limit` statements of `voice` in living memories of the owner, in order of time.
+    pub async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>> {
+        let voice = voice.to_owned();
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT t.memory, t.number, t.start_byte, t.end_byte, t.voice, t.value, t.words, t.time, t.subject
+                 FROM statements t JOIN memories m ON m.seq = t.memory
+                 WHERE t.owner = ?1 AND t.voice = ?2 AND m.tombstoned_at IS NULL
+                 ORDER BY t.time DESC, t.seq DESC LIMIT ?3",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map((scope.owner.as_str(), voice, limit), |row| {
+                Ok(Statement {
+                    memory: row.get(0)?,
+                    number: row.get(1)?,
+                    start: row.get::<_, i64>(2)? as usize,
+                    end: row.get::<_, i64>(3)? as usize,
+                    voice: row.get(4)?,
+                    value: row.get(5)?,
+                    words: row.get(6)?,
+                    time: row.get(7)?,
+                    subject: row.get(8)?,
+                })
+            })?;
+            let mut found: Vec<Statement> = rows.collect::<Result<_, _>>()?;
+            found.reverse();
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Stores statements that are not stored yet. A statement in a memory that isn't living is skipped. `noted` names a
+    /// session, and the ordinal of its last message whose facts are extracted now.
+    pub async fn add_statements(
+        &self,
+        scope: &Scope,
+        statements: Vec<NewStatement>,
+        noted: Option<(SessionId, i64)>,
+    ) -> Result<()> {
+        self.write(scope, move |connection, scope| {
+            for new in &statements {
+                add(connection, scope, new)?;
+            }
+            if let Some((session, ordinal)) = &noted {
+                connection
+                    .prepare_cached(
+                        "UPDATE sessions SET noted = max(noted, ?3) WHERE owner = ?1 AND name = ?2",
+                    )?
+                    .execute((scope.owner.as_str(), session.as_str(), ordinal))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Returns the ordinal of the last message of the session whose facts are extracted; -1 if there is none.
+    pub async fn noted(&self, scope: &Scope, session: &SessionId) -> Result<i64> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(-1) };
+            Ok(connection
+                .prepare_cached("SELECT noted FROM sessions WHERE seq = ?1")?
+                .query_row([session], |row| row.get(0))?)
+        })
+        .await
+    }
+
+    /// Removes up to `limit` living facts and decisions that were extracted from messages of the session, and returns
+    /// how many it removed. Those that the user marked, or gave an importance, stay.
+    pub async fn remove_extracts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<usize> {
+        let session = session.clone();
+        self.write(scope, move |connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(0) };
+            let extracts: Vec<i64> = connection
+                .prepare_cached(
+                    "SELECT seq FROM memories WHERE session = ?1 AND ordinal IS NULL AND provenance = 'derived'
+                         AND kind IN ('fact', 'decision') AND marked = 0 AND importance IS NULL
+                         AND tombstoned_at IS NULL LIMIT ?2",
+                )?
+                .query_map((session, i64::try_from(limit).unwrap_or(i64::MAX)), |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            extracts.iter().try_for_each(|extract| erase(connection, *extract))?;
+            Ok(extracts.len())
+        })
+        .await
+    }
+}
+
+/// Records that the memory `newer` replaces the memories `older`.
+///
+/// Errors with [`Kind::NotFound`](crate::error::Kind::NotFound) if one of `older` is not a living memory of the scope,
+/// and with [`Kind::BadInput`](crate::error::Kind::BadInput) if one of them is `newer` or replaces it.
+pub(super) fn supersede(
+    connection: &Connection,
+    scope: &Scope,
+    newer: &MemoryId,
+    older: &[MemoryId],
+) -> Result<()> {
+    let owner = scope.owner.as_str();
+    let by = row_of(connection, owner, newer)?
+        .ok_or_else(|| Error::not_found(format!("no memory with id `{newer}`")))?;
+    let conditions = Conditions::of_scope(connection, scope)?;
+    let sql = format!("SELECT m.seq FROM memories m WHERE m.id = ? AND {}", conditions.sql);
+    for id in older {
+        if id == newer {
+            return Err(Error::bad_input(format!("`{id}` can't supersede itself"))
+                .hint("a memory with the same text has the same id; leave `supersedes` out"));
+        }
+        let values = std::iter::once(Value::from(id.as_str().to_owned())).chain(conditions.values.clone());
+        let found: Option<i64> = connection
+            .prepare_cached(&sql)?
+            .query_row(params_from_iter(values), |row| row.get(0))
+            .optional()?;
+        let Some(memory) = found else {
+            return Err(Error::not_found(format!("no memory with id `{id}` to supersede"))
+                .hint("nothing was stored; search for the memory to replace, or leave `supersedes` out"));
+        };
+        if !link(connection, memory, by)? {
+            return Err(Error::bad_input(format!("`{id}` already supersedes `{newer}`")).hint(
+                "nothing was stored; forget the one that no longer holds, or store it in other words",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the row of the memory `id`, whether living or forgotten.
+pub(super) fn row_of(connection: &Connection, owner: &str, id: &MemoryId) -> Result<Option<i64>> {
+    Ok(connection
+        .prepare_cached("SELECT seq FROM memories WHERE owner = ?1 AND id = ?2")?
+        .query_row((owner, id.as_str()), |row| row.get(0))
+        .optional()?)
+}
+
+/// Records that the memory in row `newer` replaces the memory in row `memory`. Returns false, and does nothing, if
+/// `memory` replaces `newer` itself, directly or through others.
+pub(super) fn link(connection: &Connection, memory: i64, newer: i64) -> Result<bool> {
+    let is_circle = memory == newer
+        || connection
+            .prepare_cached(
+                "WITH RECURSIVE later (seq) AS (
+                     SELECT newer FROM superseded WHERE memory = ?1
+                     UNION SELECT s.newer FROM later l JOIN superseded s ON s.memory = l.seq)
+                 SELECT 1 FROM later WHERE seq = ?2",
+            )?
+            .exists((newer, memory))?;
+    if !is_circle {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO superseded (memory, newer) VALUES (?1, ?2)")?
+            .execute((memory, newer))?;
+    }
+    Ok(!is_circle)
+}
+
+/// Stores a statement, with the subject that it shares with another one.
+fn add(connection: &Connection, scope: &Scope, new: &NewStatement) -> Result<()> {
+    let Statement { memory, number, start, end, voice, value, words, time, .. } = &new.statement;
+    let subject: Option<i64> = match new.same_as {
+        None => None,
+        Some(other) => {
+            connection
+                .prepare_cached(
+                    "UPDATE statements SET subject = seq WHERE memory = ?1 AND number = ?2 AND subject IS NULL",
+                )?
+                .execute(other)?;
+            connection
+                .prepare_cached("SELECT subject FROM statements WHERE memory = ?1 AND number = ?2")?
+                .query_row(other, |row| row.get(0))
+                .optional()?
+        }
+    };
+    connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO statements
+                 (owner, memory, number, start_byte, end_byte, voice, value, words, time, subject)
+             SELECT owner, seq, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM memories
+             WHERE owner = ?1 AND seq = ?2 AND tombstoned_at IS NULL",
+        )?
+        .execute(params![
+            scope.owner.as_str(),
+            memory,
+            number,
+            *start as i64,
+            *end as i64,
+            voice,
+            value,
+            words,
+            time,
+            subject
+        ])?;
+    Ok(())
+}
+
+/// Returns the living memory that replaced the whole memory `key` by request, the latest of several.
+fn by_request(
+    connection: &Connection,
+    conditions: &Conditions,
+    key: MemoryKey,
+) -> Result<Option<Superseded>> {
+    let sql = format!(
+        "WITH RECURSIVE later (seq) AS (
+             SELECT newer FROM superseded WHERE memory = ?
+             UNION SELECT s.newer FROM later l JOIN superseded s ON s.memory = l.seq)
+         SELECT {BY} FROM later l JOIN memories m ON m.seq = l.seq WHERE {}
+         ORDER BY EXISTS (SELECT 1 FROM superseded s WHERE s.memory = m.seq), m.time DESC, m.seq DESC LIMIT 1",
+        conditions.sql
+    );
+    let values = std::iter::once(Value::from(key)).chain(conditions.values.iter().cloned());
+    let found = connection
+        .prepare_cached(&sql)?
+        .query_row(params_from_iter(values), |row| by(row, key, None, None))
+        .optional()?;
+    found.map(|found| with_chunk(connection, found)).transpose()
+}
+
+/// Returns the statements of the memory `key` that have another value than the latest living statement of their
+/// subject. A fact that was extracted from a message is superseded with the statement that it repeats.
+fn by_statements(
+    connection: &Connection,
+    conditions: &Conditions,
+    key: MemoryKey,
+) -> Result<Vec<Superseded>> {
+    let sql = "WITH own AS (
+             SELECT t.seq, t.subject, t.time, t.value, t.start_byte, t.end_byte, t.number
+                 FROM statements t WHERE t.memory = ?1 AND t.subject IS NOT NULL
+             UNION ALL
+             SELECT t.seq, t.subject, t.time, t.value, NULL, NULL, t.number
+                 FROM memories f JOIN memory_references r ON r.memory = f.seq
+                 JOIN memories o ON o.owner = f.owner AND o.id = r.target
+                 JOIN statements t ON t.memory = o.seq AND t.subject IS NOT NULL
+                 WHERE f.seq = ?1 AND f.provenance = 'derived' AND f.kind IN ('fact', 'decision')
+                     AND instr(f.text, CAST(substr(CAST(o.text AS BLOB), t.start_byte + 1, t.end_byte - t.start_byte)
+                                            AS TEXT)) > 0)
+         SELECT o.seq, o.subject, o.time, o.value, o.start_byte, o.end_byte FROM own o ORDER BY o.number";
+    /// The key, the subject, the time and the value of a statement, and its bytes.
+    type Own = (i64, i64, i64, String, Option<i64>, Option<i64>);
+    let own: Vec<Own> = connection
+        .prepare_cached(sql)?
+        .query_map([key], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    let latest = format!(
+        "SELECT {BY}, t.start_byte, t.end_byte, t.value, t.time, t.seq
+         FROM statements t JOIN memories m ON m.seq = t.memory WHERE t.subject = ? AND {}
+         ORDER BY t.time DESC, t.seq DESC LIMIT 1",
+        conditions.sql
+    );
+    let mut found = Vec::new();
+    for (seq, subject, time, value, start, end) in own {
+        let values = std::iter::once(Value::from(subject)).chain(conditions.values.iter().cloned());
+        let newest = connection
+            .prepare_cached(&latest)?
+            .query_row(params_from_iter(values), |row| {
+                let range = (row.get::<_, i64>(5)? as usize, row.get::<_, i64>(6)? as usize);
+                let statement = start.zip(end).map(|(start, end)| (start as usize, end as usize));
+                let (new_value, place): (String, (i64, i64)) = (row.get(7)?, (row.get(8)?, row.get(9)?));
+                Ok((new_value, place, by(row, key, statement, Some(range))?))
+            })
+            .optional()?;
+        let newest = newest.filter(|(new_value, place, superseded)| {
+            *new_value != value && *place > (time, seq) && superseded.by_key != key
+        });
+        if let Some((.., superseded)) = newest {
+            found.push(with_chunk(connection, superseded)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Adds the chunk that has the new statement.
+fn with_chunk(connection: &Connection, superseded: Superseded) -> Result<Superseded> {
+    let at = superseded.by_statement.map_or(0, |(start, _)| start as i64);
+    let by_chunk = connection
+        .prepare_cached(
+            "SELECT seq FROM chunks WHERE memory = ?1 ORDER BY start_byte <= ?2 AND ?2 < end_byte DESC, ordinal LIMIT 1",
+        )?
+        .query_row((superseded.by_key, at), |row| row.get(0))
+        .optional()?;
+    Ok(Superseded { by_chunk, ..superseded })
+}
+
+/// Reads the columns [`BY`].
+fn by(
+    row: &Row<'_>,
+    memory: MemoryKey,
+    statement: Option<(usize, usize)>,
+    by_statement: Option<(usize, usize)>,
+) -> rusqlite::Result<Superseded> {
+    Ok(Superseded {
+        memory,
+        statement,
+        by: columns::id(row, 0)?,
+        by_key: row.get(1)?,
+        by_time: row.get(2)?,
+        by_session: row.get::<_, Option<String>>(3)?.and_then(|name| SessionId::parse(&name)),
+        by_ordinal: row.get(4)?,
+        by_statement,
+        by_chunk: None,
+    })
+}

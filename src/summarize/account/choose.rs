@@ -1,0 +1,139 @@
+//! Chooses the parts of an account that are worth most for their tokens.
+
+use std::collections::BTreeSet;
+
+use super::read::Account;
+use crate::summarize::Summary;
+use crate::summarize::cues::{chooses, reports};
+use crate::summarize::reading::roughly;
+use crate::tuning::summaries::{AGAIN, CHOICE};
+
+/// Choosing stops after this many candidates in a row that don't fit. Arbitrary: each is rendered and counted.
+const MISFITS: usize = 24;
+
+/// The most bytes of a sentence for each token that is left. A longer one can't fit, so its tokens aren't counted.
+const BYTES_OF_TOKEN: usize = 12;
+
+/// A sentence that may be added to the summary, with its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    /// What the user asked, with what came of it if there is something.
+    Exchange(usize),
+    /// Another sentence of the user.
+    Said(usize, usize),
+    /// Another sentence of the answer.
+    Answered(usize, usize),
+}
+
+impl Account<'_> {
+    /// Adds the parts that are worth most, as long as what `render` makes of them fits.
+    pub(super) fn fitted(
+        &self,
+        max_tokens: usize,
+        count: &dyn Fn(&str) -> usize,
+        render: &dyn Fn(&BTreeSet<Part>) -> Summary,
+    ) -> Summary {
+        let mut left = self.parts();
+        let mut covered = vec![false; self.central.len()];
+        let mut chosen = BTreeSet::new();
+        let mut best = Summary::default();
+        // The goal and the last exchange are in every account that has room for them.
+        let mut first: Vec<Part> = self.goal(usize::MAX).map(Part::Exchange).into_iter().collect();
+        let last = self.exchanges.len() - 1;
+        first.extend(self.asks[last].map(|_| Part::Exchange(last)));
+        first.extend(self.stand(usize::MAX).map(|(at, _)| Part::Exchange(at)));
+        let mut misfits = 0;
+        while misfits < MISFITS && (!left.is_empty() || !first.is_empty()) {
+            let next = match first.is_empty() {
+                false => first.remove(0),
+                true => {
+                    let rated = left
+                        .iter()
+                        .enumerate()
+                        .map(|(place, part)| (self.rate(*part, &chosen, &covered), place));
+                    let Some((rate, place)) = rated.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
+                    else {
+                        break;
+                    };
+                    if rate <= 0.0 {
+                        break;
+                    }
+                    left.swap_remove(place)
+                }
+            };
+            left.retain(|part| *part != next);
+            let bytes: usize =
+                self.sentences(next).iter().map(|place| self.sentence(*place).text.len()).sum();
+            if bytes > max_tokens * BYTES_OF_TOKEN || !chosen.insert(next) {
+                misfits += 1;
+                continue;
+            }
+            let summary = render(&chosen);
+            if count(&summary.text) > max_tokens {
+                chosen.remove(&next);
+                misfits += 1;
+                continue;
+            }
+            misfits = 0;
+            for place in self.sentences(next) {
+                self.sentence(place).words.iter().for_each(|word| covered[*word as usize] = true);
+            }
+            best = summary;
+        }
+        best
+    }
+
+    /// Returns everything that an account may have.
+    pub(super) fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for (at, exchange) in self.exchanges.iter().enumerate() {
+            let is_other =
+                |place: &&usize| Some(**place) != self.asks[at] && Some(**place) != self.outcomes[at];
+            let advice = self.outcomes[at].filter(|_| !self.is_work);
+            parts.extend(advice.map(|place| Part::Answered(at, place)));
+            if self.asks[at].is_some() {
+                parts.push(Part::Exchange(at));
+            }
+            parts.extend(exchange.asked.iter().filter(is_other).map(|place| Part::Said(at, *place)));
+            let reported = exchange.answered.iter().filter(is_other).filter(|place| {
+                let sentence = self.sentence(**place);
+                self.is_work && !sentence.is_boilerplate && reports(sentence)
+            });
+            parts.extend(reported.map(|place| Part::Answered(at, *place)));
+        }
+        parts
+    }
+
+    /// Returns the sentences of a part.
+    pub(super) fn sentences(&self, part: Part) -> Vec<usize> {
+        match part {
+            Part::Exchange(at) if self.is_work => {
+                self.asks[at].into_iter().chain(self.outcomes[at]).collect()
+            }
+            Part::Exchange(at) => self.asks[at].into_iter().collect(),
+            Part::Said(_, place) | Part::Answered(_, place) => vec![place],
+        }
+    }
+
+    /// Returns what a part adds to the chosen ones, for its length. Words that they already have count less.
+    pub(super) fn rate(&self, part: Part, chosen: &BTreeSet<Part>, covered: &[bool]) -> f64 {
+        let factor = match part {
+            Part::Exchange(at) if self.asks[at].is_some_and(|ask| chooses(self.sentence(ask))) => CHOICE,
+            Part::Exchange(_) => 1.0,
+            Part::Said(_, place) if chooses(self.sentence(place)) => CHOICE,
+            Part::Said(..) => 0.8,
+            // What else was reported stands beside the request, never alone.
+            Part::Answered(at, _) if chosen.contains(&Part::Exchange(at)) => 0.5,
+            Part::Answered(..) => return 0.0,
+        };
+        let places = self.sentences(part);
+        let words = places.iter().flat_map(|place| self.sentence(*place).words.iter());
+        let mut seen = BTreeSet::new();
+        let gain: f64 = words
+            .filter(|word| seen.insert(**word))
+            .map(|word| self.central[*word as usize] * if covered[*word as usize] { AGAIN } else { 1.0 })
+            .sum();
+        let length: usize = places.iter().map(|place| roughly(&self.sentence(*place).text)).sum();
+        factor * gain / (length as f64 + 5.0).sqrt()
+    }
+}

@@ -1,0 +1,89 @@
+//! Negations: whether a summary negates what its sources negate.
+
+use std::collections::BTreeSet;
+
+use crate::summarize::quality::read::index::{Index, is_content, is_reporting};
+use crate::summarize::quality::read::negatives::{REACH, is_negative, negates};
+use crate::summarize::quality::read::statements::Statement;
+use crate::summarize::quality::read::tokens::Token;
+use crate::tuning::gate;
+
+/// Verbs of which a negation says something good, so that a speaker may say it without one.
+const ENCOURAGED: [&str; 10] =
+    ["give", "giving", "stop", "stopping", "worry", "forget", "hesitate", "miss", "lose", "quit"];
+
+/// How many passages from the support of a sentence its negation may be. Arbitrary.
+const NEAR: usize = 1;
+
+/// Returns whether a sentence of the summary negates something that its sources don't negate.
+pub(super) fn is_added(statement: &Statement<'_>, index: &Index, speakers: &BTreeSet<String>) -> bool {
+    let near: Vec<usize> = statement.near().collect();
+    let is_near = |passage: usize| near.iter().any(|place| place.abs_diff(passage) <= NEAR);
+    let said = &statement.tokens;
+    said.iter().enumerate().filter(|(_, token)| negates(token)).any(|(place, _)| {
+        let Some(next) = said.get(place + 1) else { return false };
+        let negated =
+            |stem: &str| index.with(stem).any(|said| said.negated.contains(stem) && is_near(said.passage));
+        // "Never give up" encourages.
+        let verb = if next.lower == "to" { said.get(place + 2) } else { Some(next) };
+        if verb.is_some_and(|verb| ENCOURAGED.contains(&verb.lower.as_str())) {
+            return false;
+        }
+        // A summary rarely says what was not said, unless that was said.
+        if is_reporting(next) {
+            return !next.lower.starts_with("agree") && !negated(&next.stem);
+        }
+        if statement.best < gate::KNOWN * statement.weight {
+            return false;
+        }
+        let scope = scope(said, place, speakers);
+        let known: Vec<&String> = scope.iter().filter(|stem| index.has(stem)).collect();
+        let weight = |stems: &[&String]| stems.iter().map(|stem| index.weight(stem)).sum::<f64>();
+        let said_so: Vec<&String> = known.iter().copied().filter(|stem| negated(stem)).collect();
+        match (scope.is_empty(), known.is_empty()) {
+            (true, _) => {
+                statement.best > 0.0 && !index.said.iter().any(|said| said.negates && is_near(said.passage))
+            }
+            (false, true) => false,
+            (false, false) => weight(&said_so) < 0.5 * weight(&known),
+        }
+    })
+}
+
+/// Returns whether a sentence of the summary says what the sources only say negated.
+pub(super) fn is_dropped(statement: &Statement<'_>, index: &Index) -> bool {
+    if statement.best < gate::KNOWN * statement.weight {
+        return false;
+    }
+    let near: Vec<usize> = statement.near().collect();
+    let is_near = |passage: &usize| near.iter().any(|place| place.abs_diff(*passage) <= NEAR);
+    let negated = |pair: &str| index.negated.after.get(pair).is_some_and(|places| places.iter().any(is_near));
+    let mut left = 0;
+    statement.tokens.windows(2).any(|two| {
+        if is_negative(&two[0]) {
+            left = REACH;
+            return false;
+        }
+        let pair = format!("{} {}", two[0].stem, two[1].stem);
+        let has_meaning = is_content(&two[0]) || is_content(&two[1]);
+        let is_only = pair == "giv up" || (has_meaning && negated(&pair));
+        let is = left == 0 && is_only && !index.negated.elsewhere.contains(&pair);
+        left = usize::saturating_sub(left, 1);
+        is
+    })
+}
+
+/// Returns the stems of the words of meaning that the token at `place` negates: at most three, up to the next mark.
+fn scope(tokens: &[Token<'_>], place: usize, speakers: &BTreeSet<String>) -> Vec<String> {
+    let mut scope = Vec::new();
+    for token in tokens[place + 1..].iter().take(REACH) {
+        if is_content(token) && !speakers.contains(&token.lower) {
+            scope.push(token.stem.clone());
+        }
+        let ends = matches!(token.lower.as_str(), "but" | "because" | "since" | "and" | "as" | "due");
+        if token.is_before_mark || ends || scope.len() == 3 {
+            break;
+        }
+    }
+    scope
+}
