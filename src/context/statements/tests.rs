@@ -1,6 +1,7 @@
 use std::ops::Range;
 
 use super::*;
+use crate::memory::MemoryKey;
 
 /// Returns the statements of a text that is one sentence.
 fn read(text: &str) -> Vec<Stated> {
@@ -25,9 +26,8 @@ fn subjects(texts: &[&str]) -> Vec<Vec<(usize, String)>> {
         let mut own = Vec::new();
         for Stated { value, about, .. } in read(text) {
             let about = About::parse(&about.line());
-            let same = subjects.same(&value, &about, memory);
-            let place = subjects.add(value.clone(), about, memory, same);
-            own.push((subjects.stated[place].subject, value));
+            let place = subjects.compare(value.clone(), about, memory).place;
+            own.push((subjects.subject(place), value));
         }
         told.push(own);
     }

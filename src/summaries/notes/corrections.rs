@@ -26,9 +26,8 @@ pub(crate) fn corrections(texts: &[(MessageRow, String)]) -> Vec<Vec<Corrected>>
         let Voice::Person(name) = said(row, text).voice() else { continue };
         let (known, subject_of) = by_voice.entry(name).or_default();
         for stated in statements(text) {
-            let same = known.same(&stated.value, &stated.about, row.key);
-            known.add(stated.value.clone(), stated.about, row.key, same);
-            let subject = same.map_or(subjects.len(), |place| subject_of[place]);
+            let same_as = known.compare(stated.value.clone(), stated.about, row.key).same_as;
+            let subject = same_as.map_or(subjects.len(), |place| subject_of[place]);
             subject_of.push(subject);
             if subject == subjects.len() {
                 subjects.push(Vec::new());

@@ -37,6 +37,9 @@ const COMPARED: usize = 2000;
 /// The maximum number of bytes of a message from which statements are read. Arbitrary.
 const MOST_READ: usize = 16 * 1024;
 
+/// The maximum number of statements of a message that are kept. Arbitrary: a message with more is a table or a log.
+const MOST_STATED: usize = 64;
+
 /// How long to wait for other writers: the result can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
@@ -111,13 +114,17 @@ pub(super) fn said<'a>(row: &'a MessageRow, text: &'a str) -> Said<'a> {
     Said { ordinal: row.ordinal, role: row.role, speaker: row.speaker.as_deref(), text }
 }
 
-/// Returns the statements in the prose of a message.
+/// Returns the statements in the prose of a message, each once.
 pub(super) fn statements(text: &str) -> Vec<Stated> {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let said = blocks::blocks(text).into_iter().filter(blocks::Block::is_said);
     let sentences: Vec<Range<usize>> =
         said.flat_map(|block| blocks::sentences(&block)).map(|sentence| sentence.range).collect();
-    statements::statements(text, &sentences)
+    let mut known: HashSet<(String, String)> = HashSet::new();
+    let mut stated = statements::statements(text, &sentences);
+    stated.retain(|stated| known.insert((stated.value.clone(), stated.about.line())));
+    stated.truncate(MOST_STATED);
+    stated
 }
 
 /// Stores facts as memories that refer to the messages they come from.
@@ -248,8 +255,7 @@ impl Voiced {
         let Stated { start, end, value, about } = stated;
         let words = about.line();
         let about = About::parse(&words);
-        let same = self.subjects.same(&value, &about, memory);
-        self.subjects.add(value.clone(), about, memory, same);
+        let same = self.subjects.compare(value.clone(), about, memory).same_as;
         self.places.push((memory, number));
         let voice = voice.to_owned();
         let statement = Statement { memory, number, start, end, voice, value, words, time, subject: None };

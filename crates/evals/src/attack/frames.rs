@@ -2,7 +2,9 @@
 //!
 //! First, harmless texts are stored and every tool is called. Those lines between the marks of an answer that quote
 //! none of these texts belong to the frame. Then texts that forge each line of the frame are stored, and every tool is
-//! called again. No line of an answer may begin like a line of that answer's frame and continue with the forged text.
+//! called again. No line of an answer may begin like a line of that answer's frame and continue with the forged text. The
+//! lines of an answer with marks are compared with those of answers with marks only: a refusal has none, and its lines
+//! between marks are text. A line that begins with the id of a stored text is that text's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -35,10 +37,10 @@ pub fn forged_lines(tiro: &Tiro, place: &Place, timeout: Duration) -> Result<Vec
     let mut server = tiro.serve(place, Era::Session)?;
     let ids = save(&mut server, "plain", |number| format!("The {HARMLESS} burns at {number}."))?;
     let harmless = ask_everything(tiro, place, &mut server, &ids, timeout)?;
-    let mut frames: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut frames: BTreeMap<(&str, bool), BTreeSet<String>> = BTreeMap::new();
     for (what, answer) in &harmless {
         let lines = quoting(answer).filter(|line| !line.is_empty() && !line.contains(HARMLESS));
-        frames.entry(what).or_default().extend(lines.map(str::to_owned));
+        frames.entry((what, has_marks(answer))).or_default().extend(lines.map(str::to_owned));
     }
     let always = ALWAYS.into_iter().map(str::to_owned);
     let frame: BTreeSet<String> = frames.values().flatten().cloned().chain(always).collect();
@@ -51,9 +53,10 @@ pub fn forged_lines(tiro: &Tiro, place: &Place, timeout: Duration) -> Result<Vec
     let answers = ask_everything(tiro, place, &mut server, &ids, timeout)?;
     let mut forged = BTreeSet::new();
     for (what, answer) in &answers {
-        let own = frames.get(what).into_iter().flatten().map(|line| beginning(line));
+        let own = frames.get(&(what, has_marks(answer))).into_iter().flatten().map(|line| beginning(line));
         let beginnings: BTreeSet<String> = own.chain(ALWAYS.map(beginning)).collect();
-        let lines = answer.lines().filter(|line| line.contains(FORGED));
+        let is_headed = |line: &str| ids.iter().any(|id| line.starts_with(&format!("[decision {id}]")));
+        let lines = answer.lines().filter(|line| line.contains(FORGED) && !is_headed(line));
         let alike = lines.filter(|line| beginnings.contains(&beginning(line)));
         forged.extend(alike.map(|line| format!("{what}: {line}")));
     }
@@ -63,13 +66,17 @@ pub fn forged_lines(tiro: &Tiro, place: &Place, timeout: Duration) -> Result<Vec
 /// Returns the lines of an answer between each opening mark and its closing mark. An answer for people has no marks;
 /// then these are the lines that are not indented.
 fn quoting(answer: &str) -> impl Iterator<Item = &str> {
-    let has_marks = answer.lines().any(|line| line.starts_with("[data "));
+    let has_marks = has_marks(answer);
     let mut inside = false;
     answer.lines().filter(move |line| {
         let was_inside = inside;
         inside = line.starts_with("[data ") || inside && !line.starts_with("[/data ");
         if has_marks { inside || was_inside } else { !line.starts_with(' ') }
     })
+}
+
+fn has_marks(answer: &str) -> bool {
+    answer.lines().any(|line| line.starts_with("[data "))
 }
 
 fn beginning(line: &str) -> String {

@@ -221,6 +221,7 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
     let bytes = if args.short { SHORT_TEXT } else { LONG_TEXT };
     let texts = texts::all(bytes);
     let mut slowest = [(0.0, String::new()), (0.0, String::new())];
+    let mut slow = Vec::new();
     let mut largest = (0.0, String::new());
     let mut largest_process = (0.0, String::new());
     for (name, text) in &texts {
@@ -246,6 +247,9 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
         ] {
             let answer = server.try_tool(tool, arguments).with_context(|| format!("`{tool}` of `{name}`"))?;
             keep_most(&mut slowest[1], answer.ms(), &format!("{tool} of {name}"));
+            if answer.ms() > MOST_MS / 2.0 {
+                slow.push(format!("{:.0} ms: {tool} of {name}", answer.ms()));
+            }
         }
         keep_most(&mut largest_process, server.peak_mib().unwrap_or(0.0), name);
         server.close()?;
@@ -254,10 +258,10 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
     let size = bytes as f64 / f64::from(1 << 20);
     report.add("hostile texts", texts.len() as f64, "");
     report.add("  length of each", size, "MiB");
-    report.aim("  slowest to save", slowest[0].0, "ms", Goal::AtMost(1000.0));
-    report.aim("  slowest to search, open, assemble, summarise", slowest[1].0, "ms", Goal::AtMost(1000.0));
+    report.aim("  slowest to save", slowest[0].0, "ms", Goal::AtMost(MOST_MS));
+    report.aim("  slowest to search, open, assemble, summarise", slowest[1].0, "ms", Goal::AtMost(MOST_MS));
     report.add("  largest process", largest_process.0, "MiB");
-    report.broken |= slowest[0].0 > 1000.0 || slowest[1].0 > 1000.0;
+    report.broken |= slowest[0].0 > MOST_MS || slowest[1].0 > MOST_MS;
     // Even an empty store takes some hundred kilobytes, and its log up to four megabytes.
     if !args.short {
         report.aim(
@@ -268,10 +272,14 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
         );
         report.broken |= largest.0 > 4.0;
     }
+    slow.iter().for_each(|line| eprintln!("{line}"));
     eprintln!("slowest: {slowest:?}; most disk: {largest:?}; largest process: {largest_process:?}");
     report.detail["texts"] = json!({"slowest": slowest, "disk": largest, "memory": largest_process});
     Ok(())
 }
+
+/// The longest time that a call with a hostile text may take, in milliseconds.
+const MOST_MS: f64 = 1000.0;
 
 /// How often each text is saved. With several copies, each is also indexed as the context of others.
 const COPIES: usize = 4;
