@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use crate::assembly::filling::Filling;
 use crate::assembly::order::{Conversation, Lane, Weighed, conversation, is_event, lane, order, weigh};
-use crate::assembly::passages::{Chosen, Part, Passage, Room, SMALL_FRAME, cost, day, fact_line, remembered};
+use crate::assembly::passages::{
+    Chosen, Part, Passage, Room, SMALL_FRAME, Shown, cost, day, fact_line, remembered,
+};
 use crate::assembly::quote::{self, quote};
 use crate::assembly::{Asked, IncludeLevel};
 use crate::context::render;
@@ -250,6 +252,8 @@ pub(crate) fn passage(
     let piece = piece.0..piece.1;
     let first = conversation(&hit.ranked).and_then(|it| sessions.get(&it)).map_or(memory.time, |it| it.first);
     let part = part_of(&hit.ranked);
+    // The owner's memories are in another store, whose keys mean nothing in the project's.
+    let shows = (hit.ranked.store == 0).then(|| Shown::of(memory));
     match (part, &memory.session) {
         (Part::Relevant, Some(session)) => {
             let is_whole = room.is_whole(memory.role, memory.tokens);
@@ -257,6 +261,7 @@ pub(crate) fn passage(
             let most = most.min(room.most(memory.role, memory.tokens));
             let mut passage = remembered(part, session, memory, piece, most);
             passage.place.0 = first;
+            passage.shows = shows;
             Some(passage)
         }
         (Part::Commits, _) => {
@@ -266,21 +271,21 @@ pub(crate) fn passage(
             let line = render::fact(memory.kind.as_str(), sha, &text);
             let place = (Millis::MIN + 1, String::new(), memory.time);
             let head = format!("[committed {}]\n", day(memory.time));
-            Some(Passage { part, head, place, cost: cost(&line), line })
+            Some(Passage { part, head, place, cost: cost(&line), line, shows })
         }
         (Part::Summaries, Some(session)) => {
             let text = quote(&memory.text, 0..memory.text.len(), most.min(ACROSS_TOKENS));
             let line = render::session_summary(&text);
             let head = render::head(session.as_str(), &day(first));
             let place = (first, session.as_str().to_owned(), -1);
-            (!text.is_empty()).then(|| Passage { part, head, place, cost: cost(&line), line })
+            (!text.is_empty()).then(|| Passage { part, head, place, cost: cost(&line), line, shows: None })
         }
         _ => {
             let line = fact_line(memory, most.min(PASSAGE));
             // What was stored later comes first.
             let place = (Millis::MIN, String::new(), -memory.time);
             let head = format!("[known {}]\n", day(memory.time));
-            Some(Passage { part: Part::Facts, head, place, cost: cost(&line), line })
+            Some(Passage { part: Part::Facts, head, place, cost: cost(&line), line, shows })
         }
     }
 }
@@ -324,6 +329,7 @@ async fn latest(
                 place,
                 cost: cost(&line),
                 line,
+                shows: None,
             })
         };
         if let Some(whole) = passage(usize::MAX) {
@@ -361,7 +367,7 @@ async fn summarise(
         }
         let line = render::session_summary(&text);
         let place = (first, session.as_str().to_owned(), -1);
-        let passage = Passage { part: Part::Summaries, head, place, cost: cost(&line), line };
+        let passage = Passage { part: Part::Summaries, head, place, cost: cost(&line), line, shows: None };
         if !filling.add(chosen, passage, |_| None) {
             *chosen.dropped.entry(Part::Summaries.as_str()).or_default() += 1;
         }

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assembly::passages::{
-    Chosen, FRAME, Part, Passage, SMALL_FRAME, cost, day, fact_line, line, longest, remembered,
+    Chosen, FRAME, Part, Passage, SMALL_FRAME, Shown, cost, day, fact_line, line, longest, remembered,
 };
 use crate::assembly::{Asked, IncludeLevel};
 use crate::budget::Budget;
 use crate::context::assemble::{self, Offered, Shares};
+use crate::context::facts::Voice;
 use crate::context::render;
 use crate::context::tier::Tier;
 use crate::engine::Engine;
@@ -180,7 +181,7 @@ impl<'a> Choice<'a> {
             if memory.ordinal.is_some_and(|ordinal| ordinal < self.begins) && is_within(&memory) {
                 let line =
                     remembered(Part::Facts, self.session, &memory, 0..memory.text.len(), self.most).line;
-                known.push((memory.ordinal, known_as(self.session, line)));
+                known.push((memory.ordinal, known_as(self.session, &memory, line)));
             }
         }
         for fact in store.facts(scope, self.session, MOST_FACTS).await? {
@@ -204,7 +205,7 @@ impl<'a> Choice<'a> {
             let line = render::summary(summary.first, summary.last, &summary.text);
             let head = render::head(self.session.as_str(), "summary");
             let place = (0, String::new(), summary.first);
-            Passage { part: Part::Summaries, head, place, cost: cost(&line), line }
+            Passage { part: Part::Summaries, head, place, cost: cost(&line), line, shows: None }
         };
         summaries.iter().take_while(may_fit).map(passage).collect()
     }
@@ -308,15 +309,17 @@ fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passa
     let line = line(row.ordinal, name, text, 0..text.len(), whole, most);
     let place = (0, session.as_str().to_owned(), row.ordinal);
     let head = render::head(session.as_str(), &day(row.time));
-    Passage { part: Part::Recent, head, place, cost: cost(&line), line }
+    let voice = Voice::of(row.role, row.speaker.as_deref());
+    let shows = Some(Shown { key: row.key, time: row.time, voice });
+    Passage { part: Part::Recent, head, place, cost: cost(&line), line, shows }
 }
 
 /// Returns the passage of a stored or derived fact.
 pub(super) fn fact(session: &SessionId, memory: &Memory, most: usize) -> Passage {
-    known_as(session, fact_line(memory, most))
+    known_as(session, memory, fact_line(memory, most))
 }
 
-fn known_as(session: &SessionId, line: String) -> Passage {
+fn known_as(session: &SessionId, memory: &Memory, line: String) -> Passage {
     let place = (0, session.as_str().to_owned(), -1);
     Passage {
         part: Part::Facts,
@@ -324,5 +327,6 @@ fn known_as(session: &SessionId, line: String) -> Passage {
         place,
         cost: cost(&line),
         line,
+        shows: Some(Shown::of(memory)),
     }
 }

@@ -81,7 +81,7 @@ mod tests {
         let line = render::message(ordinal, "Ada", text, None);
         let head = render::head(&format!("session {session}"), "2026-03-01");
         let place = (0, session.to_string(), ordinal);
-        Passage { part: Part::Relevant, head, place, cost: cost(&line), line }
+        Passage { part: Part::Relevant, head, place, cost: cost(&line), line, shows: None }
     }
 
     /// Returns the ordinals of the messages that are shown whole, and all lines.

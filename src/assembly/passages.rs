@@ -6,8 +6,9 @@ use std::ops::Range;
 use crate::assembly::quote;
 use crate::budget::Budget;
 use crate::context::assemble::{Heads, Line};
+use crate::context::facts::Voice;
 use crate::context::render;
-use crate::memory::{Memory, Millis, Role};
+use crate::memory::{Memory, MemoryKey, Millis, Role};
 use crate::scope::SessionId;
 use crate::store::Neighbour;
 use crate::times;
@@ -54,6 +55,27 @@ pub struct Passage {
     pub line: String,
     /// Its cost in tokens.
     pub cost: usize,
+    /// The memory of the project that it shows, if it shows one.
+    pub shows: Option<Shown>,
+}
+
+/// A memory that a passage shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Its key in the project's store.
+    pub key: MemoryKey,
+    /// Its time in milliseconds.
+    pub time: Millis,
+    /// Who said it.
+    pub voice: Voice,
+}
+
+impl Shown {
+    /// Returns what shows a memory of the project.
+    pub fn of(memory: &Memory) -> Shown {
+        let voice = Voice::of(memory.role, memory.speaker.as_deref());
+        Shown { key: memory.key, time: memory.time, voice }
+    }
 }
 
 /// Everything chosen for a context.
@@ -180,7 +202,8 @@ pub(crate) fn remembered(
     let ordinal = memory.ordinal.unwrap_or(0);
     let line = line(ordinal, name, &memory.text, piece, whole, most);
     let place = (0, session.as_str().to_owned(), ordinal);
-    Passage { part, head: render::head(session.as_str(), &day(memory.time)), place, cost: cost(&line), line }
+    let head = render::head(session.as_str(), &day(memory.time));
+    Passage { part, head, place, cost: cost(&line), line, shows: Some(Shown::of(memory)) }
 }
 
 /// Returns the line of a message that has `whole` tokens: the message, or if it has more than `most` tokens, the whole

@@ -9,12 +9,12 @@ use std::collections::{HashMap, HashSet};
 use crate::assembly::Asked;
 use crate::assembly::passages::{Chosen, Part, Passage, cost, day};
 use crate::budget::Budget;
+use crate::context::facts::Voice;
 use crate::context::render;
 use crate::error::Result;
 use crate::memory::{Memory, MemoryId, MemoryKey, Millis, Role};
 use crate::project::OpenProject;
-use crate::retrieve::superseded::asks_for_history;
-use crate::scope::SessionId;
+use crate::retrieve::superseded::{asks_for_history, concerns, outdated};
 use crate::store::Superseded;
 use crate::tokens;
 
@@ -33,15 +33,23 @@ const LONGEST: usize = 80;
 /// Marks the superseded passages of `chosen`, and adds the statements that hold instead.
 pub(crate) async fn mark(project: &OpenProject, asked: &Asked, chosen: &mut Chosen) -> Result<()> {
     let by_time = asks_for_history(&asked.query);
-    let mut shown: HashSet<MemoryId> = HashSet::new();
-    let stable = marked(project, asked, &mut chosen.stable).await?;
-    let live = marked(project, asked, &mut chosen.live).await?;
+    let key = |passage: &Passage| Some(passage.shows.as_ref()?.key);
+    let keys = chosen.stable.iter().chain(&chosen.live).filter_map(key).collect();
+    let outdated = match by_time {
+        true => Vec::new(),
+        false => outdated(&project.store, &asked.scope, &asked.query, keys).await?,
+    };
+    // The part that doesn't depend on the question shows only what statements alone say.
+    let stable = marked(project, asked, Vec::new(), &mut chosen.stable, |_| true).await?;
+    let is_asked = |superseded: &Superseded| concerns(&asked.query, superseded);
+    let live = marked(project, asked, outdated, &mut chosen.live, is_asked).await?;
     if by_time {
         return Ok(());
     }
     if asks_for_value(&asked.query) {
         latest_first(&mut chosen.live);
     }
+    let mut shown: HashSet<MemoryId> = HashSet::new();
     for (superseded, passages) in [(stable, &mut chosen.stable), (live, &mut chosen.live)] {
         let current = current(project, asked, superseded, &mut shown).await?;
         passages.splice(0..0, current);
@@ -69,12 +77,8 @@ fn asks_for_value(query: &str) -> bool {
 /// important first. So the newest value comes before older ones even if nothing says that it replaced them.
 fn latest_first(passages: &mut [Passage]) {
     let is_persons = |passage: &&mut Passage| {
-        let name =
-            passage.line.split(": ").next().and_then(|head| head.split_once(' ')).map(|(_, name)| name);
-        passage.part == Part::Relevant
-            && passage.line.starts_with('#')
-            && name
-                .is_some_and(|name| !name.starts_with(Role::Assistant.as_str()) && !name.starts_with("tool"))
+        let voice = passage.shows.as_ref().map(|shown| &shown.voice);
+        passage.part == Part::Relevant && matches!(voice, Some(Voice::Person(_)))
     };
     let mut best: Vec<&mut Passage> = passages.iter_mut().filter(is_persons).take(MOST_LATEST).collect();
     best.sort_by_key(|passage| std::cmp::Reverse((passage.place.0, passage.place.2)));
@@ -83,68 +87,36 @@ fn latest_first(passages: &mut [Passage]) {
     }
 }
 
-/// Marks the superseded passages, and returns by what they are superseded, in the order of the passages.
-async fn marked(project: &OpenProject, asked: &Asked, passages: &mut [Passage]) -> Result<Vec<Superseded>> {
-    let (store, scope) = (&project.store, &asked.scope);
-    let named: Vec<(usize, Named)> =
-        passages.iter().enumerate().filter_map(|(place, each)| Some((place, named(each)?))).collect();
-    let places = named.iter().filter_map(|(_, named)| match named {
-        Named::Message(session, ordinal) => Some((session.clone(), *ordinal)),
-        Named::Memory(_) => None,
-    });
-    let ids = named.iter().filter_map(|(_, named)| match named {
-        Named::Message(..) => None,
-        Named::Memory(id) => Some(id.clone()),
-    });
-    let mut by_place = store.keys_at(scope, places.collect()).await?.into_iter();
-    let mut by_id = store.keys_of(scope, ids.collect()).await?.into_iter();
-    let mut passage_by_key: HashMap<MemoryKey, usize> = HashMap::new();
-    let mut keys: Vec<MemoryKey> = Vec::new();
-    for (place, named) in &named {
-        let key = match named {
-            Named::Message(..) => by_place.next(),
-            Named::Memory(_) => by_id.next(),
-        };
-        if let Some(key) = key.flatten() {
-            passage_by_key.insert(key, *place);
-            keys.push(key);
-        }
-    }
+/// Marks the passages that are superseded, by `outdated` or by those in the store for which `is_asked` is true. Returns by
+/// what, those of `outdated` first.
+async fn marked(
+    project: &OpenProject,
+    asked: &Asked,
+    outdated: Vec<Superseded>,
+    passages: &mut [Passage],
+    is_asked: impl Fn(&Superseded) -> bool,
+) -> Result<Vec<Superseded>> {
+    let places: HashMap<MemoryKey, usize> = passages
+        .iter()
+        .enumerate()
+        .filter_map(|(place, passage)| Some((passage.shows.as_ref()?.key, place)))
+        .collect();
+    let keys = passages.iter().filter_map(|passage| Some(passage.shows.as_ref()?.key)).collect();
+    let stored = project.store.superseded(&asked.scope, keys).await?.into_iter().filter(is_asked);
     let mut found: Vec<Superseded> = Vec::new();
-    for superseded in store.superseded(scope, keys).await? {
-        let Some(passage) = passage_by_key.get(&superseded.memory).map(|place| &mut passages[*place]) else {
-            continue;
-        };
+    for superseded in outdated.into_iter().chain(stored) {
+        let Some(place) = places.get(&superseded.memory) else { continue };
         if found.iter().any(|known| known.memory == superseded.memory && known.by == superseded.by) {
             continue;
         }
         if !found.iter().any(|known| known.memory == superseded.memory) {
+            let passage = &mut passages[*place];
             passage.line = with_mark(&passage.line, &mark_of(&superseded, &passage.place.1));
             passage.cost = cost(&passage.line);
         }
         found.push(superseded);
     }
     Ok(found)
-}
-
-/// What the line of a passage shows.
-enum Named {
-    /// A message, by its session and its ordinal.
-    Message(SessionId, i64),
-    /// Another memory.
-    Memory(MemoryId),
-}
-
-fn named(passage: &Passage) -> Option<Named> {
-    if passage.part == Part::Summaries {
-        return None;
-    }
-    if let Some(rest) = passage.line.strip_prefix('#') {
-        let ordinal = rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
-        return Some(Named::Message(SessionId::parse(&passage.place.1)?, ordinal));
-    }
-    let id = passage.line.strip_prefix('[')?.split(']').next()?.rsplit(' ').next()?;
-    MemoryId::parse(id).map(Named::Memory)
 }
 
 /// Returns the words that name what replaced a memory of the session `session`.
@@ -182,16 +154,24 @@ async fn current(
     chosen.retain(|each| memories.iter().any(|memory| memory.key == each.by_key));
     let mut passages: Vec<Passage> = chosen
         .into_iter()
-        .filter_map(|each| Some(passage(&each, memories.iter().find(|memory| memory.key == each.by_key)?)))
+        .filter_map(|each| {
+            let memory = memories.iter().find(|memory| memory.key == each.by_key)?;
+            Some(passage(&each, memory))
+        })
         .collect();
     passages.retain(|passage| budget.spend(passage.cost));
     Ok(passages)
 }
 
+/// Returns the statement that holds now, in the memory that has it.
+fn statement<'m>(superseded: &Superseded, memory: &'m Memory) -> &'m str {
+    let (start, end) = superseded.by_statement.unwrap_or((0, memory.text.len()));
+    memory.text.get(start..end).unwrap_or(&memory.text).trim()
+}
+
 /// Returns the passage of the statement that holds now.
 fn passage(superseded: &Superseded, memory: &Memory) -> Passage {
-    let (start, end) = superseded.by_statement.unwrap_or((0, memory.text.len()));
-    let text = memory.text.get(start..end).unwrap_or(&memory.text).trim();
+    let text = statement(superseded, memory);
     let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or_default();
     let source = match (memory.ordinal, &memory.session) {
         (Some(ordinal), Some(session)) => format!("{} {name} in {session}#{ordinal}", day(memory.time)),
@@ -199,19 +179,23 @@ fn passage(superseded: &Superseded, memory: &Memory) -> Passage {
     };
     let line = render::fact("now", source.trim(), tokens::truncate(text, LONGEST));
     let place = (Millis::MIN, String::new(), i64::MIN);
-    Passage { part: Part::Facts, head: String::new(), place, cost: cost(&line), line }
+    Passage { part: Part::Facts, head: String::new(), place, cost: cost(&line), line, shows: None }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assembly::passages::Shown;
 
     #[test]
     fn the_latest_of_the_best_messages_come_first_for_a_question_about_a_value() {
         let passage = |ordinal: i64, name: &str| {
             let line = render::message(ordinal, name, "so", None);
             let head = render::head("s", "2026-03-01");
-            Passage { part: Part::Relevant, head, place: (5, "s".into(), ordinal), cost: cost(&line), line }
+            let voice = Voice::of(Role::parse(name).or(Some(Role::User)), Some(name));
+            let shows = Some(Shown { key: MemoryKey::from_store(ordinal), time: 5, voice });
+            let place = (5, "s".into(), ordinal);
+            Passage { part: Part::Relevant, head, place, cost: cost(&line), line, shows }
         };
         let mut passages =
             vec![passage(3, "user"), passage(4, "assistant"), passage(9, "user"), passage(1, "Ines")];

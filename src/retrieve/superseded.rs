@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 
+use crate::context::statements::{self, About, Question, Replaced, Stated, Told};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{MemoryKey, Millis};
 use crate::retrieve::rank::Ranked;
 use crate::scope::Scope;
-use crate::store::{Store, Superseded};
+use crate::store::{Statement, Store, Superseded};
 
 /// How many of the best memories are examined. Arbitrary: more than the first pages show.
 const EXAMINED: usize = 60;
@@ -72,7 +73,13 @@ pub async fn current_first(
     for (number, (store, scope)) in stores.iter().enumerate() {
         let own = ranked.iter().take(EXAMINED).filter(|each| each.store == number);
         let keys: Vec<MemoryKey> = own.map(|each| each.place.key).collect();
-        for superseded in store.superseded(scope, keys).await? {
+        // What a question asks for decides more surely what is about the same thing than statements alone.
+        let asked = match asks_for_history(query) {
+            true => Vec::new(),
+            false => outdated(store, scope, query, keys.clone()).await?,
+        };
+        let stored = store.superseded(scope, keys).await?.into_iter();
+        for superseded in asked.into_iter().chain(stored.filter(|each| concerns(query, each))) {
             hits.entry((number, superseded.memory)).or_insert(superseded);
         }
         let found = hits.iter().filter(|((store, _), _)| *store == number).map(|(_, superseded)| superseded);
@@ -110,6 +117,51 @@ pub async fn current_first(
         }
     }
     Ok((arranged(ranked, &hits, asks_for_history(query)), hits))
+}
+
+/// Returns those of `keys` that answer a question which asks for a value with an earlier value than another of `keys`,
+/// each with the one that holds now. Of each person, the latest answer holds.
+pub async fn outdated(
+    store: &Store,
+    scope: &Scope,
+    query: &str,
+    keys: Vec<MemoryKey>,
+) -> Result<Vec<Superseded>> {
+    let Some(question) = Question::read(query) else { return Ok(Vec::new()) };
+    let told: Vec<Told> = store.statements_in(scope, keys).await?.into_iter().map(told).collect();
+    let replaced = statements::replaced(&question, &told);
+    let mut by: Vec<MemoryKey> = replaced.iter().map(|each| told[each.by].memory).collect();
+    by.sort_unstable();
+    by.dedup();
+    let memories = store.memories(scope, by).await?;
+    let superseded = |Replaced { earlier, by }: Replaced| {
+        let (earlier, by) = (&told[earlier], &told[by]);
+        let memory = memories.iter().find(|memory| memory.key == by.memory)?;
+        Some(Superseded {
+            memory: earlier.memory,
+            statement: Some((earlier.stated.start, earlier.stated.end)),
+            words: Some(earlier.stated.about.line()),
+            by: memory.id.clone(),
+            by_key: memory.key,
+            by_time: memory.time,
+            by_session: memory.session.clone(),
+            by_ordinal: memory.ordinal,
+            by_statement: Some((by.stated.start, by.stated.end)),
+            by_chunk: None,
+        })
+    };
+    Ok(replaced.into_iter().filter_map(superseded).collect())
+}
+
+/// Returns whether a replaced statement is about what the question is about. A message says many things, and one of them
+/// being replaced is of no interest to a question about another.
+pub fn concerns(query: &str, superseded: &Superseded) -> bool {
+    superseded.words.as_ref().is_none_or(|words| statements::concerns(query, &About::parse(words)))
+}
+
+fn told(statement: Statement) -> Told {
+    let Statement { memory, start, end, voice, value, words, time, .. } = statement;
+    Told { memory, time, voice, stated: Stated { start, end, value, about: About::parse(&words) } }
 }
 
 /// Rearranges memories about the same thing among the places that they have.
@@ -173,6 +225,7 @@ mod tests {
         let superseded = Superseded {
             memory,
             statement: None,
+            words: None,
             by: MemoryId::derive(Kind::Message, None, &newer.to_string()),
             by_key: MemoryKey::from_store(newer),
             by_time: newer,

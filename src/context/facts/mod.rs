@@ -61,11 +61,18 @@ const TAKEN_BACK_WITHIN: usize = 3;
 
 impl Said<'_> {
     /// Returns who speaks.
+    pub fn voice(&self) -> Voice {
+        Voice::of(self.role, self.speaker)
+    }
+}
+
+impl Voice {
+    /// Returns who speaks in a message of the speaker `speaker` in the role `role`.
     ///
     /// In conversations of two people, one of them has the role of the assistant; their name tells them apart from one.
-    pub fn voice(&self) -> Voice {
-        let name = self.speaker.map(str::trim).filter(|name| !name.is_empty());
-        match (self.role, name) {
+    pub fn of(role: Option<Role>, speaker: Option<&str>) -> Voice {
+        let name = speaker.map(str::trim).filter(|name| !name.is_empty());
+        match (role, name) {
             (Some(Role::User), name) => Voice::Person(name.unwrap_or("user").to_lowercase()),
             (Some(Role::Assistant), Some(name)) if signs::is_persons_name(name) => {
                 Voice::Person(format!("assistant {}", name.to_lowercase()))

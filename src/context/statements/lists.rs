@@ -24,8 +24,7 @@ pub(super) fn has(list: &[&str], word: &str) -> bool {
 /// Units that say how much, but not of what, in order.
 pub(super) const MEASURES: &[&str] = &[
     "$", "%", "cm", "date", "day", "feet", "foot", "gb", "gram", "hour", "inch", "k", "kb", "kg", "km", "m",
-    "mb", "mile", "minute", "mm", "month", "ms", "name", "pound", "px", "s", "second", "time", "week",
-    "year",
+    "mb", "mile", "minut", "mm", "month", "ms", "name", "pound", "px", "s", "second", "time", "week", "year",
 ];
 
 /// Words that say that a value changed, in order.

@@ -7,6 +7,7 @@
 //! what still holds, so unclear pairs don't match. The lists of words are English: in other languages only numbers with
 //! the same unit and the same wording match.
 
+mod asked;
 mod dates;
 mod lists;
 mod names;
@@ -19,7 +20,8 @@ mod words;
 
 use std::collections::BTreeSet;
 
-pub use read::statements;
+pub use asked::{Question, Replaced, Told, concerns, replaced};
+pub use read::of_message;
 pub use subjects::Subjects;
 
 /// A statement of a value.

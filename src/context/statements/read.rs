@@ -1,6 +1,6 @@
 //! Reads the statements of a sentence.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use super::dates::{date, time};
@@ -11,6 +11,13 @@ use super::names::name;
 use super::value::Value;
 use super::words::{Token, stem, tokens};
 use super::{About, Manner, Stated};
+use crate::blocks;
+
+/// The maximum number of bytes of a message from which statements are read. Arbitrary.
+const MOST_READ: usize = 16 * 1024;
+
+/// The maximum number of statements of a message that are kept. Arbitrary: a message with more is a table or a log.
+const MOST_STATED: usize = 64;
 
 /// How many tokens before a value, and after it, belong to its clause. Arbitrary.
 const CLAUSE: (usize, usize) = (14, 10);
@@ -40,8 +47,21 @@ const TAKEN_BACK: &[&str] = &[
     "undo that decision",
 ];
 
+/// Returns the statements in the prose of a message, each once.
+pub fn of_message(text: &str) -> Vec<Stated> {
+    let text = &text[..text.floor_char_boundary(MOST_READ)];
+    let said = blocks::blocks(text).into_iter().filter(blocks::Block::is_said);
+    let sentences: Vec<Range<usize>> =
+        said.flat_map(|block| blocks::sentences(&block)).map(|sentence| sentence.range).collect();
+    let mut known: HashSet<(String, String)> = HashSet::new();
+    let mut stated = statements(text, &sentences);
+    stated.retain(|stated| known.insert((stated.value.clone(), stated.about.line())));
+    stated.truncate(MOST_STATED);
+    stated
+}
+
 /// Returns the statements in the sentences of `text`, which are ranges of its bytes.
-pub fn statements(text: &str, sentences: &[Range<usize>]) -> Vec<Stated> {
+pub(super) fn statements(text: &str, sentences: &[Range<usize>]) -> Vec<Stated> {
     let all: BTreeSet<String> =
         sentences.iter().flat_map(|range| topics(&tokens(&text[range.clone()]))).collect();
     let mut found = Vec::new();
@@ -176,7 +196,7 @@ fn is_topic(token: &Token<'_>) -> bool {
 }
 
 /// Returns the stems of the words that say what a clause is about. The parts of a compound are several words.
-fn topics(tokens: &[Token<'_>]) -> Vec<String> {
+pub(super) fn topics(tokens: &[Token<'_>]) -> Vec<String> {
     let parts = tokens.iter().filter(|token| is_topic(token)).flat_map(|token| token.text.split('-'));
     let parts = parts.filter(|part| part.chars().count() > 2 && !is_stop(&part.to_lowercase()));
     parts.map(stem).collect()

@@ -272,7 +272,7 @@ fn admits(a: &About, b: &About, is_same_value: bool, found: &Shared) -> bool {
     let is_change = b.manner.is_change;
     let all = weight + 0.35 * beyond;
     if b.unit.is_empty() {
-        return count >= 2 && (is_change || weight >= lists::BARE_WEIGHT);
+        return count >= 2 && share >= 0.4 && (is_change || weight >= lists::BARE_WEIGHT);
     }
     if is_same_value {
         return count >= 3 && share >= 0.5;
@@ -281,11 +281,11 @@ fn admits(a: &About, b: &About, is_same_value: bool, found: &Shared) -> bool {
         return false;
     }
     match a.base() {
-        "date" => is_change && b.manner.is_result && count >= 2 && all >= 6.0 && share >= 0.3,
+        "date" => is_change && b.manner.is_result && count >= 2 && all >= 6.0 && share >= 0.4,
         unit if lists::is_measure(unit) && is_change => {
-            count >= 2 && all >= 6.0 && share >= 0.3 && b.manner.is_result
+            count >= 2 && all >= 6.0 && share >= 0.4 && b.manner.is_result
         }
-        _ if is_change => (count >= 3 && all >= 3.5) || (count >= 2 && all >= 6.0),
+        _ if is_change => count >= 2 && all >= 6.0 && share >= 0.4,
         _ if !a.manner.is_own || !b.manner.is_own => false,
         unit if lists::is_measure(unit) => count >= 5 && weight >= 12.0 && share >= 0.7,
         _ => count >= 3 && weight >= 6.0 && share >= 0.4,

@@ -1,5 +1,6 @@
 use std::ops::Range;
 
+use super::read::statements;
 use super::*;
 use crate::memory::MemoryKey;
 
@@ -38,6 +39,43 @@ fn subjects(texts: &[&str]) -> Vec<Vec<(usize, String)>> {
 fn replaces(first: &str, second: &str) -> bool {
     let told = subjects(&[first, second]);
     told[1].iter().any(|(subject, value)| told[0].iter().any(|(other, old)| other == subject && old != value))
+}
+
+/// Returns the pairs of texts of which the later answers a question instead of the earlier.
+fn outdated(question: &str, texts: &[&str]) -> Vec<(usize, usize)> {
+    let told: Vec<Told> = texts
+        .iter()
+        .enumerate()
+        .flat_map(|(number, text)| {
+            let (memory, time) = (MemoryKey::from_store(number as i64), number as i64);
+            of_message(text).into_iter().map(move |stated| Told { memory, time, voice: "ada".into(), stated })
+        })
+        .collect();
+    let place = |at: usize| told[at].time as usize;
+    let question = Question::read(question).expect("it asks for a value");
+    replaced(&question, &told).iter().map(|each| (place(each.earlier), place(each.by))).collect()
+}
+
+#[test]
+fn of_several_answers_to_a_question_the_latest_holds() {
+    let texts = [
+        "My essay draft has 4,500 words, and I submit it on Friday.",
+        "The abstract of the essay may have 200 words at most.",
+        "I finished the final draft of the essay, and it came to 4,700 words.",
+        "The letter to my editor has 300 words.",
+    ];
+    assert_eq!(outdated("How many words does my final essay draft contain?", &texts), [(0, 2)]);
+    let texts = [
+        "The test coverage of the billing module is at 65%.",
+        "The billing module went up to 78% test coverage today.",
+        "Our core modules have 85% test coverage.",
+    ];
+    assert_eq!(outdated("What is the test coverage of the billing module?", &texts), [(0, 1)]);
+    let texts =
+        ["The review is on March 3 at 4 PM.", "They moved the review to March 9.", "I fly home on March 12."];
+    assert_eq!(outdated("When is the review?", &texts), [(0, 1)]);
+    assert_eq!(Question::read("Why is the review late?"), None);
+    assert_eq!(Question::read("How do I book a review?"), None);
 }
 
 #[test]

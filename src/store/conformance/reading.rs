@@ -324,7 +324,7 @@ pub async fn a_memory_of_no_session_is_outside_a_scope_of_sessions<E: Engine>(pl
     assert_eq!(listed.iter().map(|memory| memory.text.as_str()).collect::<Vec<_>>(), ["willow"]);
 }
 
-pub async fn keys_are_found_by_id_and_by_place<E: Engine>(place: Place<E>) {
+pub async fn keys_are_found_by_id<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["maple", "willow"]).await;
     place.say("t", &["larch"]).await;
     place.forget(&[&said[1]], "f1").await;
@@ -332,9 +332,6 @@ pub async fn keys_are_found_by_id_and_by_place<E: Engine>(place: Place<E>) {
     let unknown = MemoryId::derive(Kind::Fact, None, "unknown");
     let ids = vec![said[1].clone(), said[0].clone(), unknown];
     assert_eq!(store.keys_of(&place.scope, ids.clone()).await.answered(), [None, Some(key), None]);
-    let places = vec![(name("s"), 0), (name("s"), 1), (name("u"), 0)];
-    assert_eq!(store.keys_at(&place.scope, places.clone()).await.answered(), [Some(key), None, None]);
     let other = place.only(&["t"]);
     assert_eq!(store.keys_of(&other, ids).await.answered(), [None, None, None]);
-    assert_eq!(store.keys_at(&other, places).await.answered(), [None, None, None]);
 }

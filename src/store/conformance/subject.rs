@@ -67,8 +67,8 @@ macro_rules! methods {
             derived_without_chunk(limit: usize) -> Vec<Memory>;
             add_chunks(found: Vec<(MemoryKey, Draft, Vec<PreparedChunk>)>) -> ();
             superseded(keys: Vec<MemoryKey>) -> Vec<Superseded>;
-            keys_at(places: Vec<(SessionId, i64)>) -> Vec<Option<MemoryKey>>;
             keys_of(ids: Vec<MemoryId>) -> Vec<Option<MemoryKey>>;
+            statements_in(keys: Vec<MemoryKey>) -> Vec<Statement>;
             statements(voice: &str, limit: usize) -> Vec<Statement>;
             add_statements(statements: Vec<NewStatement>, noted: Option<(SessionId, i64)>) -> ();
             noted(session: &SessionId) -> i64;

@@ -389,6 +389,22 @@ pub async fn statements_of_a_voice_come_in_order_of_time<E: Engine>(place: Place
     assert!(place.store.statements(&place.scope, "ana", 9).await.answered().is_empty());
 }
 
+pub async fn statements_in_memories_come_in_order_of_their_keys<E: Engine>(place: Place<E>) {
+    let said = place.say("s", &["100 calls", "200 calls", "300 calls"]).await;
+    let rows = place.rows("s").await;
+    let new = |place: usize| NewStatement {
+        statement: statement(rows[place].key, &format!("{}00 calls", place + 1), 10),
+        same_as: None,
+    };
+    let all = vec![new(0), new(1), new(2)];
+    place.store.add_statements(&place.scope, all, Some((name("s"), 2))).await.answered();
+    place.forget(&[&said[1]], "f1").await;
+    let keys = vec![rows[2].key, rows[1].key, rows[0].key];
+    let stated = place.store.statements_in(&place.scope, keys.clone()).await.answered();
+    assert_eq!(stated, [new(2).statement, new(0).statement]);
+    assert!(place.store.statements_in(&place.only(&["t"]), keys).await.answered().is_empty());
+}
+
 pub async fn a_statement_is_stored_once<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["100 calls", "200 calls"]).await;
     let rows = place.rows("s").await;

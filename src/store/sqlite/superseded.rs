@@ -18,6 +18,10 @@ use crate::store::{NewStatement, Statement, Store, Superseded};
 /// The columns of the memory `m` that replaced another one.
 const BY: &str = "m.id, m.seq, m.time, (SELECT name FROM sessions WHERE seq = m.session), m.ordinal";
 
+/// The columns of a [`Statement`].
+const STATEMENT: &str =
+    "t.memory, t.number, t.start_byte, t.end_byte, t.voice, t.value, t.words, t.time, t.subject";
+
 impl Store {
     /// Returns those of `keys` that a later living memory of the scope replaced, in the order of `keys`, each with
     /// the memory that holds now. A memory is returned once for each of its statements that were replaced. If the
@@ -47,31 +51,6 @@ impl Store {
         .await
     }
 
-    /// Returns the key of each living message of the scope that is named by its session and its ordinal, in order; `None`
-    /// for those that don't exist.
-    pub async fn keys_at(
-        &self,
-        scope: &Scope,
-        places: Vec<(SessionId, i64)>,
-    ) -> Result<Vec<Option<MemoryKey>>> {
-        self.read(scope, move |_, connection, scope| {
-            let mut keys = Vec::with_capacity(places.len());
-            for (session, ordinal) in &places {
-                let session = find_session(connection, scope, session)?;
-                let mut statement = connection.prepare_cached(
-                    "SELECT seq FROM memories WHERE session = ?1 AND ordinal = ?2 AND owner = ?3
-                         AND tombstoned_at IS NULL",
-                )?;
-                let found = session.map(|session| {
-                    statement.query_row((session, ordinal, scope.owner.as_str()), |row| row.get(0)).optional()
-                });
-                keys.push(found.transpose()?.flatten());
-            }
-            Ok(keys)
-        })
-        .await
-    }
-
     /// Returns the keys of the memories in `ids`, in order; `None` for those that are not living memories of the scope.
     pub async fn keys_of(&self, scope: &Scope, ids: Vec<MemoryId>) -> Result<Vec<Option<MemoryKey>>> {
         self.read(scope, move |_, connection, scope| {
@@ -89,30 +68,40 @@ impl Store {
         .await
     }
 
+    /// Returns the statements of the living memories of the scope with these keys, in order of the keys.
+    pub async fn statements_in(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Statement>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!(
+                "SELECT {STATEMENT} FROM statements t JOIN memories m ON m.seq = t.memory
+                 WHERE t.memory = ? AND {} ORDER BY t.number",
+                conditions.sql
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut found = Vec::new();
+            for key in keys {
+                let values = std::iter::once(Value::from(key)).chain(conditions.values.iter().cloned());
+                let rows = statement.query_map(params_from_iter(values), stated)?;
+                for row in rows {
+                    found.push(row?);
+                }
+            }
+            Ok(found)
+        })
+        .await
+    }
+
     /// Returns the latest `limit` statements of `voice` in living memories of the owner, in order of time.
     pub async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>> {
         let voice = voice.to_owned();
         self.read(scope, move |_, connection, scope| {
-            let mut statement = connection.prepare_cached(
-                "SELECT t.memory, t.number, t.start_byte, t.end_byte, t.voice, t.value, t.words, t.time, t.subject
-                 FROM statements t JOIN memories m ON m.seq = t.memory
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT {STATEMENT} FROM statements t JOIN memories m ON m.seq = t.memory
                  WHERE t.owner = ?1 AND t.voice = ?2 AND m.tombstoned_at IS NULL
                  ORDER BY t.time DESC, t.seq DESC LIMIT ?3",
-            )?;
+            ))?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map((scope.owner.as_str(), voice, limit), |row| {
-                Ok(Statement {
-                    memory: row.get(0)?,
-                    number: row.get(1)?,
-                    start: row.get::<_, i64>(2)? as usize,
-                    end: row.get::<_, i64>(3)? as usize,
-                    voice: row.get(4)?,
-                    value: row.get(5)?,
-                    words: row.get(6)?,
-                    time: row.get(7)?,
-                    subject: row.get(8)?,
-                })
-            })?;
+            let rows = statement.query_map((scope.owner.as_str(), voice, limit), stated)?;
             let mut found: Vec<Statement> = rows.collect::<Result<_, _>>()?;
             found.reverse();
             Ok(found)
@@ -312,23 +301,23 @@ fn by_statements(
     key: MemoryKey,
 ) -> Result<Vec<Superseded>> {
     let sql = "WITH own AS (
-             SELECT t.seq, t.subject, t.time, t.value, t.start_byte, t.end_byte, t.number
+             SELECT t.seq, t.subject, t.time, t.value, t.start_byte, t.end_byte, t.words, t.number
                  FROM statements t WHERE t.memory = ?1 AND t.subject IS NOT NULL
              UNION ALL
-             SELECT t.seq, t.subject, t.time, t.value, NULL, NULL, t.number
+             SELECT t.seq, t.subject, t.time, t.value, NULL, NULL, t.words, t.number
                  FROM memories f JOIN memory_references r ON r.memory = f.seq
                  JOIN memories o ON o.owner = f.owner AND o.id = r.target
                  JOIN statements t ON t.memory = o.seq AND t.subject IS NOT NULL
                  WHERE f.seq = ?1 AND f.provenance = 'derived' AND f.kind IN ('fact', 'decision')
                      AND instr(f.text, CAST(substr(CAST(o.text AS BLOB), t.start_byte + 1, t.end_byte - t.start_byte)
                                             AS TEXT)) > 0)
-         SELECT o.seq, o.subject, o.time, o.value, o.start_byte, o.end_byte FROM own o ORDER BY o.number";
-    /// The key, the subject, the time and the value of a statement, and its bytes.
-    type Own = (i64, i64, i64, String, Option<i64>, Option<i64>);
+         SELECT o.seq, o.subject, o.time, o.value, o.start_byte, o.end_byte, o.words FROM own o ORDER BY o.number";
+    /// The key, the subject, the time and the value of a statement, its bytes, and its words.
+    type Own = (i64, i64, i64, String, Option<i64>, Option<i64>, String);
     let own: Vec<Own> = connection
         .prepare_cached(sql)?
         .query_map([key], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
         })?
         .collect::<Result<_, _>>()?;
     let latest = format!(
@@ -338,7 +327,7 @@ fn by_statements(
         conditions.sql
     );
     let mut found = Vec::new();
-    for (seq, subject, time, value, start, end) in own {
+    for (seq, subject, time, value, start, end, words) in own {
         let values = std::iter::once(Value::from(subject)).chain(conditions.values.iter().cloned());
         let newest = connection
             .prepare_cached(&latest)?
@@ -353,6 +342,7 @@ fn by_statements(
             *new_value != value && *place > (time, seq) && superseded.by_key != key
         });
         if let Some((.., superseded)) = newest {
+            let superseded = Superseded { words: Some(words), ..superseded };
             found.push(with_chunk(connection, superseded)?);
         }
     }
@@ -371,6 +361,21 @@ fn with_chunk(connection: &Connection, superseded: Superseded) -> Result<Superse
     Ok(Superseded { by_chunk, ..superseded })
 }
 
+/// Reads the columns [`STATEMENT`].
+fn stated(row: &Row<'_>) -> rusqlite::Result<Statement> {
+    Ok(Statement {
+        memory: row.get(0)?,
+        number: row.get(1)?,
+        start: row.get::<_, i64>(2)? as usize,
+        end: row.get::<_, i64>(3)? as usize,
+        voice: row.get(4)?,
+        value: row.get(5)?,
+        words: row.get(6)?,
+        time: row.get(7)?,
+        subject: row.get(8)?,
+    })
+}
+
 /// Reads the columns [`BY`].
 fn by(
     row: &Row<'_>,
@@ -381,6 +386,7 @@ fn by(
     Ok(Superseded {
         memory,
         statement,
+        words: None,
         by: columns::id(row, 0)?,
         by_key: row.get(1)?,
         by_time: row.get(2)?,

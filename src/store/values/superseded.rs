@@ -44,6 +44,8 @@ pub struct Superseded {
     pub memory: MemoryKey,
     /// The bytes of the replaced statement in the memory's text; `None` if the whole memory is replaced.
     pub statement: Option<(usize, usize)>,
+    /// The words that say what the replaced statement is the value of; `None` if the whole memory is replaced.
+    pub words: Option<String>,
     /// The id of the memory that holds now.
     pub by: MemoryId,
     /// The key of that memory.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use crate::context::facts::Voice;
-use crate::context::statements::Subjects;
+use crate::context::statements::{Subjects, of_message};
 use crate::store::MessageRow;
-use crate::summaries::notes::{said, statements};
+use crate::summaries::notes::said;
 use crate::summarize::Corrected;
 
 /// A statement of a message.
@@ -25,7 +25,7 @@ pub(crate) fn corrections(texts: &[(MessageRow, String)]) -> Vec<Vec<Corrected>>
     for (message, (row, text)) in texts.iter().enumerate() {
         let Voice::Person(name) = said(row, text).voice() else { continue };
         let (known, subject_of) = by_voice.entry(name).or_default();
-        for stated in statements(text) {
+        for stated in of_message(text) {
             let same_as = known.compare(stated.value.clone(), stated.about, row.key).same_as;
             let subject = same_as.map_or(subjects.len(), |place| subject_of[place]);
             subject_of.push(subject);

@@ -7,12 +7,10 @@
 pub(crate) mod corrections;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::Range;
 use std::time::Duration;
 
-use crate::blocks;
 use crate::context::facts::{Fact, Said, Voice, facts};
-use crate::context::statements::{self, About, Stated, Subjects};
+use crate::context::statements::{About, Stated, Subjects, of_message};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance};
@@ -33,12 +31,6 @@ const REMOVED_AT_ONCE: usize = 500;
 
 /// How many earlier statements of a voice new ones are compared with. Arbitrary: a comparison takes a microsecond.
 const COMPARED: usize = 2000;
-
-/// The maximum number of bytes of a message from which statements are read. Arbitrary.
-const MOST_READ: usize = 16 * 1024;
-
-/// The maximum number of statements of a message that are kept. Arbitrary: a message with more is a table or a log.
-const MOST_STATED: usize = 64;
 
 /// How long to wait for other writers: the result can be made again.
 const TURN: Duration = Duration::from_millis(250);
@@ -75,7 +67,7 @@ pub(crate) async fn note(engine: &Engine, project: &OpenProject, session: &Sessi
             .enumerate()
             .filter(|(_, message)| message.ordinal > noted)
             .filter_map(|(place, message)| match message.voice() {
-                Voice::Person(name) => Some((place, name, statements(message.text))),
+                Voice::Person(name) => Some((place, name, of_message(message.text))),
                 Voice::Assistant | Voice::Other => None,
             })
             .collect();
@@ -95,7 +87,7 @@ pub(crate) async fn note(engine: &Engine, project: &OpenProject, session: &Sessi
 
 /// Compares a stored memory with earlier ones, so that those with another value are superseded.
 pub(crate) async fn note_stored(store: &Store, scope: &Scope, memory: &Memory) -> Result<()> {
-    let stated = statements(&memory.text);
+    let stated = of_message(&memory.text);
     let told = Told { memory: memory.key, time: memory.time, voice: NOTES.to_owned(), stated };
     let statements = compared(store, scope, vec![told]).await?;
     match statements.is_empty() {
@@ -112,19 +104,6 @@ pub(super) fn is_persons(row: &MessageRow) -> bool {
 /// Returns the message as the input of extraction.
 pub(super) fn said<'a>(row: &'a MessageRow, text: &'a str) -> Said<'a> {
     Said { ordinal: row.ordinal, role: row.role, speaker: row.speaker.as_deref(), text }
-}
-
-/// Returns the statements in the prose of a message, each once.
-pub(super) fn statements(text: &str) -> Vec<Stated> {
-    let text = &text[..text.floor_char_boundary(MOST_READ)];
-    let said = blocks::blocks(text).into_iter().filter(blocks::Block::is_said);
-    let sentences: Vec<Range<usize>> =
-        said.flat_map(|block| blocks::sentences(&block)).map(|sentence| sentence.range).collect();
-    let mut known: HashSet<(String, String)> = HashSet::new();
-    let mut stated = statements::statements(text, &sentences);
-    stated.retain(|stated| known.insert((stated.value.clone(), stated.about.line())));
-    stated.truncate(MOST_STATED);
-    stated
 }
 
 /// Stores facts as memories that refer to the messages they come from.

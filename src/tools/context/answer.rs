@@ -191,7 +191,7 @@ mod tests {
     fn passage(part: Part, session: &str, ordinal: i64, text: &str) -> Passage {
         let line = render::message(ordinal, "Ada", text, None);
         let head = render::head(session, "2026-03-01");
-        Passage { part, head, place: (0, session.to_owned(), ordinal), cost: cost(&line), line }
+        Passage { part, head, place: (0, session.to_owned(), ordinal), cost: cost(&line), line, shows: None }
     }
 
     #[test]

@@ -20,6 +20,10 @@ impl<S: Subject> BrokenStore<S> {
         }
     }
 
+    pub async fn statements_in(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Statement>> {
+        Ok(self.ordered(self.inner.statements_in(&self.scope(scope), keys).await?))
+    }
+
     pub async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>> {
         Ok(self.ordered(self.inner.statements(&self.scope(scope), voice, limit).await?))
     }
