@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::assembly::filling::Filling;
 use crate::assembly::order::{Conversation, Lane, Weighed, conversation, is_event, lane, order, weigh};
 use crate::assembly::passages::{
-    Chosen, Part, Passage, Room, SMALL_FRAME, Shown, cost, day, fact_line, remembered,
+    Chosen, Part, Passage, Room, SMALL_FRAME, Shown, cost, fact_line, remembered,
 };
 use crate::assembly::quote::{self, quote};
 use crate::assembly::{Asked, IncludeLevel};
@@ -28,6 +28,7 @@ use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::Store;
 use crate::summaries::messages;
 use crate::summarize;
+use crate::times::day;
 use crate::tuning::contexts::{self, PASSAGE};
 use crate::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
 
@@ -92,7 +93,8 @@ pub async fn choose(
         None => HashSet::new(),
     };
     let events = cues::asks_for_order(&asked.query);
-    let room = if events { Room::EVENT } else { Room::USUAL };
+    let is_broad = events || cues::asks_for_overview(&asked.query);
+    let room = if is_broad { Room::EVENT } else { Room::USUAL };
     let is_asked = |hit: &Ranked| match (asked.level, lane(hit.place.kind)) {
         (IncludeLevel::Summary, Lane::Said) => hit.place.kind != Kind::Message,
         (IncludeLevel::Summary | IncludeLevel::Full, Lane::Summaries) => false,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assembly::passages::{
-    Chosen, FRAME, Part, Passage, SMALL_FRAME, Shown, cost, day, fact_line, line, longest, remembered,
+    Chosen, FRAME, Part, Passage, SMALL_FRAME, Shown, cost, fact_line, line, longest, remembered,
 };
 use crate::assembly::{Asked, IncludeLevel};
 use crate::budget::Budget;
@@ -22,6 +22,7 @@ use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, SegmentRow, Summary};
 use crate::summaries::{messages, segments};
+use crate::times::day;
 use crate::tuning::contexts;
 
 /// The largest number of marked and important messages that are examined. Arbitrary.

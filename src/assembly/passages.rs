@@ -11,7 +11,7 @@ use crate::context::render;
 use crate::memory::{Memory, MemoryKey, Millis, Role};
 use crate::scope::SessionId;
 use crate::store::Neighbour;
-use crate::times;
+use crate::times::day;
 use crate::tuning::contexts::{ANSWER_PASSAGE, EVENT, PASSAGE, WHOLE_EVENT, WHOLE_MESSAGE};
 
 /// A part of a context. The answer lists the cost of each part.
@@ -105,11 +105,6 @@ pub fn cost(line: &str) -> usize {
     render::cost(line)
 }
 
-/// Returns the day of a time in milliseconds, as `YYYY-MM-DD`.
-pub fn day(time: Millis) -> String {
-    times::show_time(time).chars().take_while(|c| *c != 'T').collect()
-}
-
 /// Takes the passages that fit, in order. Each also costs its heading, unless that is already shown. If `says_dropped`,
 /// the passages that don't fit are counted as left out.
 pub(crate) fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Chosen, says_dropped: bool) {
@@ -151,7 +146,7 @@ impl Room {
     /// The usual room.
     pub const USUAL: Room = Room { whole: WHOLE_MESSAGE, part: PASSAGE, answer: ANSWER_PASSAGE };
 
-    /// The room if the question asks for an order of events.
+    /// The room if the question asks for an order of events, or for an overview.
     pub const EVENT: Room = Room { whole: WHOLE_EVENT, part: EVENT, answer: EVENT };
 
     /// Returns whether a memory is an assistant's message that is longer than one passage.

@@ -7,15 +7,17 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::assembly::Asked;
-use crate::assembly::passages::{Chosen, Part, Passage, cost, day};
+use crate::assembly::passages::{Chosen, Part, Passage, cost};
 use crate::budget::Budget;
 use crate::context::facts::Voice;
 use crate::context::render;
+use crate::context::statements::Question;
 use crate::error::Result;
 use crate::memory::{Memory, MemoryId, MemoryKey, Millis, Role};
 use crate::project::OpenProject;
 use crate::retrieve::superseded::{asks_for_history, concerns, outdated};
 use crate::store::Superseded;
+use crate::times::day;
 use crate::tokens;
 
 /// The maximum number of statements that are shown first, in each of the two parts of a context. Arbitrary.
@@ -43,34 +45,18 @@ pub(crate) async fn mark(project: &OpenProject, asked: &Asked, chosen: &mut Chos
     let stable = marked(project, asked, Vec::new(), &mut chosen.stable, |_| true).await?;
     let is_asked = |superseded: &Superseded| concerns(&asked.query, superseded);
     let live = marked(project, asked, outdated, &mut chosen.live, is_asked).await?;
+    let mut shown: HashSet<MemoryId> = HashSet::new();
+    let now = current(project, asked, stable, &mut shown).await?;
+    chosen.stable.splice(0..0, now);
     if by_time {
         return Ok(());
     }
-    if asks_for_value(&asked.query) {
+    if Question::read(&asked.query).is_some() {
         latest_first(&mut chosen.live);
     }
-    let mut shown: HashSet<MemoryId> = HashSet::new();
-    for (superseded, passages) in [(stable, &mut chosen.stable), (live, &mut chosen.live)] {
-        let current = current(project, asked, superseded, &mut shown).await?;
-        passages.splice(0..0, current);
-    }
+    let now = current(project, asked, live, &mut shown).await?;
+    chosen.live.splice(0..0, now);
     Ok(())
-}
-
-/// The words with which questions about a value begin, in order.
-const ASKS: &[&str] = &["how", "what", "what's", "whats", "when", "where", "which", "who"];
-
-/// Returns whether a question asks for one value, such as a number, a date or a name. Such an answer may have changed.
-fn asks_for_value(query: &str) -> bool {
-    let lower = query.to_lowercase();
-    let mut words = lower.split_whitespace();
-    match words.next() {
-        Some("how") => {
-            matches!(words.next(), Some("many" | "much" | "long" | "often" | "old" | "far" | "big" | "large"))
-        }
-        Some(first) => ASKS.binary_search(&first).is_ok(),
-        None => false,
-    }
 }
 
 /// Moves the most important messages of persons before the other passages, the latest first. `passages` has the most
@@ -146,8 +132,13 @@ async fn current(
     superseded: Vec<Superseded>,
     shown: &mut HashSet<MemoryId>,
 ) -> Result<Vec<Passage>> {
-    let mut chosen: Vec<Superseded> =
-        superseded.into_iter().filter(|each| shown.insert(each.by.clone())).take(MOST_SHOWN).collect();
+    let replaced: HashSet<MemoryKey> = superseded.iter().map(|each| each.memory).collect();
+    let mut chosen: Vec<Superseded> = superseded
+        .into_iter()
+        .filter(|each| !replaced.contains(&each.by_key))
+        .filter(|each| shown.insert(each.by.clone()))
+        .take(MOST_SHOWN)
+        .collect();
     let keys = chosen.iter().map(|each| each.by_key).collect();
     let memories = project.store.memories(&asked.scope, keys).await?;
     let mut budget = Budget::new(asked.budget / SHARE);
@@ -203,9 +194,6 @@ mod tests {
         passages.sort_by(|a, b| a.place.cmp(&b.place));
         let lines: Vec<&str> = passages.iter().map(|passage| passage.line.trim()).collect();
         assert_eq!(lines, ["#9 user: so", "#3 user: so", "#1 Ines: so", "#4 assistant: so"]);
-        assert!(asks_for_value("How many calls are allowed?") && asks_for_value("When is the call?"));
-        assert!(!asks_for_value("How do I call it?") && !asks_for_value("calls") && !asks_for_value(""));
-        assert!(ASKS.is_sorted());
     }
 
     #[test]

@@ -110,10 +110,12 @@ pub(super) fn ranges(message: &str) -> Vec<(Kind, Range<usize>)> {
     found
 }
 
-/// Finds the tagged parts. A part without a closing tag reaches to the end of the message if a client added it, and is
-/// no part otherwise.
+/// Finds the tagged parts. A part without a closing tag reaches to the end of the message if the tag begins a line and
+/// has a name that only clients use; otherwise it is no part, since a person may write such a word in brackets.
 fn tagged(message: &str) -> Vec<(Kind, Range<usize>)> {
     let mut found = Vec::new();
+    // The tags that are not closed after `at`: searching for them again would take quadratic time.
+    let mut unclosed: Vec<&str> = Vec::new();
     let mut at = 0;
     while let Some(start) = message[at..].find('<').map(|open| at + open) {
         let rest = &message[start + 1..];
@@ -129,10 +131,13 @@ fn tagged(message: &str) -> Vec<(Kind, Range<usize>)> {
             continue;
         };
         let closing = format!("</{name}>");
-        at = match message[start..].find(&closing) {
+        let closed = if unclosed.contains(&name) { None } else { message[start..].find(&closing) };
+        let begins_line = start == 0 || message[..start].ends_with('\n');
+        at = match closed {
             Some(end) => start + end + closing.len(),
-            None if kind == Kind::Added => message.len(),
+            None if kind == Kind::Added && begins_line && name.contains(['-', '_']) => message.len(),
             None => {
+                unclosed.push(name);
                 at = start + 1;
                 continue;
             }

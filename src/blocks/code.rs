@@ -25,10 +25,10 @@ pub(super) fn marks(lines: &[&str]) -> Vec<bool> {
         }
         start = end + 1;
     }
-    let run = |marks: &[bool]| marks.iter().take_while(|mark| **mark).count();
     for place in 0..lines.len() {
-        let before: Vec<bool> = marks[..place].iter().rev().copied().take(RUN).collect();
-        let beside = run(&before) + run(&marks[place + 1..]);
+        let before = marks[..place].iter().rev().take(RUN).take_while(|mark| **mark).count();
+        let after = marks[place + 1..].iter().take(RUN).take_while(|mark| **mark).count();
+        let beside = before + after;
         if beside >= RUN && !is_sentence(lines[place].trim()) {
             marks[place] = true;
         }
@@ -60,7 +60,16 @@ pub(super) fn is_prompt(line: &str) -> bool {
             && word.contains(':')
             && end.is_some_and(|(before, after)| before.len() < 60 && after.starts_with(' '))
     };
-    prompts.iter().any(|prompt| line.starts_with(prompt)) || at_host()
+    // `[02/20/26 17:41 dev ~/src/x] make`
+    let in_brackets = || {
+        let head = line.strip_prefix('[').and_then(|line| line.split_once("] ")).map(|(head, _)| head);
+        head.is_some_and(|head| {
+            head.len() < 80
+                && head.split_whitespace().count() > 1
+                && head.split_whitespace().any(|word| word.starts_with(['~', '/']))
+        })
+    };
+    prompts.iter().any(|prompt| line.starts_with(prompt)) || at_host() || in_brackets()
 }
 
 /// Returns whether a line looks like code, a row of a table, or a program's output.
@@ -78,7 +87,26 @@ pub(super) fn is_code(line: &str) -> bool {
         || is_trace(body)
         || (!is_sentence(body) && (is_located(body) || has_code_words(body)))
         || is_log(body)
+        || is_result(body)
         || is_statement(body)
+}
+
+/// Returns whether a line is a result of a test run, such as `✓ parses a date [2.10ms]`, or an assignment of a shell.
+fn is_result(body: &str) -> bool {
+    let is_timed = body.ends_with(']')
+        && body.rsplit_once('[').is_some_and(|(_, time)| {
+            time.strip_suffix("ms]")
+                .or_else(|| time.strip_suffix("s]"))
+                .is_some_and(|time| time.parse::<f64>().is_ok())
+        });
+    let is_assigned = body.split_once("=$(").is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    });
+    body.starts_with(['✓', '✗', '✔', '✘'])
+        || body.starts_with("PASS ")
+        || body.starts_with("FAIL ")
+        || is_timed
+        || is_assigned
 }
 
 /// Returns whether a line is part of a stack trace or of a compiler's message.

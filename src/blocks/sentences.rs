@@ -135,8 +135,10 @@ fn divide(text: &str) -> Vec<Range<usize>> {
     let mut start = 0;
     // If a text begins in lower case, its other sentences do too, and the rules find no boundary before them.
     let is_lower = text.trim_start().starts_with(char::is_lowercase);
-    let pieces =
-        text.split_sentence_bounds().flat_map(|piece| if is_lower { at_stops(piece) } else { vec![piece] });
+    let pieces = short_runs(text)
+        .into_iter()
+        .flat_map(UnicodeSegmentation::split_sentence_bounds)
+        .flat_map(|piece| if is_lower { at_stops(piece) } else { vec![piece] });
     for piece in pieces {
         let end = start + piece.len();
         match found.last_mut() {
@@ -152,6 +154,24 @@ fn divide(text: &str) -> Vec<Range<usize>> {
         found[next].start = found[next - 1].end;
     }
     found.into_iter().flat_map(|range| asides(text, range)).flat_map(|range| thai(text, range)).collect()
+}
+
+/// How many blanks and closing marks in a row a text may have. Arbitrary: none has so many.
+const LONGEST_RUN: usize = 200;
+
+/// Cuts a text within long runs of blanks and closing marks, of which the rules would read the rest at each place.
+fn short_runs(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut start, mut run) = (0, 0);
+    for (at, c) in text.char_indices() {
+        run = if c.is_alphanumeric() { 0 } else { run + 1 };
+        if run > LONGEST_RUN {
+            found.push(&text[start..at]);
+            (start, run) = (at, 0);
+        }
+    }
+    found.push(&text[start..]);
+    found
 }
 
 /// Cuts a text after each stop that a space and a letter in lower case follow.
@@ -209,12 +229,13 @@ fn thai(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
         return vec![range];
     }
     let mut found = Vec::new();
-    let (mut start, mut at) = (range.start, range.start);
+    let (mut start, mut at, mut has_thai) = (range.start, range.start, false);
     for word in text[range.clone()].split_inclusive(' ') {
         at += word.len();
-        if at - start >= LONG_LINE && text[start..at].contains(is_thai) {
+        has_thai |= word.contains(is_thai);
+        if at - start >= LONG_LINE && has_thai {
             found.push(start..at);
-            start = at;
+            (start, has_thai) = (at, false);
         }
     }
     if start < range.end {
@@ -246,27 +267,30 @@ fn form(text: &str) -> Form {
 /// Returns whether `text` is a template: it has a blank to fill in, such as `[Your Name]`, `<your-key>` or `____`.
 fn has_blank(text: &str) -> bool {
     let opens = [('[', ']'), ('<', '>'), ('{', '}')];
-    let is_blank = |inner: &str, open: char| {
+    let is_blank = |before: &str, inner: &str, open: char| {
         let lower = inner.to_lowercase();
         let names =
             ["your", "insert", "name", "company", "date", "placeholder", "title", "link", "topic", "number"];
         let words = inner.split([' ', '_', '-', '/']).filter(|word| !word.is_empty());
-        !inner.is_empty()
-            && inner.len() < 40
-            && match open {
-                '[' => {
-                    words.clone().all(|word| word.starts_with(char::is_uppercase)) && words.count() > 1
-                        || names
-                            .iter()
-                            .any(|name| lower.split([' ', '_', '-', '/', '\'']).any(|word| word == *name))
+        let is_amount =
+            open == '[' && before.ends_with(['$', '€', '£']) && inner.starts_with(char::is_alphabetic);
+        is_amount
+            || !inner.is_empty()
+                && inner.len() < 40
+                && match open {
+                    '[' => {
+                        words.clone().all(|word| word.starts_with(char::is_uppercase)) && words.count() > 1
+                            || names
+                                .iter()
+                                .any(|name| lower.split([' ', '_', '-', '/', '\'']).any(|word| word == *name))
+                    }
+                    _ => lower.starts_with("your") || lower.starts_with("insert"),
                 }
-                _ => lower.starts_with("your") || lower.starts_with("insert"),
-            }
     };
     let has = |(open, close): (char, char)| {
         text.match_indices(open).any(|(at, _)| {
             let inner = &text[at + 1..];
-            inner.find(close).is_some_and(|end| is_blank(&inner[..end], open))
+            inner.find(close).is_some_and(|end| is_blank(&text[..at], &inner[..end], open))
         })
     };
     text.contains("___") || text.contains("{{") || opens.into_iter().any(has)

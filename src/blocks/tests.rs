@@ -219,3 +219,33 @@ proptest! {
         prop_assert_eq!(&message[last.range.clone()], last.text.as_str());
     }
 }
+
+/// The rest of a prompt that named a tag was lost.
+#[test]
+fn a_tag_that_a_person_writes_hides_nothing() {
+    let prompt = "Put a <skill> element under <person>; then deploy to eu-west.";
+    assert_eq!(texts(prompt), [prompt]);
+    assert!(texts("<system-reminder>\nThe file changed. It has no end.").is_empty());
+}
+
+/// Both took quadratic time: each tag and each stop read the text to its end.
+#[test]
+fn open_tags_and_long_runs_of_blanks_take_linear_time() {
+    let began = std::time::Instant::now();
+    is_added(&"<think>".repeat(150_000));
+    for text in [
+        "<details x>".repeat(90_000),
+        format!("Done.{}x", " ".repeat(300_000)),
+        format!(".{}", ")".repeat(300_000)),
+    ] {
+        blocks(&text).iter().for_each(|block| drop(sentences(block)));
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(10));
+}
+
+#[test]
+fn results_of_tests_and_prompts_with_a_path_are_not_said() {
+    let pasted = "✓ parses a date [2.10ms]\n✗ reads a line [0.40ms]\nPASS all of it\n[02/20/26 17:41 dev ~/src/x] make check\n";
+    assert!(texts(pasted).is_empty(), "{:?}", texts(pasted));
+    assert!(said("I have allocated $[amount] for [details].").iter().all(|sentence| !sentence.is_whole()));
+}

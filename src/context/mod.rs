@@ -15,6 +15,7 @@ pub mod importance;
 pub mod render;
 pub mod segment;
 pub mod statements;
+mod takes_back;
 pub mod tier;
 mod words;
 

@@ -4,13 +4,13 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::SpaceId;
 use super::forward::{Kernel, Workspace, forward};
 use super::model::Model;
 use super::split::Splitter;
 use super::unigram::Unigram;
 use super::weights::{self, TOKENS, WIDTH, Weights};
-use super::wordpiece::{Word, WordPiece};
+use super::wordpiece::WordPiece;
+use super::{SpaceId, Tokenize, Word};
 use crate::error::{Error, Result};
 
 /// The maximum number of tokens that go through the network together. A batch of this size repays the cost of
@@ -38,18 +38,11 @@ enum Tokenizer {
     Unigram(Unigram),
 }
 
-impl Tokenizer {
-    fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
+impl Tokenize for Tokenizer {
+    fn ends(&self) -> (u32, u32) {
         match self {
-            Tokenizer::WordPiece(wordpiece) => wordpiece.encode(text, limit),
-            Tokenizer::Unigram(unigram) => unigram.encode(text, limit),
-        }
-    }
-
-    fn count(&self, text: &str) -> usize {
-        match self {
-            Tokenizer::WordPiece(wordpiece) => wordpiece.count(text),
-            Tokenizer::Unigram(unigram) => unigram.count(text),
+            Tokenizer::WordPiece(wordpiece) => wordpiece.ends(),
+            Tokenizer::Unigram(unigram) => unigram.ends(),
         }
     }
 

@@ -30,6 +30,7 @@ mod weights;
 mod wordpiece;
 
 use std::fmt;
+use std::ops::{ControlFlow, Range};
 
 pub use embedder::Embedder;
 pub use model::Model;
@@ -56,5 +57,47 @@ impl SpaceId {
 impl fmt::Display for SpaceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// A word of the text and the ids of its pieces. It has at least one piece.
+struct Word<'a> {
+    /// The range of the word in the text, in bytes.
+    range: Range<usize>,
+    /// The ids of its pieces.
+    ids: &'a [u32],
+}
+
+/// A tokenizer: turns text into token ids.
+trait Tokenize {
+    /// Returns the ids of the tokens before and after every text.
+    fn ends(&self) -> (u32, u32);
+
+    /// Calls `on_word` with each word, in order, until it returns [`ControlFlow::Break`].
+    fn words(&self, text: &str, on_word: impl FnMut(Word<'_>) -> ControlFlow<()>);
+
+    /// Returns the ids of the start token, of `text` and of the end token, at most `limit` ids in all. Reads `text`
+    /// only as far as the limit allows.
+    fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
+        let (start, end) = self.ends();
+        let mut ids = vec![start];
+        let content = limit.saturating_sub(1).max(1);
+        self.words(text, |word| {
+            let room = content - ids.len();
+            ids.extend(word.ids.iter().take(room));
+            if ids.len() < content { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        ids.push(end);
+        ids
+    }
+
+    /// Returns how many tokens `text` has, including the start and end tokens. There is no limit.
+    fn count(&self, text: &str) -> usize {
+        let mut count = 2;
+        self.words(text, |word| {
+            count += word.ids.len();
+            ControlFlow::Continue(())
+        });
+        count
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use half::f16;
 use sha2::{Digest, Sha256};
 
+use super::Tokenize;
 use super::forward::Kernel;
 use super::unigram::Unigram;
 use super::weights::{FILE, Weights};

@@ -9,7 +9,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use super::wordpiece::Word;
+use super::{Tokenize, Word};
 use crate::error::{Error, Kind, Result};
 
 /// The character that stands for the blank before a word.
@@ -53,82 +53,6 @@ impl Unigram {
         read(vocabulary).ok_or_else(|| {
             Error::new(Kind::Model, "the vocabulary of the embedding model has another format")
         })
-    }
-
-    /// Returns the ids of the start token, of `text` and of the end token, at most `limit` ids in all. Reads `text`
-    /// only as far as the limit allows.
-    pub fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
-        let mut ids = vec![self.start];
-        let content = limit.saturating_sub(1).max(1);
-        self.words(text, |word| {
-            let room = content - ids.len();
-            ids.extend(word.ids.iter().take(room));
-            if ids.len() < content { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        ids.push(self.end);
-        ids
-    }
-
-    /// Returns how many tokens `text` has, including the start and end tokens. There is no limit.
-    pub fn count(&self, text: &str) -> usize {
-        let mut count = 2;
-        self.words(text, |word| {
-            count += word.ids.len();
-            ControlFlow::Continue(())
-        });
-        count
-    }
-
-    /// Calls `on_word` with each word, in order, until it returns [`ControlFlow::Break`]. In a text without blanks,
-    /// each token is a word.
-    pub fn words(&self, text: &str, mut on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
-        let mut word: Vec<Letter> = Vec::new();
-        let mut ids: Vec<(u32, Range<usize>)> = Vec::new();
-        let mut finish = |word: &mut Vec<Letter>| {
-            if word.is_empty() {
-                return ControlFlow::Continue(());
-            }
-            ids.clear();
-            self.split(word, &mut ids);
-            let is_long = word.iter().any(|letter| crate::words::is_cjk(letter.character))
-                || word.len() >= LONGEST_WORD;
-            word.clear();
-            if is_long {
-                return ids
-                    .iter()
-                    .try_for_each(|(id, range)| on_word(Word { range: range.clone(), ids: &[*id] }));
-            }
-            let whole =
-                ids.first().map_or(0, |(_, first)| first.start)..ids.last().map_or(0, |(_, last)| last.end);
-            let ids: Vec<u32> = ids.iter().map(|(id, _)| *id).collect();
-            on_word(Word { range: whole, ids: &ids })
-        };
-        let (mut has_begun, mut is_after_blank) = (false, false);
-        for (at, c) in text.char_indices() {
-            let range = at..at + c.len_utf8();
-            for &character in self.replaced(&c) {
-                let is_blank = character == ' ';
-                if is_blank && is_after_blank {
-                    continue;
-                }
-                is_after_blank = is_blank;
-                let is_first = !std::mem::replace(&mut has_begun, true);
-                if is_blank || word.len() >= LONGEST_WORD {
-                    if finish(&mut word).is_break() {
-                        return;
-                    }
-                } else if is_first {
-                    word.push(Letter { character: BLANK, range: 0..0 });
-                }
-                let character = if is_blank { BLANK } else { character };
-                word.push(Letter { character, range: range.clone() });
-            }
-        }
-        if !has_begun {
-            word.push(Letter { character: BLANK, range: 0..0 });
-        }
-        // It is no failure if `on_word` breaks off at the last word.
-        let _ = finish(&mut word);
     }
 
     /// Returns what the normalisation makes of a character.
@@ -197,6 +121,63 @@ impl Unigram {
     }
 }
 
+impl Tokenize for Unigram {
+    fn ends(&self) -> (u32, u32) {
+        (self.start, self.end)
+    }
+
+    /// In a text without blanks, each token is a word.
+    fn words(&self, text: &str, mut on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
+        let mut word: Vec<Letter> = Vec::new();
+        let mut ids: Vec<(u32, Range<usize>)> = Vec::new();
+        let mut finish = |word: &mut Vec<Letter>| {
+            if word.is_empty() {
+                return ControlFlow::Continue(());
+            }
+            ids.clear();
+            self.split(word, &mut ids);
+            let is_long = word.iter().any(|letter| crate::words::is_cjk(letter.character))
+                || word.len() >= LONGEST_WORD;
+            word.clear();
+            if is_long {
+                return ids
+                    .iter()
+                    .try_for_each(|(id, range)| on_word(Word { range: range.clone(), ids: &[*id] }));
+            }
+            let whole =
+                ids.first().map_or(0, |(_, first)| first.start)..ids.last().map_or(0, |(_, last)| last.end);
+            let ids: Vec<u32> = ids.iter().map(|(id, _)| *id).collect();
+            on_word(Word { range: whole, ids: &ids })
+        };
+        let (mut has_begun, mut is_after_blank) = (false, false);
+        for (at, c) in text.char_indices() {
+            let range = at..at + c.len_utf8();
+            for &character in self.replaced(&c) {
+                let is_blank = character == ' ';
+                if is_blank && is_after_blank {
+                    continue;
+                }
+                is_after_blank = is_blank;
+                let is_first = !std::mem::replace(&mut has_begun, true);
+                if is_blank || word.len() >= LONGEST_WORD {
+                    if finish(&mut word).is_break() {
+                        return;
+                    }
+                } else if is_first {
+                    word.push(Letter { character: BLANK, range: 0..0 });
+                }
+                let character = if is_blank { BLANK } else { character };
+                word.push(Letter { character, range: range.clone() });
+            }
+        }
+        if !has_begun {
+            word.push(Letter { character: BLANK, range: 0..0 });
+        }
+        // It is no failure if `on_word` breaks off at the last word.
+        let _ = finish(&mut word);
+    }
+}
+
 const SEED: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// One step of FNV-1a.
@@ -237,7 +218,7 @@ fn read(vocabulary: &[u8]) -> Option<Unigram> {
     }
     let count = number(&mut rest)?;
     number(&mut rest)?;
-    let mut replacements = Vec::with_capacity(count as usize);
+    let mut replacements = Vec::new();
     for _ in 0..count {
         let replaced = char::from_u32(number(&mut rest)?)?;
         let by = take(&mut rest, 1)?[0];

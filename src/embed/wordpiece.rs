@@ -13,19 +13,13 @@ use std::ops::{ControlFlow, Range};
 use unicode_categories::UnicodeCategories;
 use unicode_normalization::char::decompose_canonical;
 
+use super::{Tokenize, Word};
 use crate::error::{Context, Error, Kind, Result};
 
 /// The maximum number of characters that a word may have; a longer word becomes one unknown token.
 const LONGEST_WORD: usize = 100;
 /// Special tokens. They are recognised before the text is divided into words.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-
-/// A word of the text and the ids of its pieces. It has at least one piece.
-pub struct Word<'a> {
-    /// The range of the word in the text, in bytes.
-    pub range: Range<usize>,
-    pub ids: &'a [u32],
-}
 
 /// The vocabulary with an index of its pieces.
 pub struct WordPiece {
@@ -104,38 +98,6 @@ impl WordPiece {
         Ok(())
     }
 
-    /// Returns the ids of the start token, of `text` and of the end token, at most `limit` ids in all. Reads `text`
-    /// only as far as the limit allows.
-    pub fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
-        let mut ids = vec![self.start];
-        let content = limit.saturating_sub(1).max(1);
-        self.words(text, |word| {
-            let room = content - ids.len();
-            ids.extend(word.ids.iter().take(room));
-            if ids.len() < content { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        ids.push(self.end);
-        ids
-    }
-
-    /// Returns how many tokens `text` has, including the start and end tokens. There is no limit.
-    pub fn count(&self, text: &str) -> usize {
-        let mut count = 2;
-        self.words(text, |word| {
-            count += word.ids.len();
-            ControlFlow::Continue(())
-        });
-        count
-    }
-
-    /// Calls `on_word` with each word, in order, until it returns [`ControlFlow::Break`].
-    pub fn words(&self, text: &str, on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
-        let mut reader =
-            Reader { wordpiece: self, on_word, word: String::new(), characters: 0, range: 0..0, ids: vec![] };
-        // It is no failure if `on_word` breaks off before the end of the text.
-        let _ = reader.read(text);
-    }
-
     /// Divides a normalised word into pieces, taking the longest that matches at each place, and appends their ids
     /// to `ids`. If no pieces make up the word, appends the unknown token.
     fn split(&self, word: &str, ids: &mut Vec<u32>) {
@@ -179,6 +141,19 @@ impl WordPiece {
 
     fn slot(&self, hash: u64) -> usize {
         (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.slots.len() - 1)
+    }
+}
+
+impl Tokenize for WordPiece {
+    fn ends(&self) -> (u32, u32) {
+        (self.start, self.end)
+    }
+
+    fn words(&self, text: &str, on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
+        let mut reader =
+            Reader { wordpiece: self, on_word, word: String::new(), characters: 0, range: 0..0, ids: vec![] };
+        // It is no failure if `on_word` breaks off before the end of the text.
+        let _ = reader.read(text);
     }
 }
 

@@ -58,6 +58,24 @@ const ORDERS: &[&str] = &[
     "desde cuándo",
 ];
 
+/// Phrases of a question about much of what was said, rather than about one thing.
+const OVERVIEWS: &[&str] = &[
+    "summarize",
+    "summarise",
+    "summary",
+    "overview",
+    "recap",
+    "sum up",
+    "everything we",
+    "everything i",
+    "how far have",
+    "what have we done",
+    "zusammenfassung",
+    "überblick",
+    "résumé de",
+    "resumen de",
+];
+
 /// Phrases of a question about the latest sessions, without their number.
 const LATEST: &[&str] = &[
     "last session",
@@ -91,6 +109,11 @@ pub(crate) fn asks_for_order(question: &str) -> bool {
     let begins = words.starts_with(" when did ")
         && [" first ", " start ", " begin "].iter().any(|word| words.contains(word));
     begins || has_any(question, ORDERS)
+}
+
+/// Returns whether the question is about much of what was said: `give me a summary of the project`.
+pub(crate) fn asks_for_overview(question: &str) -> bool {
+    has_any(question, OVERVIEWS)
 }
 
 /// Returns how many of the latest sessions the question is about; `None` if it isn't about the latest sessions.

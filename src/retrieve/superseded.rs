@@ -18,31 +18,23 @@ const EXAMINED: usize = 60;
 
 /// Phrases of questions about the past.
 const PAST: &[&str] = &[
-    "before",
     "previous",
     "previously",
     "used to",
     "history",
     "originally",
-    "original",
     "initially",
-    "initial",
     "earlier",
     "over time",
     "changed",
-    "change",
-    "changes",
     "evolve",
     "evolved",
-    "progress",
     "progressed",
     "was first",
     "at first",
     "in which order",
     "what order",
     "formerly",
-    "old",
-    "older",
     "so far",
     "timeline",
     "improved from",
@@ -57,7 +49,9 @@ pub fn asks_for_history(query: &str) -> bool {
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let all = format!(" {} ", words.join(" "));
-    PAST.iter().any(|phrase| all.contains(&format!(" {phrase} ")))
+    let is_before =
+        all.ends_with(" before ") || all.contains(" was before ") || all.contains(" were before ");
+    is_before || PAST.iter().any(|phrase| all.contains(&format!(" {phrase} ")))
 }
 
 /// Returns `ranked` with each superseded memory after the one that replaced it, or in the order of time if `query` asks
@@ -254,6 +248,11 @@ mod tests {
         assert!(
             asks_for_history("What was the quota before?") && asks_for_history("history of the deadline")
         );
+        for other in
+            ["How do I change the port?", "How many days before the deadline?", "What is the progress of it?"]
+        {
+            assert!(!asks_for_history(other), "{other}");
+        }
         assert!(!asks_for_history("What is the quota?") && !asks_for_history("Which golden rule holds?"));
     }
 }

@@ -3,32 +3,9 @@
 use super::Source;
 use super::reading::{Reading, Sentence};
 use crate::blocks::{Form, has_calls};
+use crate::context::facts::accepts;
 use crate::memory::Role;
 use crate::tuning::summaries;
-
-/// The beginnings of a message that agrees with what the assistant proposed.
-const AGREES: [&str; 20] = [
-    "yes",
-    "yep",
-    "yeah",
-    "ok",
-    "okay",
-    "go ahead",
-    "sure",
-    "do it",
-    "do that",
-    "sounds good",
-    "agreed",
-    "please do",
-    "perfect",
-    "lets do",
-    "let's do",
-    "continue",
-    "proceed",
-    "great, ",
-    "good, ",
-    "make it so",
-];
 
 /// What the user asked, and the answers until the user's next words.
 #[derive(Debug, Default)]
@@ -116,10 +93,12 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
     exchanges
 }
 
+/// The most words of a message that only agrees. Arbitrary.
+const SHORT: usize = 8;
+
 /// Returns whether a short message agrees with what was proposed.
 fn agrees(text: &str) -> bool {
-    let lower = text.trim().to_lowercase();
-    lower.split_whitespace().count() <= 8 && AGREES.iter().any(|start| lower.starts_with(start))
+    text.split_whitespace().count() <= SHORT && accepts(text)
 }
 
 /// Returns the last sentence with which the assistant proposed something: a question or an intention.
@@ -183,4 +162,17 @@ pub(super) fn overlap(question: &[&Sentence], sentence: &Sentence) -> f64 {
     asked.dedup();
     let shared = sentence.words.iter().filter(|word| asked.binary_search(word).is_ok()).count();
     shared as f64 / asked.len().clamp(1, 12) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_begins_like_yes_does_not_agree() {
+        assert!(agrees("Yes, do that.") && agrees("ok, go ahead"));
+        assert!(
+            !agrees("Yesterday it broke again.") && !agrees("Surely not.") && !agrees("ok but that's wrong")
+        );
+    }
 }

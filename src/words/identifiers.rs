@@ -59,7 +59,8 @@ pub fn exact_forms<'t>(text: &'t str, mut add: impl FnMut(&'t str)) {
 /// Returns `word` without brackets at its ends that have no counterpart in it, and without quotes and dots after them.
 fn balanced(word: &str) -> &str {
     let mut word = word.trim_end_matches(['.', ':', '!', '?']);
-    loop {
+    // Each pass takes one bracket, and too long words are no identifiers.
+    while word.len() <= 4 * LONGEST {
         let count = |c: char| word.matches(c).count();
         let shorter =
             [('(', ')'), ('[', ']'), ('{', '}'), ('<', '>')].into_iter().find_map(|(open, close)| {
@@ -77,6 +78,7 @@ fn balanced(word: &str) -> &str {
             None => return word,
         }
     }
+    word
 }
 
 /// Returns whether no bracket is closed before it is opened.

@@ -143,7 +143,8 @@ impl Language {
         let best = (0..LATIN.len()).rev().max_by_key(|place| points(*place))?;
         let is_named = named == Some(LATIN[best].0);
         let least = if is_named { 1 } else { 3 };
-        (hits[best] >= least && points(best) > 2 * english).then_some(LATIN[best].0)
+        // English shares words such as `for` and `use` with other languages, so one word must be the language's own.
+        (hits[best] >= least && hits[best] > english && points(best) > 2 * english).then_some(LATIN[best].0)
     }
 
     /// Returns the stem of `word`, which is in lower case, as a word of the index; `None` if the language has no
@@ -230,6 +231,7 @@ mod tests {
     #[test]
     fn english_code_and_single_words_have_none() {
         for text in [
+            "never use grep for JSON, use jq",
             "Fix CI",
             "Formatting",
             "Bump clap from 4.5.20 to 4.5.23",

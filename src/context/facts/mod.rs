@@ -14,6 +14,8 @@ mod signs;
 #[cfg(test)]
 mod tests;
 
+pub use replies::accepts;
+
 use crate::memory::{Kind, Role};
 
 /// A message of a conversation.

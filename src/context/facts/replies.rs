@@ -1,6 +1,7 @@
 //! Reads how a person replies to what was said before: accepts it, rejects it, or takes back what they said themselves.
 
 use super::signs::lower;
+use crate::context::takes_back::takes_back;
 
 /// How many words of a reply are read. A longer reply says more than yes or no in its first words.
 const READ: usize = 12;
@@ -79,24 +80,8 @@ const REJECTS: &[&str] = &[
     "instead",
 ];
 
-/// Phrases that take back what the speaker said before.
-const TAKES_BACK: &[&str] = &[
-    "forget that",
-    "forget it",
-    "forget what i said",
-    "scratch that",
-    "never mind that",
-    "nevermind that",
-    "cancel that",
-    "i take that back",
-    "ignore what i said",
-    "disregard that",
-    "undo that decision",
-    "changed my mind",
-];
-
 /// Returns whether a reply accepts what was proposed.
-pub(super) fn accepts(reply: &str) -> bool {
+pub fn accepts(reply: &str) -> bool {
     let head = head(reply);
     ACCEPTS.iter().any(|phrase| begins_with(&head, phrase)) && !rejects(reply)
 }
@@ -109,8 +94,7 @@ pub(super) fn rejects(reply: &str) -> bool {
 
 /// Returns whether a message takes back what its speaker said before.
 pub(super) fn is_taken_back(message: &str) -> bool {
-    let head = format!(" {} ", head(message));
-    TAKES_BACK.iter().any(|phrase| head.contains(&format!(" {phrase} ")))
+    takes_back(message, READ)
 }
 
 fn begins_with(text: &str, phrase: &str) -> bool {

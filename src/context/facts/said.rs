@@ -23,7 +23,8 @@ pub(super) fn stated(message: &str, takes_back: bool) -> Vec<(Kind, String)> {
     let mut found: Vec<(f64, Kind, String)> = Vec::new();
     for sentence in sentences(message) {
         let (score, kind) = judged(&sentence, named(message, &sentence));
-        if takes_back && found.is_empty() {
+        let says_more = words(&sentence.text).len() >= SHORTEST;
+        if takes_back && found.is_empty() && says_more {
             found.push((f64::MAX, Kind::Decision, sentence.text));
         } else if score >= BAR {
             found.push((score, kind, sentence.text));
@@ -66,6 +67,7 @@ fn judged(sentence: &Sentence, names: usize) -> (f64, Kind) {
         return (0.0, Kind::Fact);
     }
     let add = |is: bool, value: f64| if is { value } else { 0.0 };
+    score -= add(has(is_open), 2.0);
     score += add(is_own, 1.0) + add(super::signs::is_own(first), 0.3);
     score += add(text.contains(|c: char| c.is_ascii_digit()), 0.6) + add(has(is_time), 0.6);
     score += add(has_past(&words), 0.6);
@@ -81,6 +83,11 @@ fn judged(sentence: &Sentence, names: usize) -> (f64, Kind) {
     score -= add(matches!(first, "if" | "because" | "unless" | "when") && !text.contains(','), 1.5);
     score -= add(is_intention(&words), 1.0) + add(first == "no", 1.2);
     (score, if is_rule && !has_past_report(&words) { Kind::Decision } else { Kind::Fact })
+}
+
+/// Returns whether a word leaves open whether something holds.
+fn is_open(word: &str) -> bool {
+    matches!(word, "option" | "options" | "assume" | "assumes" | "assuming" | "might" | "whether")
 }
 
 /// Returns whether a speaker reports: "I went", "we've added", "I was".

@@ -52,7 +52,10 @@ const UNITS: &[(&[&str], &[&str])] = &[
 ];
 
 /// The least share of the question's words that a statement has, with the other words of its message. Arbitrary.
-const LEAST_SHARE: f64 = 0.45;
+const LEAST_SHARE: f64 = 0.4;
+
+/// How much a word counts that only the rest of the message has. Arbitrary.
+const BESIDE: f64 = 0.6;
 
 /// The least share of the question's words that a replaced statement and its message have. Arbitrary.
 const CONCERNED: f64 = 0.3;
@@ -72,13 +75,19 @@ const RARITY: f64 = 0.5;
 const LONGEST_COUNTED: usize = 4;
 
 impl Question {
-    /// Reads a question; `None` if it asks for no value. Only English questions are read.
+    /// Reads a question; `None` if it asks for no value, or for several. Only English questions are read.
     pub fn read(question: &str) -> Option<Question> {
         let tokens = tokens(question);
         let lower: Vec<String> = tokens.iter().map(|token| token.lower()).collect();
         let begins = lower
             .iter()
             .position(|word| matches!(word.as_str(), "how" | "what" | "what's" | "when" | "which"))?;
+        let is_asking = |word: &&String| {
+            matches!(word.as_str(), "how" | "what" | "when" | "which" | "who" | "where" | "why")
+        };
+        if lower[begins + 1..].iter().filter(is_asking).count() > 0 {
+            return None;
+        }
         let all: BTreeSet<String> = topics(&tokens[begins..]).into_iter().collect();
         let next = lower.get(begins + 1).map(String::as_str).unwrap_or_default();
         let mut units: BTreeSet<String> = BTreeSet::new();
@@ -121,15 +130,19 @@ impl Question {
         self.units.contains(base) || (base.is_empty() && is_counted)
     }
 
-    /// Returns the weight of the question's words that the statement has, with the other words of its message, as a share
-    /// of all of them. `rarity` is the weight of a word.
+    /// Returns the weight of the question's words that the statement has, as a share of all of them; 0 if its clause has
+    /// none. The other words of its message count less. `rarity` is the weight of a word.
     fn share(&self, stated: &Stated, rarity: impl Fn(&str) -> f64) -> f64 {
         let about = &stated.about;
         let weight = |is: &dyn Fn(&str) -> bool| -> f64 {
             self.topics.iter().filter(|word| *word != about.base() && is(word)).map(|word| rarity(word)).sum()
         };
-        let all = weight(&|_| true);
-        if all > 0.0 { weight(&|word| has_word(stated, word)) / all } else { 1.0 }
+        let (all, own) = (weight(&|_| true), weight(&|word| about.is_about(word)));
+        match () {
+            () if all == 0.0 => 1.0,
+            () if own == 0.0 => 0.0,
+            () => (own + BESIDE * weight(&|word| about.rest.contains(word))) / all,
+        }
     }
 }
 

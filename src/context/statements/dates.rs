@@ -33,6 +33,9 @@ pub(super) fn date(text: &str, tokens: &[Token<'_>], place: usize) -> Option<Val
     made(format!("{month:02}-{day_number:02}{time}"), end)
 }
 
+/// The maximum number of bytes of a time of day.
+const LONGEST_TIME: usize = 24;
+
 /// Reads a time of day at `place`, such as `at 4:30 PM`. Returns it with a space before it, or nothing, and the place
 /// after it.
 fn time_of_day(text: &str, tokens: &[Token<'_>], place: usize) -> (String, usize) {
@@ -41,17 +44,22 @@ fn time_of_day(text: &str, tokens: &[Token<'_>], place: usize) -> (String, usize
     let Some(hour) = tokens.get(first).filter(|token| token.is_number()) else {
         return (String::new(), place);
     };
-    let rest = text[hour.start..].to_lowercase();
+    let rest = &text[hour.start..];
+    let rest = rest[..rest.floor_char_boundary(LONGEST_TIME)].to_lowercase();
     let clock: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == ':').collect();
     let half = rest[clock.len()..].trim_start().replace('.', "");
-    let half = ["am", "pm"].into_iter().find(|half_day| half.starts_with(half_day));
+    let half = ["am", "pm"].into_iter().find(|half_day| {
+        half.strip_prefix(half_day).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    });
     let Some(half) = half.filter(|_| clock.len() <= 5) else { return (String::new(), place) };
     let end = tokens
         .iter()
+        .skip(first)
+        .take(4)
         .position(|token| token.start > hour.start && token.lower().replace('.', "").starts_with(half));
     let end = match hour.text.len() > clock.len() {
         true => first + 1,
-        false => end.map_or(first + 1, |end| end + 1),
+        false => end.map_or(first + 1, |end| first + end + 1),
     };
     (format!(" {}{half}", clock.trim_end_matches(":00")), end)
 }

@@ -10,14 +10,21 @@ use super::lists::{
 use super::names::name;
 use super::value::Value;
 use super::words::{Token, stem, tokens};
-use super::{About, Manner, Stated};
+use super::{About, MOST_REST, Manner, Stated};
 use crate::blocks;
+use crate::context::takes_back::takes_back;
 
 /// The maximum number of bytes of a message from which statements are read. Arbitrary.
 const MOST_READ: usize = 16 * 1024;
 
 /// The maximum number of statements of a message that are kept. Arbitrary: a message with more is a table or a log.
-const MOST_STATED: usize = 64;
+const MOST_STATED: usize = 24;
+
+/// The maximum number of statements of a message that are read, so that equal ones leave room for others. Arbitrary.
+const MOST_EXAMINED: usize = 200;
+
+/// The maximum number of bytes of a sentence that is read. Arbitrary: longer ones are tables or data.
+const LONGEST_SENTENCE: usize = 2048;
 
 /// How many tokens before a value, and after it, belong to its clause. Arbitrary.
 const CLAUSE: (usize, usize) = (14, 10);
@@ -31,28 +38,14 @@ const LONGEST_UNIT: usize = 4;
 /// How many tokens a date may be from another value so that the date counts as a word of that value's clause.
 const DATE_NEAR: usize = 20;
 
-/// Phrases that take back what was said before.
-const TAKEN_BACK: &[&str] = &[
-    "forget that",
-    "forget it",
-    "forget what i said",
-    "scratch that",
-    "never mind that",
-    "nevermind that",
-    "cancel that",
-    "i take that back",
-    "ignore what i said",
-    "ignore my last",
-    "disregard that",
-    "undo that decision",
-];
-
 /// Returns the statements in the prose of a message, each once.
 pub fn of_message(text: &str) -> Vec<Stated> {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let said = blocks::blocks(text).into_iter().filter(blocks::Block::is_said);
     let sentences: Vec<Range<usize>> =
         said.flat_map(|block| blocks::sentences(&block)).map(|sentence| sentence.range).collect();
+    let sentences: Vec<Range<usize>> =
+        sentences.into_iter().filter(|range| range.len() <= LONGEST_SENTENCE).collect();
     let mut known: HashSet<(String, String)> = HashSet::new();
     let mut stated = statements(text, &sentences);
     stated.retain(|stated| known.insert((stated.value.clone(), stated.about.line())));
@@ -66,10 +59,13 @@ pub(super) fn statements(text: &str, sentences: &[Range<usize>]) -> Vec<Stated> 
         sentences.iter().flat_map(|range| topics(&tokens(&text[range.clone()]))).collect();
     let mut found = Vec::new();
     for range in sentences {
+        if found.len() >= MOST_EXAMINED {
+            break;
+        }
         let read = sentence(&text[range.clone()]);
         found.extend(read.into_iter().map(|(value, mut about)| {
             let is_known = |word: &&String| about.context.contains(*word) || about.modifiers.contains(*word);
-            about.rest = all.iter().filter(|word| !is_known(word)).cloned().collect();
+            about.rest = all.iter().filter(|word| !is_known(word)).take(MOST_REST).cloned().collect();
             Stated { start: range.start, end: range.end, value, about }
         }));
     }
@@ -95,8 +91,7 @@ fn sentence(text: &str) -> Vec<(String, About)> {
         values.extend(value);
         values.extend(time);
     }
-    let lower = text.to_lowercase().replace('’', "'");
-    let is_taken_back = TAKEN_BACK.iter().any(|phrase| lower.contains(phrase));
+    let is_taken_back = takes_back(text, usize::MAX);
     if is_taken_back && !values.iter().any(|value| value.unit == "name") {
         values.push(Value::plain("(taken back)".to_owned(), "name", 0..0));
     }

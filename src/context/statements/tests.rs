@@ -78,6 +78,24 @@ fn of_several_answers_to_a_question_the_latest_holds() {
     assert_eq!(Question::read("How do I book a review?"), None);
 }
 
+/// Statements of one message used to be compared with each other, so that a message of 64 KiB took ten seconds.
+#[test]
+fn a_statement_that_a_message_repeats_is_one_and_of_many_the_first_are_read() {
+    assert_eq!(of_message(&"The reason is 7. ".repeat(900)).len(), 1);
+    let many: String = (0..300).map(|n| format!("Room {n} has {n} chairs. ")).collect();
+    assert_eq!(of_message(&many).len(), 24);
+}
+
+#[test]
+fn a_word_that_begins_like_a_half_of_the_day_is_no_time() {
+    assert_eq!(values("Our plan now has 5 amazing goals."), ["5 goal"]);
+}
+
+#[test]
+fn a_question_for_two_values_decides_nothing() {
+    assert_eq!(Question::read("Which attorney did I choose, and when must the will be signed?"), None);
+}
+
 #[test]
 fn values_are_numbers_with_units_dates_times_and_names() {
     assert_eq!(values("The cellar holds 1,200 bottles of wine."), ["1200 bottl"]);

@@ -32,10 +32,10 @@ impl Store {
             let mut found = Vec::new();
             let is_any: bool = connection
                 .prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM superseded)
-                         OR EXISTS (SELECT 1 FROM statements WHERE subject IS NOT NULL)",
+                    "SELECT EXISTS (SELECT 1 FROM superseded s JOIN memories m ON m.seq = s.memory WHERE m.owner = ?1)
+                         OR EXISTS (SELECT 1 FROM statements WHERE owner = ?1 AND subject IS NOT NULL)",
                 )?
-                .query_row([], |row| row.get(0))?;
+                .query_row([scope.owner.as_str()], |row| row.get(0))?;
             // Most stores have no superseded memory.
             if !is_any {
                 return Ok(found);
@@ -155,7 +155,10 @@ impl Store {
                 .prepare_cached(
                     "SELECT seq FROM memories WHERE session = ?1 AND ordinal IS NULL AND provenance = 'derived'
                          AND kind IN ('fact', 'decision') AND marked = 0 AND importance IS NULL
-                         AND tombstoned_at IS NULL LIMIT ?2",
+                         AND tombstoned_at IS NULL
+                         AND (SELECT noted FROM sessions WHERE seq = ?1) < 0
+                         AND NOT EXISTS (SELECT 1 FROM superseded s WHERE memories.seq IN (s.memory, s.newer))
+                     LIMIT ?2",
                 )?
                 .query_map((session, i64::try_from(limit).unwrap_or(i64::MAX)), |row| row.get(0))?
                 .collect::<Result<_, _>>()?;
@@ -166,7 +169,8 @@ impl Store {
     }
 }
 
-/// Records that the memory `newer` replaces the memories `older`.
+/// Records that the memory `newer` replaces the memories `older`. If not `is_strict`, those that can't be replaced are
+/// skipped: a derived memory must not fail because another was forgotten.
 ///
 /// Errors with [`Kind::NotFound`](crate::error::Kind::NotFound) if one of `older` is not a living memory of the scope,
 /// and with [`Kind::BadInput`](crate::error::Kind::BadInput) if one of them is `newer` or replaces it.
@@ -175,6 +179,7 @@ pub(super) fn supersede(
     scope: &Scope,
     newer: &MemoryId,
     older: &[MemoryId],
+    is_strict: bool,
 ) -> Result<()> {
     let owner = scope.owner.as_str();
     let by = row_of(connection, owner, newer)?
@@ -183,6 +188,9 @@ pub(super) fn supersede(
     let sql = format!("SELECT m.seq FROM memories m WHERE m.id = ? AND {}", conditions.sql);
     for id in older {
         if id == newer {
+            if !is_strict {
+                continue;
+            }
             return Err(Error::bad_input(format!("`{id}` can't supersede itself"))
                 .hint("a memory with the same text has the same id; leave `supersedes` out"));
         }
@@ -192,10 +200,13 @@ pub(super) fn supersede(
             .query_row(params_from_iter(values), |row| row.get(0))
             .optional()?;
         let Some(memory) = found else {
+            if !is_strict {
+                continue;
+            }
             return Err(Error::not_found(format!("no memory with id `{id}` to supersede"))
                 .hint("nothing was stored; search for the memory to replace, or leave `supersedes` out"));
         };
-        if !link(connection, memory, by)? {
+        if !link(connection, memory, by)? && is_strict {
             return Err(Error::bad_input(format!("`{id}` already supersedes `{newer}`")).hint(
                 "nothing was stored; forget the one that no longer holds, or store it in other words",
             ));

@@ -11,6 +11,9 @@ use crate::tuning::summaries::{AGAIN, CHOICE};
 /// Choosing stops after this many candidates in a row that don't fit. Arbitrary: each is rendered and counted.
 const MISFITS: usize = 24;
 
+/// The maximum number of parts that are compared, the best at the beginning. Arbitrary: an account has a few dozen.
+const MOST_PARTS: usize = 1000;
+
 /// The most bytes of a sentence for each token that is left. A longer one can't fit, so its tokens aren't counted.
 const BYTES_OF_TOKEN: usize = 12;
 
@@ -42,6 +45,12 @@ impl Account<'_> {
         let last = self.exchanges.len() - 1;
         first.extend(self.asks[last].map(|_| Part::Exchange(last)));
         first.extend(self.stand(usize::MAX).map(|(at, _)| Part::Exchange(at)));
+        if left.len() > MOST_PARTS {
+            let mut rated: Vec<(f64, Part)> =
+                left.into_iter().map(|part| (self.rate(part, &chosen, &covered), part)).collect();
+            rated.sort_by(|a, b| b.0.total_cmp(&a.0));
+            left = rated.into_iter().take(MOST_PARTS).map(|(_, part)| part).collect();
+        }
         let mut misfits = 0;
         while misfits < MISFITS && (!left.is_empty() || !first.is_empty()) {
             let next = match first.is_empty() {

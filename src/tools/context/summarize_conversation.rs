@@ -313,10 +313,13 @@ impl Output {
         }
         let by =
             if self.model.is_empty() { provider.clone() } else { format!("{provider} ({})", self.model) };
+        // The quality says whether a model kept to the messages; without a model the sentences are theirs.
+        let quality =
+            if self.model.is_empty() { String::new() } else { format!(", quality {:.2}", self.quality) };
         let cached = if self.cached { ", stored before" } else { "" };
         text += &format!(
-            "\n{} of {tokens} tokens, {counted_messages}; {by}, quality {:.2}{cached}.",
-            self.summary_tokens, self.quality
+            "\n{} of {tokens} tokens, {counted_messages}; {by}{quality}{cached}.",
+            self.summary_tokens
         );
         if self.truncated {
             text += "\nShortened to fit max_tokens.";

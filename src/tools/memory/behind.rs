@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::assembly::passages::day;
 use crate::embed::Embedder;
 use crate::envelope;
 use crate::error::Result;
@@ -14,6 +13,7 @@ use crate::retrieve;
 use crate::retrieve::rank::{Ranked, Weights};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::{BehindRow, ShownMemory};
+use crate::times::day;
 use crate::tools::common::beginning::beginning_in_bytes;
 use crate::tools::memory::hits::{Behind, BehindMessage};
 use crate::tools::memory::linked::LONGEST_TITLE;

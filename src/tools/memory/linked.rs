@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::assembly::passages::day;
 use crate::envelope;
 use crate::error::Result;
 use crate::memory::{Kind, Memory};
 use crate::scope::{Scope, SessionId};
 use crate::store::Store;
+use crate::times::day;
 use crate::tools::common::beginning::beginning_in_bytes;
 
 /// The most links that are shown for a memory. Arbitrary: a long session leads to dozens of commits.

@@ -274,7 +274,7 @@ pub(crate) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Re
 }
 
 fn superseded_by(superseded: &Superseded) -> SupersededBy {
-    let date = times::show_time(superseded.by_time).chars().take_while(|c| *c != 'T').collect();
+    let date = times::day(superseded.by_time);
     SupersededBy { by: superseded.by.to_string(), date }
 }
 

@@ -110,7 +110,6 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
             }
             let key = (*name, summary.session.as_str());
             let messages = sessions.get(&key).with_context(|| format!("no messages of {key:?}"))?;
-            calls::save_messages(&mut server, messages)?;
             let other = summaries[(place + 1) % summaries.len()];
             let other = (other.session != summary.session).then_some(other.text.as_str());
             let texts = std::iter::once((None, Some(summary.text.clone()))).chain(
@@ -120,7 +119,14 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
             for (round, (fault, text)) in texts.enumerate() {
                 let Some(text) = text else { continue };
                 answer.lock().expect("no thread panics with the answer").clone_from(&text);
-                let (is_accepted, why) = decide(&mut server, &summary.session, &args.level, &text, round)?;
+                // Each round has a session of its own, since a summary that was accepted before would come from the cache.
+                let session = format!("{} {round}", summary.session);
+                let own: Vec<Message> = messages
+                    .iter()
+                    .map(|each| Message { session: session.clone(), ..each.clone() })
+                    .collect();
+                calls::save_messages(&mut server, &own)?;
+                let (is_accepted, why) = decide(&mut server, &session, &args.level, &text)?;
                 match fault {
                     None => accepted_true.add(is_accepted),
                     Some(fault) => accepted.entry(fault).or_default().add(is_accepted),
@@ -160,16 +166,9 @@ fn config_of(port: u16) -> String {
 }
 
 /// Returns whether the program accepts `text` as the summary of the session, and its notices.
-fn decide(
-    server: &mut Server,
-    session: &str,
-    level: &str,
-    text: &str,
-    round: usize,
-) -> Result<(bool, String)> {
-    // There is room for the whole text: a token has at least one byte and rarely fewer than three. Each round asks for
-    // another length, since a summary of the same length would come from the cache.
-    let most = FRAME + (text.len() / 3 + 100).max(200) + round;
+fn decide(server: &mut Server, session: &str, level: &str, text: &str) -> Result<(bool, String)> {
+    // There is room for the whole text: a token has at least one byte and rarely fewer than three.
+    let most = FRAME + (text.len() / 3 + 100).max(200);
     let arguments = json!({"session_id": session, "level": level, "max_tokens": most});
     let answer = server.tool("summarize_conversation", arguments)?;
     let fields = answer.structured();

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use self::one::save_one;
 use self::session::OpenSession;
 use crate::error::Result;
-use crate::memory::Millis;
+use crate::memory::{Millis, Provenance};
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::superseded;
 use crate::store::{Outcome, PreparedMemory, Receipt, Store};
@@ -83,7 +83,8 @@ fn save_batch(
         let outcome = save_one(connection, scope, memory, session, now)?;
         if matches!(outcome, Outcome::Stored | Outcome::AlreadyStored) && !memory.draft.supersedes.is_empty()
         {
-            superseded::supersede(connection, scope, &memory.id, &memory.draft.supersedes)?;
+            let is_derived = memory.draft.provenance == Provenance::Derived;
+            superseded::supersede(connection, scope, &memory.id, &memory.draft.supersedes, !is_derived)?;
         }
         if outcome == Outcome::Stored {
             receipt.pending += memory.chunks.iter().filter(|chunk| chunk.embedding.is_none()).count();

@@ -96,7 +96,10 @@ fn plain(token: &Token<'_>) -> Option<String> {
         let number =
             if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
         return Some(match ending {
-            "k" => format!("{number}000"),
+            "k" => match number.split_once('.') {
+                Some((whole, part)) if part.len() <= 3 => format!("{whole}{part:0<3}"),
+                _ => format!("{number}000"),
+            },
             "" | "st" | "nd" | "rd" | "th" | "am" | "pm" | "s" => number.to_owned(),
             other => format!("{number}{other}"),
         });
@@ -136,18 +139,18 @@ fn spelled(tokens: &[Token<'_>]) -> Option<(String, usize)> {
             if !fits || tokens[at + skips].kind != Kind::Word {
                 break;
             }
-            part += next;
+            part = part.saturating_add(next);
             at += skips;
         } else if token.lower == "point"
             && let Some(next) = tokens.get(at + 1).and_then(value)
         {
-            return Some((format!("{}.{next}", total + part), at + 2));
+            return Some((format!("{}.{next}", total.saturating_add(part)), at + 2));
         } else {
             break;
         }
         at += 1;
     }
-    (at > 1).then(|| ((total + part).to_string(), at))
+    (at > 1).then(|| (total.saturating_add(part).to_string(), at))
 }
 
 /// Returns the number that a word such as "thousand" multiplies by.
