@@ -11,7 +11,7 @@
 //!   [`context`] (the parts of a conversation to show), [`summarize`]
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
 //! - files that only this user can access: [`private`]
-//! - text: [`chunk`], [`tokens`]
+//! - text: [`chunk`], [`tokens`], [`statements`]
 //! - words and values: [`memory`], [`money`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
 //!   [`humanize`], [`times`], [`tuning`], [`words`]
 
@@ -49,6 +49,7 @@ mod retrieve;
 mod scope;
 mod server;
 mod spool;
+mod statements;
 mod store;
 mod summaries;
 mod summarize;

@@ -11,11 +11,11 @@ use crate::assembly::passages::{Chosen, Part, Passage, cost};
 use crate::budget::Budget;
 use crate::context::facts::Voice;
 use crate::context::render;
-use crate::context::statements::Question;
 use crate::error::Result;
 use crate::memory::{Memory, MemoryId, MemoryKey, Millis, Role};
 use crate::project::OpenProject;
 use crate::retrieve::superseded::{asks_for_history, concerns, outdated};
+use crate::statements::Question;
 use crate::store::Superseded;
 use crate::times::day;
 use crate::tokens;
@@ -51,7 +51,7 @@ pub(crate) async fn mark(project: &OpenProject, asked: &Asked, chosen: &mut Chos
     if by_time {
         return Ok(());
     }
-    if Question::read(&asked.query).is_some() {
+    if !Question::read(&asked.query).is_empty() {
         latest_first(&mut chosen.live);
     }
     let now = current(project, asked, live, &mut shown).await?;

@@ -14,8 +14,6 @@ pub mod facts;
 pub mod importance;
 pub mod render;
 pub mod segment;
-pub mod statements;
-mod takes_back;
 pub mod tier;
 mod words;
 

@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 
-use crate::context::statements::{self, About, Question, Replaced, Stated, Told};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{MemoryKey, Millis};
 use crate::retrieve::rank::Ranked;
 use crate::scope::Scope;
+use crate::statements::{self, About, Question, Replaced, Stated, Told};
 use crate::store::{Statement, Store, Superseded};
 
 /// How many of the best memories are examined. Arbitrary: more than the first pages show.
@@ -121,9 +121,13 @@ pub async fn outdated(
     query: &str,
     keys: Vec<MemoryKey>,
 ) -> Result<Vec<Superseded>> {
-    let Some(question) = Question::read(query) else { return Ok(Vec::new()) };
+    let questions = Question::read(query);
+    if questions.is_empty() {
+        return Ok(Vec::new());
+    }
     let told: Vec<Told> = store.statements_in(scope, keys).await?.into_iter().map(told).collect();
-    let replaced = statements::replaced(&question, &told);
+    let replaced: Vec<Replaced> =
+        questions.iter().flat_map(|question| statements::replaced(question, &told)).collect();
     let mut by: Vec<MemoryKey> = replaced.iter().map(|each| told[each.by].memory).collect();
     by.sort_unstable();
     by.dedup();

@@ -3,8 +3,8 @@
 use super::Source;
 use super::reading::{Reading, Sentence};
 use crate::blocks::{Form, has_calls};
-use crate::context::facts::accepts;
 use crate::memory::Role;
+use crate::statements::replies::accepts;
 use crate::tuning::summaries;
 
 /// What the user asked, and the answers until the user's next words.

@@ -2,9 +2,10 @@
 //! accepted it.
 
 use super::signs::{is_reference, is_request, words};
-use super::{Fact, Said, Voice, replies, said};
+use super::{Fact, Said, Voice, said};
 use crate::blocks::{self, Kind as Block, Sentence};
 use crate::memory::{Kind, Role};
+use crate::statements::replies;
 
 /// Words of a report that something was done, or how it is now.
 const DONE: &[&str] = &[

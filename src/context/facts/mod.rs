@@ -8,15 +8,13 @@
 //! names and numbers can reach the bar.
 
 mod answers;
-mod replies;
 mod said;
 mod signs;
 #[cfg(test)]
 mod tests;
 
-pub use replies::accepts;
-
 use crate::memory::{Kind, Role};
+use crate::statements::replies;
 
 /// A message of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::context::facts::Voice;
-use crate::context::statements::{Subjects, of_message};
+use crate::statements::{Subjects, of_message};
 use crate::store::MessageRow;
 use crate::summaries::notes::said;
 use crate::summarize::Corrected;

@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use crate::context::facts::{Fact, Said, Voice, facts};
-use crate::context::statements::{About, Stated, Subjects, of_message};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance};
 use crate::project::OpenProject;
 use crate::remember;
 use crate::scope::{Scope, SessionId};
+use crate::statements::{About, Stated, Subjects, of_message};
 use crate::store::{MessageRow, NewStatement, PreparedMemory, Statement, Store, SubjectKey};
 use crate::summaries::messages::{blocking, count, texts};
 

@@ -26,7 +26,7 @@ const ROWS: &[&[&str]] = &[
     &["spool"],
     &["store", "embed", "git", "clients", "llm"],
     &["private"],
-    &["chunk", "tokens"],
+    &["chunk", "tokens", "statements"],
     &["blocks"],
     &[
         "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "money",

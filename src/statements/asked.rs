@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::lists::has;
 use super::read::topics;
-use super::words::{stem, tokens};
+use super::words::{Token, stem, tokens};
 use super::{About, Stated};
 use crate::memory::{MemoryKey, Millis};
 
@@ -74,34 +74,45 @@ const RARITY: f64 = 0.5;
 /// How many words after "how many" may name what is counted. Arbitrary.
 const LONGEST_COUNTED: usize = 4;
 
+/// The words that begin a question.
+const ASKS: &[&str] = &["how", "what", "what's", "when", "where", "which", "who", "why"];
+
 impl Question {
-    /// Reads a question; `None` if it asks for no value, or for several. Only English questions are read.
-    pub fn read(question: &str) -> Option<Question> {
-        let tokens = tokens(question);
-        let lower: Vec<String> = tokens.iter().map(|token| token.lower()).collect();
-        let begins = lower
+    /// Reads what a text asks the values of, such as two things in "How many problems did I solve, and what is my score?";
+    /// empty if it asks for no value. Only English questions are read.
+    pub fn read(text: &str) -> Vec<Question> {
+        let tokens = tokens(text);
+        let asks = |token: &Token<'_>| ASKS.contains(&token.lower().as_str());
+        let begins: Vec<usize> = (0..tokens.len()).filter(|at| asks(&tokens[*at])).collect();
+        let ends = begins.iter().skip(1).copied().chain([tokens.len()]);
+        let mut questions: Vec<Question> = begins
             .iter()
-            .position(|word| matches!(word.as_str(), "how" | "what" | "what's" | "when" | "which"))?;
-        let is_asking = |word: &&String| {
-            matches!(word.as_str(), "how" | "what" | "when" | "which" | "who" | "where" | "why")
-        };
-        if lower[begins + 1..].iter().filter(is_asking).count() > 0 {
-            return None;
+            .zip(ends)
+            .filter_map(|(begins, ends)| Question::of(&tokens[*begins..ends]))
+            .collect();
+        if begins.len() > 1 {
+            // A part such as "when I began" says too little to be a question.
+            questions.retain(|question| question.topics.len() > 1);
         }
-        let all: BTreeSet<String> = topics(&tokens[begins..]).into_iter().collect();
-        let next = lower.get(begins + 1).map(String::as_str).unwrap_or_default();
+        questions
+    }
+
+    /// Reads a question that begins with the word that asks.
+    fn of(tokens: &[Token<'_>]) -> Option<Question> {
+        let lower: Vec<String> = tokens.iter().map(|token| token.lower()).collect();
+        let all: BTreeSet<String> = topics(tokens).into_iter().collect();
+        let next = lower.get(1).map(String::as_str).unwrap_or_default();
         let mut units: BTreeSet<String> = BTreeSet::new();
-        match (lower[begins].as_str(), next) {
+        match (lower[0].as_str(), next) {
             ("how", "many" | "few") => {
-                let counted = &tokens[begins + 2..tokens.len().min(begins + 2 + LONGEST_COUNTED)];
-                let is_word =
-                    |token: &&super::words::Token<'_>| !topics(std::slice::from_ref(*token)).is_empty();
+                let counted = &tokens[2..tokens.len().min(2 + LONGEST_COUNTED)];
+                let is_word = |token: &&Token<'_>| !topics(std::slice::from_ref(*token)).is_empty();
                 units.extend(counted.iter().take_while(is_word).map(|token| stem(token.text)));
                 units.extend(counted.first().map(|token| stem(token.text)));
             }
             ("how", "much" | "long" | "often" | "old" | "far" | "big" | "large" | "high" | "fast")
             | ("what" | "what's" | "when" | "which", _) => {
-                let cues: BTreeSet<String> = lower[begins..].iter().map(|word| stem(word)).collect();
+                let cues: BTreeSet<String> = lower.iter().map(|word| stem(word)).collect();
                 let leads = |words: &[&str]| cues.iter().any(|cue| has(words, cue));
                 units.extend(
                     UNITS
@@ -109,7 +120,7 @@ impl Question {
                         .filter(|(words, _)| leads(words))
                         .flat_map(|(_, units)| units.iter().map(|unit| (*unit).to_owned())),
                 );
-                if lower[begins] != "when" {
+                if lower[0] != "when" {
                     units.extend(all.iter().cloned());
                 }
             }

@@ -1,7 +1,6 @@
 //! Reads how a person replies to what was said before: accepts it, rejects it, or takes back what they said themselves.
 
-use super::signs::lower;
-use crate::context::takes_back::takes_back;
+use super::takes_back::takes_back;
 
 /// How many words of a reply are read. A longer reply says more than yes or no in its first words.
 const READ: usize = 12;
@@ -87,13 +86,13 @@ pub fn accepts(reply: &str) -> bool {
 }
 
 /// Returns whether a reply rejects what was done.
-pub(super) fn rejects(reply: &str) -> bool {
+pub fn rejects(reply: &str) -> bool {
     let head = format!(" {} ", head(reply));
     REJECTS.iter().any(|phrase| head.contains(&format!(" {phrase} ")))
 }
 
 /// Returns whether a message takes back what its speaker said before.
-pub(super) fn is_taken_back(message: &str) -> bool {
+pub fn is_taken_back(message: &str) -> bool {
     takes_back(message, READ)
 }
 
@@ -103,7 +102,7 @@ fn begins_with(text: &str, phrase: &str) -> bool {
 
 /// Returns the first words of a message in lower case, with single spaces and without punctuation.
 fn head(message: &str) -> String {
-    let text = lower(&message[..message.floor_char_boundary(400)]);
+    let text = message[..message.floor_char_boundary(400)].to_lowercase().replace('’', "'");
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '\''));
     words.filter(|word| !word.is_empty()).take(READ).collect::<Vec<_>>().join(" ")
 }

@@ -8,11 +8,11 @@ use super::lists::{
     BOUNDS, CHANGE, GOALS, MONTHS, NOT_VALUES, NUMBERS, OWN, RATES, RESULTS, WEEKDAYS, has, is_stop,
 };
 use super::names::name;
+use super::takes_back::takes_back;
 use super::value::Value;
 use super::words::{Token, stem, tokens};
 use super::{About, MOST_REST, Manner, Stated};
 use crate::blocks;
-use crate::context::takes_back::takes_back;
 
 /// The maximum number of bytes of a message from which statements are read. Arbitrary.
 const MOST_READ: usize = 16 * 1024;
