@@ -1,5 +1,5 @@
 //! Finds statements of values in what a person said, and decides which of them are about the same thing. Also reads how
-//! a person [replies](replies) to what was said before.
+//! a person [`replies`] to what was said before.
 //!
 //! A statement is a value with the words around it: "45 sources" in "my Zotero library has 45 sources", a percentage, an
 //! amount of money, a date, or a name that was chosen ("use Redis"). Of two statements of one voice about the same thing,
