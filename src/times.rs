@@ -64,6 +64,26 @@ pub fn show_time(time: Millis) -> String {
     timestamp.round(Unit::Second).unwrap_or(timestamp).to_string()
 }
 
+/// The English names of the months in lower case, in order.
+pub const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// The English names of the days of the week in lower case, from Monday.
+pub const WEEKDAYS: [&str; 7] =
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
 /// Returns the day of `time` in UTC, as `YYYY-MM-DD`.
 pub fn day(time: Millis) -> String {
     show_time(time).chars().take_while(|c| *c != 'T').collect()

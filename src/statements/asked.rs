@@ -36,7 +36,7 @@ pub struct Told {
 
 /// The words that lead to the unit of the value, each list with its units. The words are stems, in order.
 const UNITS: &[(&[&str], &[&str])] = &[
-    (&["accuracy", "coverag", "percent", "percentag", "rat", "rate", "scor", "score", "shar"], &["%"]),
+    (&["accuracy", "coverag", "percent", "percentag", "rate", "scor", "shar"], &["%"]),
     (
         &[
             "allowanc", "amount", "budget", "cost", "expens", "fee", "much", "pay", "pric", "price", "rent",

@@ -1,8 +1,8 @@
 //! Reads dates and times of day.
 
-use super::lists::{MONTHS, WEEKDAYS};
 use super::value::Value;
 use super::words::Token;
+use crate::times::{MONTHS, WEEKDAYS};
 
 /// Reads a date at `place`: a month and a day, with a year and a time of day where they follow, or a day of the week.
 pub(super) fn date(text: &str, tokens: &[Token<'_>], place: usize) -> Option<Value> {

@@ -4,15 +4,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use super::dates::{date, time};
-use super::lists::{
-    BOUNDS, CHANGE, GOALS, MONTHS, NOT_VALUES, NUMBERS, OWN, RATES, RESULTS, WEEKDAYS, has, is_stop,
-};
+use super::lists::{BOUNDS, CHANGE, GOALS, NOT_VALUES, NUMBERS, OWN, RATES, RESULTS, has, is_stop};
 use super::names::name;
 use super::takes_back::takes_back;
 use super::value::Value;
 use super::words::{Token, stem, tokens};
 use super::{About, MOST_REST, Manner, Stated};
 use crate::blocks;
+use crate::times::{MONTHS, WEEKDAYS};
 
 /// The maximum number of bytes of a message from which statements are read. Arbitrary.
 const MOST_READ: usize = 16 * 1024;
@@ -42,10 +41,11 @@ const DATE_NEAR: usize = 20;
 pub fn of_message(text: &str) -> Vec<Stated> {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let said = blocks::blocks(text).into_iter().filter(blocks::Block::is_said);
-    let sentences: Vec<Range<usize>> =
-        said.flat_map(|block| blocks::sentences(&block)).map(|sentence| sentence.range).collect();
-    let sentences: Vec<Range<usize>> =
-        sentences.into_iter().filter(|range| range.len() <= LONGEST_SENTENCE).collect();
+    let sentences: Vec<Range<usize>> = said
+        .flat_map(|block| blocks::sentences(&block))
+        .map(|sentence| sentence.range)
+        .filter(|range| range.len() <= LONGEST_SENTENCE)
+        .collect();
     let mut known: HashSet<(String, String)> = HashSet::new();
     let mut stated = statements(text, &sentences);
     stated.retain(|stated| known.insert((stated.value.clone(), stated.about.line())));

@@ -6,9 +6,10 @@ use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
 
 use crate::summarize::Source;
-use crate::summarize::quality::read::quantities::{DAYS, Quantity, WORDS, quantities};
+use crate::summarize::quality::read::quantities::{Quantity, WORDS, quantities};
 use crate::summarize::quality::read::statements::Statement;
 use crate::summarize::quality::read::tokens::{Token, tokens};
+use crate::times::WEEKDAYS;
 
 /// Returns the numbers and dates of the summary, as written, that no source has. Dates may also follow from the times of
 /// the sources.
@@ -93,7 +94,7 @@ fn relative(text: &str, today: Date) -> Vec<Date> {
         }
     }
     let weekday = today.weekday().to_monday_zero_offset();
-    for (place, day) in (0..).zip(DAYS) {
+    for (place, day) in (0..).zip(WEEKDAYS) {
         if lower.contains(day) || (place > 4 && lower.contains("weekend")) {
             days.extend([place - 7, place, place + 7].map(|day: i64| day - i64::from(weekday)));
         }

@@ -1,26 +1,7 @@
 //! The numbers and dates of a text, in one spelling: digits and number words, and dates in any usual format.
 
 use super::tokens::{Kind, Token};
-
-/// The English names of months, in their order. A month may be shortened to three letters.
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-
-/// The English names of the days of the week, from Monday.
-pub(in crate::summarize::quality) const DAYS: [&str; 7] =
-    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+use crate::times::{MONTHS, WEEKDAYS};
 
 /// Numbers as words. The first 27 can be part of a number of several words.
 pub(in crate::summarize::quality) const WORDS: [(&str, u64); 30] = [
@@ -81,7 +62,8 @@ fn month(token: &Token<'_>) -> Option<i8> {
 
 fn weekday(token: &Token<'_>) -> Option<i8> {
     let lower = token.lower.as_str();
-    DAYS.iter()
+    WEEKDAYS
+        .iter()
         .position(|name| lower == *name || lower.strip_suffix('s') == Some(name))
         .map(|place| place as i8)
 }
