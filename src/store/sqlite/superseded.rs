@@ -73,7 +73,7 @@ impl Store {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!(
-                "SELECT {STATEMENT} FROM statements t JOIN memories m ON m.seq = t.memory
+                "SELECT {STATEMENT} FROM statements t CROSS JOIN memories m ON m.seq = t.memory
                  WHERE t.memory = ? AND {} ORDER BY t.number",
                 conditions.sql
             );
@@ -96,7 +96,7 @@ impl Store {
         let voice = voice.to_owned();
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT {STATEMENT} FROM statements t JOIN memories m ON m.seq = t.memory
+                "SELECT {STATEMENT} FROM statements t CROSS JOIN memories m ON m.seq = t.memory
                  WHERE t.owner = ?1 AND t.voice = ?2 AND m.tombstoned_at IS NULL
                  ORDER BY t.time DESC, t.seq DESC LIMIT ?3",
             ))?;
@@ -282,23 +282,39 @@ fn add(connection: &Connection, scope: &Scope, new: &NewStatement) -> Result<()>
     Ok(())
 }
 
+/// Returns the query for the living memory that replaced the whole memory `?` by request.
+///
+/// `CROSS JOIN` reads the replacements first. Otherwise SQLite may read all memories of a session for each key.
+fn later_sql(conditions: &Conditions) -> String {
+    format!(
+        "WITH RECURSIVE later (seq) AS (
+             SELECT newer FROM superseded WHERE memory = ?
+             UNION SELECT s.newer FROM later l JOIN superseded s ON s.memory = l.seq)
+         SELECT {BY} FROM later l CROSS JOIN memories m ON m.seq = l.seq WHERE {}
+         ORDER BY EXISTS (SELECT 1 FROM superseded s WHERE s.memory = m.seq), m.time DESC, m.seq DESC LIMIT 1",
+        conditions.sql
+    )
+}
+
+/// Returns the query for the latest living statement of the subject `?`. It reads the statements first.
+fn latest_sql(conditions: &Conditions) -> String {
+    format!(
+        "SELECT {BY}, t.start_byte, t.end_byte, t.value, t.time, t.seq
+         FROM statements t CROSS JOIN memories m ON m.seq = t.memory WHERE t.subject = ? AND {}
+         ORDER BY t.time DESC, t.seq DESC LIMIT 1",
+        conditions.sql
+    )
+}
+
 /// Returns the living memory that replaced the whole memory `key` by request, the latest of several.
 fn by_request(
     connection: &Connection,
     conditions: &Conditions,
     key: MemoryKey,
 ) -> Result<Option<Superseded>> {
-    let sql = format!(
-        "WITH RECURSIVE later (seq) AS (
-             SELECT newer FROM superseded WHERE memory = ?
-             UNION SELECT s.newer FROM later l JOIN superseded s ON s.memory = l.seq)
-         SELECT {BY} FROM later l JOIN memories m ON m.seq = l.seq WHERE {}
-         ORDER BY EXISTS (SELECT 1 FROM superseded s WHERE s.memory = m.seq), m.time DESC, m.seq DESC LIMIT 1",
-        conditions.sql
-    );
     let values = std::iter::once(Value::from(key)).chain(conditions.values.iter().cloned());
     let found = connection
-        .prepare_cached(&sql)?
+        .prepare_cached(&later_sql(conditions))?
         .query_row(params_from_iter(values), |row| by(row, key, None, None))
         .optional()?;
     found.map(|found| with_chunk(connection, found)).transpose()
@@ -331,12 +347,7 @@ fn by_statements(
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
         })?
         .collect::<Result<_, _>>()?;
-    let latest = format!(
-        "SELECT {BY}, t.start_byte, t.end_byte, t.value, t.time, t.seq
-         FROM statements t JOIN memories m ON m.seq = t.memory WHERE t.subject = ? AND {}
-         ORDER BY t.time DESC, t.seq DESC LIMIT 1",
-        conditions.sql
-    );
+    let latest = latest_sql(conditions);
     let mut found = Vec::new();
     for (seq, subject, time, value, start, end, words) in own {
         let values = std::iter::once(Value::from(subject)).chain(conditions.values.iter().cloned());
@@ -406,4 +417,39 @@ fn by(
         by_statement,
         by_chunk: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scope::{OwnerId, ProjectId};
+    use crate::store::Flavour;
+
+    /// A context asks for each message of its session. By session, each question would read all of its messages.
+    #[tokio::test]
+    async fn what_replaced_a_memory_is_found_without_reading_its_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = ProjectId::from_random([7; 8]);
+        let store = Store::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
+        let scope = Scope::project(OwnerId::new("ines"), project);
+        let plans = store.read(&scope, |_, connection, scope| {
+            let mut conditions = Conditions::of_scope(connection, scope)?;
+            conditions.sql.push_str(" AND m.session IN (1)");
+            let mut plans = Vec::new();
+            for sql in [later_sql(&conditions), latest_sql(&conditions)] {
+                let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+                let values = std::iter::once(Value::from(1)).chain(conditions.values.iter().cloned());
+                let steps =
+                    statement.query_map(params_from_iter(values), |row| row.get::<_, String>("detail"))?;
+                plans.push(steps.collect::<rusqlite::Result<Vec<_>>>()?);
+            }
+            Ok(plans)
+        });
+        for plan in plans.await.unwrap() {
+            assert!(
+                plan.iter().any(|step| step.starts_with("SEARCH m USING INTEGER PRIMARY KEY")),
+                "{plan:?}"
+            );
+        }
+    }
 }
