@@ -282,6 +282,22 @@ fn add(connection: &Connection, scope: &Scope, new: &NewStatement) -> Result<()>
     Ok(())
 }
 
+/// The query for the statements of the memory `?1`. Those of a fact that was extracted from a message are the statements of
+/// the message that the fact repeats.
+///
+/// `CROSS JOIN` begins with the memory. Otherwise SQLite may read all memories of the owner.
+const OWN: &str = "
+    SELECT t.seq, t.subject, t.time, t.value, t.start_byte, t.end_byte, t.words, t.number
+        FROM statements t WHERE t.memory = ?1 AND t.subject IS NOT NULL
+    UNION ALL
+    SELECT t.seq, t.subject, t.time, t.value, NULL, NULL, t.words, t.number
+        FROM memories f CROSS JOIN memory_references r ON r.memory = f.seq
+        CROSS JOIN memories o ON o.owner = f.owner AND o.id = r.target
+        CROSS JOIN statements t ON t.memory = o.seq AND t.subject IS NOT NULL
+        WHERE f.seq = ?1 AND f.provenance = 'derived' AND f.kind IN ('fact', 'decision')
+            AND instr(f.text, CAST(substr(CAST(o.text AS BLOB), t.start_byte + 1, t.end_byte - t.start_byte) AS TEXT)) > 0
+    ORDER BY number";
+
 /// Returns the query for the living memory that replaced the whole memory `?` by request.
 ///
 /// `CROSS JOIN` reads the replacements first. Otherwise SQLite may read all memories of a session for each key.
@@ -327,22 +343,10 @@ fn by_statements(
     conditions: &Conditions,
     key: MemoryKey,
 ) -> Result<Vec<Superseded>> {
-    let sql = "WITH own AS (
-             SELECT t.seq, t.subject, t.time, t.value, t.start_byte, t.end_byte, t.words, t.number
-                 FROM statements t WHERE t.memory = ?1 AND t.subject IS NOT NULL
-             UNION ALL
-             SELECT t.seq, t.subject, t.time, t.value, NULL, NULL, t.words, t.number
-                 FROM memories f JOIN memory_references r ON r.memory = f.seq
-                 JOIN memories o ON o.owner = f.owner AND o.id = r.target
-                 JOIN statements t ON t.memory = o.seq AND t.subject IS NOT NULL
-                 WHERE f.seq = ?1 AND f.provenance = 'derived' AND f.kind IN ('fact', 'decision')
-                     AND instr(f.text, CAST(substr(CAST(o.text AS BLOB), t.start_byte + 1, t.end_byte - t.start_byte)
-                                            AS TEXT)) > 0)
-         SELECT o.seq, o.subject, o.time, o.value, o.start_byte, o.end_byte, o.words FROM own o ORDER BY o.number";
     /// The key, the subject, the time and the value of a statement, its bytes, and its words.
     type Own = (i64, i64, i64, String, Option<i64>, Option<i64>, String);
     let own: Vec<Own> = connection
-        .prepare_cached(sql)?
+        .prepare_cached(OWN)?
         .query_map([key], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
         })?
@@ -436,20 +440,24 @@ mod tests {
             let mut conditions = Conditions::of_scope(connection, scope)?;
             conditions.sql.push_str(" AND m.session IN (1)");
             let mut plans = Vec::new();
-            for sql in [later_sql(&conditions), latest_sql(&conditions)] {
+            for sql in [later_sql(&conditions).as_str(), &latest_sql(&conditions), OWN] {
                 let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
                 let values = std::iter::once(Value::from(1)).chain(conditions.values.iter().cloned());
+                let values: Vec<Value> = values.take(statement.parameter_count()).collect();
                 let steps =
                     statement.query_map(params_from_iter(values), |row| row.get::<_, String>("detail"))?;
                 plans.push(steps.collect::<rusqlite::Result<Vec<_>>>()?);
             }
             Ok(plans)
         });
-        for plan in plans.await.unwrap() {
-            assert!(
-                plan.iter().any(|step| step.starts_with("SEARCH m USING INTEGER PRIMARY KEY")),
-                "{plan:?}"
-            );
+        let plans = plans.await.unwrap();
+        let has = |plan: &[String], start: &str| plan.iter().any(|step| step.starts_with(start));
+        for plan in &plans[..2] {
+            assert!(has(plan, "SEARCH m USING INTEGER PRIMARY KEY"), "{plan:?}");
         }
+        assert!(has(&plans[2], "SEARCH f USING INTEGER PRIMARY KEY"), "{:?}", plans[2]);
+        let all_statements =
+            |step: &String| step.starts_with("SCAN") || step.contains("statements_by_subject");
+        assert!(!plans[2].iter().any(all_statements), "{:?}", plans[2]);
     }
 }
