@@ -71,6 +71,9 @@ const WHOLE: [&str; 8] = [
     "[SYSTEM NOTIFICATION",
 ];
 
+/// The beginnings of messages that show a tool call and its result, or a list of the agent's steps.
+const CALLS: [&str; 2] = ["Tool use: **", "**Agent task list:**"];
+
 /// Returns whether a client wrote the whole of `message` in the user's name.
 pub(crate) fn is_added(message: &str) -> bool {
     without_added(message).trim().is_empty() && !message.trim().is_empty()
@@ -97,6 +100,9 @@ pub(super) fn ranges(message: &str) -> Vec<(Kind, Range<usize>)> {
     let body = message.trim_start();
     if WHOLE.iter().any(|start| body.starts_with(start)) {
         return vec![(Kind::Added, 0..message.len())];
+    }
+    if CALLS.iter().any(|start| body.starts_with(start)) {
+        return vec![(Kind::Tool, 0..message.len())];
     }
     let mut found = tagged(message);
     found.extend(tool_lines(message));

@@ -60,6 +60,8 @@ fn text_of_a_client_is_not_of_the_user() {
         ),
         ("<details>\n東東</details>After it.", &["After it."]),
         ("● Read(src/main.rs)\n  ⎿ 40 lines\nIt compiles.", &["It compiles."]),
+        ("Tool use: **Bash** Make the directories\n\nThe tool was refused.", &[]),
+        ("**Agent task list:**\n- [X] Make the directories\n- [ ] Describe them", &[]),
     ] {
         let found: Vec<String> = texts(message);
         assert_eq!(found, expected, "{message}");

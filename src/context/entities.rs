@@ -36,15 +36,25 @@ pub fn entities(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns whether a word is spelled like an identifier: `snake_case`, `camelCase`, `src/main.rs`, `v1.2`.
+/// Returns whether a word is spelled like an identifier: `snake_case`, `camelCase`, `src/main.rs`, `main.rs`, `v1.2`.
 fn is_identifier(word: &str) -> bool {
     let mut letters = word.chars();
     let has_inner_capital =
         word.chars().next().is_some_and(char::is_lowercase) && word.contains(|c: char| c.is_uppercase());
     let has_digit_and_letter =
         word.contains(|c: char| c.is_ascii_digit()) && letters.any(|c| c.is_ascii_alphabetic());
+    // `fly.io` is a name, `e.g` is not.
+    let has_ending = word.rsplit_once('.').is_some_and(|(stem, ending)| {
+        stem.len() >= 2
+            && (2..=5).contains(&ending.len())
+            && ending.bytes().all(|byte| byte.is_ascii_lowercase())
+    });
     (word.is_ascii()
-        && (word.contains('_') || word.contains('/') || word.contains("::") || has_inner_capital))
+        && (has_ending
+            || word.contains('_')
+            || word.contains('/')
+            || word.contains("::")
+            || has_inner_capital))
         || (word.is_ascii() && has_digit_and_letter)
 }
 
@@ -66,6 +76,7 @@ mod tests {
             entities(text),
             ["Ines", "Cargo.toml", "src/main.rs", "HttpClient", "parse_header", "v1.2", "Ada"]
         );
+        assert_eq!(entities("run main.py on fly.io, e.g. today, i.e. now"), ["main.py", "fly.io"]);
         assert!(entities("It rains. Nothing else happens. OK").is_empty());
     }
 

@@ -1,6 +1,7 @@
 //! What an assistant said that holds: what it did, unless the person rejected it, and what it proposed, if the person
 //! accepted it.
 
+use super::passing::is_report_of_moment;
 use super::signs::{is_reference, is_request, words};
 use super::{Fact, Said, Voice, said};
 use crate::blocks::{self, Kind as Block, Sentence};
@@ -36,7 +37,7 @@ const DONE: &[&str] = &[
 
 /// Words of a proposal.
 const PROPOSES: &[&str] =
-    &["should", "suggest", "recommend", "propose", "proposed", "must", "will", "decision", "recommended"];
+    &["should", "suggest", "recommend", "propose", "must", "will", "decision", "recommended"];
 
 /// The most sentences of an answer that proposes something. A longer answer is an essay, and "yes" accepts no single
 /// sentence of it. Arbitrary.
@@ -116,6 +117,9 @@ const PASSING: &[&str] = &[
     "see",
 ];
 
+/// How many answers are examined for signs of work. Arbitrary: an assistant that works does so soon.
+const MOST_EXAMINED: usize = 50;
+
 /// The fewest words of a fact of an answer. Arbitrary.
 const SHORTEST: usize = 7;
 
@@ -145,6 +149,13 @@ pub(super) fn accepted(answers: &[Said<'_>], reply: &str) -> Option<Fact> {
     Some(Fact { kind, text: sentence.text, ordinal: last.ordinal, takes_back: None })
 }
 
+/// Returns whether an assistant works in this conversation, rather than only talks.
+pub(super) fn works(messages: &[Said<'_>]) -> bool {
+    let is_answer = |message: &&Said<'_>| message.voice() == Voice::Assistant;
+    messages.iter().any(|message| message.role == Some(Role::Tool))
+        || messages.iter().filter(is_answer).take(MOST_EXAMINED).any(|message| has_work(message.text))
+}
+
 /// Returns whether an answer shows work: tool calls, or changes of files.
 fn has_work(text: &str) -> bool {
     let text = &text[..text.floor_char_boundary(64 * 1024)];
@@ -167,6 +178,7 @@ fn judged(sentence: &Sentence, names: usize, worked: bool, accepts: bool) -> Opt
         || count(PASSING) > 0
         || sentence.text.ends_with(':')
         || sentence.is_open
+        || (worked && is_report_of_moment(&sentence.text, &words))
     {
         return None;
     }

@@ -8,6 +8,7 @@
 //! names and numbers can reach the bar.
 
 mod answers;
+mod passing;
 mod said;
 mod signs;
 #[cfg(test)]
@@ -95,6 +96,7 @@ pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
             Voice::Assistant | Voice::Other => None,
         })
         .collect();
+    let works = answers::works(messages);
     let mut after = 0;
     for (number, (place, name)) in persons.iter().enumerate() {
         let answers = &messages[after..*place];
@@ -110,7 +112,7 @@ pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
             };
             own.clone().find(has_decision).or_else(|| own.next())
         });
-        let own = said::stated(message.text, takes_back.is_some());
+        let own = said::stated(message.text, takes_back.is_some(), works.then_some(&messages[..*place]));
         found.extend(own.into_iter().take(OF_MESSAGE).map(|(kind, text)| Fact {
             kind,
             text,

@@ -1,5 +1,7 @@
 //! What a person states in a message.
 
+use super::Said;
+use super::passing;
 use super::signs::{
     is_hedge, is_listener, is_own, is_past, is_reference, is_request, is_rule, is_strict, is_time, words,
 };
@@ -13,25 +15,43 @@ const MOST_READ: usize = 16 * 1024;
 /// The fewest words of a fact. Arbitrary.
 const SHORTEST: usize = 5;
 
+/// The fewest words of a decision without a name, where an assistant works. Arbitrary.
+const SHORTEST_WITHOUT_NAME: usize = 7;
+
 /// The lowest score of a fact. Measured with `evals facts`: on conversations of two people, seven of ten sentences above
 /// it are from messages that annotators took facts from.
 const BAR: f64 = 2.0;
 
 /// Returns the facts and decisions of a person's message, the best first. If the message takes back what the person said,
-/// the sentence that says what holds instead is a decision whatever its score is.
-pub(super) fn stated(message: &str, takes_back: bool) -> Vec<(Kind, String)> {
+/// the sentence that says what holds instead is a decision whatever its score is. `before` has the messages before it if
+/// an assistant works in this session: there, what the person says of the moment and what they pasted is left out.
+pub(super) fn stated(message: &str, takes_back: bool, before: Option<&[Said<'_>]>) -> Vec<(Kind, String)> {
     let mut found: Vec<(f64, Kind, String)> = Vec::new();
+    if before.is_some() && passing::is_document(message) {
+        return Vec::new();
+    }
     for sentence in sentences(message) {
-        let (score, kind) = judged(&sentence, named(message, &sentence));
+        let names = named(message, &sentence);
+        let (score, kind) = judged(&sentence, names);
         let says_more = words(&sentence.text).len() >= SHORTEST;
         if takes_back && found.is_empty() && says_more {
             found.push((f64::MAX, Kind::Decision, sentence.text));
-        } else if score >= BAR {
+        } else if score >= BAR && before.is_none_or(|before| lasts(&sentence.text, names, kind, before)) {
             found.push((score, kind, sentence.text));
         }
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     found.into_iter().map(|(_, kind, text)| (kind, text)).collect()
+}
+
+/// Returns whether a sentence with `names` names says something that lasts, and was not pasted from the messages `before`.
+fn lasts(text: &str, names: usize, kind: Kind, before: &[Said<'_>]) -> bool {
+    let words = words(text);
+    let says_of_what = names > 0 || (kind == Kind::Decision && words.len() >= SHORTEST_WITHOUT_NAME);
+    says_of_what
+        && !passing::is_passing(&words)
+        && !passing::is_output(text)
+        && !passing::was_said(text, before)
 }
 
 /// Returns the sentences of a message that can be quoted.
@@ -62,7 +82,7 @@ fn judged(sentence: &Sentence, names: usize) -> (f64, Kind) {
     let is_own = has(is_own);
     // A mention of files, an arrow, or a list in brackets is a paste or a note, no statement.
     let is_note =
-        text.starts_with(['@', '#', '/', '[', '{', '"']) || text.contains("-->") || text.contains(": [");
+        text.starts_with(['@', '#', '/', '[', '{', '"', '(']) || text.contains("-->") || text.contains(": [");
     if words.len() < SHORTEST || text.ends_with(':') || is_note {
         return (0.0, Kind::Fact);
     }

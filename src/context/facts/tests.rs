@@ -119,3 +119,74 @@ fn odd_conversations_give_few_facts_or_none() {
     assert_eq!(lines(&same).len(), 1);
     assert!(facts(&[said(0, Role::User, &"x ".repeat(2 << 20))]).is_empty());
 }
+
+/// A session in which an assistant works: `said`, then a tool call, then `answer`, then a reply.
+fn work<'a>(said: &'a str, answer: &'a str) -> Vec<(Role, &'a str)> {
+    vec![
+        (Role::User, said),
+        (Role::Tool, "Edit src/ledger.rs"),
+        (Role::Assistant, answer),
+        (Role::User, "commit it"),
+    ]
+}
+
+#[test]
+fn where_an_assistant_works_a_person_states_what_lasts() {
+    let lasting = [
+        "We don't need multi-user accounts or anything like that.",
+        "I already have a fly.io account and flyctl is installed on the server.",
+        "Any invoice that's only in Lisbon must get its own tax number.",
+        "The ledger in `src/ledger.rs` must never be read by two processes.",
+    ];
+    for text in lasting {
+        assert_eq!(lines(&work(text, "I see.")).len(), 1, "{text}");
+    }
+    let passing = [
+        "I tried it with the ledger of Lisbon last week and it was empty.",
+        "I saw no evidence of src/hook.rs running on my machine today.",
+        "We weren't sure what we were gonna do w/ it in 2024.",
+        "The first thing we need to look into is the schema of Lisbon in the cloud.",
+        "It must function like what we described in docs/init.md, always.",
+        "Maybe we should always switch to Postgres in Lisbon.",
+        "should i always run the ledger with debug",
+        "Failed to update: reading the ledger: must never be empty: code 4",
+        "If that upload throws, the row must never say that we finished in Lisbon.",
+    ];
+    for text in passing {
+        assert_eq!(lines(&work(text, "I see.")), Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn what_a_person_pasted_is_not_their_statement() {
+    let review = "Every service must log to **stderr** in Lisbon, since `stdout` is parsed.";
+    let pasted = "Every service must log to stderr in Lisbon, since stdout is parsed.";
+    let mut messages = work("review it", review);
+    assert_eq!(lines(&messages).len(), 0, "not accepted");
+    messages.push((Role::User, pasted));
+    assert_eq!(lines(&messages).len(), 0);
+    let plan = format!("# Plan\n\n{}", "We must never store a ledger in Lisbon. ".repeat(40));
+    assert_eq!(lines(&work(&plan, "I see.")).len(), 0);
+}
+
+#[test]
+fn a_report_counts_if_it_says_how_something_is_from_now_on() {
+    let lasting = [
+        "The `ledger close` command now writes a backup before it rotates the file.",
+        "Fixed the ledger in `src/ledger.rs` by renaming `pipeline` to `tasks`, which version 2 requires.",
+    ];
+    for text in lasting {
+        assert_eq!(lines(&work("make it safe", text)).len(), 1, "{text}");
+    }
+    let of_moment = [
+        "Updated the README of the ledger to describe what `src/ledger.rs` does now.",
+        "Done — `src/ledger.rs` now has the three fields that the ledger asks for.",
+        "Removed option B from D7, so `src/ledger.rs` now states the way it is read.",
+        "All three calls in `src/ledger.rs` are now fixed in the same way as before.",
+        "The dialog of `src/ledger.rs` should now handle long names without covering it.",
+        "My stand-in for `src/ledger.rs` now stalls at the end because it speaks no gRPC.",
+    ];
+    for text in of_moment {
+        assert_eq!(lines(&work("make it safe", text)), Vec::<String>::new(), "{text}");
+    }
+}

@@ -1,0 +1,264 @@
+//! Recognises what a person says only for the moment while an assistant works for them: what they tried and saw, what they
+//! do next, output that they pasted, and what was left open. Of such a session, only statements that say by name what they
+//! are about are worth keeping.
+
+use super::Said;
+use super::signs::{is_reference, is_request};
+use crate::blocks::{Kind as Block, blocks};
+
+/// How many messages before a message may have the text that was pasted into it. Arbitrary.
+const PASTED_WITHIN: usize = 60;
+
+/// The fewest bytes of a message with headings or findings that is a pasted document. Arbitrary.
+const DOCUMENT: usize = 1200;
+
+/// The fewest list items of a pasted document. Arbitrary.
+const FINDINGS: usize = 4;
+
+/// The largest share of characters that are neither letters nor spaces, in percent. Arbitrary: a sentence about code has
+/// less than half of it.
+const SYMBOLS: usize = 22;
+
+/// Words that lead to a statement and don't belong to it.
+const LEADS: &[&str] = &[
+    "so", "but", "and", "now", "ok", "okay", "also", "then", "well", "yes", "right", "hmm", "oh", "like",
+    "actually",
+];
+
+/// Past tenses and participles of what a person tries and sees.
+const OBSERVES: &[&str] = &[
+    "tried",
+    "ran",
+    "saw",
+    "heard",
+    "hit",
+    "put",
+    "getting",
+    "get",
+    "got",
+    "clicked",
+    "typed",
+    "opened",
+    "looked",
+    "checked",
+    "inspected",
+    "noticed",
+    "see",
+    "seeing",
+    "pasted",
+    "restarted",
+    "reran",
+    "refreshed",
+    "started",
+    "reverted",
+    "pulled",
+    "pushed",
+    "merged",
+    "working",
+    "looking",
+    "thinking",
+    "wondering",
+    "curious",
+    "know",
+];
+
+/// Phrases of what comes next, of what is open, and of what only this conversation can tell.
+const PHRASES: &[&str] = &[
+    "first thing",
+    "next thing",
+    "need to look",
+    "need to execute",
+    "need to figure",
+    "need to find",
+    "need to think",
+    "need to know",
+    "need to decide",
+    "going to make",
+    "we're implementing",
+    "we are implementing",
+    "let's decide",
+    "lets decide",
+    "let's start",
+    "maybe",
+    "probably",
+    "prob",
+    "other option",
+    "not sure",
+    "weren't sure",
+    "wasn't sure",
+    "i assume",
+    "me assume",
+    "i think the issue",
+    "i think the problem",
+    "given this",
+    "given that",
+    "the work we",
+    "our work so far",
+    "the work in",
+    "in there",
+    "what we described",
+    "like what we",
+    "we talked about",
+    "reason being",
+    "make sure",
+    "remember all",
+    "looking for",
+    "looking to",
+    "here's where",
+    "need to make",
+    "just need",
+    "it can no longer",
+];
+
+/// Words that begin a question even if it has no question mark.
+const ASKS: &[&str] =
+    &["should", "can", "could", "would", "do", "does", "did", "is", "are", "was", "will", "shall"];
+
+/// Words that begin a request of this moment even if the sentence has a word of a rule.
+const NOW: &[&str] = &[
+    "tell",
+    "read",
+    "show",
+    "explain",
+    "give",
+    "help",
+    "capture",
+    "craft",
+    "audit",
+    "look",
+    "figure",
+    "summarize",
+];
+
+/// Words about documents, tests, and the state of the work, which a report of an assistant may be about.
+const OF_WORK: &[&str] = &[
+    "readme",
+    "doc",
+    "docs",
+    "documentation",
+    "plan",
+    "section",
+    "sections",
+    "diagram",
+    "diagrams",
+    "draft",
+    "stub",
+    "refs",
+    "caveat",
+    "heads",
+    "pr",
+    "worktree",
+    "checkout",
+    "diff",
+    "bytes",
+    "lines",
+    "mock",
+    "mocks",
+    "mocked",
+    "test",
+    "hang",
+    "reflect",
+    "reflects",
+    "properly",
+    "accurately",
+];
+
+/// Words that begin a report of what was done just now, or of a number of things that only the conversation names.
+const REPORTS: &[&str] = &[
+    "done",
+    "confirmed",
+    "verified",
+    "recorded",
+    "cleaned",
+    "pr",
+    "my",
+    "all",
+    "both",
+    "two",
+    "three",
+    "four",
+    "five",
+    "everything",
+    "net",
+    "nothing",
+];
+
+/// What numbers the parts of a plan that only the conversation has: `step 5`, `option B`.
+const PARTS: &[&str] = &["step", "chunk", "phase", "round", "option", "principle", "question", "line"];
+
+/// Returns whether a report of an assistant says nothing that lasts: what was done to a document, how the work stands, or
+/// something of which only the conversation tells what it is. `words` are its words.
+pub(super) fn is_report_of_moment(text: &str, words: &[String]) -> bool {
+    let numbered = words.windows(2).any(|pair| {
+        PARTS.contains(&pair[0].as_str())
+            && (pair[1].len() == 1 || pair[1].bytes().all(|byte| byte.is_ascii_digit()))
+    });
+    // `D7` and `Q-UX3` are names that a plan gave to its parts; `S3` is a service.
+    let is_label = |word: &str| {
+        let mut letters = word.chars();
+        let begins = letters.next().is_some_and(|c| c.is_ascii_uppercase() && c != 'S');
+        begins && word.len() <= 3 && word.len() > 1 && letters.all(|c| c.is_ascii_digit())
+    };
+    let has_label = text.contains("Q-") || text.split(|c: char| !c.is_alphanumeric()).any(is_label);
+    let first = words.first().map(String::as_str).unwrap_or_default();
+    REPORTS.contains(&first)
+        || words.iter().any(|word| OF_WORK.contains(&word.as_str()))
+        || (words.iter().any(|word| word == "should") && words.iter().any(|word| word == "now"))
+        || numbered
+        || has_label
+}
+
+/// Returns whether a message has a document, such as a plan or a review, that was pasted from elsewhere.
+pub(super) fn is_document(message: &str) -> bool {
+    if message.len() < DOCUMENT {
+        return false;
+    }
+    let blocks = blocks(message);
+    let count = |kind: Block| blocks.iter().filter(|block| block.kind == kind).count();
+    count(Block::Heading) > 0 || count(Block::Item) >= FINDINGS || message.contains('•')
+}
+
+/// Returns whether one of the messages before a message has the sentence `text`.
+pub(super) fn was_said(text: &str, before: &[Said<'_>]) -> bool {
+    let text = plain(text);
+    before.iter().rev().take(PASTED_WITHIN).any(|said| plain(said.text).contains(&text))
+}
+
+/// Returns a text without the characters of markup, with single spaces.
+fn plain(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !matches!(c, '*' | '`' | '_' | '\\')).collect();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns whether a text has too many signs for prose, or is a chain of causes as programs print it: `error: reading:
+/// no such file`.
+pub(super) fn is_output(text: &str) -> bool {
+    let counted = text.chars().filter(|c| !c.is_whitespace()).count().max(1);
+    let signs = text.chars().filter(|c| !c.is_whitespace() && !c.is_alphabetic() && *c != '\'').count();
+    signs * 100 > counted * SYMBOLS || text.matches(": ").count() >= 2 || text.starts_with('•')
+}
+
+/// Returns whether a sentence with these words says nothing that lasts beyond the moment.
+pub(super) fn is_passing(words: &[String]) -> bool {
+    let said: Vec<&str> = words.iter().map(String::as_str).skip_while(|word| LEADS.contains(word)).collect();
+    let Some(first) = said.first() else { return true };
+    let second = said.get(1).copied().unwrap_or_default();
+    let is_pronoun =
+        |word: &str| matches!(word, "i" | "we" | "you" | "it" | "they" | "the" | "this" | "that");
+    let asks = ASKS.contains(first) && is_pronoun(second);
+    let observes =
+        said.iter().take(8).zip(said.iter().skip(1)).any(|(subject, verb)| {
+            matches!(*subject, "i" | "i'm" | "i've" | "we" | "just" | "already" | "was" | "were")
+                && OBSERVES.contains(verb)
+        }) && said.iter().take(4).any(|word| matches!(*word, "i" | "i'm" | "i've" | "we" | "we've"));
+    let all = format!(" {} ", said.join(" "));
+    let is_open = PHRASES.iter().any(|phrase| all.contains(&format!(" {phrase} ")));
+    // "this rule must" names what it speaks of, "it must" does not.
+    let refers = matches!(
+        *first,
+        "it" | "it's" | "its" | "that" | "that's" | "thats" | "they" | "he" | "she" | "which"
+    ) || (is_reference(first) && is_request(second))
+        || matches!((*first, second), ("this", "is" | "was" | "must" | "should" | "means"));
+    let is_case = *first == "if" && matches!(second, "that" | "this" | "they" | "it");
+    asks || observes || is_open || refers || is_case || NOW.contains(first)
+}
