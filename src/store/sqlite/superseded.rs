@@ -3,6 +3,8 @@
 //! Whether a memory is superseded is decided when it is read. So it depends only on living memories: if the memory that
 //! replaced it is forgotten, it holds again, and if that memory is restored, it is superseded again.
 
+use std::collections::HashSet;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
@@ -30,16 +32,8 @@ impl Store {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let mut found = Vec::new();
-            let is_any: bool = connection
-                .prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM superseded)
-                         OR EXISTS (SELECT 1 FROM statements WHERE subject IS NOT NULL)",
-                )?
-                .query_row([], |row| row.get(0))?;
-            // Most stores have no superseded memory. This reads no memory, so it needs no scope.
-            if !is_any {
-                return Ok(found);
-            }
+            let may_be = may_be_superseded(connection, scope, &keys)?;
+            let keys = keys.into_iter().filter(|key| may_be.contains(key));
             for key in keys {
                 match by_request(connection, &conditions, key)? {
                     Some(superseded) => found.push(superseded),
@@ -213,6 +207,27 @@ pub(super) fn supersede(
         }
     }
     Ok(())
+}
+
+/// Returns those of `keys` that something may have replaced: most are neither replaced by request nor have a statement that
+/// shares its subject, and this asks for all of them at once.
+fn may_be_superseded(
+    connection: &Connection,
+    scope: &Scope,
+    keys: &[MemoryKey],
+) -> Result<HashSet<MemoryKey>> {
+    let list: Vec<String> = keys.iter().map(|key| key.in_store().to_string()).collect();
+    let mut statement = connection.prepare_cached(
+        "SELECT k.value FROM json_each(?1) k
+         WHERE EXISTS (SELECT 1 FROM superseded s WHERE s.memory = k.value)
+             OR EXISTS (SELECT 1 FROM statements t WHERE t.memory = k.value AND t.subject IS NOT NULL)
+             OR EXISTS (SELECT 1 FROM memory_references r CROSS JOIN memories o ON o.owner = ?2 AND o.id = r.target
+                            CROSS JOIN statements t ON t.memory = o.seq
+                        WHERE r.memory = k.value AND t.subject IS NOT NULL)",
+    )?;
+    let rows =
+        statement.query_map((format!("[{}]", list.join(",")), scope.owner.as_str()), |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Returns the row of the memory `id`, whether living or forgotten.
