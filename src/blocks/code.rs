@@ -1,13 +1,18 @@
 //! Tells lines of code, of a log or of a shell session from prose.
 
+use std::collections::HashSet;
+
 /// The fewest lines of a run that counts as pasted. Arbitrary.
 const RUN: usize = 3;
+
+/// The fewest bytes of a line that no person writes twice in a message. Arbitrary.
+const LONG: usize = 40;
 
 /// Returns, for each line, whether it looks like code or a program's output.
 ///
 /// After the prompt of a shell, the lines up to the next blank line are the command's output. A line that looks like
-/// nothing in particular is output if it lies beside a run of output and isn't a sentence. Several lines such as
-/// `key: value` are configuration.
+/// nothing in particular is output if it lies beside a run of output and is indented or isn't a sentence. Several lines
+/// such as `key: value` are configuration. Long lines that are equal are output, too.
 pub(super) fn marks(lines: &[&str]) -> Vec<bool> {
     let mut is_output = false;
     let mark = |line: &&str| {
@@ -25,11 +30,21 @@ pub(super) fn marks(lines: &[&str]) -> Vec<bool> {
         }
         start = end + 1;
     }
+    let mut seen = HashSet::new();
+    let again: HashSet<&str> = lines
+        .iter()
+        .map(|line| line.trim())
+        .filter(|line| line.len() >= LONG && !seen.insert(*line))
+        .collect();
+    for (line, mark) in lines.iter().zip(&mut marks) {
+        *mark |= again.contains(line.trim());
+    }
     for place in 0..lines.len() {
         let before = marks[..place].iter().rev().take(RUN).take_while(|mark| **mark).count();
         let after = marks[place + 1..].iter().take(RUN).take_while(|mark| **mark).count();
         let beside = before + after;
-        if beside >= RUN && !is_sentence(lines[place].trim()) {
+        let is_indented = lines[place].starts_with("  ") && !lines[place].trim().starts_with(['-', '*', '•']);
+        if beside >= RUN && (is_indented || !is_sentence(lines[place].trim())) {
             marks[place] = true;
         }
     }
@@ -85,6 +100,7 @@ pub(super) fn is_code(line: &str) -> bool {
         || marks
         || (line.starts_with("    ") && body.contains(['(', '=', '{']))
         || is_trace(body)
+        || is_labelled(body)
         || (!is_sentence(body) && (is_located(body) || has_code_words(body)))
         || is_log(body)
         || is_result(body)
@@ -126,6 +142,28 @@ fn is_trace(body: &str) -> bool {
         || body.starts_with("File \"")
         || body.starts_with("--> ")
         || body.starts_with("error[")
+}
+
+/// Returns whether a line begins with the name of a task, such as `docs:lint:`, with a line and a column, such as `88:6`, or
+/// with both and a file.
+fn is_labelled(body: &str) -> bool {
+    let first = body.split_whitespace().next().unwrap_or_default();
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = first.split(':').collect();
+    match parts.as_slice() {
+        [task, script, ""] => {
+            let is_name = |part: &&str| {
+                part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@')
+                    && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@/_.-".contains(&byte))
+            };
+            is_name(task) && is_name(script)
+        }
+        [line, column] => is_number(line) && is_number(column) && body.contains("  "),
+        [file, line, column] | [file, line, column, ""] => {
+            file.contains('.') && is_number(line) && is_number(column)
+        }
+        _ => false,
+    }
 }
 
 /// Returns whether a line begins with a place in a file such as `src/a.go:97:4:`, with a path, or with a label in

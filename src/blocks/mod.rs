@@ -109,6 +109,25 @@ pub(crate) fn blocks(message: &str) -> Vec<Block> {
     blocks
 }
 
+/// The fewest bytes of a message that may have a document. Arbitrary.
+const DOCUMENT: usize = 1200;
+
+/// The fewest list items of a document. Arbitrary.
+const ITEMS: usize = 4;
+
+/// Returns the byte from which a person's message is a document that they pasted, such as a plan or a review: it is long,
+/// and has headings or a list. What they wrote themselves is its first paragraph. `None` if there is no document.
+pub(crate) fn pasted_from(message: &str) -> Option<usize> {
+    if message.len() < DOCUMENT {
+        return None;
+    }
+    let blocks = blocks(message);
+    let count = |kind: Kind| blocks.iter().filter(|block| block.kind == kind).count();
+    let is_document = count(Kind::Heading) > 0 || count(Kind::Item) >= ITEMS || message.contains('•');
+    let first = blocks.iter().find(|block| block.kind != Kind::Added)?;
+    is_document.then_some(if first.kind == Kind::Prose { first.range.end } else { first.range.start })
+}
+
 /// Marks what follows a program's output without a blank line as output too: a shell's output may look like a list.
 fn output_goes_on(message: &str, blocks: &mut [Block]) {
     let mut end = None;

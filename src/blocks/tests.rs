@@ -60,6 +60,19 @@ fn text_of_a_client_is_not_of_the_user() {
         ),
         ("<details>\n東東</details>After it.", &["After it."]),
         ("● Read(src/main.rs)\n  ⎿ 40 lines\nIt compiles.", &["It compiles."]),
+        (
+            "Clean up the warnings.\napi:lint: \napi:lint: ./a.tsx\napi:lint: 88:6  Warning: Either include it or remove it.",
+            &["Clean up the warnings."],
+        ),
+        (
+            "It breaks the build.\nsrc/a.ts:32:7 - error TS2740: The type lacks these properties and 40 more.\n\nLook.",
+            &["It breaks the build.", "Look."],
+        ),
+        (
+            "It fails.\nFailed to update the machine, which is not allowed.\nFailed to update the machine, which is not allowed.",
+            &["It fails."],
+        ),
+        ("We meet at 10:30 today. It is late.", &["We meet at 10:30 today.", "It is late."]),
         ("Tool use: **Bash** Make the directories\n\nThe tool was refused.", &[]),
         ("**Agent task list:**\n- [X] Make the directories\n- [ ] Describe them", &[]),
     ] {
@@ -250,4 +263,14 @@ fn results_of_tests_and_prompts_with_a_path_are_not_said() {
     let pasted = "✓ parses a date [2.10ms]\n✗ reads a line [0.40ms]\nPASS all of it\n[02/20/26 17:41 dev ~/src/x] make check\n";
     assert!(texts(pasted).is_empty(), "{:?}", texts(pasted));
     assert!(said("I have allocated $[amount] for [details].").iter().all(|sentence| !sentence.is_whole()));
+}
+
+#[test]
+fn a_pasted_document_begins_after_the_first_paragraph() {
+    let plan = format!("# Plan\n\n{}", "- We store every ledger in Lisbon.\n".repeat(60));
+    let message = format!("Look at this plan.\n\n{plan}");
+    assert_eq!(pasted_from(&message).map(|from| message[..from].trim()), Some("Look at this plan."));
+    assert_eq!(pasted_from(&plan), Some("# ".len()), "the text of the heading");
+    assert_eq!(pasted_from(&"We store every ledger in Lisbon. ".repeat(60)), None);
+    assert_eq!(pasted_from("# Plan\n\n- one\n- two\n- three\n- four"), None);
 }

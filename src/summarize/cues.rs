@@ -138,11 +138,44 @@ const LEANS: [&str; 38] = [
     "instead", "continue", "in", "for", "after", "if", "when", "before", "because", "while",
 ];
 
+/// Verbs of requests that only prepare the work, or ask about it.
+const PREPARES: &str =
+    "read look see check learn review explain tell show remember note continue proceed retry";
+
+/// Words before the verb of a request.
+const BEFORE_VERB: &str = "ok okay now also then please can could would will you let's lets just first go ahead and so great carefully     i want need to we should let me us";
+
+/// Words after which a request that begins with preparation says what it is for.
+const FOR: [&str; 6] = [" then ", " and now ", " so that ", " in order to ", " and make ", " and let's "];
+
+/// How many words a request about documents alone may have. Arbitrary: a longer one says what it is for.
+const CHORE: usize = 9;
+
+/// Returns whether a request only prepares the work or tidies up after it, such as "read the README" and "update
+/// docs/plan.md".
+pub(super) fn only_prepares(text: &str) -> bool {
+    let lower = text.to_lowercase().replace('’', "'");
+    let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
+    let verb = words.find(|word| !BEFORE_VERB.split_whitespace().any(|before| before == *word));
+    let prepares = verb.is_none_or(|verb| PREPARES.split_whitespace().any(|each| each == verb));
+    let mut all = text.split_whitespace();
+    let is_chore = all.clone().count() <= CHORE
+        && all.any(|word| word.trim_end_matches(['.', ',', '!']).to_ascii_lowercase().ends_with(".md"))
+        && matches!(verb, Some("update" | "edit" | "commit" | "fix"));
+    is_chore || (prepares && !FOR.iter().any(|after| lower.contains(after)))
+}
+
+/// Returns the verbs of requests, which say nothing of what they are about.
+pub(super) fn verbs_of_requests() -> impl Iterator<Item = &'static str> {
+    PREPARES.split_whitespace().chain(INSTRUCTS.split_whitespace())
+}
+
 /// Returns whether a sentence doesn't lean on what was said before.
 pub(super) fn stands_alone(text: &str) -> bool {
     let lower = text.to_lowercase().replace('’', "'");
     let first = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').find(|word| !word.is_empty());
-    first.is_none_or(|first| !LEANS.contains(&first))
+    let last = lower.split(|c: char| !c.is_alphanumeric()).rfind(|word| !word.is_empty());
+    first.is_none_or(|first| !LEANS.contains(&first)) && !matches!(last, Some("this" | "that" | "it"))
 }
 
 /// Returns whether a sentence of the user states a choice, a wish or a rule.

@@ -20,6 +20,7 @@ mod talk;
 #[cfg(test)]
 mod tests;
 mod title;
+mod topics;
 mod words;
 
 use std::ops::Range;
@@ -31,8 +32,8 @@ pub use commit::{Commit, commit_by_model, commit_request};
 pub use extract::extract;
 pub use model::{SHOWN_AGAIN, Wish, Written, by_model, requests};
 pub use quality::{cite, quality};
-pub use reading::topics;
 pub use title::title;
+pub use topics::topics;
 
 /// A message, a commit or another text to summarise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

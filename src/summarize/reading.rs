@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::words::{self, words};
-use super::{Corrected, Source, Topic};
+use super::{Corrected, Source};
 use crate::blocks::{self, Form, is_boilerplate};
 use crate::memory::Role;
 use crate::tuning::summaries;
@@ -146,6 +146,10 @@ impl Reading {
             let parts = parts(source.text, share);
             self.unread += usize::from(parts.len() > 1);
             let is_open = place == last;
+            let pasted_from = match source.role {
+                Role::User => blocks::pasted_from(source.text).unwrap_or(usize::MAX),
+                _ => usize::MAX,
+            };
             let offset = |part: &str| part.as_ptr() as usize - source.text.as_ptr() as usize;
             let said = parts.into_iter().flat_map(|part| {
                 quotable(part, source.role).into_iter().map(move |sentence| (offset(part), sentence))
@@ -160,6 +164,7 @@ impl Reading {
                 let factor = match (is_boilerplate, decides) {
                     (true, _) => 0.0,
                     _ if corrected.is_some() => summaries::CORRECTED,
+                    _ if range.start >= pasted_from => summaries::PASTED,
                     (_, true) => summaries::DECISION,
                     _ => 1.0,
                 };
@@ -308,17 +313,6 @@ pub(super) fn roughly(text: &str) -> usize {
         }
     }
     tokens
-}
-
-/// Returns up to `most` topics of `sources`: words that several sources have. Prefers words that have a high weight and
-/// occur in many sources.
-pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
-    let reading = Reading::of(sources, "");
-    let topic = |(number, places): (u32, Vec<usize>)| Topic {
-        name: spelling(&reading, number),
-        ordinals: places.into_iter().map(|place| sources[place].ordinal).collect(),
-    };
-    recurring(&reading, most).into_iter().map(topic).collect()
 }
 
 /// Returns up to `most` words that several sources have: the number of each, and the indexes of its sources.

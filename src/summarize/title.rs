@@ -1,7 +1,7 @@
 //! Titles of conversations.
 
 use super::Source;
-use super::cues::{chooses, stands_alone};
+use super::cues::{chooses, only_prepares, stands_alone};
 use super::exchanges::central;
 use super::reading::{Reading, Sentence};
 use super::words::{self, words};
@@ -10,9 +10,12 @@ use crate::memory::Role;
 use crate::tuning::summaries;
 
 /// What separates the clauses of a request.
-const BOUNDARIES: [&str; 12] = [
+const BOUNDARIES: [&str; 15] = [
     "; ",
     " - ",
+    ", then ",
+    " and then ",
+    " then ",
     ", and i ",
     ", and ",
     ", but ",
@@ -112,7 +115,9 @@ pub fn title(sources: &[Source<'_>]) -> String {
         let item = if sentence.is_item { summaries::ITEM } else { 1.0 };
         let is_short = words(&sentence.text).len() < LEAST_OF_TITLE;
         let alone = if stands_alone(&sentence.text) && !is_short { 1.0 } else { summaries::LEANS };
-        first * chooses * item * alone * weight(&sentence.words) / ((sentence.words.len() + 5) as f64).sqrt()
+        let task = if only_prepares(&sentence.text) { summaries::PREPARES } else { 1.0 };
+        first * chooses * item * alone * task * weight(&sentence.words)
+            / ((sentence.words.len() + 5) as f64).sqrt()
     };
     let asked = reading.sentences.iter().filter(|sentence| {
         sentence.source < early

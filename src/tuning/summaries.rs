@@ -40,6 +40,9 @@ pub const DECISION: f64 = 1.3;
 /// The factor on a sentence that a later one corrected. Arbitrary.
 pub const CORRECTED: f64 = 0.3;
 
+/// The factor on a sentence of a document that a person pasted. Arbitrary.
+pub const PASTED: f64 = 0.3;
+
 /// The factor on a question in the last message, which has no answer yet. Arbitrary.
 pub const OPEN_QUESTION: f64 = 1.2;
 
@@ -96,6 +99,10 @@ pub const ITEM: f64 = 0.5;
 /// The factor, for a goal or a title, on a sentence that leans on what was said before. Arbitrary.
 pub const LEANS: f64 = 0.4;
 
+/// The factor, for a goal, a request or a title, on a request that only prepares the work, such as "read the README".
+/// Arbitrary.
+pub const PREPARES: f64 = 0.4;
+
 /// The factor on a sentence of the user that states a choice, a wish or a rule. Arbitrary.
 pub const CHOICE: f64 = 1.5;
 
@@ -107,7 +114,7 @@ pub const REPORT: f64 = 2.0;
 pub const ANSWERING: f64 = 0.3;
 
 /// The factor on the first request, when the goal of a conversation or its title is chosen. Arbitrary.
-pub const FIRST_ASK: f64 = 1.6;
+pub const FIRST_ASK: f64 = 2.2;
 
 /// The factor on the first request for a title, if the user wrote at most [`FEW_ASKS`] messages. Arbitrary.
 pub const ONLY_ASK: f64 = 3.0;

@@ -4,16 +4,9 @@
 
 use super::Said;
 use super::signs::{is_reference, is_request};
-use crate::blocks::{Kind as Block, blocks};
 
 /// How many messages before a message may have the text that was pasted into it. Arbitrary.
 const PASTED_WITHIN: usize = 60;
-
-/// The fewest bytes of a message with headings or findings that is a pasted document. Arbitrary.
-const DOCUMENT: usize = 1200;
-
-/// The fewest list items of a pasted document. Arbitrary.
-const FINDINGS: usize = 4;
 
 /// The largest share of characters that are neither letters nor spaces, in percent. Arbitrary: a sentence about code has
 /// less than half of it.
@@ -206,16 +199,6 @@ pub(super) fn is_report_of_moment(text: &str, words: &[String]) -> bool {
         || (words.iter().any(|word| word == "should") && words.iter().any(|word| word == "now"))
         || numbered
         || has_label
-}
-
-/// Returns whether a message has a document, such as a plan or a review, that was pasted from elsewhere.
-pub(super) fn is_document(message: &str) -> bool {
-    if message.len() < DOCUMENT {
-        return false;
-    }
-    let blocks = blocks(message);
-    let count = |kind: Block| blocks.iter().filter(|block| block.kind == kind).count();
-    count(Block::Heading) > 0 || count(Block::Item) >= FINDINGS || message.contains('•')
 }
 
 /// Returns whether one of the messages before a message has the sentence `text`.

@@ -27,10 +27,8 @@ const BAR: f64 = 2.0;
 /// an assistant works in this session: there, what the person says of the moment and what they pasted is left out.
 pub(super) fn stated(message: &str, takes_back: bool, before: Option<&[Said<'_>]>) -> Vec<(Kind, String)> {
     let mut found: Vec<(f64, Kind, String)> = Vec::new();
-    if before.is_some() && passing::is_document(message) {
-        return Vec::new();
-    }
-    for sentence in sentences(message) {
+    let pasted_from = before.and_then(|_| blocks::pasted_from(message)).unwrap_or(usize::MAX);
+    for sentence in sentences(message).into_iter().filter(|each| each.range.start < pasted_from) {
         let names = named(message, &sentence);
         let (score, kind) = judged(&sentence, names);
         let says_more = words(&sentence.text).len() >= SHORTEST;

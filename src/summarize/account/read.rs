@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use crate::blocks::Form;
 use crate::summarize::Source;
-use crate::summarize::cues::{announces, chooses, reports, stands_alone};
+use crate::summarize::cues::{announces, chooses, only_prepares, reports, stands_alone};
 use crate::summarize::exchanges::{Exchange, central, overlap, works};
 use crate::summarize::reading::{Reading, Sentence, roughly};
 use crate::summarize::talk::{name, quote};
-use crate::tuning::summaries::{ANSWERING, CHOICE, FIRST_ASK, ITEM, LEANS, REPORT};
+use crate::tuning::summaries::{ANSWERING, CHOICE, FIRST_ASK, ITEM, LEANS, PREPARES, REPORT};
 
 /// What is read of the exchanges, once for all levels.
 pub(super) struct Account<'a> {
@@ -77,7 +77,8 @@ impl<'a> Account<'a> {
             let form = if sentence.form == Form::Question { 2.0 } else { 1.0 };
             let choice = if chooses(sentence) { CHOICE } else { 1.0 };
             let item = if sentence.is_item { ITEM } else { 1.0 };
-            (self.weight(place) + 0.01) * form * choice * item
+            let task = if only_prepares(&sentence.text) { PREPARES } else { 1.0 };
+            (self.weight(place) + 0.01) * form * choice * item * task
         };
         self.best(&exchange.asked, rate).or(exchange.agreed)
     }
@@ -117,7 +118,8 @@ impl<'a> Account<'a> {
                 let sentence = self.sentence(ask);
                 let item = if sentence.is_item { ITEM } else { 1.0 };
                 let alone = if stands_alone(&sentence.text) { 1.0 } else { LEANS };
-                first * item * alone * self.weight(ask)
+                let task = if only_prepares(&sentence.text) { PREPARES } else { 1.0 };
+                first * item * alone * task * self.weight(ask)
             })
         };
         let all: Vec<usize> = (0..self.exchanges.len()).collect();
