@@ -29,6 +29,9 @@ impl Store {
     /// the memory that holds now. A memory is returned once for each of its statements that were replaced. If the
     /// whole memory was replaced by request, it is returned once.
     pub async fn superseded(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Superseded>> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let mut found = Vec::new();

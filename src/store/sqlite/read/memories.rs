@@ -46,6 +46,9 @@ impl Store {
     /// Returns what ranking needs of each memory in `keys`, in the order of `keys`. Memories that are not
     /// living or not in the scope are left out.
     pub async fn places(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!(
