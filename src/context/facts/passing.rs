@@ -101,6 +101,10 @@ const PHRASES: &[&str] = &[
     "need to make",
     "just need",
     "it can no longer",
+    "the first time",
+    "this one",
+    "craft a",
+    "capture the",
 ];
 
 /// Words that begin a question even if it has no question mark.
@@ -121,6 +125,7 @@ const NOW: &[&str] = &[
     "look",
     "figure",
     "summarize",
+    "remember",
 ];
 
 /// Words about documents, tests, and the state of the work, which a report of an assistant may be about.
@@ -174,6 +179,7 @@ const REPORTS: &[&str] = &[
     "everything",
     "net",
     "nothing",
+    "waiting",
 ];
 
 /// What numbers the parts of a plan that only the conversation has: `step 5`, `option B`.
@@ -194,9 +200,11 @@ pub(super) fn is_report_of_moment(text: &str, words: &[String]) -> bool {
     };
     let has_label = text.contains("Q-") || text.split(|c: char| !c.is_alphanumeric()).any(is_label);
     let first = words.first().map(String::as_str).unwrap_or_default();
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
     REPORTS.contains(&first)
         || words.iter().any(|word| OF_WORK.contains(&word.as_str()))
-        || (words.iter().any(|word| word == "should") && words.iter().any(|word| word == "now"))
+        || (has("task") && (has("created") || has("added")))
+        || (has("should") && has("now"))
         || numbered
         || has_label
 }
