@@ -102,10 +102,27 @@ const PHRASES: &[&str] = &[
     "just need",
     "it can no longer",
     "the first time",
+    "but it should",
+    "the current",
+    "seems",
+    "running perfectly",
     "this one",
     "craft a",
     "capture the",
 ];
+
+/// Nouns of which only the conversation tells which one is meant.
+const NOUNS: &[&str] = &[
+    "file", "files", "test", "tests", "command", "function", "script", "code", "output", "page", "method",
+    "class", "list", "doc", "document", "branch", "commit", "pr", "step", "thing",
+];
+
+/// Past tenses of what a person did once.
+const EVENTS: &[&str] =
+    &["deleted", "removed", "reset", "moved", "renamed", "installed", "authenticated", "created"];
+
+/// Words of a reason or a purpose.
+const REASONS: &[&str] = &["because", "since", "so", "which", "to", "for", "becuase"];
 
 /// Words that begin a question even if it has no question mark.
 const ASKS: &[&str] =
@@ -201,7 +218,14 @@ pub(super) fn is_report_of_moment(text: &str, words: &[String]) -> bool {
     let has_label = text.contains("Q-") || text.split(|c: char| !c.is_alphanumeric()).any(is_label);
     let first = words.first().map(String::as_str).unwrap_or_default();
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    REPORTS.contains(&first)
+    // "Removed `a` from `b`" is worth keeping only with its reason.
+    let is_edit = (first.ends_with("ed") || first == "use")
+        && !words[1..].iter().any(|word| REASONS.contains(&word.as_str()));
+    let refers = words.windows(2).any(|pair| pair[0] == "this" && matches!(pair[1].as_str(), "is" | "was"));
+    is_edit
+        || refers
+        || words.iter().skip(1).any(|word| word == "i")
+        || REPORTS.contains(&first)
         || words.iter().any(|word| OF_WORK.contains(&word.as_str()))
         || (has("task") && (has("created") || has("added")))
         || (has("should") && has("now"))
@@ -250,6 +274,23 @@ pub(super) fn is_passing(words: &[String]) -> bool {
         "it" | "it's" | "its" | "that" | "that's" | "thats" | "they" | "he" | "she" | "which"
     ) || (is_reference(first) && is_request(second))
         || matches!((*first, second), ("this", "is" | "was" | "must" | "should" | "means"));
+    // "The file must be a list": only the conversation tells which file.
+    let is_unnamed = matches!(*first, "the" | "this") && NOUNS.contains(&second);
+    let is_of_case = matches!(*first, "once" | "when" | "if" | "after" | "before")
+        && words
+            .windows(2)
+            .any(|pair| pair[0] == "it" && matches!(pair[1].as_str(), "should" | "must" | "needs"));
+    let has_reason = words.iter().any(|word| REASONS.contains(&word.as_str()));
+    let is_event = matches!(*first, "i" | "i've" | "we" | "we've")
+        && said.iter().take(4).any(|word| EVENTS.contains(word))
+        && !has_reason;
     let is_case = *first == "if" && matches!(second, "that" | "this" | "they" | "it");
-    asks || observes || is_open || refers || is_case || NOW.contains(first)
+    asks || observes
+        || is_open
+        || refers
+        || is_case
+        || is_of_case
+        || is_unnamed
+        || is_event
+        || NOW.contains(first)
 }

@@ -27,7 +27,7 @@ const ASSISTANTS: &[&str] = &[
 
 /// Verbs that begin a request of one moment.
 const REQUESTS: &str = "
-    add adjust analyze append apply ask build bump call change check clarify clean close commit compare complete compute
+    add adjust analyze append apply ask author build bump call change check clarify clean close commit compare complete compute
     configure continue convert copy create debug define delete deploy describe design do document download draft drop
     edit enable enter estimate evaluate execute explain explore extend extract figure find finish fix follow format
     generate get give go handle help identify ignore implement import improve include initialize inspect install
