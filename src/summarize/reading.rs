@@ -25,8 +25,8 @@ const OPENINGS: &str = "hey hi hello wow thanks thank thx yeah yes yep yup bye g
     congrats congratulations sure absolutely definitely haha lol glad nice sounds ok okay right hola gracias bonjour \
     merci hallo danke ciao grazie olá obrigado obrigada привет спасибо hej tack cześć dzięki";
 
-/// Words that, at the beginning of a sentence, refer to the previous one. Such a sentence says less, or something else,
-/// if it stands alone.
+/// Words that refer to an earlier sentence, at the beginning of a sentence or, but for the persons, at its end. Such a
+/// sentence says less, or something else, if it stands alone.
 const REFERENCES: [&str; 9] = ["it", "its", "this", "that", "these", "those", "they", "he", "she"];
 
 /// Greetings and thanks in scripts without spaces.
@@ -283,7 +283,9 @@ fn worth(text: &str, form: Form, is_open: bool, openings: &[&str]) -> f64 {
     let mut spoken = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let first = spoken.next().unwrap_or_default().to_lowercase();
     let opens = openings.contains(&first.as_str());
-    let refers = REFERENCES.contains(&first.as_str());
+    let last = text.rsplit(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
+    let refers =
+        REFERENCES.contains(&first.as_str()) || matches!(last, "it" | "this" | "that" | "these" | "them");
     let is_fragment = spoken.next().is_none() && !text.chars().any(words::is_spaceless);
     let is_short = spoken.nth(5).is_none();
     if text.len() < 40 && SPACELESS_OPENINGS.iter().any(|opening| text.starts_with(opening)) {

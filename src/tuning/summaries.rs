@@ -26,10 +26,10 @@ pub const BRIEF_SENTENCES: usize = 2;
 
 /// How many tokens are added to those of a sentence before its gain is divided by the sum. Without them, short
 /// sentences would always win. Shown by `evals summaries`.
-pub const SENTENCE_COST: f64 = 4.0;
+pub const SENTENCE_COST: f64 = 8.0;
 
 /// The factor on a name or a number. Shown by `evals summaries`.
-pub const NAME: f64 = 2.0;
+pub const NAME: f64 = 2.5;
 
 /// The factor on a word that occurs more than once. Shown by `evals summaries`.
 pub const REPEATED: f64 = 1.5;
