@@ -215,7 +215,10 @@ fn is_log(body: &str) -> bool {
                 .enumerate()
                 .all(|(at, b)| if at % 3 == 2 { b == b':' } else { b.is_ascii_digit() })
     };
+    let tools =
+        ["npm error ", "npm ERR! ", "npm warn ", "npm WARN ", "error: ", "warning: ", "fatal: ", "make: ***"];
     levels.contains(&first.trim_end_matches(':'))
+        || tools.iter().any(|start| body.starts_with(start))
         || is_time
         || (!is_sentence(body) && body.split_whitespace().any(is_clock))
 }

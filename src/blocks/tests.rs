@@ -72,6 +72,10 @@ fn text_of_a_client_is_not_of_the_user() {
             "It fails.\nFailed to update the machine, which is not allowed.\nFailed to update the machine, which is not allowed.",
             &["It fails."],
         ),
+        (
+            "It fails to build.\nnpm error path /srv/app\nnpm error workspace api@0.1.0.",
+            &["It fails to build."],
+        ),
         ("We meet at 10:30 today. It is late.", &["We meet at 10:30 today.", "It is late."]),
         ("Tool use: **Bash** Make the directories\n\nThe tool was refused.", &[]),
         ("**Agent task list:**\n- [X] Make the directories\n- [ ] Describe them", &[]),

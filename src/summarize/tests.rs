@@ -212,6 +212,10 @@ fn a_title_is_what_the_user_asked_for() {
         ("I'm trying to plan my release, can you help me?", "Plan my release"),
         ("Hi! Please go ahead and fix the flaky test in src/cache.rs.", "Fix the flaky test in src/cache.rs"),
         ("useState breaks after the upgrade", "useState breaks after the upgrade"),
+        (
+            "look at @src/api/ and @src/api/README.md then make a plan for tokens that protect the endpoints",
+            "Make a plan for tokens that protect the endpoints",
+        ),
         ("我们决定到处使用URI，因为S3需要它。", "我们决定到处使用URI，因为S3需要它。"),
         ("<system-reminder>x</system-reminder>", ""),
         ("", ""),
@@ -220,6 +224,39 @@ fn a_title_is_what_the_user_asked_for() {
     }
     let long = titled(&format!("rename {} everywhere", "the very long name of it ".repeat(9)));
     assert!(long.chars().count() <= 73 && long.ends_with('…'), "{long}");
+}
+
+#[test]
+fn the_goal_is_a_task_and_topics_are_the_users_words() {
+    let long =
+        "The table has an index now, and the migration adds it to every store that was opened before. "
+            .repeat(8);
+    let talk: Vec<(Role, &str)> = vec![
+        (Role::User, "read README.md and docs/plan.md"),
+        (Role::Assistant, &long),
+        (Role::User, "Add an index on the date column of the ledger so that exports are fast."),
+        (Role::Tool, "Edit: src/ledger.rs"),
+        (Role::Assistant, "Added the index on the date column of the ledger. Exports read the index now."),
+        (Role::User, "update docs/plan.md"),
+        (Role::Assistant, "Updated the plan. The migration is described there."),
+        (Role::User, "Does the export of the ledger need a test?"),
+        (Role::Assistant, "The export of the ledger now has a test."),
+    ];
+    let sources: Vec<Source<'_>> = talk
+        .iter()
+        .zip(0..)
+        .map(|((role, text), ordinal)| {
+            let (role, speaker) = (*role, role.as_str());
+            Source { ordinal, speaker, role, time: 0, text, corrected: &[] }
+        })
+        .collect();
+    let brief = extract(&sources, Level::Brief, 90, "", &count).text;
+    assert!(brief.starts_with("user: Add an index on the date column"), "{brief}");
+    let named: Vec<String> = topics(&sources, 6).into_iter().map(|topic| topic.name).collect();
+    assert!(named.iter().any(|name| name == "ledger"), "{named:?}");
+    for other in ["migration", "table", "store", "Add", "update"] {
+        assert!(!named.iter().any(|name| name == other), "{named:?}");
+    }
 }
 
 #[test]

@@ -29,7 +29,7 @@ const BOUNDARIES: [&str; 15] = [
 ];
 
 /// Beginnings of a clause that say nothing of what it is about.
-const FILLERS: [&str; 62] = [
+const FILLERS: [&str; 63] = [
     "also",
     "and",
     "but",
@@ -77,6 +77,7 @@ const FILLERS: [&str; 62] = [
     "worried that",
     "worried about",
     "kinda",
+    "curious about",
     "anxious about",
     "stressed about",
     "stuck on",
@@ -155,8 +156,11 @@ fn clause(request: &str, worth: &dyn Fn(&str) -> f64) -> String {
     };
     let long = [LEAST_OF_TITLE, LEAST_OF_TITLE / 2].into_iter().map(of).find(|clauses| !clauses.is_empty());
     let long = long.unwrap_or_default();
-    // The first clause of a request mostly says what is wanted.
-    let rate = |at: usize, clause: &str| worth(clause) * if at == 0 { summaries::FIRST_CLAUSE } else { 1.0 };
+    // The first clause of a request mostly says what is wanted, unless it only prepares the work.
+    let rate = |at: usize, clause: &str| {
+        let task = if only_prepares(clause) { summaries::PREPARES } else { 1.0 };
+        worth(clause) * task * if at == 0 { summaries::FIRST_CLAUSE } else { 1.0 }
+    };
     let best = long
         .iter()
         .enumerate()
