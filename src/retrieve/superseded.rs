@@ -162,7 +162,9 @@ fn told(statement: Statement) -> Told {
     Told { memory, time, voice, stated: Stated { start, end, value, about: About::parse(&words) } }
 }
 
-/// Rearranges memories about the same thing among the places that they have.
+/// Puts the memory that holds now directly before the first one that it replaced, or, if `by_time`, memories about the
+/// same thing in the order of time among the places that they have. No other memory falls behind by more than those that
+/// come first.
 fn arranged(ranked: Vec<Ranked>, hits: &SupersededHits, by_time: bool) -> Vec<Ranked> {
     if hits.is_empty() {
         return ranked;
@@ -174,21 +176,25 @@ fn arranged(ranked: Vec<Ranked>, hits: &SupersededHits, by_time: bool) -> Vec<Ra
     for (place, each) in ranked.iter().enumerate() {
         groups.entry(newest(each)).or_default().push(place);
     }
-    let mut order: Vec<usize> = (0..ranked.len()).collect();
-    for (newest, places) in groups {
-        let mut members = places.clone();
-        match by_time {
-            true => members.sort_by_key(|place| -> (Millis, MemoryKey) {
+    let mut places: Vec<(usize, usize)> = (0..ranked.len()).map(|place| (place, 1)).collect();
+    for (newest, members) in groups {
+        if by_time {
+            let mut ordered = members.clone();
+            ordered.sort_by_key(|place| -> (Millis, MemoryKey) {
                 (ranked[*place].place.time, ranked[*place].place.key)
-            }),
-            false => members.sort_by_key(|place| (key(&ranked[*place]) != newest, *place)),
-        }
-        for (place, member) in places.into_iter().zip(members) {
-            order[place] = member;
+            });
+            for (place, member) in members.into_iter().zip(ordered) {
+                places[member] = (place, 1);
+            }
+        } else if let Some(holds) = members.iter().find(|place| key(&ranked[**place]) == newest)
+            && *holds > members[0]
+        {
+            places[*holds] = (members[0], 0);
         }
     }
-    let mut ranked: Vec<Option<Ranked>> = ranked.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|place| ranked[place].take()).collect()
+    let mut placed: Vec<((usize, usize), Ranked)> = places.into_iter().zip(ranked).collect();
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, each)| each).collect()
 }
 
 #[cfg(test)]
@@ -243,7 +249,7 @@ mod tests {
             let arranged = arranged(all(), &hits, by_time);
             arranged.iter().map(|each| each.place.key.in_store()).collect::<Vec<_>>()
         };
-        assert_eq!(order(false), [7, 1, 4, 2, 9]);
+        assert_eq!(order(false), [7, 4, 1, 2, 9], "no other memory falls behind the replaced ones");
         assert_eq!(order(true), [2, 1, 4, 7, 9]);
     }
 

@@ -74,14 +74,42 @@ const RARITY: f64 = 0.5;
 /// How many words after "how many" may name what is counted. Arbitrary.
 const LONGEST_COUNTED: usize = 4;
 
+/// Words and phrases of questions about the time between two things, about their order, or about a sum or a change of many.
+const BETWEEN: &[&str] = &[
+    "between",
+    "passed",
+    "elapsed",
+    "apart",
+    "happened first",
+    "came first",
+    "how long did it take",
+    "days after",
+    "days before",
+    "weeks after",
+    "weeks before",
+    "months after",
+    "months before",
+    "across my",
+    "across all",
+    "how many different",
+    "how many times",
+    "how much did",
+];
+
 /// The words that begin a question.
 const ASKS: &[&str] = &["how", "what", "what's", "when", "where", "which", "who", "why"];
 
 impl Question {
     /// Reads what a text asks the values of, such as two things in "How many problems did I solve, and what is my score?";
-    /// empty if it asks for no value. Only English questions are read.
+    /// empty if it asks for no value. Only English questions are read. A question about the time between two things, or about
+    /// a sum of many, asks for all of them, and none replaced another.
     pub fn read(text: &str) -> Vec<Question> {
         let tokens = tokens(text);
+        let words: Vec<String> = tokens.iter().map(|token| token.lower()).collect();
+        let all = format!(" {} ", words.join(" "));
+        if BETWEEN.iter().any(|phrase| all.contains(&format!(" {phrase} "))) {
+            return Vec::new();
+        }
         let asks = |token: &Token<'_>| ASKS.contains(&token.lower().as_str());
         let begins: Vec<usize> = (0..tokens.len()).filter(|at| asks(&tokens[*at])).collect();
         let ends = begins.iter().skip(1).copied().chain([tokens.len()]);

@@ -78,6 +78,14 @@ fn of_several_answers_to_a_question_the_latest_holds() {
     assert_eq!(Question::read("Why is the review late?"), []);
     assert_eq!(Question::read("How do I book a review?"), []);
     assert_eq!(Question::read("How many"), []);
+    for span in [
+        "How many days passed between the review and the release?",
+        "How many weeks after the review was the release?",
+        "What happened first, the review of 40 pages or the release?",
+        "How many pages did I review across all sessions?",
+    ] {
+        assert_eq!(Question::read(span), [], "{span}");
+    }
 }
 
 /// Statements of one message used to be compared with each other, so that a message of 64 KiB took ten seconds.
