@@ -147,7 +147,7 @@ impl Reading {
             self.unread += usize::from(parts.len() > 1);
             let is_open = place == last;
             let pasted_from = match source.role {
-                Role::User => blocks::pasted_from(source.text).unwrap_or(usize::MAX),
+                Role::User => blocks::pasted_from(parts[0]).unwrap_or(usize::MAX),
                 _ => usize::MAX,
             };
             let offset = |part: &str| part.as_ptr() as usize - source.text.as_ptr() as usize;

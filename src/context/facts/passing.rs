@@ -8,6 +8,9 @@ use super::signs::{is_reference, is_request};
 /// How many messages before a message may have the text that was pasted into it. Arbitrary.
 const PASTED_WITHIN: usize = 60;
 
+/// The maximum number of bytes of such a message that are read. Arbitrary: longer ones are mostly files and logs.
+const MOST_READ: usize = 64 * 1024;
+
 /// The largest share of characters that are neither letters nor spaces, in percent. Arbitrary: a sentence about code has
 /// less than half of it.
 const SYMBOLS: usize = 22;
@@ -236,7 +239,8 @@ pub(super) fn is_report_of_moment(text: &str, words: &[String]) -> bool {
 /// Returns whether one of the messages before a message has the sentence `text`.
 pub(super) fn was_said(text: &str, before: &[Said<'_>]) -> bool {
     let text = plain(text);
-    before.iter().rev().take(PASTED_WITHIN).any(|said| plain(said.text).contains(&text))
+    let read = |said: &Said<'_>| plain(&said.text[..said.text.floor_char_boundary(MOST_READ)]);
+    before.iter().rev().take(PASTED_WITHIN).any(|said| read(said).contains(&text))
 }
 
 /// Returns a text without the characters of markup, with single spaces.

@@ -27,7 +27,7 @@ const BAR: f64 = 2.0;
 /// an assistant works in this session: there, what the person says of the moment and what they pasted is left out.
 pub(super) fn stated(message: &str, takes_back: bool, before: Option<&[Said<'_>]>) -> Vec<(Kind, String)> {
     let mut found: Vec<(f64, Kind, String)> = Vec::new();
-    let pasted_from = before.and_then(|_| blocks::pasted_from(message)).unwrap_or(usize::MAX);
+    let pasted_from = before.and_then(|_| blocks::pasted_from(read(message))).unwrap_or(usize::MAX);
     for sentence in sentences(message).into_iter().filter(|each| each.range.start < pasted_from) {
         let names = named(message, &sentence);
         let (score, kind) = judged(&sentence, names);
@@ -52,10 +52,14 @@ fn lasts(text: &str, names: usize, kind: Kind, before: &[Said<'_>]) -> bool {
         && !passing::was_said(text, before)
 }
 
+/// Returns the part of a message that is read.
+fn read(message: &str) -> &str {
+    &message[..message.floor_char_boundary(MOST_READ)]
+}
+
 /// Returns the sentences of a message that can be quoted.
 pub(super) fn sentences(message: &str) -> Vec<Sentence> {
-    let message = &message[..message.floor_char_boundary(MOST_READ)];
-    let said = blocks(message).into_iter().filter(blocks::Block::is_said);
+    let said = blocks(read(message)).into_iter().filter(blocks::Block::is_said);
     let all: Vec<Sentence> = said.flat_map(|block| blocks::sentences(&block)).collect();
     all.into_iter()
         .filter(|sentence| sentence.is_whole() && sentence.form == Form::Statement)
