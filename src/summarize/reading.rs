@@ -256,9 +256,12 @@ fn parts(text: &str, most: usize) -> Vec<&str> {
     if text.len() <= most {
         return vec![text];
     }
-    let first = text.floor_char_boundary(most / 4 * 3);
-    let last = text.ceil_char_boundary(text.len() - most / 4);
-    vec![&text[..first], &text[last..]]
+    let first = &text[..text.floor_char_boundary(most / 4 * 3)];
+    let last = &text[text.ceil_char_boundary(text.len() - most / 4)..];
+    // Neither ends or begins within a line or a sentence, unless it has only one.
+    let end = first.rfind('\n').or_else(|| first.rfind(". ").map(|stop| stop + 1));
+    let begin = last.find('\n').or_else(|| last.find(". ").map(|stop| stop + 1));
+    vec![end.map_or(first, |end| &first[..end]), begin.map_or(last, |begin| &last[begin + 1..])]
 }
 
 /// Returns the sentences and list items of a message that can be quoted, and its asides. A tool's output and the

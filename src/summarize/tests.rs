@@ -287,6 +287,17 @@ fn odd_conversations_have_a_sound_summary_or_none() {
 }
 
 #[test]
+fn the_end_of_a_long_message_begins_with_a_whole_sentence() {
+    for separator in ["\n\n", " "] {
+        let long = ["The failing machines of shard nine are to be replaced on Monday."; 1500].join(separator);
+        let summary = extract(&sources(&[("Ana", &long)]), Level::Standard, 200, "", &count);
+        for sentence in summary.text.split_inclusive('.') {
+            assert!(sentence.trim().starts_with("The failing machines"), "{}", summary.text);
+        }
+    }
+}
+
+#[test]
 fn sources_too_long_to_be_read_are_counted() {
     let long = "The cache of shard 17 is cold. ".repeat(170_000);
     let summary = extract(&sources(&[("Ana", &long), ("Ben", "Noted.")]), Level::Standard, 50, "", &count);
