@@ -13,7 +13,7 @@
 //! - files that only this user can access: [`private`]
 //! - text: [`chunk`], [`tokens`], [`statements`]
 //! - words and values: [`memory`], [`money`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
-//!   [`humanize`], [`times`], [`tuning`], [`words`]
+//!   [`humanize`], [`mod@thread`], [`times`], [`tuning`], [`words`]
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 
@@ -38,6 +38,8 @@ mod humanize;
 mod idle;
 mod import;
 mod ingest;
+#[cfg_attr(not(test), expect(dead_code, reason = "used when an assistant is consulted"))]
+mod inline;
 mod llm;
 mod memory;
 mod money;
@@ -53,6 +55,7 @@ mod statements;
 mod store;
 mod summaries;
 mod summarize;
+mod thread;
 mod times;
 mod tokens;
 mod tools;

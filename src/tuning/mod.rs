@@ -27,6 +27,7 @@
 //! | `evals join` | `cargo run --release -p evals -- join --works 100 --seed 601`; with `--repo DIR` for the lines of real commits | precision and recall of the sessions linked to commits |
 //! | `evals latency` | `cargo run --release -p evals -- latency --docs 100000` | time of searches and contexts |
 
+pub mod consult;
 pub mod contexts;
 pub mod forgetting;
 pub mod gate;
