@@ -14,6 +14,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
 use super::calls::{Calls, Outcome};
+use super::progress;
 use super::requests::Requests;
 use super::resources::{self, Address};
 use crate::error::{Error, Kind, quoted};
@@ -134,7 +135,9 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}", quoted(&request.name)), None));
         };
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
-        let result = match self.calls.run(&tool.name, &context, tool.call(arguments)).await {
+        let (progress, notifications) = progress::progress(&context);
+        let work = self.calls.run(&tool.name, &context, tool.call(arguments, progress));
+        let result = match progress::while_telling(notifications, work).await {
             Outcome::Done(Ok(answer)) => answered(answer),
             Outcome::Done(Err(error)) => failed(&error),
             Outcome::Panicked => broken(&tool.name),

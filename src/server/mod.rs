@@ -20,6 +20,7 @@
 mod calls;
 mod handler;
 mod line;
+mod progress;
 mod requests;
 mod resources;
 mod stdio;

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use crate::caller::Caller;
 use crate::engine::Engine;
 
+pub use self::common::progress::Progress;
 pub use self::common::tool::{About, Answer, Hints, Pending, Tool};
 use self::context::{get_context_summary, get_relevant_snippets, retrieve_context, summarize_conversation};
 pub use self::memory::resources::{Resources, SessionEntry};
@@ -71,7 +72,7 @@ macro_rules! tool {
             toolset: $crate::caller::Toolset::$toolset,
         };
         let about_hints = about.hints;
-        $crate::tools::Tool::new::<$file::Args, $file::Output, _, _>(about, move |args| {
+        $crate::tools::Tool::new::<$file::Args, $file::Output, _, _>(about, move |args, _| {
             let (engine, caller) = (std::sync::Arc::clone(&engine), std::sync::Arc::clone(&caller));
             async move {
                 let began = std::time::Instant::now();

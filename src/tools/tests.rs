@@ -196,9 +196,9 @@ async fn a_tool_reads_json_and_answers_without_nulls() {
         let output = Output { hits: vec![Hit { id: args.query.clone() }], next_cursor: None };
         Ok(Answer::new(args.query, &output))
     });
-    let answer = tool.call(json!({"query": "m1"})).await.unwrap();
+    let answer = tool.call(json!({"query": "m1"}), Progress::default()).await.unwrap();
     assert_eq!((answer.text.as_str(), Value::Object(answer.fields)), ("m1", json!({"hits": [{"id": "m1"}]})));
-    assert!(tool.call(json!({})).await.is_err());
+    assert!(tool.call(json!({}), Progress::default()).await.is_err());
     assert_eq!(Value::Object(Arc::unwrap_or_clone(tool.output_schema))["type"], "object");
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod beginning;
+pub mod progress;
 pub(crate) mod schema;
 pub mod tool;
 

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::arguments;
+use super::progress::Progress;
 use super::schema::{input_schema, output_schema};
 use crate::caller::Toolset;
 use crate::error::Result;
@@ -30,7 +31,7 @@ pub struct Tool {
     pub hints: Hints,
     /// The toolset it belongs to.
     pub toolset: Toolset,
-    call: Box<dyn Fn(Value) -> Pending<Answer> + Send + Sync>,
+    call: Box<dyn Fn(Value, Progress) -> Pending<Answer> + Send + Sync>,
 }
 
 /// The fields of a [`Tool`] except its schemas and its function.
@@ -56,7 +57,7 @@ impl Tool {
     where
         A: DeserializeOwned + JsonSchema + Send,
         O: Serialize + JsonSchema,
-        F: Fn(A) -> W + Clone + Send + Sync + 'static,
+        F: Fn(A, Progress) -> W + Clone + Send + Sync + 'static,
         W: Future<Output = Result<Answer>> + Send,
     {
         let About { name, title, description, hints, toolset } = about;
@@ -65,19 +66,20 @@ impl Tool {
         let schema = Arc::clone(&input_schema);
         // The arguments are read inside the future: they can be megabytes, and the thread that reads requests must not
         // wait.
-        let call = Box::new(move |arguments| -> Pending<Answer> {
+        let call = Box::new(move |arguments, progress| -> Pending<Answer> {
             let (schema, run) = (Arc::clone(&schema), run.clone());
-            Box::pin(async move { run(arguments::read::<A>(&schema, arguments)?).await })
+            Box::pin(async move { run(arguments::read::<A>(&schema, arguments)?, progress).await })
         });
         Tool { name, title, description, input_schema, output_schema, hints, toolset, call }
     }
 
-    /// Calls the tool with a JSON object of arguments, spelled in snake_case or camelCase.
+    /// Calls the tool with a JSON object of arguments, spelled in snake_case or camelCase. A long call tells `progress`
+    /// how far it is.
     ///
     /// A missing, unknown or wrongly typed argument is a [`BadInput`](crate::error::Kind::BadInput) error that names
     /// the argument and what it should be.
-    pub fn call(&self, arguments: Value) -> Pending<Answer> {
-        (self.call)(arguments)
+    pub fn call(&self, arguments: Value, progress: Progress) -> Pending<Answer> {
+        (self.call)(arguments, progress)
     }
 }
 
