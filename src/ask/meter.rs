@@ -265,7 +265,13 @@ pub(crate) fn counted(
         )
     });
     (
-        Usage { input, output, cached: said.cached.min(input), is_estimate: said.is_estimate || is_doubted },
+        Usage {
+            input,
+            output,
+            cached: said.cached.min(input),
+            written: said.written.min(input - said.cached.min(input)),
+            is_estimate: said.is_estimate || is_doubted,
+        },
         doubt,
     )
 }

@@ -17,7 +17,7 @@ use crate::caller::Caller;
 use crate::config::{self, Configured, External, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
-use crate::llm::{self, Provider, Reply, Request, Turn};
+use crate::llm::{self, OnText, Provider, Reply, Request};
 use crate::memory::Millis;
 use crate::money::Money;
 use crate::store::{Planned, SpendLimits};
@@ -95,7 +95,7 @@ pub(crate) async fn ask(
                 share = left / 2;
             }
         }
-        match ask_one(engine, caller, &options, candidate, request, share, bill).await {
+        match ask_one(engine, caller, &options, candidate, request, share, bill, None).await {
             Ok(mut answered) => {
                 let replaced = |error: &Error| {
                     format!("{}; `{}` was asked instead", error.with_hint(), answered.provider)
@@ -151,7 +151,14 @@ async fn is_waiting(engine: &Engine, provider: &Provider) -> Result<bool> {
     Ok(until.is_some_and(|until| (1..=LONGEST_WAIT).contains(&until.saturating_sub(engine.now()))))
 }
 
-/// Asks only the provider `configured`, whatever purposes it is configured for.
+/// Sends one request only to the provider `configured`, whatever purposes it is configured for. `on_text` gets the text
+/// of the answer piece by piece; after the first piece, a failed request is not repeated.
+///
+/// Secrets are replaced in every text of the request. If the model calls functions, the caller runs them and calls this
+/// again with the results. Each call reserves its own highest cost, and adds an entry to `bill`.
+///
+/// If this future is dropped, the request ends, and its highest cost stays reserved.
+#[expect(clippy::too_many_arguments, reason = "each is another part of the question")]
 pub(crate) async fn ask_one(
     engine: &Engine,
     caller: &Caller,
@@ -160,6 +167,7 @@ pub(crate) async fn ask_one(
     request: &Request,
     deadline: Duration,
     bill: &Bill,
+    on_text: OnText<'_>,
 ) -> Result<Answered> {
     let provider = &configured.provider;
     if !configured.is_allowed(options) {
@@ -170,14 +178,9 @@ pub(crate) async fn ask_one(
     configured.check_encryption()?;
     let installation = engine.begin_installation().await?;
     let redact = |text: &str| installation.redactor.redact(text).text.into_owned();
-    let turns = request.turns.iter().map(|turn| match turn {
-        Turn::User(text) => Turn::User(redact(text)),
-        Turn::Result { call, text } => Turn::Result { call: call.clone(), text: redact(text) },
-        said @ Turn::Assistant { .. } => said.clone(),
-    });
     let bounds = [Some(request.max_output).filter(|most| *most > 0), provider.max_output];
     let max_output = bounds.into_iter().flatten().min().unwrap_or(MOST_OUTPUT);
-    let request = Request { turns: turns.collect(), max_output, ..request.clone() };
+    let request = Request { max_output, ..request.with_texts(&redact) };
     let most = estimate(provider, &request)?;
     let tokens = request.tokens() as u64;
     let client = llm::Client::new(provider.clone(), Arc::new(config::key))?.retries(options.max_retries);
@@ -201,7 +204,7 @@ pub(crate) async fn ask_one(
         })
     };
     // If this future is dropped, the cost stays reserved, and counts in full once the reservation has expired.
-    let asked = client.on_failure(on_failure).ask(&request, deadline, None).await;
+    let asked = client.on_failure(on_failure).ask(&request, deadline, on_text).await;
     if let Some(wait) = asked.as_ref().err().and_then(Error::retry_after) {
         let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(LONGEST_WAIT);
         installation.registry.note_retry_after(&provider.name, engine.now() + wait).await?;
@@ -281,8 +284,10 @@ impl Dearest {
     /// not asked.
     pub fn costs(&self, most: (usize, usize), likely: (usize, usize)) -> (Option<f64>, Option<f64>) {
         let of = |(input, output): (usize, usize)| {
-            let each =
-                self.providers.iter().filter_map(move |each| llm::catalogue::estimate(each, input, output));
+            let each = self
+                .providers
+                .iter()
+                .filter_map(move |each| llm::catalogue::estimate(each, input, output, false));
             each.map(Money::from_dollars)
         };
         let costs: Vec<u64> = of(most).map(|money| money.0.saturating_mul(self.times)).collect();
@@ -295,7 +300,8 @@ impl Dearest {
 ///
 /// Errors with [`Kind::Limit`] if the price is unknown.
 pub(crate) fn estimate(provider: &Provider, request: &Request) -> Result<Money> {
-    let dollars = llm::catalogue::estimate(provider, request.tokens(), request.max_output);
+    let dollars =
+        llm::catalogue::estimate(provider, request.tokens(), request.max_output, request.keeps_prefix);
     dollars.map(Money::from_dollars).ok_or_else(|| {
         let message = format!("the price of model `{}` of provider `{}` is unknown", provider.model, provider.name);
         let name = &provider.name;

@@ -31,9 +31,31 @@ pub struct Model {
     pub over: Option<(u64, Rates)>,
     /// Whether the service refuses requests that set a temperature.
     pub fixed_temperature: bool,
+    /// How the model is told how much to think; `None` if it can't be told.
+    pub thinking: Option<Thinking>,
+    /// Whether the model can be told to think next to nothing.
+    pub thinks_minimally: bool,
+    /// Whether the answer can be made to match a schema.
+    pub keeps_schema: bool,
+    /// Whether the model can call functions only through OpenAI's Responses API.
+    pub needs_responses: bool,
+    /// Whether tokens that are written to the service's cache cost more than others.
+    pub charges_writes: bool,
     /// Whether the service no longer offers the model.
     pub is_retired: bool,
 }
+
+/// How a model is told how much to think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thinking {
+    /// By a word, such as `low`.
+    Level,
+    /// By a number of tokens.
+    Budget,
+}
+
+/// What a token costs that is written to the cache, as a multiple of one that is not.
+const WRITTEN: f64 = 1.25;
 
 /// Prices in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,9 +69,13 @@ pub struct Rates {
 }
 
 impl Rates {
-    fn of(self, input: u64, cached: u64, output: u64) -> f64 {
-        let cached = cached.min(input);
-        ((input - cached) as f64 * self.input + cached as f64 * self.cached + output as f64 * self.output)
+    fn of(self, usage: &Usage) -> f64 {
+        let cached = usage.cached.min(usage.input);
+        let written = usage.written.min(usage.input - cached);
+        let plain = usage.input - cached - written;
+        ((plain as f64 + written as f64 * WRITTEN) * self.input
+            + cached as f64 * self.cached
+            + usage.output as f64 * self.output)
             / 1e6
     }
 }
@@ -88,32 +114,43 @@ pub fn window(provider: &Provider) -> Option<usize> {
 }
 
 /// Returns the highest possible cost, in US dollars, of a request with `input` tokens and an answer of at most
-/// `max_output` tokens.
+/// `max_output` tokens. `keeps_prefix` says whether the service may write the request to its cache.
 ///
 /// `None` if the price of the model is unknown; 0 if the provider is free.
-pub fn estimate(provider: &Provider, input: usize, max_output: usize) -> Option<f64> {
-    dollars(provider, input as u64, 0, max_output as u64)
+pub fn estimate(provider: &Provider, input: usize, max_output: usize, keeps_prefix: bool) -> Option<f64> {
+    let input = input as u64;
+    let written = if keeps_prefix || writes_unasked(provider) { input } else { 0 };
+    cost(provider, &Usage { input, written, output: max_output as u64, ..Usage::default() })
 }
 
 /// Returns the cost of `usage` in US dollars. It is `None` or 0 in the same cases as for [`estimate`].
 pub fn cost(provider: &Provider, usage: &Usage) -> Option<f64> {
-    dollars(provider, usage.input, usage.cached, usage.output)
-}
-
-fn dollars(provider: &Provider, input: u64, cached: u64, output: u64) -> Option<f64> {
+    let written = if charges_writes(provider) { usage.written } else { 0 };
+    let usage = Usage { written, ..*usage };
     if let Some(price) = provider.price {
         let rates = Rates { input: price.input, cached: price.input, output: price.output };
-        return Some(rates.of(input, cached, output));
+        return Some(rates.of(&usage));
     }
     if provider.is_free() {
         return Some(0.0);
     }
     let model = model(provider)?;
     let rates = match model.over {
-        Some((limit, rates)) if input > limit => rates,
+        Some((limit, rates)) if usage.input > limit => rates,
         _ => model.rates,
     };
-    Some(rates.of(input, cached, output))
+    Some(rates.of(&usage))
+}
+
+/// Returns whether the service charges more for tokens that are written to its cache.
+fn charges_writes(provider: &Provider) -> bool {
+    provider.service == Service::Anthropic || model(provider).is_some_and(|model| model.charges_writes)
+}
+
+/// Returns whether the service charges for writing to its cache also if it was not asked to write. OpenAI's own service
+/// can be told not to.
+fn writes_unasked(provider: &Provider) -> bool {
+    provider.service != Service::Anthropic && charges_writes(provider) && !provider.is_own_service()
 }
 
 fn read(line: &'static str) -> Option<Model> {
@@ -130,12 +167,23 @@ fn read(line: &'static str) -> Option<Model> {
         rates,
         over: None,
         fixed_temperature: false,
+        thinking: None,
+        thinks_minimally: false,
+        keeps_schema: true,
+        needs_responses: false,
+        charges_writes: false,
         is_retired: false,
     };
     for note in words {
         match note {
             "no-temperature" => model.fixed_temperature = true,
             "retired" => model.is_retired = true,
+            "effort" => model.thinking = Some(Thinking::Level),
+            "budget" => model.thinking = Some(Thinking::Budget),
+            "minimal" => model.thinks_minimally = true,
+            "no-schema" => model.keeps_schema = false,
+            "responses" => model.needs_responses = true,
+            "writes" => model.charges_writes = true,
             _ => {
                 let mut parts = note.strip_prefix("over=")?.split(':');
                 let limit = parts.next()?.parse().ok()?;
@@ -219,21 +267,21 @@ mod tests {
     #[test]
     fn the_cost_of_a_known_model_follows_its_prices_and_that_of_an_unknown_one_is_unknown() {
         let known = provider(Service::Openai, "gpt-4.1");
-        assert_eq!(estimate(&known, 1_000_000, 1_000_000), Some(10.0));
-        let usage = Usage { input: 1_000_000, cached: 400_000, output: 0, is_estimate: false };
+        assert_eq!(estimate(&known, 1_000_000, 1_000_000, false), Some(10.0));
+        let usage = Usage { input: 1_000_000, cached: 400_000, ..Usage::default() };
         assert_eq!(cost(&known, &usage), Some(1.4));
         // For a request with more than 200,000 tokens, Gemini's price doubles, for all its tokens.
         let long = provider(Service::Gemini, "gemini-2.5-pro");
-        assert_eq!(estimate(&long, 200_000, 0), Some(0.25));
-        assert_eq!(estimate(&long, 400_000, 100_000), Some(2.5));
-        assert_eq!(estimate(&provider(Service::Openai, "gpt-9"), 1, 1), None);
-        assert_eq!(estimate(&provider(Service::Ollama, "llama3.2"), 1_000_000, 1_000), Some(0.0));
+        assert_eq!(estimate(&long, 200_000, 0, false), Some(0.25));
+        assert_eq!(estimate(&long, 400_000, 100_000, false), Some(2.5));
+        assert_eq!(estimate(&provider(Service::Openai, "gpt-9"), 1, 1, false), None);
+        assert_eq!(estimate(&provider(Service::Ollama, "llama3.2"), 1_000_000, 1_000, false), Some(0.0));
 
         let mut elsewhere = provider(Service::OpenaiCompatible, "anything");
         elsewhere.endpoint = Some("https://models.example/v1".into());
-        assert_eq!(estimate(&elsewhere, 1, 1), None);
+        assert_eq!(estimate(&elsewhere, 1, 1, false), None);
         elsewhere.price = Some(Price { input: 1.0, output: 2.0 });
-        assert_eq!(estimate(&elsewhere, 1_000_000, 500_000), Some(2.0));
+        assert_eq!(estimate(&elsewhere, 1_000_000, 500_000, false), Some(2.0));
         assert_eq!(cost(&elsewhere, &usage), Some(1.0));
         elsewhere.window = Some(8_192);
         assert_eq!(window(&elsewhere), Some(8_192));

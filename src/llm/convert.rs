@@ -13,7 +13,7 @@ use super::{Call, Provider, Reply, Request, Service, Turn, Usage};
 use crate::tokens;
 
 /// The function that gets the text of an answer, piece by piece.
-pub(super) type OnText<'a> = Option<&'a (dyn Fn(&str) + Send + Sync)>;
+pub type OnText<'a> = Option<&'a (dyn Fn(&str) + Send + Sync)>;
 
 /// Sends a request through genai and returns the answer. The key is not sent from here; it is only needed to keep it
 /// out of errors.
@@ -84,8 +84,8 @@ fn options(provider: &Provider, request: &Request) -> ChatOptions {
 fn asked(request: &Request) -> ChatRequest {
     let mut names = std::collections::HashMap::new();
     let messages = request.turns.iter().map(|turn| match turn {
-        Turn::User(text) => ChatMessage::user(text.clone()),
-        Turn::Assistant { text, calls } => {
+        Turn::User { text, .. } => ChatMessage::user(text.clone()),
+        Turn::Assistant { text, calls, .. } => {
             let mut parts = Vec::new();
             if !text.is_empty() {
                 parts.push(ContentPart::Text(text.clone()));
@@ -101,7 +101,7 @@ fn asked(request: &Request) -> ChatRequest {
             }
             ChatMessage::assistant(MessageContent::from_parts(parts))
         }
-        Turn::Result { call, text } => {
+        Turn::Result { call, text, .. } => {
             let result = ToolResponse::new(call.clone(), text.clone());
             ChatMessage::from(match names.get(call) {
                 Some(name) => result.with_fn_name(name.clone()),
@@ -143,7 +143,7 @@ fn reply(
         });
     }
     let usage = self::usage(request, &text, &calls, usage.unwrap_or_default());
-    Ok(Reply { text, calls, is_cut, usage, attempts: 1 })
+    Ok(Reply { text, calls, is_cut, usage, kept: None, attempts: 1 })
 }
 
 /// Returns the usage that the service reported. A number that it did not report is replaced by an upper estimate.
@@ -163,6 +163,7 @@ fn usage(request: &Request, text: &str, calls: &[Call], reported: genai::chat::U
     Usage {
         input: input_or_more,
         cached: cached.unwrap_or(0).min(input_or_more),
+        written: 0,
         output: output.unwrap_or_else(answered),
         is_estimate: input.is_none() || output.is_none(),
     }

@@ -23,7 +23,8 @@ mod service;
 mod tests;
 
 pub use client::{Client, OnFailure};
-pub use request::{Call, Request, Turn};
+pub use convert::OnText;
+pub use request::{Call, Effort, Function, Image, Request, Turn};
 pub use service::is_model;
 
 /// Directives for the log that silence the libraries used here, because they log keys, requests and answers.
@@ -106,7 +107,9 @@ pub struct Reply {
     pub text: String,
     /// The functions that the model wants to call.
     pub calls: Vec<Call>,
-    /// Whether the answer was cut off at its limit of tokens.
+    /// What the service needs back unchanged in the next request: see [`Turn::Assistant`].
+    pub kept: Option<serde_json::Value>,
+    /// Whether the answer was cut off at its limit of tokens. The arguments of its last call may then be incomplete.
     pub is_cut: bool,
     /// How many tokens the request and the answer took.
     pub usage: Usage,
@@ -117,11 +120,13 @@ pub struct Reply {
 /// Numbers of tokens: as the provider reports them, or as upper estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens that were sent.
+    /// Tokens that were sent, including those that the provider read from its cache or wrote to it.
     pub input: u64,
     /// Tokens that were sent and that the provider read from its cache.
     pub cached: u64,
-    /// Tokens that were received.
+    /// Tokens that were sent and that the provider wrote to its cache, at a higher price.
+    pub written: u64,
+    /// Tokens that were received, including those that the model thought.
     pub output: u64,
     /// Whether any of the numbers is an estimate, because the provider did not report it.
     pub is_estimate: bool,

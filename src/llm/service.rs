@@ -101,6 +101,14 @@ impl Provider {
         self.is_local() || (is_own_server && !self.is_passed_on())
     }
 
+    /// Returns whether requests go to the service itself, rather than to another server with its dialect.
+    pub fn is_own_service(&self) -> bool {
+        let host = |endpoint: Option<&str>| {
+            endpoint.and_then(|endpoint| Url::parse(endpoint).ok()?.host_str().map(str::to_owned))
+        };
+        self.endpoint.is_none() || host(self.endpoint.as_deref()) == host(self.service.own_endpoint())
+    }
+
     /// Checks that the provider would not send its key unencrypted to another machine.
     ///
     /// # Errors

@@ -138,7 +138,7 @@ mod tests {
         let commit = Commit { diff: &diff, ..COMMIT };
         for window in [1500, 3000, 8000] {
             let request = commit_request(&commit, &wish(window), &count).unwrap();
-            let Turn::User(text) = &request.turns[0] else { panic!("{request:?}") };
+            let Turn::User { text, .. } = &request.turns[0] else { panic!("{request:?}") };
             assert!(count(text) + count(&request.system) + request.max_output <= window, "{window}");
             assert!(text.contains("30 minutes") && text.contains("+let shard"), "{text}");
         }

@@ -171,8 +171,8 @@ where
         let wrong = if wrong.is_empty() { String::new() } else { format!(": {wrong}") };
         let again = fill(include_str!("prompts/again.md"), wish, &[("fault", &fault), ("wrong", &wrong)]);
         let text = cut(all, SHOWN_AGAIN * wish.max_tokens).to_owned();
-        last.turns.push(Turn::Assistant { text, calls: Vec::new() });
-        last.turns.push(Turn::User(again));
+        last.turns.push(Turn::Assistant { text, calls: Vec::new(), kept: None });
+        last.turns.push(Turn::user(again));
     }
     Err(Error::new(Kind::Provider, format!("the model's answer {fault}")))
 }
@@ -218,7 +218,7 @@ pub(super) fn request(prompt: &str, material: &str, wish: &Wish<'_>) -> Request 
     let text = fill(prompt, wish, &[("material", material), ("previous", &previous)]);
     Request {
         system: include_str!("prompts/system.md").trim().to_owned(),
-        turns: vec![Turn::User(text.trim().to_owned())],
+        turns: vec![Turn::user(text.trim())],
         max_output: output(wish),
         ..Request::default()
     }
@@ -331,7 +331,7 @@ mod tests {
         let made = made.unwrap();
         assert_eq!((made.text.as_str(), &made.cited[..]), (GOOD, &[5][..]));
         assert_eq!(asked.len(), 1);
-        let Turn::User(text) = &asked[0].turns[0] else { panic!("{:?}", asked[0].turns) };
+        let Turn::User { text, .. } = &asked[0].turns[0] else { panic!("{:?}", asked[0].turns) };
         let data = text.find("[data ").unwrap();
         assert!(text.find(SOURCE).unwrap() > data && text.find("[/data ").unwrap() > data);
     }
@@ -348,7 +348,9 @@ mod tests {
         ] {
             let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[bad, GOOD]);
             assert_eq!(made.unwrap().text, GOOD);
-            let Some(Turn::User(again)) = requests[1].turns.last() else { panic!("{requests:?}") };
+            let Some(Turn::User { text: again, .. }) = requests[1].turns.last() else {
+                panic!("{requests:?}")
+            };
             assert!(again.contains(why) && again.contains("Write the summary again"), "{again}");
             let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[bad, bad, GOOD]);
             let error = made.unwrap_err();
@@ -381,7 +383,7 @@ mod tests {
             secret: &[7; 32],
         };
         let requests = requests(&[source(0, "said of {focus} and {shape} {")], &wish, &count).unwrap();
-        let Turn::User(text) = &requests[0].turns[0] else { panic!("{requests:?}") };
+        let Turn::User { text, .. } = &requests[0].turns[0] else { panic!("{requests:?}") };
         for (part, times) in [
             ("What matters is: {material}{previous}{words}{nothing}.", 1),
             ("the {material} so far, {focus}", 1),
@@ -411,7 +413,7 @@ mod tests {
         assert_eq!(made.unwrap().text, GOOD);
         assert!(requests.len() > 2);
         for request in &requests {
-            let Turn::User(text) = &request.turns[0] else { panic!("{request:?}") };
+            let Turn::User { text, .. } = &request.turns[0] else { panic!("{request:?}") };
             assert!(count(text) + count(&request.system) + request.max_output <= 3000);
         }
         let endless = "The cache of shard nine is cold again today. ".repeat(40_000);

@@ -177,7 +177,7 @@ fn with_all_there_is() -> Request {
         "additionalProperties": false});
     Request {
         turns: vec![
-            Turn::User("Where did you look?".into()),
+            Turn::user("Where did you look?"),
             Turn::Assistant {
                 text: "In the burrow.".into(),
                 calls: vec![Call {
@@ -185,8 +185,9 @@ fn with_all_there_is() -> Request {
                     name: "look".into(),
                     arguments: json!({"at": "entrance"}),
                 }],
+                kept: None,
             },
-            Turn::Result { call: "c0".into(), text: "Two wombats at the entrance.".into() },
+            Turn::Result { call: "c0".into(), text: "Two wombats at the entrance.".into(), is_error: false },
         ],
         functions: vec![Function {
             name: "look".into(),
@@ -249,7 +250,7 @@ fn check(service: Service, reply: &Reply) {
     let [call] = &reply.calls[..] else { panic!("{service:?}: {reply:?}") };
     assert_eq!((call.name.as_str(), &call.arguments), ("look", &json!({"at": "burrow"})), "{service:?}");
     assert!(!call.id.is_empty() && !reply.is_cut, "{service:?}: {reply:?}");
-    let expected = Usage { input: 100, cached: 60, output: 20, is_estimate: false };
+    let expected = Usage { input: 100, cached: 60, written: 0, output: 20, is_estimate: false };
     assert_eq!((reply.usage, reply.attempts), (expected, 1), "{service:?}");
 }
 
@@ -289,7 +290,7 @@ async fn a_temperature_is_sent_only_to_services_that_accept_it() {
 #[tokio::test]
 async fn ollama_gets_a_window_that_fits_the_request() {
     let mock = Mock::start(vec![Step::Answer(200, "", ollama().answer.to_string())]).await;
-    let long = Request { turns: vec![Turn::User("wombat ".repeat(5_000))], ..question() };
+    let long = Request { turns: vec![Turn::user("wombat ".repeat(5_000))], ..question() };
     for (window, request, expected) in
         [(None, question(), 4_096), (None, long.clone(), 16_384), (Some(8_192), long, 8_192)]
     {

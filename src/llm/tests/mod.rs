@@ -45,7 +45,7 @@ fn client(service: Service, endpoint: &str) -> Client {
 fn question() -> Request {
     Request {
         system: "You count wombats.".into(),
-        turns: vec![Turn::User("How many wombats are there?".into())],
+        turns: vec![Turn::user("How many wombats are there?")],
         max_output: 300,
         temperature: Some(0.3),
         ..Request::default()

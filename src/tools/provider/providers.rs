@@ -242,7 +242,7 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
 pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Result<Tested> {
     let request = Request {
         system: "You are being tried out.".into(),
-        turns: vec![Turn::User("Answer with the one word: ready".into())],
+        turns: vec![Turn::user("Answer with the one word: ready")],
         max_output: TRIAL_OUTPUT,
         temperature: Some(engine.config().options.temperature),
         ..Request::default()
@@ -253,7 +253,8 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
         Some(name) => {
             let (options, providers) = read(engine)?;
             let (name, _) = configured_name(&providers, name);
-            ask::ask_one(engine, caller, &options, &find(providers, &name)?, &request, TRIAL, &bill).await
+            ask::ask_one(engine, caller, &options, &find(providers, &name)?, &request, TRIAL, &bill, None)
+                .await
         }
         None => ask::ask(engine, caller, Use::Summarize, &request, TRIAL, &bill).await,
     };
