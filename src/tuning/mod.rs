@@ -34,3 +34,4 @@ pub mod gate;
 pub mod links;
 pub mod ranking;
 pub mod summaries;
+pub mod threads;

@@ -21,6 +21,7 @@ mod summaries;
 mod superseded;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod write;
 
 use std::path::{Path, PathBuf};

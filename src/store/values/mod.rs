@@ -10,6 +10,7 @@ mod projects;
 mod sessions;
 mod summaries;
 mod superseded;
+mod threads;
 mod write;
 
 pub use counts::{
@@ -29,4 +30,5 @@ pub use summaries::{
     AskedBy, Attempt, ConversationRow, Pace, QueueCounts, Queued, Saved, Summary, SummaryRow, Wanted,
 };
 pub use superseded::{NewStatement, Statement, Superseded};
+pub use threads::{Exchange, Recorded, Reset, ResetDone, ThreadRow, TurnRecord, TurnRow};
 pub use write::{Outcome, PendingChunk, PreparedChunk, PreparedMemory, Receipt};

@@ -75,12 +75,13 @@ pub struct Restored {
 
 /// The parts of a backup that are not restored: they concern only the place where the backup was made, or are computed
 /// again.
-pub const LEFT_OUT: [&str; 5] = [
+pub const LEFT_OUT: [&str; 6] = [
     "memories stored for all projects, which are in no project's store",
     "embeddings, which are computed again",
     "import progress: `tiro import` reads everything again and stores nothing twice",
     "measurements and spending",
     "queued requests for summaries, and cached answers",
+    "threads with assistants: their messages are restored, and the next call sends the files again",
 ];
 
 /// Merges the backup `file` into the project. Memories are compared by id: those that the project has stay as they are,

@@ -30,7 +30,7 @@ const ROWS: &[&[&str]] = &[
     &["blocks"],
     &[
         "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "money",
-        "times", "tuning", "words",
+        "times", "thread", "tuning", "words",
     ],
 ];
 

@@ -104,8 +104,14 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
         return Err(Error::new(Kind::Store, format!("the store is damaged: {state}")));
     }
     let owner = scope.owner.as_str();
-    // Cached answers are left out, since they can be made again.
-    connection.execute("DELETE FROM context_cache", [])?;
+    // Cached answers are left out, since they can be made again; and texts of files, since they are not restored.
+    for sql in [
+        "DELETE FROM context_cache",
+        "DELETE FROM file_tokens",
+        "UPDATE blobs SET body = NULL, bytes = 0 WHERE body IS NOT NULL",
+    ] {
+        connection.execute(sql, [])?;
+    }
     // Rows of other tables that belong to a memory or an operation are deleted with it.
     let mut left = 0;
     for sql in [

@@ -51,6 +51,8 @@ const SUPERSEDED: Migration = Migration {
     min_reader: 1,
     min_writer: 1,
 };
+const THREADS: Migration =
+    Migration { sql: include_str!("../../../../migrations/0009_threads.sql"), min_reader: 1, min_writer: 1 };
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. Their versions are higher, because they
 /// come after the migration [`REGISTRY`] there.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -60,6 +62,7 @@ const OWNER_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..LINKS
 const OWNER_STORE: Migration = Migration { min_reader: 2, min_writer: 2, ..STORE };
 const OWNER_WEAK_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..WEAK_LINKS };
 const OWNER_SUPERSEDED: Migration = Migration { min_reader: 2, min_writer: 2, ..SUPERSEDED };
+const OWNER_THREADS: Migration = Migration { min_reader: 2, min_writer: 2, ..THREADS };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -70,7 +73,9 @@ const LEDGER: Migration = Migration {
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
-        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, WEAK_LINKS, SUPERSEDED],
+        Flavour::Project => {
+            &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, WEAK_LINKS, SUPERSEDED, THREADS]
+        }
         Flavour::Owner => &[
             MEMORIES,
             REGISTRY,
@@ -82,6 +87,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_STORE,
             OWNER_WEAK_LINKS,
             OWNER_SUPERSEDED,
+            OWNER_THREADS,
         ],
     }
 }

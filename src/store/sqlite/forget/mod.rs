@@ -17,6 +17,7 @@ use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::decide::retention;
 use crate::store::sqlite::connection::blocking;
+use crate::store::sqlite::threads;
 use crate::store::sqlite::write::turns;
 use crate::store::{Forgotten, Operation, Reach, Selection, Store};
 use crate::tuning::forgetting::{FORGOTTEN_AT_ONCE, TURN};
@@ -94,6 +95,9 @@ impl Store {
         let mut began = Instant::now();
         let (mut all, mut rest) = self
             .write(scope, move |connection, scope| {
+                if let (Act::Purge, Selection::Session(session)) = (act, &selection) {
+                    threads::remove_of_session(connection, scope, session)?;
+                }
                 let rows = select(connection, scope, &selection, reach)?;
                 let mut rows = with_derived(connection, scope, rows, reach)?;
                 match act {

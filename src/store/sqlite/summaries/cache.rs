@@ -48,7 +48,7 @@ impl Store {
         }
         // A miss is written to the store later, together with the answer.
         if seq.is_some() {
-            let noted = self.write_lightly(scope, Duration::ZERO, move |connection, scope, used| {
+            let noted = self.write_counting(scope, Duration::ZERO, move |connection, scope, used| {
                 let owner = scope.owner.as_str();
                 let now = now.max(last_seen(connection, owner)?);
                 connection
@@ -75,7 +75,7 @@ impl Store {
         ttl_ms: Millis,
         max_bytes: i64,
     ) -> Result<()> {
-        let stored = self.write_lightly(scope, PATIENCE, move |connection, scope, used| {
+        let stored = self.write_counting(scope, PATIENCE, move |connection, scope, used| {
             let owner = scope.owner.as_str();
             let now = now.max(last_seen(connection, owner)?);
             count(connection, owner, used)?;
@@ -125,16 +125,36 @@ impl Store {
         .await
     }
 
-    /// Runs `work` in one immediate transaction that doesn't wait for the disk. `work` also gets the hits and
-    /// misses that are not stored yet.
-    ///
-    /// Errors with [`Kind::Busy`] if other processes write for longer than `patience`, or another call of this
-    /// process writes.
-    async fn write_lightly<T: Send + 'static>(
+    /// Runs `work` as [`Store::write_lightly`] does, and passes it the hits and misses that are not stored yet. If it
+    /// succeeds, they count as stored.
+    async fn write_counting<T: Send + 'static>(
         &self,
         scope: &Scope,
         patience: Duration,
         work: impl FnOnce(&Connection, &Scope, CacheUse) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let store = self.clone();
+        let (answer, used) = self
+            .write_lightly(scope, patience, move |connection, scope| {
+                let used = *lock(&store.inner.cache_use);
+                Ok((work(connection, scope, used)?, used))
+            })
+            .await?;
+        let mut unnoted = lock(&self.inner.cache_use);
+        unnoted.hits -= used.hits;
+        unnoted.misses -= used.misses;
+        Ok(answer)
+    }
+
+    /// Runs `work` in one immediate transaction that doesn't wait for the disk.
+    ///
+    /// Errors with [`Kind::Busy`] if other processes write for longer than `patience`, or another call of this
+    /// process writes.
+    pub(in crate::store::sqlite) async fn write_lightly<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        patience: Duration,
+        work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.admit(scope)?;
         let (store, scope) = (self.clone(), scope.clone());
@@ -145,22 +165,16 @@ impl Store {
             store.inner.place.check()?;
             writer.busy_timeout(patience)?;
             writer.pragma_update(None, "synchronous", "NORMAL")?;
-            let used = *lock(&store.inner.cache_use);
             let done = (|| {
                 let transaction =
                     writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
                 store.inner.may_write(&transaction)?;
-                let answer = work(&transaction, &scope, used)?;
+                let answer = work(&transaction, &scope)?;
                 transaction.commit()?;
                 Ok(answer)
             })();
             writer.pragma_update(None, "synchronous", "FULL")?;
             writer.busy_timeout(BUSY_TIMEOUT)?;
-            if done.is_ok() {
-                let mut unnoted = lock(&store.inner.cache_use);
-                unnoted.hits -= used.hits;
-                unnoted.misses -= used.misses;
-            }
             done
         })
         .await

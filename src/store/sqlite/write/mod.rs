@@ -62,7 +62,8 @@ impl Store {
     }
 }
 
-fn save_batch(
+/// Stores memories as [`Store::save`] does, in the transaction of the caller.
+pub(in crate::store::sqlite) fn save_batch(
     connection: &Connection,
     scope: &Scope,
     memories: &[PreparedMemory],

@@ -1,0 +1,186 @@
+//! Texts of blocks and copies of files, compressed and stored once for each owner.
+//!
+//! A text is compressed before the transaction that stores it. If a body is damaged, the text reads as if it had been
+//! removed, and the next turn sends the file again.
+
+use std::collections::HashMap;
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use rusqlite::{Connection, params};
+
+use crate::error::{Error, Kind, Result};
+use crate::memory::LONGEST_TEXT;
+use crate::store::TurnRecord;
+use crate::store::decide::retention;
+use crate::thread::{BlockText, ContentHash};
+
+/// The level of compression. Arbitrary: on the sources of this program, level 6 takes three times as long for a
+/// tenth less.
+const LEVEL: u32 = 3;
+
+/// A compressed text.
+pub(super) struct Packed {
+    length: usize,
+    body: Vec<u8>,
+}
+
+/// Returns the compressed texts of a turn, by hash. Texts that are too long for a message are left out.
+///
+/// Errors with `Kind::Store` if a text doesn't have the hash that it was given.
+pub(super) fn pack(turn: &TurnRecord) -> Result<HashMap<ContentHash, Packed>> {
+    let of_blocks = turn.blocks.iter().filter_map(|block| match &block.text {
+        BlockText::Blob(hash, Some(text)) => Some((*hash, text)),
+        _ => None,
+    });
+    let others = turn.blobs.iter().map(|(hash, text)| (*hash, text));
+    let mut compress = Compress::new(Compression::new(LEVEL), true);
+    let mut packed = HashMap::new();
+    for (hash, text) in of_blocks.chain(others) {
+        if packed.contains_key(&hash) || text.len() > LONGEST_TEXT {
+            continue;
+        }
+        if ContentHash::of(text.as_bytes()) != hash {
+            return Err(Error::new(Kind::Store, "a text of a turn was given a wrong hash"));
+        }
+        packed.insert(hash, Packed { length: text.len(), body: deflate(&mut compress, text.as_bytes())? });
+    }
+    Ok(packed)
+}
+
+fn deflate(compress: &mut Compress, text: &[u8]) -> Result<Vec<u8>> {
+    compress.reset();
+    // Incompressible data grows by five bytes for each block of 16 KB, and by eleven in all.
+    let mut body = Vec::with_capacity(text.len() + text.len() / 1024 + 64);
+    let failed = || Error::new(Kind::Store, "cannot compress a text");
+    let status = compress
+        .compress_vec(text, &mut body, FlushCompress::Finish)
+        .map_err(|error| failed().source(error))?;
+    if status != Status::StreamEnd {
+        return Err(failed());
+    }
+    body.shrink_to_fit();
+    Ok(body)
+}
+
+/// Reads compressed texts.
+pub(super) struct Inflater {
+    decompress: Decompress,
+}
+
+impl Inflater {
+    /// Returns a reader.
+    pub(super) fn new() -> Inflater {
+        Inflater { decompress: Decompress::new(true) }
+    }
+
+    /// Returns the text of `body`, which has `length` bytes; `None` if the body is damaged.
+    pub(super) fn text(&mut self, body: &[u8], length: i64) -> Option<String> {
+        let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST_TEXT)?;
+        self.decompress.reset(true);
+        // Without room after the end of the text, the checksum would not be read.
+        let mut text = Vec::with_capacity(length + 16);
+        let status = self.decompress.decompress_vec(body, &mut text, FlushDecompress::Finish).ok()?;
+        let is_whole = status == Status::StreamEnd && text.len() == length;
+        String::from_utf8(text).ok().filter(|_| is_whole)
+    }
+}
+
+/// Returns the row of the text with this hash, which is made without a body if there is none.
+pub(super) fn row_of(connection: &Connection, owner: &str, hash: ContentHash) -> Result<i64> {
+    connection
+        .prepare_cached(
+            "INSERT INTO blobs (owner, hash, length, bytes) VALUES (?1, ?2, 0, 0) ON CONFLICT DO NOTHING",
+        )?
+        .execute((owner, hash.0))?;
+    Ok(connection
+        .prepare_cached("SELECT seq FROM blobs WHERE owner = ?1 AND hash = ?2")?
+        .query_row((owner, hash.0), |row| row.get(0))?)
+}
+
+/// Stores the bodies of texts that have rows without a body.
+pub(super) fn fill(
+    connection: &Connection,
+    owner: &str,
+    packed: &HashMap<ContentHash, Packed>,
+) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE blobs SET length = ?3, bytes = ?4, body = ?5 WHERE owner = ?1 AND hash = ?2 AND body IS NULL",
+    )?;
+    for (hash, Packed { length, body }) in packed {
+        statement.execute(params![owner, hash.0, *length as i64, body.len() as i64, body])?;
+    }
+    Ok(())
+}
+
+/// Removes texts until the owner's texts fit into `max_bytes`, and returns how many it removed, and their size.
+///
+/// The texts of the threads that were used longest ago are removed first, and those of `current` last.
+pub(super) fn make_room(
+    connection: &Connection,
+    owner: &str,
+    current: i64,
+    max_bytes: i64,
+) -> Result<(usize, i64)> {
+    let total: i64 = connection
+        .prepare_cached("SELECT coalesce(sum(bytes), 0) FROM blobs WHERE owner = ?1")?
+        .query_row([owner], |row| row.get(0))?;
+    if total <= max_bytes {
+        return Ok((0, 0));
+    }
+    let mut statement = connection.prepare_cached(
+        "WITH needed (blob, thread) AS (
+             SELECT blob, thread FROM thread_blocks WHERE blob IS NOT NULL
+             UNION ALL SELECT copy, thread FROM thread_files WHERE copy IS NOT NULL),
+         used (blob, is_current, last) AS (
+             SELECT n.blob, max(t.seq = ?2), max(t.updated) FROM needed n JOIN threads t ON t.seq = n.thread
+             GROUP BY n.blob)
+         SELECT b.seq, b.bytes FROM blobs b JOIN used u ON u.blob = b.seq WHERE b.owner = ?1 AND b.bytes > 0
+         ORDER BY u.is_current, u.last, b.seq",
+    )?;
+    let rows = statement.query_map((owner, current), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let entries: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
+    let surplus = retention::surplus(total, max_bytes, entries.iter().map(|(_, bytes)| *bytes));
+    let mut statement =
+        connection.prepare_cached("UPDATE blobs SET body = NULL, bytes = 0 WHERE seq = ?1")?;
+    for (seq, _) in &entries[..surplus] {
+        statement.execute([seq])?;
+    }
+    Ok((surplus, entries[..surplus].iter().map(|(_, bytes)| bytes).sum()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_text_is_read_as_it_was_packed(text in prop_oneof![".{0,300}", "(fn ab){0,4000}", "\\PC{2000}"]) {
+            let mut compress = Compress::new(Compression::new(LEVEL), true);
+            let mut inflater = Inflater::new();
+            for text in ["", text.as_str(), "x"] {
+                let body = deflate(&mut compress, text.as_bytes()).unwrap();
+                prop_assert_eq!(inflater.text(&body, text.len() as i64), Some(text.to_owned()));
+                prop_assert_eq!(inflater.text(&body, text.len() as i64 + 1), None);
+                prop_assert_eq!(inflater.text(&body[..body.len() - 1], text.len() as i64), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_body_has_no_text() {
+        let text = "a text of some words, of which one byte changes";
+        let mut compress = Compress::new(Compression::new(LEVEL), true);
+        let body = deflate(&mut compress, text.as_bytes()).unwrap();
+        for at in 0..body.len() {
+            let mut damaged = body.clone();
+            damaged[at] ^= 0x55;
+            assert_ne!(Inflater::new().text(&damaged, text.len() as i64).as_deref(), Some("another text"));
+            let read = Inflater::new().text(&damaged, text.len() as i64);
+            assert!(read.is_none_or(|read| read == text), "{at}");
+        }
+        assert_eq!(Inflater::new().text(&body, i64::MAX), None);
+        assert_eq!(Inflater::new().text(&body, -1), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! Reads a thread: its blocks with their texts, its ledger, and the copies of files that the assistant has.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::blobs::Inflater;
+use super::{find_thread, required_thread};
+use crate::error::{Error, Kind, Result};
+use crate::memory::MemoryId;
+use crate::scope::Scope;
+use crate::store::Store;
+use crate::store::sqlite::columns;
+use crate::thread::{Block, BlockText, ContentHash, Entry, Part, Place, Stat, Thread, ThreadName};
+
+impl Store {
+    /// Returns the thread with the blocks of its current epoch and their texts; `None` if nothing was recorded. Its
+    /// session may be named by an alias.
+    ///
+    /// A message that was forgotten has no text until it is restored, and a purged message has no block. A text that was
+    /// removed to save space is `None`.
+    pub async fn thread(&self, scope: &Scope, name: &ThreadName) -> Result<Option<Thread>> {
+        let name = name.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(found) = find_thread(connection, scope, &name)? else { return Ok(None) };
+            let sql = "SELECT is_fixed, window, context, updated FROM threads WHERE seq = ?1";
+            let (is_fixed, window, context, updated) =
+                connection.prepare_cached(sql)?.query_row([found.seq], |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get(3)?))
+                })?;
+            let context = serde_json::from_str(&context).map_err(|error| {
+                Error::new(Kind::Store, "the store holds a thread whose context can't be read").source(error)
+            })?;
+            Ok(Some(Thread {
+                epoch: found.epoch,
+                turns: found.turns,
+                is_fixed,
+                window,
+                context,
+                blocks: blocks(connection, found.seq)?,
+                ledger: ledger(connection, found.seq)?,
+                updated: Some(updated),
+            }))
+        })
+        .await
+    }
+
+    /// Returns the copies of files that the assistant has, by path. A path without a copy is left out: such a file is not
+    /// inline, or its copy was removed to save space.
+    ///
+    /// Errors with [`Kind::NotFound`] if there is no such thread.
+    pub async fn copies(
+        &self,
+        scope: &Scope,
+        name: &ThreadName,
+        paths: Vec<String>,
+    ) -> Result<HashMap<String, String>> {
+        let name = name.clone();
+        self.read(scope, move |_, connection, scope| {
+            let thread = required_thread(connection, scope, &name)?.seq;
+            let mut statement = connection.prepare_cached(
+                "SELECT b.body, b.length FROM thread_files f JOIN blobs b ON b.seq = f.copy
+                 WHERE f.thread = ?1 AND f.path = ?2 AND b.body IS NOT NULL",
+            )?;
+            let mut inflater = Inflater::new();
+            let mut copies = HashMap::with_capacity(paths.len());
+            for path in paths {
+                let found =
+                    statement.query_row((thread, &path), |row| text(row, 0, &mut inflater)).optional()?;
+                copies.extend(found.flatten().map(|text| (path, text)));
+            }
+            Ok(copies)
+        })
+        .await
+    }
+}
+
+/// Returns the text whose body is in `column` and whose length is in the next one; `None` without a body.
+fn text(row: &Row<'_>, column: usize, inflater: &mut Inflater) -> rusqlite::Result<Option<String>> {
+    let length: i64 = row.get(column + 1)?;
+    Ok(row.get_ref(column)?.as_blob_or_null()?.and_then(|body| inflater.text(body, length)))
+}
+
+fn blocks(connection: &Connection, thread: i64) -> Result<Vec<Block>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT k.turn, k.part, k.path, k.tokens, m.id, iif(m.tombstoned_at IS NULL, m.text, NULL),
+             b.hash, b.body, b.length
+         FROM thread_blocks k LEFT JOIN memories m ON m.seq = k.memory LEFT JOIN blobs b ON b.seq = k.blob
+         WHERE k.thread = ?1 ORDER BY k.place",
+    )?;
+    let mut inflater = Inflater::new();
+    let rows = statement.query_map([thread], |row| {
+        let text = match row.get::<_, Option<String>>(4)? {
+            Some(_) => BlockText::Message(columns::word(row, 4, MemoryId::parse)?, row.get(5)?),
+            None => BlockText::Blob(ContentHash(row.get(6)?), text(row, 7, &mut inflater)?),
+        };
+        Ok(Block {
+            turn: row.get(0)?,
+            part: columns::word(row, 1, Part::parse)?,
+            path: row.get(2)?,
+            tokens: row.get(3)?,
+            text,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn ledger(connection: &Connection, thread: i64) -> Result<Vec<Entry>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT path, is_inline, is_removed, size, mtime, ctime, inode, raw, sent, rules, tokens
+         FROM thread_files WHERE thread = ?1 ORDER BY path",
+    )?;
+    let rows = statement.query_map([thread], |row| {
+        let raw = ContentHash(row.get(7)?);
+        let stat = match row.get::<_, Option<i64>>(3)? {
+            Some(size) => {
+                let mtime_ns: i64 = row.get(4)?;
+                let ctime_ns = mtime_ns.wrapping_add(row.get(5)?);
+                Some(Stat {
+                    size: size.cast_unsigned(),
+                    mtime_ns,
+                    ctime_ns,
+                    inode: row.get::<_, i64>(6)?.cast_unsigned(),
+                })
+            }
+            None => None,
+        };
+        Ok(Entry {
+            path: row.get(0)?,
+            place: if row.get(1)? { Place::Inline } else { Place::Overflow },
+            stat,
+            raw,
+            sent: row.get::<_, Option<[u8; 16]>>(8)?.map_or(raw, ContentHash),
+            rules: row.get(9)?,
+            tokens: row.get(10)?,
+            is_removed: row.get(2)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
