@@ -9,7 +9,7 @@
 //! - open things: [`caller`] (who calls, and its project), [`engine`] (what the process has open), [`project`], [`config`]
 //! - steps of operations: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
 //!   [`context`] (the parts of a conversation to show), [`summarize`]
-//! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
+//! - effects: [`store`], [`embed`], [`git`], [`files`], [`clients`], [`llm`], [`spool`]
 //! - files that only this user can access: [`private`]
 //! - text: [`chunk`], [`tokens`], [`statements`]
 //! - words and values: [`memory`], [`money`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
@@ -32,6 +32,7 @@ mod engine;
 mod envelope;
 mod error;
 mod file;
+mod files;
 mod filter;
 mod git;
 mod humanize;
@@ -68,6 +69,10 @@ pub use cli::main;
 #[doc(hidden)]
 pub mod testing {
     pub use crate::config::{External, Options, Sources, Use};
+    pub use crate::files::{
+        Cut, DocumentKind, Extractor, Fault, Form, Found, Gathered, Image, Limits, Note, Place, Read,
+        Reading, Refusal, Refused, Roots, Skipped, gather,
+    };
     pub use crate::memory::{Draft, Kind, Provenance};
     pub use crate::redact::{Redactor, rules};
     pub use crate::remember::prepare;

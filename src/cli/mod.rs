@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Context, Kind, Result};
 use memory::{add, backup, context, export, forget, mark, search, sessions, show, summarize};
-use operate::{bench, gc, hook, index, serve, stats};
+use operate::{bench, extract_text, gc, hook, index, serve, stats};
 use print::Out;
 use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider};
 
@@ -116,6 +116,9 @@ enum Command {
     /// Record an event of a client or of git; their hooks run this command
     #[command(hide = true)]
     Hook(hook::Args),
+    /// Extract the text of a document from stdin; Tiro runs this command to parse documents apart
+    #[command(hide = true)]
+    ExtractText(extract_text::Args),
     /// Print shell completions
     Completions(completions::Args),
     /// Print the manual page of a subcommand, or write all pages
@@ -183,6 +186,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         Command::Completions(args) => return completions::run(args, shown(), out),
         Command::Man(args) => return man::run(args, shown(), out),
         Command::Hook(args) => return Ok(hook::run(args, common.project.as_deref())),
+        Command::ExtractText(args) => return Ok(extract_text::run(&args)),
         _ => {}
     }
     let mut config = Config::from_environment(common.project.as_deref(), common.set)?;
@@ -236,6 +240,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             | Command::Bench(_)
             | Command::Completions(_)
             | Command::Man(_)
+            | Command::ExtractText(_)
             | Command::Hook(_) => unreachable!("handled above"),
         }
     });

@@ -1,6 +1,7 @@
 //! Subcommands that run Tiro: the server, hooks, and work on the stored data.
 
 pub mod bench;
+pub mod extract_text;
 pub mod gc;
 pub mod hook;
 pub mod index;

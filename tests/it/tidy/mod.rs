@@ -24,13 +24,17 @@ const ROWS: &[&[&str]] = &[
     &["config"],
     &["remember", "import", "retrieve", "context", "summarize"],
     &["spool"],
-    &["store", "embed", "git", "clients", "llm"],
+    &["store", "embed", "git", "files", "clients", "llm"],
     &["private"],
     &["chunk", "tokens", "statements"],
     &["blocks"],
     &[
         "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "money",
+<<<<<<< HEAD
         "times", "thread", "tuning", "words",
+=======
+        "thread", "times", "tuning", "words",
+>>>>>>> 2e1b523 (files: gather and read the user's files by one path policy)
     ],
 ];
 
@@ -61,8 +65,13 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
         "unsafe only in the documented files",
     ),
     (
+        &["process::Command", "process::{Child", "process::{Command"],
+        &["files/documents/process.rs", "embed/install.rs"],
+        "processes are started only to parse untrusted documents and to install the model",
+    ),
+    (
         &["println!", "print!", "io::stdout(", "io::stderr("],
-        &["cli/print.rs", "cli/operate/hook.rs", "server/"],
+        &["cli/print.rs", "cli/operate/hook.rs", "cli/operate/extract_text.rs", "server/"],
         "printing only where it is cleaned",
     ),
     (
@@ -355,6 +364,7 @@ fn a_planted_violation_is_found() {
         ("tools/x.rs", "//! X.\nuse reqwest::Url;\n", "only through llm/"),
         ("store/x.rs", "//! X.\nfn f() { unsafe { g() } }\n", "only in the documented files"),
         ("store/x.rs", "//! X.\nfn f() -> String { format!(\"no row: {error}\") }\n", "goes to `context`"),
+        ("files/x.rs", "//! X.\nuse std::process::Command;\n", "only to parse untrusted documents"),
         ("tools/x.rs", "//! X.\nfn f() { println!(\"x\"); }\n", "only where it is cleaned"),
         ("store/x.rs", "use crate::error::Error;\n", "begins without `//!`"),
         ("attic/x.rs", "//! X.\n", "has no row"),

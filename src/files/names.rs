@@ -1,0 +1,229 @@
+//! What the name of a file says about it: that it holds secrets, or that it is not text.
+//!
+//! A name is no proof, but it is known before anything is opened. The list of secrets errs towards refusing, since a
+//! text that was sent to another model can't be taken back. Names are compared in lower case, because some file systems
+//! don't distinguish cases. A hard link to a secret has another name and is not recognised; the redaction of the text
+//! is the second line of defence.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path};
+
+use super::refusal::Refusal;
+
+/// Folders whose content is refused.
+const SECRET_FOLDERS: &[&str] = &[".aws", ".azure", ".gcloud", ".gnupg", ".kube", ".password-store", ".ssh"];
+
+/// Files that are refused.
+const SECRET_FILES: &[&str] = &[
+    ".dockercfg",
+    ".envrc",
+    ".git-credentials",
+    ".htpasswd",
+    ".netrc",
+    ".npmrc",
+    ".pgpass",
+    ".pypirc",
+    ".vault-token",
+    "_netrc",
+    "credentials",
+    "credentials.json",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ecdsa_sk",
+    "id_ed25519",
+    "id_ed25519_sk",
+    "id_rsa",
+];
+
+/// Extensions of files that are refused: keys and stores of keys.
+const SECRET_EXTENSIONS: &[&str] =
+    &["jks", "kdbx", "key", "keystore", "p12", "p8", "pem", "pfx", "pkcs12", "ppk"];
+
+/// What follows `.env.` in the name of a file without secrets.
+const SAMPLES: &[&str] = &["example", "sample", "template"];
+
+/// Extensions of files that are not text.
+const BINARY_EXTENSIONS: &[&str] = &[
+    "7z",
+    "a",
+    "avi",
+    "avif",
+    "bin",
+    "bmp",
+    "bz2",
+    "class",
+    "db",
+    "dll",
+    "doc",
+    "dylib",
+    "eot",
+    "exe",
+    "flac",
+    "gif",
+    "gz",
+    "heic",
+    "ico",
+    "jar",
+    "jpeg",
+    "jpg",
+    "lz4",
+    "mkv",
+    "mov",
+    "mp3",
+    "mp4",
+    "npy",
+    "npz",
+    "o",
+    "ogg",
+    "onnx",
+    "otf",
+    "parquet",
+    "pkl",
+    "png",
+    "ppt",
+    "psd",
+    "pyc",
+    "rar",
+    "rlib",
+    "safetensors",
+    "so",
+    "sqlite",
+    "sqlite3",
+    "tar",
+    "tgz",
+    "tif",
+    "tiff",
+    "ttf",
+    "wasm",
+    "wav",
+    "webm",
+    "webp",
+    "woff",
+    "woff2",
+    "xls",
+    "xz",
+    "zip",
+    "zst",
+];
+
+/// Checks the path of a file, relative to a root.
+///
+/// # Errors
+///
+/// [`Refusal::Name`], [`Refusal::Git`] or [`Refusal::Secret`], for the first component that is refused.
+pub(super) fn check_file(path: &Path) -> Result<(), Refusal> {
+    check_folder(path)?;
+    path.file_name().map_or(Ok(()), check_file_name)
+}
+
+/// Checks the path of a folder, relative to a root; see [`check_file`].
+pub(super) fn check_folder(path: &Path) -> Result<(), Refusal> {
+    path.components().try_for_each(|component| match component {
+        Component::Normal(name) => check_folder_name(name),
+        _ => Ok(()),
+    })
+}
+
+/// Checks the name of a file; see [`check_file`].
+pub(super) fn check_file_name(name: &OsStr) -> Result<(), Refusal> {
+    check_folder_name(name)?;
+    match is_secret(&lower(name)?) {
+        true => Err(Refusal::Secret),
+        false => Ok(()),
+    }
+}
+
+/// Checks the name of a folder; see [`check_file`].
+pub(super) fn check_folder_name(name: &OsStr) -> Result<(), Refusal> {
+    let name = lower(name)?;
+    match name.as_str() {
+        ".git" => Err(Refusal::Git),
+        name if SECRET_FOLDERS.contains(&name) => Err(Refusal::Secret),
+        _ => Ok(()),
+    }
+}
+
+fn lower(name: &OsStr) -> Result<String, Refusal> {
+    let name = name.to_str().filter(|name| !name.chars().any(char::is_control));
+    name.map(str::to_lowercase).ok_or(Refusal::Name)
+}
+
+fn is_secret(name: &str) -> bool {
+    let is_environment = name == ".env"
+        || name.strip_prefix(".env.").is_some_and(|rest| !SAMPLES.iter().any(|it| rest.ends_with(it)));
+    is_environment || SECRET_FILES.contains(&name) || has_extension(name, SECRET_EXTENSIONS)
+}
+
+/// Returns whether the extension says that the file is not text.
+pub(super) fn is_binary(name: &str) -> bool {
+    has_extension(&name.to_lowercase(), BINARY_EXTENSIONS)
+}
+
+fn has_extension(name: &str, extensions: &[&str]) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, extension)| extensions.contains(&extension))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        for secret in [
+            ".env",
+            ".ENV",
+            "a/.env.local",
+            ".env.production",
+            ".envrc",
+            "id_rsa",
+            "keys/id_ed25519",
+            "server.pem",
+            "Server.KEY",
+            "a.p12",
+            "a.pfx",
+            ".netrc",
+            ".npmrc",
+            ".pypirc",
+            "credentials",
+            ".aws/config",
+            ".ssh/known_hosts",
+            ".ssh",
+            "x/.gnupg/pubring.kbx",
+        ] {
+            assert_eq!(check_file(Path::new(secret)), Err(Refusal::Secret), "{secret}");
+        }
+        for git in [".git", ".git/config", "sub/.git/HEAD"] {
+            assert_eq!(check_file(Path::new(git)), Err(Refusal::Git), "{git}");
+        }
+        for plain in [
+            ".env.example",
+            ".env.local.sample",
+            ".env.template",
+            ".environment",
+            "id_rsa.pub",
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            "credentials/mod.rs",
+            "keys.rs",
+            "key",
+            "src/pem.rs",
+        ] {
+            assert_eq!(check_file(Path::new(plain)), Ok(()), "{plain}");
+        }
+        for odd in ["a\nb", "a/\u{1b}[2J/b"] {
+            assert_eq!(check_file(Path::new(odd)), Err(Refusal::Name), "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_may_be_called_like_a_file_of_secrets() {
+        assert_eq!(check_folder(Path::new("src/credentials")), Ok(()));
+        assert_eq!(check_file(Path::new("src/credentials")), Err(Refusal::Secret));
+    }
+
+    #[test]
+    fn lists_are_lower_case() {
+        let lists = [SECRET_FOLDERS, SECRET_FILES, SECRET_EXTENSIONS, SAMPLES, BINARY_EXTENSIONS];
+        assert!(lists.concat().iter().all(|name| **name == name.to_lowercase()));
+    }
+}

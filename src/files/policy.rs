@@ -1,0 +1,238 @@
+//! The path policy: which files of the user may be read.
+//!
+//! [`Roots`] is the only way to a file. A caller gives it a path as text and gets a [`FilePath`], which only `Roots`
+//! makes; bytes are read only from an [`Opened`] file, which only [`Roots::open`] makes. A path passes if its real
+//! place, with all links followed, lies beneath the project's root or beneath a folder that the user allowed, if no name
+//! in the given path or in the real one says that it holds secrets, and if it is not Tiro's own data.
+//!
+//! A `FilePath` is a real path, so it has no links. It is opened from the root, one name at a time, without following
+//! links (`folder.rs`). So a link that takes the place of a file or a folder after the check is refused, and whatever
+//! happens at the same time, no file outside of the roots is opened. A link within a root is followed if its target
+//! passes as well.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use super::folder::{Entry, Folder};
+use super::names;
+use super::refusal::Refusal;
+use crate::error::{Error, Result, quoted};
+use crate::thread::Stat;
+
+/// The folders beneath which files may be read.
+#[derive(Debug)]
+pub struct Roots {
+    roots: Vec<Root>,
+    /// Tiro's own folders, as real paths.
+    own: Vec<PathBuf>,
+    /// The allowed folders that can't be used, with the reasons.
+    pub unusable: Vec<(PathBuf, Refusal)>,
+}
+
+#[derive(Debug)]
+struct Root {
+    /// The path by which the user names it.
+    given: PathBuf,
+    real: PathBuf,
+    folder: Folder,
+}
+
+/// The real path of a file or a folder beneath a root. Only [`Roots`] makes it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FilePath {
+    /// The index of the root. The project's root is the first.
+    root: usize,
+    /// The path relative to the root. It has only names: no links, no `.` and no `..`.
+    below: PathBuf,
+}
+
+impl FilePath {
+    /// Returns the path of the entry `name` of this folder.
+    pub(super) fn join(&self, name: &std::ffi::OsStr) -> FilePath {
+        FilePath { root: self.root, below: self.below.join(name) }
+    }
+
+    /// Returns the folder that contains it. Returns `None` for a root.
+    pub(super) fn parent(&self) -> Option<FilePath> {
+        Some(FilePath { root: self.root, below: self.below.parent()?.to_owned() })
+    }
+
+    /// Returns the path relative to the root.
+    pub(super) fn below(&self) -> &Path {
+        &self.below
+    }
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file.
+    File(FilePath),
+    /// A folder.
+    Folder(FilePath),
+}
+
+/// A regular file that passed the policy and is open.
+#[derive(Debug)]
+pub struct Opened {
+    pub(super) file: File,
+    /// What it looked like when it was opened.
+    pub stat: Stat,
+}
+
+impl Roots {
+    /// Returns the policy for the project in `project`. Beneath `others`, the folders that the user allowed, files may
+    /// be read as well; beneath `own`, Tiro's own folders, none are.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::error::Kind::BadInput`] if `project` is not a folder that can be read. A folder of `others` that can't
+    /// be read is listed in `unusable`.
+    pub fn new(project: &Path, others: &[PathBuf], own: &[PathBuf]) -> Result<Roots> {
+        let project_root = Root::open(project).map_err(|refusal| {
+            Error::bad_input(format!("the project's root `{}` {refusal}", quoted(project.display())))
+        })?;
+        let mut roots =
+            Roots { roots: vec![project_root], own: own.iter().map(real).collect(), unusable: Vec::new() };
+        for other in others {
+            match Root::open(other) {
+                Ok(root) => roots.roots.push(root),
+                Err(refusal) => roots.unusable.push((other.clone(), refusal)),
+            }
+        }
+        Ok(roots)
+    }
+
+    /// Finds what `path` leads to. It is relative to the project's root, or absolute. Opens nothing.
+    pub fn resolve(&self, path: &str) -> Result<Place, Refusal> {
+        if path.is_empty() || path.contains('\0') {
+            return Err(Refusal::Name);
+        }
+        if path == "~" || path.starts_with("~/") {
+            return Err(Refusal::Tilde);
+        }
+        self.find(&self.roots[0].given.join(path))
+    }
+
+    /// Finds what the link at `path` leads to. Opens nothing.
+    pub(super) fn follow(&self, path: &FilePath) -> Result<Place, Refusal> {
+        self.find(&self.roots[path.root].real.join(&path.below))
+    }
+
+    fn find(&self, path: &Path) -> Result<Place, Refusal> {
+        let given = self
+            .roots
+            .iter()
+            .find_map(|root| path.strip_prefix(&root.given).or_else(|_| path.strip_prefix(&root.real)).ok());
+        if let Some(given) = given {
+            names::check_folder(given)?;
+        }
+        let is_plain = !path.components().any(|part| part == std::path::Component::ParentDir);
+        let found = match fs::canonicalize(path) {
+            Ok(real) => self.below(&real)?,
+            // Whether a file exists outside of the roots is not told.
+            Err(_) if given.is_none() || !is_plain => return Err(Refusal::Outside),
+            Err(error) => return Err(Refusal::of(&error)),
+        };
+        names::check_folder(&found.below)?;
+        self.check_owner(&found)?;
+        if found.below.as_os_str().is_empty() {
+            return Ok(Place::Folder(found));
+        }
+        let real = self.roots[found.root].real.join(&found.below);
+        let metadata = fs::symlink_metadata(real).map_err(|error| Refusal::of(&error))?;
+        if metadata.is_dir() {
+            return Ok(Place::Folder(found));
+        }
+        given.map_or(Ok(()), names::check_file)?;
+        names::check_file(&found.below)?;
+        match metadata.file_type() {
+            kind if kind.is_file() => Ok(Place::File(found)),
+            kind if kind.is_symlink() => Err(Refusal::Replaced),
+            _ => Err(Refusal::Special),
+        }
+    }
+
+    /// Returns the place of the real path `real` beneath a root: the project's, or the innermost of the others.
+    fn below(&self, real: &Path) -> Result<FilePath, Refusal> {
+        let found = self.roots.iter().enumerate().filter_map(|(index, root)| {
+            let below = real.strip_prefix(&root.real).ok()?;
+            Some(FilePath { root: index, below: below.to_owned() })
+        });
+        let length = |path: &FilePath| (path.root != 0, path.below.as_os_str().len(), path.root);
+        found.min_by_key(length).ok_or(Refusal::Outside)
+    }
+
+    /// Checks that `path` is not Tiro's own.
+    pub(super) fn check_owner(&self, path: &FilePath) -> Result<(), Refusal> {
+        let real = self.roots[path.root].real.join(&path.below);
+        match self.own.iter().any(|own| real.starts_with(own)) {
+            true => Err(Refusal::Own),
+            false => Ok(()),
+        }
+    }
+
+    /// Opens a regular file, without following links and without blocking.
+    pub fn open(&self, path: &FilePath) -> Result<Opened, Refusal> {
+        names::check_file(&path.below)?;
+        self.check_owner(path)?;
+        let (Some(parent), Some(name)) = (path.parent(), path.below.file_name()) else {
+            return Err(Refusal::Folder);
+        };
+        let (file, stat) = self.folder(&parent)?.open(name)?;
+        Ok(Opened { file, stat })
+    }
+
+    /// Opens a folder, without following links.
+    pub(super) fn folder(&self, path: &FilePath) -> Result<Folder, Refusal> {
+        names::check_folder(&path.below)?;
+        self.check_owner(path)?;
+        let root = &self.roots[path.root];
+        let mut folder = root.folder.again()?;
+        for name in path.below.iter() {
+            folder = folder.enter(name)?;
+        }
+        Ok(folder)
+    }
+
+    /// Opens `.git/info/exclude` of the root of `path`, if there is such a file. This is the only file of git that is
+    /// read, and only its rules about what to ignore are used.
+    pub(super) fn exclude(&self, path: &FilePath) -> Result<Option<(File, Stat)>, Refusal> {
+        let root = &self.roots[path.root].folder;
+        match root.look(".git".as_ref()) {
+            Ok(Entry::Folder) => {}
+            _ => return Ok(None),
+        }
+        let opened = root
+            .enter(".git".as_ref())
+            .and_then(|git| git.enter("info".as_ref()))
+            .and_then(|info| info.open("exclude".as_ref()));
+        match opened {
+            Ok(opened) => Ok(Some(opened)),
+            Err(Refusal::Missing) => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Returns the path as answers show it: relative to the project's root with `/` between names, or absolute beneath
+    /// another root. All names are valid UTF-8.
+    pub(super) fn shown(&self, path: &FilePath) -> String {
+        let absolute = self.roots[path.root].real.join(&path.below);
+        let path = if path.root == 0 { &path.below } else { &absolute };
+        let text = path.to_string_lossy();
+        if cfg!(windows) { text.replace('\\', "/") } else { text.into_owned() }
+    }
+}
+
+impl Root {
+    fn open(given: &Path) -> Result<Root, Refusal> {
+        let real = fs::canonicalize(given).map_err(|error| Refusal::of(&error))?;
+        let folder = Folder::at(&real)?;
+        Ok(Root { given: given.to_owned(), real, folder })
+    }
+}
+
+/// Returns the real path of a folder that may not exist yet.
+fn real(path: &PathBuf) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.clone())
+}

@@ -1,0 +1,186 @@
+//! Reads a file that was found.
+//!
+//! A file can change while it is read. So it is looked at before and after, and what was read counts only if nothing
+//! changed; otherwise it is read again.
+//!
+//! The times of a file have the resolution of the file system's clock. A file that changed right before it was read can
+//! change once more without looking different. So a reading is *settled* only if the file had not changed for
+//! [`SETTLED`], more than the resolution of any common file system (FAT: 2 s); otherwise the next reading must compare
+//! the content. The times are compared with the caller's clock. If the file lies on another machine whose clock is
+//! late by more than that, a reading can count as settled too early.
+
+use std::io;
+
+use super::documents::{Extracted, Extractor, Note};
+use super::policy::{Place, Roots};
+use super::refusal::Refusal;
+use super::{Form, Found, Limits, folder};
+use crate::thread::{ContentHash, Stat};
+
+/// How long a file must have been unchanged for its times to be trusted, in nanoseconds.
+const SETTLED: i64 = 2_100_000_000;
+
+/// How often a file is read that changes during the reading.
+const TRIES: usize = 3;
+
+/// The largest image, in bytes, as providers of models accept them.
+const LARGEST_IMAGE: u64 = 5_000_000;
+
+/// How files are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// How much is read.
+    pub limits: &'a Limits,
+    /// The time before the reading, in nanoseconds since 1970.
+    pub now_ns: i64,
+    /// What extracts the text of documents.
+    pub extractor: &'a Extractor,
+}
+
+/// The content of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Its text.
+    pub text: String,
+    /// The hash of its bytes.
+    pub raw: ContentHash,
+    /// What it looked like when it was read.
+    pub stat: Stat,
+    /// Whether the file is unchanged as long as it looks the same.
+    pub is_settled: bool,
+    /// What the text doesn't show of the file.
+    pub notes: Vec<Note>,
+}
+
+/// An image for a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Its media type, such as `image/png`.
+    pub media_type: &'static str,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Roots {
+    /// Reads a file that was found. The text of a file of text is the file's own, with a byte order mark if there is
+    /// one; UTF-16 becomes UTF-8.
+    pub fn read(&self, found: &Found, reading: &Reading<'_>) -> Result<Read, Refusal> {
+        let most = match found.form {
+            Form::Text => reading.limits.file_bytes,
+            Form::Document(_) => reading.limits.document_bytes,
+        };
+        let (bytes, stat) = self.bytes(found, most)?;
+        let raw = ContentHash::of(&bytes);
+        let Extracted { text, notes } = match found.form {
+            Form::Text => decode(bytes)?,
+            Form::Document(kind) => {
+                let extracted = reading.extractor.extract(kind, bytes);
+                extracted.map_err(|fault| Refusal::Document(kind, fault))?
+            }
+        };
+        Ok(Read { text, raw, stat, is_settled: is_settled(&stat, reading.now_ns), notes })
+    }
+
+    /// Reads the image at `path`.
+    pub fn image(&self, path: &str) -> Result<Image, Refusal> {
+        let file = match self.resolve(path)? {
+            Place::File(file) => file,
+            Place::Folder(_) => return Err(Refusal::Folder),
+        };
+        let stat = Stat::default();
+        let found = Found { path: String::new(), stat, form: Form::Text, file };
+        let (bytes, _) = self.bytes(&found, LARGEST_IMAGE)?;
+        Ok(Image { media_type: media_type(&bytes).ok_or(Refusal::NoImage)?, bytes })
+    }
+
+    /// Returns the bytes of a file, at most `most`, and what it looked like all the while.
+    fn bytes(&self, found: &Found, most: u64) -> Result<(Vec<u8>, Stat), Refusal> {
+        for _ in 0..TRIES {
+            let opened = self.open(&found.file)?;
+            if opened.stat.size > most {
+                return Err(Refusal::TooLarge(most));
+            }
+            let mut bytes = Vec::with_capacity(usize::try_from(opened.stat.size).unwrap_or_default());
+            let limited = &mut io::Read::take(&opened.file, most.saturating_add(1));
+            io::Read::read_to_end(limited, &mut bytes).map_err(|error| Refusal::of(&error))?;
+            let length = bytes.len() as u64;
+            if length > most {
+                return Err(Refusal::TooLarge(most));
+            }
+            if length == opened.stat.size && folder::stat(&opened.file)? == opened.stat {
+                return Ok((bytes, opened.stat));
+            }
+        }
+        Err(Refusal::Changing)
+    }
+}
+
+fn is_settled(stat: &Stat, now_ns: i64) -> bool {
+    now_ns.saturating_sub(stat.mtime_ns.max(stat.ctime_ns)) > SETTLED
+}
+
+fn decode(bytes: Vec<u8>) -> Result<Extracted, Refusal> {
+    let unit: Option<fn([u8; 2]) -> u16> = match bytes.get(..2) {
+        Some([0xff, 0xfe]) => Some(u16::from_le_bytes),
+        Some([0xfe, 0xff]) => Some(u16::from_be_bytes),
+        _ => None,
+    };
+    let (text, notes) = match unit {
+        None => (String::from_utf8(bytes).map_err(|_| Refusal::Encoding)?, Vec::new()),
+        Some(unit) => {
+            let (pairs, rest) = bytes[2..].as_chunks::<2>();
+            let text = String::from_utf16(&pairs.iter().map(|pair| unit(*pair)).collect::<Vec<u16>>());
+            let text = text.ok().filter(|_| rest.is_empty()).ok_or(Refusal::Encoding)?;
+            (text, vec![Note::Utf16])
+        }
+    };
+    match text.contains('\0') {
+        true => Err(Refusal::Binary),
+        false => Ok(Extracted { text, notes }),
+    }
+}
+
+fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_text_in_unicode_is_decoded() {
+        let decoded = |bytes: &[u8]| decode(bytes.to_vec()).map(|read| (read.text, read.notes));
+        let plain = |text: &str| Ok((text.to_owned(), Vec::new()));
+        let utf16 = |text: &str| Ok((text.to_owned(), vec![Note::Utf16]));
+        assert_eq!(decoded(b""), plain(""));
+        assert_eq!(decoded("\u{feff}naïve\r\n".as_bytes()), plain("\u{feff}naïve\r\n"));
+        assert_eq!(decoded(b"\xff\xfeh\0i\0=\xd8\x00\xde"), utf16("hi😀"));
+        assert_eq!(decoded(b"\xfe\xff\0h\0i"), utf16("hi"));
+        assert_eq!(decoded(b"\xff\xfeh\0i"), Err(Refusal::Encoding));
+        assert_eq!(decoded(b"\xff\xfe=\xd8h\0"), Err(Refusal::Encoding));
+        assert_eq!(decoded(b"caf\xe9"), Err(Refusal::Encoding));
+        assert_eq!(decoded(b"a\0b"), Err(Refusal::Binary));
+        // UTF-32 begins like UTF-16.
+        assert_eq!(decoded(b"\xff\xfe\0\0h\0\0\0"), Err(Refusal::Binary));
+    }
+
+    #[test]
+    fn a_file_is_settled_some_time_after_its_last_change() {
+        let now = 1_800_000_000_000_000_000;
+        let at =
+            |mtime_ns: i64, ctime_ns: i64| is_settled(&Stat { mtime_ns, ctime_ns, ..Stat::default() }, now);
+        assert!(at(now - SETTLED - 1, now - SETTLED - 1));
+        assert!(!at(now - SETTLED, now - SETTLED - 1));
+        // Programs can set `mtime` back, but not `ctime`.
+        assert!(!at(now - 10 * SETTLED, now - 1));
+        assert!(!at(now + SETTLED, now - 10 * SETTLED));
+        assert!(at(i64::MIN, i64::MIN));
+    }
+}

@@ -1,0 +1,134 @@
+//! Which files the rules of `.gitignore`, `.ignore`, `.tiroignore` and `.git/info/exclude` ignore.
+//!
+//! The patterns are those of the `ignore` crate. Its walker is not used, because it opens files by their paths: a file
+//! of rules that is a link would be read wherever it leads, and one that is a pipe would block. Here files of rules are
+//! opened like all other files, as regular files of a limited size and never through links, as git does as well.
+//!
+//! The rules of an inner folder go before those of an outer one. In a folder, `.tiroignore` goes before `.ignore`, which
+//! goes before `.gitignore`. Only folders beneath the root have rules: the user's own rules for all repositories lie
+//! elsewhere and are not read.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::policy::{FilePath, Roots};
+use super::refusal::Refusal;
+use crate::thread::Stat;
+
+/// The files of rules in a folder, from the weakest to the strongest.
+const NAMES: [&str; 3] = [".gitignore", ".ignore", ".tiroignore"];
+
+/// The name by which `.git/info/exclude` is shown.
+const EXCLUDE: &str = ".git/info/exclude";
+
+/// The largest file of rules that is read, in bytes. Arbitrary: the largest ones have some ten thousand bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// The rules of the folders that were asked about.
+pub(super) struct Rules<'r> {
+    roots: &'r Roots,
+    /// `None` for a folder without rules.
+    folders: HashMap<FilePath, Option<Gitignore>>,
+    /// The files of rules that can't be read.
+    pub unreadable: Vec<FilePath>,
+}
+
+impl<'r> Rules<'r> {
+    pub(super) fn new(roots: &'r Roots) -> Rules<'r> {
+        Rules { roots, folders: HashMap::new(), unreadable: Vec::new() }
+    }
+
+    /// Returns the name of the file whose rules ignore the entry `path`, if there is one. The folders above it are taken
+    /// as not ignored.
+    pub(super) fn ignore(&mut self, path: &FilePath, is_folder: bool) -> Option<&'static str> {
+        let mut folder = path.parent();
+        while let Some(within) = folder {
+            let below = path.below().strip_prefix(within.below()).unwrap_or(path.below());
+            if let Some(rules) = self.of(&within) {
+                match rules.matched(below, is_folder) {
+                    Match::Ignore(rule) => return Some(name(rule.from())),
+                    Match::Whitelist(_) => return None,
+                    Match::None => {}
+                }
+            }
+            folder = within.parent();
+        }
+        None
+    }
+
+    /// Returns the name of the file whose rules ignore the file `path` or a folder above it, if there is one.
+    pub(super) fn ignore_anywhere(&mut self, path: &FilePath) -> Option<&'static str> {
+        let mut folder = path.parent();
+        while let Some(above) = folder {
+            if let Some(rules) = self.ignore(&above, true) {
+                return Some(rules);
+            }
+            folder = above.parent();
+        }
+        self.ignore(path, false)
+    }
+
+    fn of(&mut self, folder: &FilePath) -> Option<&Gitignore> {
+        if !self.folders.contains_key(folder) {
+            let read = self.read(folder);
+            self.folders.insert(folder.clone(), read);
+        }
+        self.folders.get(folder)?.as_ref()
+    }
+
+    fn read(&mut self, path: &FilePath) -> Option<Gitignore> {
+        let mut builder = GitignoreBuilder::new("");
+        if path.parent().is_none() {
+            let opened = self.roots.exclude(path);
+            self.add(&mut builder, opened, EXCLUDE, path);
+        }
+        if let Ok(folder) = self.roots.folder(path) {
+            for name in NAMES {
+                let opened = match folder.open(name.as_ref()) {
+                    Err(Refusal::Missing) => Ok(None),
+                    opened => opened.map(Some),
+                };
+                self.add(&mut builder, opened, name, path);
+            }
+        }
+        builder.build().ok().filter(|rules| !rules.is_empty())
+    }
+
+    fn add(
+        &mut self,
+        builder: &mut GitignoreBuilder,
+        opened: Result<Option<(File, Stat)>, Refusal>,
+        name: &'static str,
+        folder: &FilePath,
+    ) {
+        let read = opened.and_then(|opened| opened.map(|(file, _)| text(file)).transpose());
+        let text = match read {
+            Ok(Some(text)) => text,
+            Ok(None) => return,
+            Err(_) => return self.unreadable.push(folder.join(name.as_ref())),
+        };
+        for line in text.trim_start_matches('\u{feff}').lines() {
+            // Git skips a line that is no pattern, too.
+            let _ = builder.add_line(Some(PathBuf::from(name)), line);
+        }
+    }
+}
+
+fn text(file: File) -> Result<String, Refusal> {
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| Refusal::of(&error))?;
+    match bytes.len() as u64 > LARGEST {
+        true => Err(Refusal::TooLarge(LARGEST)),
+        false => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+    }
+}
+
+fn name(from: Option<&Path>) -> &'static str {
+    let known = NAMES.into_iter().find(|name| from == Some(Path::new(name)));
+    known.unwrap_or(EXCLUDE)
+}
