@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use genai::adapter::AdapterKind;
-use genai::resolver::{AuthData, Endpoint};
-use genai::{ModelIden, ServiceTarget};
 use reqwest::Url;
 use tokio::time::Instant;
 
-use super::convert::{self, OnText};
+use super::dialects::{Asked, Dialect, author, most_output};
 use super::failure::{Failure, late, not_repeated, too_long};
-use super::relay::{Relay, Route};
+use super::reading::OnText;
+use super::reply::reply;
+use super::transport::Route;
 use super::{Failed, Key, Provider, Reply, Request, Service, is_model};
 use crate::error::{Context, Error, Kind, Result, quoted};
 
@@ -35,6 +34,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How long making a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
+/// How many tokens of the context window are requested from Ollama for an image.
+const IMAGE: usize = 2048;
+
 /// A provider that can be asked questions. Creating a client opens no connection.
 pub struct Client {
     provider: Provider,
@@ -45,8 +47,7 @@ pub struct Client {
     seed: u64,
     pause: Duration,
     on_failure: Option<OnFailure>,
-    outside: reqwest::Client,
-    genai: genai::Client,
+    http: reqwest::Client,
 }
 
 impl Client {
@@ -72,33 +73,28 @@ impl Client {
         }
         // This fails if a cryptography provider was already installed in this process, as in tests.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let cannot = || format!("cannot make a client of provider `{}`", provider.name);
-        let plain = || {
-            reqwest::Client::builder()
-                .redirect(reqwest::redirect::Policy::none())
-                .retry(reqwest::retry::never())
-                .referer(false)
-                .connect_timeout(CONNECT)
-        };
-        let mut outside = plain().user_agent(concat!("tiro/", env!("CARGO_PKG_VERSION")));
+        let mut http = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .connect_timeout(CONNECT)
+            .user_agent(concat!("tiro/", env!("CARGO_PKG_VERSION")));
         if provider.is_local() {
             // Requests to this machine use no proxy, because the proxy may be on another machine.
-            outside = outside.no_proxy();
+            http = http.no_proxy();
         }
         if base.scheme() == "http" {
             // Without TLS, the platform's certificates are not needed, and reading them takes a while.
-            outside = outside.tls_certs_only([]);
+            http = http.tls_certs_only([]);
         }
-        let outside = outside.build().context(Kind::Provider, cannot)?;
-        let inside = plain().no_proxy().tls_certs_only([]).pool_max_idle_per_host(0);
-        let inside = inside.build().context(Kind::Provider, cannot)?;
-        let genai = genai::Client::builder().with_reqwest(inside).build();
-        let genai = genai.context(Kind::Provider, cannot)?;
+        let http = http
+            .build()
+            .context(Kind::Provider, || format!("cannot make a client of provider `{}`", provider.name))?;
         // Without randomness, the only harm is that several processes repeat their requests at the same time.
         let mut seed = [0; 8];
         let _ = getrandom::fill(&mut seed);
         let (seed, retries, pause) = (u64::from_le_bytes(seed), RETRIES, PAUSE);
-        Ok(Client { provider, keys, base, retries, seed, pause, on_failure: None, outside, genai })
+        Ok(Client { provider, keys, base, retries, seed, pause, on_failure: None, http })
     }
 
     /// Sets the most times that a failed request is repeated; the default is 3.
@@ -135,9 +131,8 @@ impl Client {
         let start = Instant::now();
         // If the clock can't represent a deadline that far away, a deadline of one day is used.
         let end = start.checked_add(deadline).unwrap_or(start + Duration::from_secs(86_400));
-        let received = Arc::new(AtomicU64::new(0));
-        let request = Arc::new(request.clone());
-        let answered = self.until_answered(&request, end, on_text, &received);
+        let received = AtomicU64::new(0);
+        let answered = self.until_answered(request, end, on_text, &received);
         match tokio::time::timeout_at(end, answered).await {
             Ok(answer) => answer,
             Err(_) => Err(late(&self.provider, deadline, received.load(Ordering::Relaxed))),
@@ -146,10 +141,10 @@ impl Client {
 
     async fn until_answered(
         &self,
-        request: &Arc<Request>,
+        request: &Request,
         end: Instant,
         on_text: OnText<'_>,
-        received: &Arc<AtomicU64>,
+        received: &AtomicU64,
     ) -> Result<Reply> {
         let has_spoken = AtomicBool::new(false);
         let spoken = |text: &str| {
@@ -164,7 +159,7 @@ impl Client {
         loop {
             attempts += 1;
             received.store(0, Ordering::Relaxed);
-            let failure = match self.once(request, key.clone(), on_text, received).await {
+            let failure = match self.once(request, key.as_deref(), on_text, received).await {
                 Ok(reply) => return Ok(Reply { attempts, ..reply }),
                 Err(failure) => failure,
             };
@@ -214,34 +209,25 @@ impl Client {
 
     async fn once(
         &self,
-        request: &Arc<Request>,
-        key: Option<String>,
+        request: &Request,
+        key: Option<&str>,
         on_text: OnText<'_>,
-        received: &Arc<AtomicU64>,
+        received: &AtomicU64,
     ) -> Result<Reply, Failure> {
-        let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
+        let provider = &self.provider;
+        let dialect = Dialect::of(provider, request);
+        let asked = Asked::new(provider, request, on_text.is_some(), self.window(request));
         let route = Route {
-            service: self.provider.service,
-            base: self.base.clone(),
-            key: key.clone(),
-            window: self.window(request),
-            request: Arc::clone(request),
-            received: Arc::clone(received),
+            http: &self.http,
+            service: provider.service,
+            base: &self.base,
+            key: key.map(str::trim).filter(|key| !key.is_empty()),
+            request,
+            received,
         };
-        let relay = Relay::open(self.outside.clone(), route).await?;
-        let target = ServiceTarget {
-            endpoint: Endpoint::from_owned(relay.address()),
-            auth: AuthData::from_single("none"),
-            model: ModelIden::new(adapter(self.provider.service), self.provider.model.clone()),
-        };
-        let answer = tokio::select! {
-            answer = convert::converse(&self.genai, target, &self.provider, key.as_deref(), request, on_text) => answer,
-            never = relay.serve() => match never {},
-        };
-        match relay.failure() {
-            Some(failure) => Err(failure),
-            None => answer,
-        }
+        let post = dialect.post(&asked, &author(provider, dialect));
+        let (answer, kept) = route.exchange(&post, dialect.reader(&asked), on_text).await?;
+        reply(provider, dialect, request, answer, kept)
     }
 
     /// Returns the context window to request from Ollama. It is a power of two, because Ollama loads the model again
@@ -251,8 +237,10 @@ impl Client {
             return None;
         }
         let bytes: usize = request.texts().map(|text| text.len()).sum();
-        // One token for three bytes is enough for most texts, and a larger window would take more memory.
-        let needed = bytes / 3 + convert::most_output(&self.provider, request).unwrap_or(1024) + 512;
+        // One token for three bytes is enough for most texts, and a larger window would take more memory. So is this
+        // number of tokens for an image.
+        let needed =
+            bytes / 3 + request.images() * IMAGE + most_output(&self.provider, request).unwrap_or(1024) + 512;
         let needed = needed.next_power_of_two().max(4096);
         Some(self.provider.window.map_or(needed, |window| needed.min(window)))
     }
@@ -265,15 +253,5 @@ impl Client {
         drawn.copy_from_slice(&blake3::hash(&seed).as_bytes()[..8]);
         let share = u64::from_le_bytes(drawn) as f64 / u64::MAX as f64;
         self.pause.saturating_mul(1 << (nth - 1).min(16)).mul_f64(0.75 + share / 2.0)
-    }
-}
-
-fn adapter(service: Service) -> AdapterKind {
-    match service {
-        Service::Openai | Service::OpenaiCompatible => AdapterKind::OpenAI,
-        Service::OpenaiResponses => AdapterKind::OpenAIResp,
-        Service::Anthropic => AdapterKind::Anthropic,
-        Service::Gemini => AdapterKind::Gemini,
-        Service::Ollama => AdapterKind::Ollama,
     }
 }

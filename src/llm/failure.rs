@@ -230,7 +230,7 @@ pub(super) fn word(body: &Value, key: Option<&str>, request: &Request) -> Option
 }
 
 fn status_line(status: u16, word: Option<&str>) -> String {
-    let known = hyper::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+    let known = reqwest::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
     let mut line = status.to_string();
     if let Some(reason) = known {
         line += &format!(" {reason}");

@@ -5,8 +5,11 @@
 //! know what memories are, how long answers of tools may be, or what a model's answer is for. It spends only money
 //! that the caller has reserved.
 //!
-//! `convert` translates to the types of genai, which knows the dialects of the services. `relay` makes the connection
-//! and says why it failed. Google's Vertex is not supported, because its sign-in can't be tested here.
+//! `dialects` writes requests and reads answers, as values. `transport` makes the connection; `reading` divides an answer
+//! that comes in pieces into events; `reply` makes the result of it, and `failure` says why there is none. The dialects
+//! are our own: a library that has them all reads answers of any length, quotes them in errors, and loses parts of a
+//! conversation that the services need back. Google's Vertex is not supported, because its sign-in can't be tested
+//! here.
 
 use std::path::PathBuf;
 
@@ -14,21 +17,25 @@ use serde::{Deserialize, Serialize};
 
 pub mod catalogue;
 mod client;
-mod convert;
+mod dialects;
 mod failure;
-mod relay;
+mod reading;
+mod reply;
 mod request;
 mod service;
 #[cfg(test)]
 mod tests;
+mod transport;
 
 pub use client::{Client, OnFailure};
-pub use convert::OnText;
-pub use request::{Call, Effort, Function, Image, Request, Turn};
+pub use reading::OnText;
+pub use request::{Call, Request, Turn};
+#[expect(unused_imports, reason = "needed when a model is consulted")]
+pub use request::{Effort, Function, Image};
 pub use service::is_model;
 
 /// Directives for the log that silence the libraries used here, because they log keys, requests and answers.
-pub const QUIET: &str = "genai=off,hyper=off,hyper_util=off,h2=off,reqwest=off,rustls=off";
+pub const QUIET: &str = "hyper=off,hyper_util=off,h2=off,reqwest=off,rustls=off";
 
 /// A service that offers models, together with the dialect in which it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

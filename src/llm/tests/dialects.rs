@@ -224,6 +224,8 @@ async fn every_service_answers_with_text_calls_and_tokens() {
         }
         assert!(body.contains("300") && body.contains("0.3"), "{service:?}: no limits in {body}");
         // The schema appears in the parameters of the function, and as the form of the answer.
+        // Ollama can't do both, so there it is in the system prompt.
+        let body = body.replace('\\', "");
         assert!(body.matches(r#""required":["at"]"#).count() == 2, "{service:?}: no schema in {body}");
     }
 }

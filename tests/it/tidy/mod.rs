@@ -58,7 +58,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
         "the environment is read only in config/",
     ),
     (&["gix::", "use gix"], &["git/"], "git objects only through git/"),
-    (&["genai::", "reqwest::", "use hyper"], &["llm/"], "models are asked only through llm/"),
+    (&["reqwest::", "use reqwest"], &["llm/"], "models are asked only through llm/"),
     (
         &["unsafe {", "unsafe fn", "unsafe impl"],
         &["embed/raw.rs", "store/sqlite/search/lexical/rank.rs"],
@@ -95,7 +95,7 @@ const OWN_ERRORS: &[&str] = &[
     "error/",
     "git/",
     "llm/failure.rs",
-    "llm/relay.rs",
+    "llm/transport.rs",
     "retrieve/mod.rs",
     "server/handler.rs",
     "spool/mod.rs",

@@ -1,0 +1,182 @@
+//! Reads an answer that comes in pieces.
+//!
+//! The pieces may end anywhere, also within a character. Their lines are either server-sent events (`data: …`, ended by
+//! an empty line) or one JSON object each; which of them is seen from the lines, because servers don't declare it
+//! reliably.
+
+use serde_json::Value;
+
+use super::dialects::{Answer, Misread, Read};
+
+/// The function that gets the text of an answer, piece by piece.
+pub type OnText<'a> = Option<&'a (dyn Fn(&str) + Send + Sync)>;
+
+/// The most bytes that a line or an event may have, and that text and arguments may have together: about a hundred times
+/// the longest answer of a model.
+pub(super) const LARGEST_ANSWER: usize = 4 << 20;
+
+/// Why an answer can't be read further.
+#[derive(Debug, PartialEq)]
+pub(super) enum Stuck {
+    /// It is not in the dialect, or reports an error.
+    Misread(Misread),
+    /// It is larger than [`LARGEST_ANSWER`].
+    TooLarge,
+}
+
+impl From<Misread> for Stuck {
+    fn from(misread: Misread) -> Stuck {
+        Stuck::Misread(misread)
+    }
+}
+
+/// An answer that is being read.
+pub(super) struct Reading<'a> {
+    reader: Box<dyn Read>,
+    on_text: OnText<'a>,
+    answer: Answer,
+    /// The bytes of the line that is not complete yet.
+    line: Vec<u8>,
+    /// The data of the event that is not complete yet.
+    data: Option<String>,
+    /// Whether the last byte was a carriage return, so that a line feed after it ends no further line.
+    ends_in_return: bool,
+    /// How many events were read.
+    events: u64,
+    is_over: bool,
+}
+
+impl<'a> Reading<'a> {
+    /// Returns the beginning of an answer. `on_text` gets the text of each event.
+    pub fn new(reader: Box<dyn Read>, on_text: OnText<'a>) -> Reading<'a> {
+        Reading {
+            reader,
+            on_text,
+            answer: Answer::default(),
+            line: Vec::new(),
+            data: None,
+            ends_in_return: false,
+            events: 0,
+            is_over: false,
+        }
+    }
+
+    /// Reads the next bytes.
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), Stuck> {
+        while !self.is_over && !bytes.is_empty() {
+            if std::mem::take(&mut self.ends_in_return) && bytes[0] == b'\n' {
+                bytes = &bytes[1..];
+                continue;
+            }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let piece = &bytes[..end.unwrap_or(bytes.len())];
+            if self.line.len() + piece.len() > LARGEST_ANSWER {
+                return Err(Stuck::TooLarge);
+            }
+            self.line.extend_from_slice(piece);
+            let Some(end) = end else { break };
+            self.ends_in_return = bytes[end] == b'\r';
+            bytes = &bytes[end + 1..];
+            let line = std::mem::take(&mut self.line);
+            self.line(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the answer is complete, so that nothing more needs to be read.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Returns the answer once nothing more comes, with what must be kept of it. `None` if the service did not say why
+    /// the answer ended.
+    pub fn end(mut self) -> Result<Option<(Answer, Option<Value>)>, Stuck> {
+        if !self.is_over {
+            let line = std::mem::take(&mut self.line);
+            // What comes last may be broken off, which is no fault of the dialect.
+            let is_begun = self.events > 0
+                || self.data.is_some()
+                || [&b"data:"[..], b"{"].iter().any(|begin| line.starts_with(begin));
+            let ended = self.line(&line).and_then(|()| self.line(b""));
+            match ended {
+                Err(Stuck::Misread(Misread::Unreadable)) if is_begun => {}
+                other => other?,
+            }
+        }
+        if self.answer.stop.is_none() {
+            return Ok(None);
+        }
+        let kept = self.reader.kept(&self.answer);
+        Ok(Some((self.answer, kept)))
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), Stuck> {
+        let line = std::str::from_utf8(line).map_err(|_| Misread::Unreadable)?;
+        let line = if self.events == 0 { line.trim_start_matches('\u{feff}') } else { line };
+        if line.is_empty() {
+            return match self.data.take() {
+                Some(data) => self.event(&data),
+                None => Ok(()),
+            };
+        }
+        if let Some(data) = line.strip_prefix("data:") {
+            let data = data.strip_prefix(' ').unwrap_or(data);
+            match &mut self.data {
+                Some(so_far) if so_far.len() + data.len() >= LARGEST_ANSWER => return Err(Stuck::TooLarge),
+                Some(so_far) => {
+                    so_far.push('\n');
+                    so_far.push_str(data);
+                }
+                None => self.data = Some(data.to_owned()),
+            }
+            return Ok(());
+        }
+        if line.starts_with('{') {
+            return self.event(line);
+        }
+        let is_field = ["event:", "id:", "retry:", ":"].iter().any(|field| line.starts_with(field));
+        let is_known = is_field || line.trim().is_empty() || self.events > 0;
+        if is_known { Ok(()) } else { Err(Misread::Unreadable.into()) }
+    }
+
+    fn event(&mut self, data: &str) -> Result<(), Stuck> {
+        if self.is_over || data.is_empty() {
+            return Ok(());
+        }
+        self.events += 1;
+        if data.trim() == "[DONE]" {
+            self.is_over = true;
+            return Ok(());
+        }
+        let event: Value = serde_json::from_str(data).map_err(|_| Misread::Unreadable)?;
+        check(&event)?;
+        let said = self.answer.text.len();
+        let read = self.reader.event(&mut self.answer, &event);
+        if let Some(on_text) = self.on_text
+            && self.answer.text.len() > said
+        {
+            on_text(&self.answer.text[said..]);
+        }
+        self.is_over = read?;
+        if self.answer.size() > LARGEST_ANSWER { Err(Stuck::TooLarge) } else { Ok(()) }
+    }
+}
+
+/// Reads an answer that is complete, and returns it with what must be kept of it.
+pub(super) fn whole(mut reader: Box<dyn Read>, body: &[u8]) -> Result<(Answer, Option<Value>), Misread> {
+    let body: Value = serde_json::from_slice(body).map_err(|_| Misread::Unreadable)?;
+    check(&body)?;
+    let mut answer = Answer::default();
+    reader.whole(&mut answer, &body)?;
+    let kept = reader.kept(&answer);
+    Ok((answer, kept))
+}
+
+/// Checks that `value` is an object and doesn't report an error.
+fn check(value: &Value) -> Result<(), Misread> {
+    match value.get("error") {
+        _ if !value.is_object() => Err(Misread::Unreadable),
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => Err(Misread::Reported(value.clone())),
+    }
+}
