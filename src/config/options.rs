@@ -165,6 +165,18 @@ options! {
     limit_project: Option<Money> = None, "limits.project", "US dollars, or none", any;
     /// The most US dollars that all projects together may cost in total.
     limit_total: Option<Money> = None, "limits.total", "US dollars, or none", any;
+    /// Whether a thread keeps each file in its place and sends only changes; if not, every call sends all files whole.
+    consult_stable_inline: bool = true, "consult.stable_inline", "true or false", any, also "TIRO_STABLE_INLINE";
+    /// The most tokens that the files of a thread may take in a prompt when they get their places; 0 stands for what the model's window allows.
+    consult_inline_tokens: usize = 0, "consult.inline_tokens", "tokens, a whole number", any;
+    /// How many seconds a call waits for a consulted model before it answers that the model is still working.
+    consult_wait_s: u64 = 50, "consult.wait", "seconds, 1 to 3600", |n| (1..=3600).contains(n);
+    /// How many seconds a consulted model may take to answer, with all its searches.
+    consult_deadline_s: u64 = 900, "consult.deadline", "seconds, 1 to 86400", |n| (1..=86_400).contains(n);
+    /// Folders outside the project whose files may be sent to a consulted model, if a call names them.
+    files_roots: List = List::default(), "files.roots", "directories", any;
+    /// The most bytes of a file that is sent or searched; a larger one is skipped, and the answer says so.
+    files_max_bytes: u64 = 1 << 20, "files.max_bytes", "bytes, a whole number", |n| *n > 0;
     /// Patterns of names: sessions with such a name are never stored.
     ignore_sessions: List = List::default(), "ignore.sessions", "patterns", any;
     /// Patterns of paths in the project: changes to such files are never stored.
@@ -242,6 +254,7 @@ trait Value: Sized {
 /// Types that Rust itself can parse and print.
 trait Plain: FromStr + Display {}
 impl Plain for String {}
+impl Plain for bool {}
 impl Plain for u32 {}
 impl Plain for u64 {}
 impl Plain for usize {}
@@ -320,7 +333,7 @@ mod tests {
             assert!(setting.read(&mut options, &shown), "{}", setting.key);
             assert_eq!(options, Options::default(), "{}", setting.key);
             // Each option accepts one of these values, and the value is not the option's default.
-            let other = ["never", "0.77", "577", "7", "other"].iter().find(|text| {
+            let other = ["never", "0.77", "577", "7", "false", "other"].iter().find(|text| {
                 let mut tried = Options::default();
                 setting.read(&mut tried, text) && tried != Options::default()
             });

@@ -61,12 +61,7 @@ impl<'a> Frame<'a> {
             Frame::Change { path, diff } => ("diff", path, diff),
             Frame::Removal { path, why } => ("removed", path, why),
         };
-        let mut hasher = blake3::Hasher::new_keyed(key);
-        for part in [word, path, text] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
-        let mark = &hasher.finalize().to_hex()[..16];
+        let mark = mark(key, &[word, path, text]);
         let path = one_line(path);
         if word == "removed" {
             return format!("[removed {path}: {} | {mark}]\n", one_line(text));
@@ -74,6 +69,23 @@ impl<'a> Frame<'a> {
         let (note, end) = if text.is_empty() || text.ends_with('\n') { ("", "") } else { (UNENDED, "\n") };
         format!("[{word} {path}{note} | {mark}]\n{text}{end}[/{word} | {mark}]\n")
     }
+}
+
+/// Returns `text` between two lines with a mark: `[WORD about | mark]` and `[/WORD | mark]`. It ends with a line feed.
+pub fn quote(key: &[u8; 32], word: &str, about: &str, text: &str) -> String {
+    let mark = mark(key, &[word, about, text]);
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    format!("[{word} {} | {mark}]\n{text}{end}[/{word} | {mark}]\n", one_line(about))
+}
+
+/// Returns the keyed hash of `parts`, as 16 hexadecimal digits.
+fn mark(key: &[u8; 32], parts: &[&str]) -> String {
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().to_hex()[..16].to_owned()
 }
 
 /// Returns an upper bound of the tokens of a frame around a text with `inner` tokens.

@@ -18,9 +18,11 @@
 mod diff;
 mod frame;
 mod plan;
+mod prompt;
 #[cfg(test)]
 mod tests;
 
 pub use self::diff::apply;
-pub use self::frame::Frame;
+pub use self::frame::{Frame, framed, quote};
 pub use self::plan::{Full, Moved, Plan, Room, Seen, Sending, State, Why, plan};
+pub use self::prompt::{FORGOTTEN, INSTRUCTIONS, Said, said};

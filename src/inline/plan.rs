@@ -14,6 +14,8 @@ use crate::tuning::consult::STALE_SHARE;
 pub struct Seen {
     /// Its path.
     pub path: String,
+    /// Whether it gets its place before other new files.
+    pub is_first: bool,
     /// What is known of it.
     pub state: State,
 }
@@ -35,8 +37,8 @@ pub enum State {
         rules: u32,
         /// The tokens of the whole redacted text.
         tokens: u32,
-        /// The whole redacted text.
-        text: Arc<str>,
+        /// The whole redacted text. `None` if it was not kept, because it is large.
+        text: Option<Arc<str>>,
         /// The copy that the assistant has, if it is inline and the copy is still stored.
         before: Option<Arc<str>>,
     },
@@ -104,6 +106,8 @@ pub enum Why {
     Full,
     /// Stored copies were removed to save space.
     Evicted,
+    /// Files are sent whole at every call, as the user chose.
+    Resent,
 }
 
 /// What a turn sends, and what the ledger says afterwards.
@@ -147,6 +151,8 @@ struct File<'a> {
     known: Option<&'a Entry>,
     /// The tokens of its whole text with its frame.
     whole: usize,
+    /// See [`Seen::is_first`].
+    is_first: bool,
 }
 
 /// Plans a turn of `thread`. `files` are all files of the thread and of the call, by path, each once. `forced` begins a new
@@ -204,7 +210,7 @@ impl<'a> File<'a> {
             entry.tokens = 0;
         }
         let whole = framed(&seen.path, entry.tokens as usize);
-        Some(File { path: &seen.path, state: &seen.state, entry, known, whole })
+        Some(File { path: &seen.path, state: &seen.state, entry, known, whole, is_first: seen.is_first })
     }
 
     fn is_inline(&self) -> bool {
@@ -234,15 +240,16 @@ impl<'a> File<'a> {
                 if has_copy && self.known.is_some_and(|known| known.sent == *now) {
                     return None;
                 }
-                let diff = before.as_ref().filter(|_| has_copy).map(|before| changes(before, text));
-                if let Some(diff) = diff.filter(|diff| diff.len() < text.len()) {
+                let both = before.as_ref().filter(|_| has_copy).zip(text.as_ref());
+                let diff = both.map(|(before, text)| (changes(before, text), text.len()));
+                if let Some((diff, _)) = diff.filter(|(diff, whole)| diff.len() < *whole) {
                     let tokens = framed(self.path, tokens::count(&diff));
                     let earlier = sent.changes.get(self.path).copied().unwrap_or(0);
                     if tokens + earlier < self.whole {
                         return send(Part::Change, Some(diff.into()), tokens);
                     }
                 }
-                send(Part::File, Some(Arc::clone(text)), self.whole)
+                send(Part::File, text.clone(), self.whole)
             }
         }
     }
@@ -293,10 +300,11 @@ fn place_new(
         sent.tokens + appended.map(|sending| sending.tokens).sum::<usize>()
     };
     let mut new: Vec<&mut File<'_>> = files.iter_mut().filter(|file| file.known.is_none()).collect();
-    new.sort_by(|a, b| (a.entry.tokens, a.path).cmp(&(b.entry.tokens, b.path)));
+    new.sort_by_key(|file| (!file.is_first, file.entry.tokens, file.path));
     let mut is_fixed = false;
     for file in new {
-        if !is_fixed && taken + file.whole <= offered {
+        let fits = taken + file.whole <= offered;
+        if fits && (!is_fixed || file.is_first) {
             taken += file.whole;
             file.entry.place = Place::Inline;
         } else {
@@ -377,7 +385,7 @@ fn new_epoch(
             continue;
         }
         let text = match file.state {
-            State::Read { text, .. } => Some(Arc::clone(text)),
+            State::Read { text, .. } => text.clone(),
             _ => None,
         };
         plan.whole += file.whole;

@@ -62,7 +62,7 @@ impl World {
                                 sent,
                                 rules: 1,
                                 tokens: tokens::count(text) as u32,
-                                text: text.as_str().into(),
+                                text: Some(text.as_str().into()),
                                 before: entry
                                     .and_then(|entry| self.copies.get(&entry.sent))
                                     .map(|copy| Arc::from(copy.as_str())),
@@ -70,7 +70,7 @@ impl World {
                         }
                     }
                 };
-                Seen { path: path.clone(), state }
+                Seen { path: path.clone(), is_first: path.contains("first"), state }
             })
             .collect()
     }
@@ -164,6 +164,16 @@ fn small_files_go_inline_and_keep_their_places() {
     assert_eq!(plan.sendings.iter().map(|sent| sent.part).collect::<Vec<_>>(), [Part::File]);
     assert_eq!(world.reader.0["a.rs"], world.files["a.rs"]);
     assert!(world.moves.is_empty());
+}
+
+#[test]
+fn files_with_priority_get_their_places_first() {
+    let mut world = World::default();
+    for (path, size) in [("a.rs", 300), ("first.rs", 600), ("first-too-large.rs", 3000), ("b.rs", 300)] {
+        world.files.insert(path.into(), words(size));
+    }
+    world.turn(room(1500)).unwrap();
+    assert_eq!(world.inline(), ["first.rs"]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub use counts::{Redaction, add, redactions};
 #[cfg(test)]
@@ -126,6 +126,23 @@ impl Redactor {
         }
         to.push(']');
     }
+}
+
+/// Increased if the scanners or the engine change what they find; the table of rules is hashed.
+const ENGINE_VERSION: u8 = 1;
+
+/// Returns a number that changes with the rules: a text that was redacted under another number may still contain a secret.
+pub fn version() -> u32 {
+    static VERSION: LazyLock<u32> = LazyLock::new(|| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&[ENGINE_VERSION]).update(env!("CARGO_PKG_VERSION").as_bytes());
+        for rule in rules() {
+            hasher.update(format!("{rule:?}").as_bytes());
+        }
+        let hash = hasher.finalize();
+        u32::from_le_bytes([hash.as_bytes()[0], hash.as_bytes()[1], hash.as_bytes()[2], hash.as_bytes()[3]])
+    });
+    *VERSION
 }
 
 /// Returns whether two redacted texts are equal except for the digits of their marks. The digits differ between

@@ -9,6 +9,7 @@
 //! JSON-RPC are in `server/`.
 
 pub mod common;
+pub mod consult;
 pub mod context;
 pub mod memory;
 pub mod operate;
@@ -23,6 +24,7 @@ use crate::engine::Engine;
 
 pub use self::common::progress::Progress;
 pub use self::common::tool::{About, Answer, Hints, Pending, Tool};
+use self::consult::{chat, count_tokens, describe_session, reset_session};
 use self::context::{get_context_summary, get_relevant_snippets, retrieve_context, summarize_conversation};
 pub use self::memory::resources::{Resources, SessionEntry};
 use self::memory::{
@@ -51,6 +53,14 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
         tool!(engine, caller, summarize_conversation, Context, ASKS),
         tool!(engine, caller, configure_llm_provider, Context, SETS),
     ];
+    // Without an assistant, the tools about threads would be of no use.
+    let assistants = chat::offered(engine, caller);
+    if !assistants.is_empty() {
+        table.extend(assistants);
+        table.push(tool!(engine, caller, describe_session, Consult, READS));
+        table.push(tool!(engine, caller, reset_session, Consult, REMOVES));
+        table.push(tool!(engine, caller, count_tokens, Consult, READS));
+    }
     table.retain(|tool| caller.may_use(tool.toolset));
     table
 }

@@ -3,7 +3,6 @@
 /// The maximum size of the compressed texts that a project keeps for its threads, in bytes. A file whose copy was
 /// removed is sent whole when it changes. Arbitrary: sources compress to about a quarter, so this is about 250 MB of
 /// them.
-#[cfg_attr(not(test), expect(dead_code, reason = "the operation that consults an assistant will pass it"))]
 pub const BLOB_BYTES: i64 = 64 << 20;
 
 /// How many contents a store keeps the token counts of; the oldest are removed. Arbitrary: a count takes about 80 bytes.

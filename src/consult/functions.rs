@@ -1,0 +1,154 @@
+//! The functions that an assistant may call while it is consulted.
+//!
+//! The functions of a round run at the same time, each with a deadline. A call that fails gets an error as its result, so
+//! the assistant can go on, and the receipt lists it for the caller. The same call is not run twice in a turn.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::Value;
+
+use crate::error::{Error, Result, quoted};
+use crate::llm::{Call, Function, Turn};
+use crate::redact::Redactor;
+use crate::tokens;
+
+/// How long a function may take.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// How many calls of one round are run. Arbitrary: more than models make on purpose.
+const MOST_CALLS: usize = 8;
+
+/// The longest description of a call in the receipt, in bytes. Arbitrary.
+const SHOWN: usize = 200;
+
+/// The text of a result, while it is made. Dropping it stops the work at its next await.
+pub(crate) type Working = std::pin::Pin<Box<dyn Future<Output = Result<String>> + Send>>;
+
+/// A function with its implementation.
+#[derive(Clone)]
+pub(crate) struct Callable {
+    /// What the assistant is told.
+    pub function: Function,
+    /// Runs it. The arguments are as the model wrote them. `most` is the number of tokens that the result may have.
+    pub run: Arc<dyn Fn(Value, usize) -> Working + Send + Sync>,
+}
+
+/// A call that was made, for the receipt.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Ran {
+    /// The name of the function.
+    pub function: String,
+    /// What it was asked: the query or the arguments, redacted and shortened.
+    pub about: String,
+    /// The tokens of its result.
+    pub tokens: usize,
+    /// Why it failed, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The functions of a turn, and what they returned so far.
+pub(crate) struct Functions {
+    callables: Vec<Callable>,
+    redactor: Redactor,
+    done: HashMap<String, usize>,
+    /// The calls so far, in order.
+    pub ran: Vec<Ran>,
+}
+
+impl Functions {
+    /// Returns the functions of a turn. Arguments are redacted by `redactor` before the receipt shows them.
+    pub fn new(callables: Vec<Callable>, redactor: Redactor) -> Functions {
+        Functions { callables, redactor, done: HashMap::new(), ran: Vec::new() }
+    }
+
+    /// Returns what the assistant is told about the functions.
+    pub fn offered(&self) -> Vec<Function> {
+        self.callables.iter().map(|callable| callable.function.clone()).collect()
+    }
+
+    /// Runs `calls` and returns their results in the same order. Together the results have at most `room` tokens.
+    pub async fn run(&mut self, calls: &[Call], room: usize) -> Vec<Turn> {
+        let share = room / calls.len().clamp(1, MOST_CALLS);
+        let mut works: Vec<Working> = Vec::with_capacity(calls.len());
+        for (place, call) in calls.iter().enumerate() {
+            works.push(self.begin(call, place, share));
+        }
+        let results = join_all(works).await;
+        let mut turns = Vec::with_capacity(calls.len());
+        for (call, result) in calls.iter().zip(results) {
+            let (text, error) = match result {
+                Ok(text) => (text, None),
+                Err(error) => (error.with_hint(), Some(error.with_hint())),
+            };
+            let text = match tokens::truncate(&text, share.max(1)) {
+                whole if whole.len() == text.len() => text,
+                part => format!("{part}\n[cut: the result is too long for the room that is left]"),
+            };
+            self.ran.push(Ran {
+                function: self.redactor.redact(&call.name).text.into_owned(),
+                about: self.about(&call.arguments),
+                tokens: tokens::count(&text),
+                error: error.clone(),
+            });
+            turns.push(Turn::Result { call: call.id.clone(), text, is_error: error.is_some() });
+        }
+        turns
+    }
+
+    /// Returns the work of a call, or of the error that is its result.
+    fn begin(&mut self, call: &Call, place: usize, share: usize) -> Working {
+        let fails = |error: Error| -> Working { Box::pin(async { Err(error) }) };
+        let Some(callable) = self.callables.iter().find(|each| each.function.name == call.name) else {
+            let offered: Vec<&str> = self.callables.iter().map(|each| each.function.name.as_str()).collect();
+            let offered = match offered.is_empty() {
+                true => "no functions are offered any more: answer with what you have".to_owned(),
+                false => format!("the functions are {}", offered.join(" and ")),
+            };
+            let name = quoted(&call.name);
+            return fails(Error::bad_input(format!("there is no function `{name}`")).hint(offered));
+        };
+        if place >= MOST_CALLS {
+            let said = format!("at most {MOST_CALLS} calls are run at once");
+            return fails(Error::bad_input(said).hint("repeat the others in your next message"));
+        }
+        let key = format!("{} {}", call.name, call.arguments);
+        let next = self.ran.len() + place + 1;
+        if let Some(earlier) = self.done.get(&key) {
+            let said =
+                format!("this call was made before; its result is that of call {earlier} of this turn");
+            return Box::pin(async move { Ok(said) });
+        }
+        self.done.insert(key, next);
+        let work = (callable.run)(call.arguments.clone(), share);
+        let handle = tokio::runtime::Handle::current();
+        // Functions block their thread while they wait for SQLite or the encoder, so each gets its own.
+        let thread =
+            tokio::task::spawn_blocking(move || handle.block_on(tokio::time::timeout(DEADLINE, work)));
+        Box::pin(async move {
+            let late = || {
+                let seconds = DEADLINE.as_secs();
+                Error::new(crate::error::Kind::Busy, format!("it took longer than {seconds} s"))
+                    .hint("ask for less, or answer without it")
+            };
+            match thread.await {
+                Ok(Ok(result)) => result,
+                Ok(Err(_)) => Err(late()),
+                Err(_) => Err(Error::new(crate::error::Kind::Io, "the function broke off, a bug in Tiro")),
+            }
+        })
+    }
+
+    /// Returns the arguments of a call as the receipt shows them.
+    fn about(&self, arguments: &Value) -> String {
+        let whole = match arguments.get("query").and_then(Value::as_str) {
+            Some(query) => query.to_owned(),
+            None => arguments.to_string(),
+        };
+        let text = self.redactor.redact(&whole).text.into_owned();
+        quoted(&text[..text.floor_char_boundary(SHOWN)]).to_string()
+    }
+}

@@ -1,0 +1,318 @@
+//! Consults an assistant in a thread.
+//!
+//! [`consult`] tells the story of a call: it takes the thread's lease, looks at the files, plans what is sent, asks, runs
+//! the functions that the assistant calls, and records the turn. A turn is recorded only after the provider has accepted
+//! the prompt, and in one transaction. If anything fails before that, the thread is as it was.
+//!
+//! What the assistant may search is given by the caller as functions, so an assistant can never do more than its caller.
+
+mod attached;
+mod functions;
+mod history;
+mod lease;
+mod look;
+mod notes;
+mod prepare;
+mod receipt;
+mod record;
+mod rounds;
+mod running;
+mod window;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use self::functions::Functions;
+use self::rounds::Round;
+use crate::ask::Bill;
+use crate::caller::Caller;
+use crate::config::{Configured, Options};
+use crate::engine::Engine;
+use crate::error::{Error, Result, quoted};
+use crate::inline::Said;
+use crate::llm::{Effort, Image, Request, Turn};
+use crate::memory::Millis;
+use crate::project::OpenProject;
+use crate::thread::{Spent, ThreadName};
+
+pub(crate) use self::functions::{Callable, Working};
+pub(crate) use self::prepare::Prepared;
+pub(crate) use self::receipt::{Files, Receipt, Reported, Skipped};
+pub(crate) use self::running::{Running, Standing};
+pub(crate) use self::window::{Window, window};
+
+/// The maximum number of tokens that a dialect adds around a message.
+pub(crate) const AROUND_MESSAGE: usize = 8;
+
+/// The system prompt; `{project}` stands for the project's name.
+const SYSTEM: &str = include_str!("prompts/system.md");
+
+/// A question to an assistant.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    /// The thread.
+    pub name: ThreadName,
+    /// The instructions.
+    pub instructions: String,
+    /// Files and folders that stay in the thread.
+    pub context: Vec<String>,
+    /// Those of them that get their places first.
+    pub priority: Vec<String>,
+    /// Files that can be searched during this call.
+    pub attachments: Vec<String>,
+    /// Images that are shown with this message.
+    pub images: Vec<String>,
+    /// The form of the answer, in words.
+    pub format: Option<String>,
+    /// The JSON schema of the answer.
+    pub schema: Option<Value>,
+    /// How much the assistant should think.
+    pub effort: Option<Effort>,
+    /// The temperature.
+    pub temperature: Option<f64>,
+    /// The name of the call.
+    pub call_id: String,
+    /// The branch and the commit that are checked out.
+    pub head: (Option<String>, Option<String>),
+}
+
+/// The answer of an assistant, with its receipt.
+#[derive(Clone, Debug)]
+pub(crate) struct Consulted {
+    /// The answer.
+    pub answer: String,
+    /// The model that answered.
+    pub model: String,
+    /// What was sent and what it cost.
+    pub receipt: Receipt,
+}
+
+/// What the caller of a question gets to know while it waits.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// What Tiro is doing.
+    Doing(String),
+    /// A piece of the answer.
+    Text(String),
+}
+
+/// Is told what happens.
+pub(crate) type Listener = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// Asks `assistant` the question, and records the turn. `callables` are the functions that it may call besides the search
+/// of attachments.
+pub(crate) async fn consult(
+    engine: &Arc<Engine>,
+    caller: &Caller,
+    assistant: &Configured,
+    question: Question,
+    callables: Vec<Callable>,
+    listener: &Listener,
+) -> Result<Consulted> {
+    let began = (Instant::now(), engine.now());
+    let project = caller.begin_project(engine).await?;
+    let lease = lease::take(engine, project, &question.name).await?;
+    let work = ask_and_record(engine, caller, project, assistant, &question, callables, listener, began);
+    let outcome = lease.hold_during(work).await;
+    lease.release().await;
+    outcome
+}
+
+/// Returns the recorded answer of the call, if there is one.
+pub(crate) async fn recorded(
+    project: &OpenProject,
+    name: &ThreadName,
+    call_id: &str,
+) -> Result<Option<Consulted>> {
+    let Some(row) = project.store.turn_by_call(&project.scope, name, call_id).await? else { return Ok(None) };
+    let Some(answer) = row.answer_text else {
+        return Err(Error::not_found(format!("the answer of call `{}` was forgotten", quoted(call_id))));
+    };
+    let receipt = row.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok());
+    Ok(Some(Consulted { answer, model: row.model, receipt: receipt.unwrap_or_default() }))
+}
+
+#[expect(clippy::too_many_arguments, reason = "each is another part of the call")]
+async fn ask_and_record(
+    engine: &Arc<Engine>,
+    caller: &Caller,
+    project: &OpenProject,
+    assistant: &Configured,
+    question: &Question,
+    callables: Vec<Callable>,
+    listener: &Listener,
+    (began, asked_at): (Instant, Millis),
+) -> Result<Consulted> {
+    if let Some(recorded) = recorded(project, &question.name, &question.call_id).await? {
+        return Ok(recorded);
+    }
+    let options = engine.config().sources.options()?;
+    let system = SYSTEM.replace("{project}", &crate::envelope::one_line(&project.name));
+    let system = system.trim_end().to_owned();
+    let prepared =
+        prepare::prepare(engine, project, &options, assistant, question, &system, &callables).await?;
+    let mut offered = callables;
+    offered.extend(attached::search(engine, &prepared.attached).await?);
+    let mut functions = Functions::new(offered, engine.begin_installation().await?.redactor.clone());
+    let request = request(assistant, question, system, &prepared, &functions, &options);
+    listener(Event::Doing(format!(
+        "{} reads {} tokens",
+        assistant.provider.name,
+        crate::humanize::thousands(prepared.receipt.tokens.values().sum::<usize>() as u64)
+    )));
+    let bill = Bill::default();
+    let deadline = Duration::from_secs(options.consult_deadline_s);
+    let (on_text, on_functions) = (told(listener), told_functions(listener));
+    let round = Round {
+        engine,
+        caller,
+        options: &options,
+        assistant,
+        until: Instant::now() + deadline,
+        bill: &bill,
+        on_text: Some(&on_text),
+        on_functions: &on_functions,
+    };
+    let before = began.elapsed();
+    let asked = rounds::until_answered(round, request, &mut functions, prepared.results_room).await;
+    prepared.attached.end();
+    let mut answered = asked.map_err(|error| unrecorded(error, &bill))?;
+    // The answer is returned, stored and sent again in the same words.
+    answered.text = engine.begin_installation().await?.redactor.redact(&answered.text).text.into_owned();
+    let after = Instant::now();
+    let mut receipt = prepared.receipt.clone();
+    receipt.functions = std::mem::take(&mut functions.ran);
+    receipt.reported = answered.reported;
+    receipt.disclosures = bill.disclosures();
+    receipt.skipped.extend(prepared.attached.unread());
+    receipt.notices.extend(answered.notices);
+    receipt.own_ms = (before + after.elapsed()).as_millis() as u64;
+    let spent = spent(&prepared, &receipt, &bill);
+    let exchange = record::Exchange {
+        name: &question.name,
+        instructions: &prepared.instructions,
+        answer: &answered.text,
+        model: &assistant.provider.model,
+        call_id: &question.call_id,
+        receipt: serde_json::to_string(&receipt).expect("a receipt is JSON"),
+        spent,
+        head: question.head.clone(),
+        times: (asked_at, engine.now()),
+    };
+    let recorded = record::record(engine, project, &prepared.thread, &prepared, exchange).await;
+    match recorded {
+        Ok(recorded) if recorded.evicted > 0 => receipt.notices.push(format!(
+            "stored copies of other threads were removed to save space ({}); they send their files again",
+            recorded.evicted
+        )),
+        Ok(_) => {}
+        // The answer was paid for, so it is returned even if it could not be stored.
+        Err(error) => receipt.notices.push(format!(
+            "the turn could not be recorded, so the thread is as before and the next call sends the files again: {}",
+            error.with_hint()
+        )),
+    }
+    receipt.own_ms = (before + after.elapsed()).as_millis() as u64;
+    Ok(Consulted { answer: answered.text, model: assistant.provider.model.clone(), receipt })
+}
+
+/// Returns the request of the first round.
+fn request(
+    assistant: &Configured,
+    question: &Question,
+    system: String,
+    prepared: &Prepared,
+    functions: &Functions,
+    options: &Options,
+) -> Request {
+    let mut turns: Vec<Turn> = prepared
+        .said
+        .iter()
+        .map(|said| match said {
+            Said::Caller(text) => Turn::user(text.clone()),
+            Said::Assistant(text) => Turn::Assistant { text: text.clone(), calls: Vec::new(), kept: None },
+        })
+        .collect();
+    if let Some(Turn::User { images, .. }) = turns.last_mut() {
+        images.extend(
+            prepared
+                .images
+                .iter()
+                .map(|image| Image { media_type: image.media_type.to_owned(), bytes: image.bytes.clone() }),
+        );
+    }
+    let ThreadName { session, assistant: name } = &question.name;
+    let key = blake3::hash(format!("{session}\n{name}\n{}", prepared.epoch).as_bytes()).to_hex();
+    Request {
+        system,
+        turns,
+        functions: functions.offered(),
+        schema: question.schema.clone().map(|schema| ("answer".to_owned(), schema)),
+        max_output: prepared.most_output,
+        temperature: question.temperature.or(assistant.provider.temperature).or(Some(options.temperature)),
+        effort: question.effort,
+        keeps_prefix: true,
+        cache_key: Some(key[..32].to_owned()),
+    }
+}
+
+fn told(listener: &Listener) -> impl Fn(&str) + Send + Sync {
+    let listener = Arc::clone(listener);
+    move |text: &str| listener(Event::Text(text.to_owned()))
+}
+
+fn told_functions(listener: &Listener) -> impl Fn(&[String]) + Send + Sync {
+    let listener = Arc::clone(listener);
+    move |names: &[String]| listener(Event::Doing(format!("it calls {}", names.join(", "))))
+}
+
+/// Returns the error of a call that was not recorded, with what was sent and paid for.
+fn unrecorded(error: Error, bill: &Bill) -> Error {
+    let sent = bill.disclosures();
+    let said = match sent.is_empty() {
+        true => format!("{error}; nothing was recorded"),
+        false => format!("{error}; nothing was recorded, but: {}", sent.join("; ")),
+    };
+    let shown = Error::new(error.kind(), said).with_retry_after(error.retry_after());
+    match error.way_out() {
+        Some(hint) => shown.hint(hint),
+        None => shown,
+    }
+}
+
+fn spent(prepared: &Prepared, receipt: &Receipt, bill: &Bill) -> Spent {
+    let tokens = |parts: &BTreeMap<String, usize>| parts.values().sum::<usize>() as u64;
+    Spent {
+        prompt: tokens(&receipt.tokens),
+        appended: prepared.appended as u64,
+        whole: prepared.whole as u64,
+        input: receipt.reported.input,
+        cached: receipt.reported.cached,
+        output: receipt.reported.output,
+        micros: bill.total().0,
+    }
+}
+
+/// Files with their tokens.
+pub(crate) struct CountedFiles {
+    /// The paths and the tokens of the redacted texts.
+    pub files: Vec<(String, usize)>,
+    /// What was left out.
+    pub skipped: Vec<Skipped>,
+    /// Remarks, each a sentence without a full stop.
+    pub notices: Vec<String>,
+}
+
+/// Counts the tokens of the files that `paths` lead to, as they would be sent.
+pub(crate) async fn count(
+    engine: &Engine,
+    project: &OpenProject,
+    options: &Options,
+    paths: &[String],
+) -> Result<CountedFiles> {
+    let reader = prepare::reader(engine, project, options).await?;
+    look::count(&reader, project, paths).await
+}

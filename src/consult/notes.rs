@@ -1,0 +1,54 @@
+//! Notes in a prompt: what can be searched instead of read, and what is attached to a call.
+
+use std::collections::BTreeMap;
+
+use crate::envelope::one_line;
+use crate::humanize::thousands;
+
+/// How many files a note names; the rest is counted by folder. Arbitrary.
+const NAMED: usize = 60;
+
+/// How many folders a note names.
+const FOLDERS: usize = 20;
+
+/// Returns the note about the files that don't fit. `files` are paths with their tokens, in order.
+pub(crate) fn overflow(files: &[(&str, u32)]) -> String {
+    if files.is_empty() {
+        return "[no files have to be searched any more]\n".to_owned();
+    }
+    let mut note =
+        "[not shown because they don't fit; search them with search_session_attachments:".to_owned();
+    for (path, tokens) in files.iter().take(NAMED) {
+        note += &format!("\n {} ({} tokens)", one_line(path), thousands(u64::from(*tokens)));
+    }
+    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+    for (path, _) in files.iter().skip(NAMED) {
+        *folders.entry(path.rsplit_once('/').map_or("", |(folder, _)| folder)).or_default() += 1;
+    }
+    for (folder, count) in folders.iter().take(FOLDERS) {
+        note += &format!("\n {count} more in {}/", one_line(folder));
+    }
+    let rest: usize = folders.values().skip(FOLDERS).sum();
+    if rest > 0 {
+        note += &format!("\n {rest} more in other folders");
+    }
+    note + "]\n"
+}
+
+/// Returns the note about attachments: each with a description, such as "12 pages, 3,100 tokens".
+pub(crate) fn attached(attachments: &[(String, String)]) -> Option<String> {
+    if attachments.is_empty() {
+        return None;
+    }
+    let mut note = "[attached to this message only; search them with search_session_attachments:".to_owned();
+    for (name, about) in attachments {
+        note += &format!("\n {} ({about})", one_line(name));
+    }
+    Some(note + "]\n")
+}
+
+/// Returns the note about images that are shown with the message.
+pub(crate) fn images(names: &[String]) -> Option<String> {
+    let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
+    (!names.is_empty()).then(|| format!("[images shown with this message only: {}]\n", names.join(", ")))
+}

@@ -1,0 +1,244 @@
+//! The receipt of a turn: what was sent, what was not, and what it cost.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::functions::Ran;
+use crate::humanize::{counted, thousands};
+use crate::inline::{Moved, Plan, Why};
+use crate::thread::Part;
+
+/// How many paths a receipt lists of each kind; the rest is counted.
+const LISTED: usize = 20;
+
+/// A number of files, and the paths of the first of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Files {
+    /// How many.
+    pub count: usize,
+    /// The paths of the first.
+    pub paths: Vec<String>,
+}
+
+impl Files {
+    /// Returns the number and the first of `paths`.
+    pub fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Files {
+        let mut files = Files::default();
+        for path in paths {
+            files.count += 1;
+            if files.paths.len() < LISTED {
+                files.paths.push(path.to_owned());
+            }
+        }
+        files
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// A path that was left out, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Skipped {
+    /// The path.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What a turn sent and cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Receipt {
+    /// The number of the turn in its thread.
+    pub turn: u32,
+    /// The number of the epoch.
+    pub epoch: u32,
+    /// The tokens of the prompt as Tiro counts them (o200k), by part.
+    pub tokens: BTreeMap<String, usize>,
+    /// The context window.
+    pub window: usize,
+    /// How many of the prompt's tokens are the same as in the prompt before it.
+    pub unchanged_prefix: usize,
+    /// Files that were sent whole.
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    pub sent: Files,
+    /// Files whose changes were sent.
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    pub diffed: Files,
+    /// Files that the assistant was told are gone.
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    pub removed: Files,
+    /// How many files the assistant has already.
+    pub unchanged: usize,
+    /// Files that can be searched instead of read.
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    pub overflow: Files,
+    /// Files that lost their place in the prompt.
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    pub moved: Files,
+    /// Paths that were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
+    /// Secrets that were replaced, by file or part.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub redacted: BTreeMap<String, usize>,
+    /// Why everything was sent again, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_epoch: Option<String>,
+    /// The tokens that this turn saved: what sending all files whole would have added, minus what was added for files.
+    pub saved: usize,
+    /// The functions that the assistant called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<Ran>,
+    /// What the provider reports: tokens sent, read from its cache, and received, in all rounds.
+    pub reported: Reported,
+    /// What was sent where, and its cost.
+    pub disclosures: Vec<String>,
+    /// Tiro's own time, without the assistant's, in milliseconds.
+    pub own_ms: u64,
+    /// Other remarks, each a sentence without a full stop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// Numbers of tokens that a provider reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reported {
+    /// Tokens sent.
+    pub input: u64,
+    /// Tokens of these that came from the provider's cache.
+    pub cached: u64,
+    /// Tokens received.
+    pub output: u64,
+}
+
+impl Receipt {
+    /// Adds what `plan` says about files.
+    pub fn add_plan(&mut self, plan: &Plan) {
+        let of = |part: Part| {
+            Files::of(plan.sendings.iter().filter(|sent| sent.part == part).map(|sent| sent.path.as_str()))
+        };
+        self.sent = of(Part::File);
+        self.diffed = of(Part::Change);
+        self.removed = of(Part::Removal);
+        self.unchanged = plan.unchanged.len();
+        self.overflow = Files::of(plan.overflow.iter().map(String::as_str));
+        self.moved = Files::of(plan.moved.iter().map(|Moved { path, .. }| path.as_str()));
+        self.new_epoch = plan.new_epoch.map(|why| reason(why).to_owned());
+        self.saved = plan.whole.saturating_sub(plan.appended);
+    }
+}
+
+/// Returns why a new epoch begins, as the caller is told.
+fn reason(why: Why) -> &'static str {
+    match why {
+        Why::Outdated => {
+            "outdated copies and diffs took more than a third of the window, so all files were sent again"
+        }
+        Why::Full => {
+            "the prompt would not have fitted, so outdated copies were dropped and all files were sent again"
+        }
+        Why::Evicted => "stored copies had been removed to save space, so all files were sent again",
+        Why::Resent => "`consult.stable_inline` is false, so all files are sent at every call",
+    }
+}
+
+impl Files {
+    /// Returns the number of files and the first paths: `3 files (a.rs, b.rs, c.rs)`.
+    fn text(&self) -> String {
+        let count = counted(self.count, "file", "files");
+        let more = if self.count > self.paths.len() { ", …" } else { "" };
+        format!("{count} ({}{more})", self.paths.join(", "))
+    }
+}
+
+impl Receipt {
+    /// Returns the receipt as lines of text.
+    pub fn text(&self) -> String {
+        let total: usize = self.tokens.values().sum();
+        let parts: Vec<String> =
+            self.tokens.iter().map(|(name, count)| format!("{name} {}", thousands(*count as u64))).collect();
+        let mut text = format!(
+            "Turn {}: {} of {} tokens of the window ({})",
+            self.turn,
+            thousands(total as u64),
+            thousands(self.window as u64),
+            parts.join(", ")
+        );
+        if self.unchanged_prefix > 0 {
+            text += &format!(
+                "; the first {} are as in the prompt before",
+                thousands(self.unchanged_prefix as u64)
+            );
+        }
+        text.push('.');
+        let files = [
+            ("sent whole", &self.sent),
+            ("sent as changes", &self.diffed),
+            ("reported as gone", &self.removed),
+            ("to be searched, because they don't fit", &self.overflow),
+            ("moved from the prompt to the search", &self.moved),
+        ];
+        for (said, files) in files.iter().filter(|(_, files)| !files.is_empty()) {
+            text += &format!("\n{}: {}.", capitalised(said), files.text());
+        }
+        if self.unchanged > 0 {
+            text += &format!(
+                "\nNot sent again, because unchanged: {}; {} tokens saved.",
+                counted(self.unchanged, "file", "files"),
+                thousands(self.saved as u64)
+            );
+        }
+        for Skipped { path, why } in self.skipped.iter().take(LISTED) {
+            text += &format!("\nLeft out: {path}: {why}.");
+        }
+        if self.skipped.len() > LISTED {
+            text += &format!("\nLeft out: {} more.", self.skipped.len() - LISTED);
+        }
+        if !self.redacted.is_empty() {
+            let all: usize = self.redacted.values().sum();
+            let places: Vec<String> =
+                self.redacted.iter().take(LISTED).map(|(place, count)| format!("{place} {count}")).collect();
+            text += &format!("\nSecrets replaced: {all} ({}).", places.join(", "));
+        }
+        if let Some(why) = &self.new_epoch {
+            text += &format!("\nSent again: {why}.");
+        }
+        for ran in &self.functions {
+            let result = match &ran.error {
+                Some(error) => format!("failed: {error}"),
+                None => format!("{} tokens", thousands(ran.tokens as u64)),
+            };
+            text += &format!("\nIt called {} ({}): {result}.", ran.function, ran.about);
+        }
+        let Reported { input, cached, output } = self.reported;
+        if input > 0 {
+            let cached = if cached > 0 {
+                format!(", {} of them from its cache", thousands(cached))
+            } else {
+                String::new()
+            };
+            text += &format!(
+                "\nThe provider counted {} tokens sent{cached}, {} received.",
+                thousands(input),
+                thousands(output)
+            );
+        }
+        for disclosure in &self.disclosures {
+            text += &format!("\n{}.", capitalised(disclosure));
+        }
+        for notice in &self.notices {
+            text += &format!("\nNote: {notice}.");
+        }
+        text
+    }
+}
+
+/// Returns `text` with its first letter in upper case.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

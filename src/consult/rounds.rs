@@ -1,0 +1,126 @@
+//! Asks the assistant, runs the functions that it calls, and asks again with the results, until it answers.
+//!
+//! Each request is asked by `ask`, so limits, ledger, redaction and disclosure hold for every round.
+
+use std::time::{Duration, Instant};
+
+use super::functions::Functions;
+use super::receipt::Reported;
+use crate::ask::{self, Bill};
+use crate::caller::Caller;
+use crate::config::{Configured, Options};
+use crate::engine::Engine;
+use crate::error::{Error, Kind, Result};
+use crate::llm::{Request, Turn};
+use crate::tokens;
+
+/// How many times the assistant may call functions in a turn. After that it must answer.
+const MOST_ROUNDS: usize = 8;
+
+/// The fewest tokens for which functions are still offered.
+const LEAST_ROOM: usize = 200;
+
+/// Whom to ask, and within which limits.
+pub(crate) struct Round<'a> {
+    /// What the process has open.
+    pub engine: &'a Engine,
+    /// Who asks.
+    pub caller: &'a Caller,
+    /// The options.
+    pub options: &'a Options,
+    /// The assistant.
+    pub assistant: &'a Configured,
+    /// When the answer must be there.
+    pub until: Instant,
+    /// What is sent and spent.
+    pub bill: &'a Bill,
+    /// Gets the text of the answer as it arrives.
+    pub on_text: Option<&'a (dyn Fn(&str) + Send + Sync)>,
+    /// Is told which functions are run.
+    pub on_functions: &'a (dyn Fn(&[String]) + Send + Sync),
+}
+
+/// The answer of an assistant.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    /// The text, of all rounds.
+    pub text: String,
+    /// What the provider reports, of all rounds.
+    pub reported: Reported,
+    /// The tokens that the provider reports for the first request.
+    pub first_input: u64,
+    /// How long the provider took.
+    pub waited: Duration,
+    /// Remarks, each a sentence without a full stop.
+    pub notices: Vec<String>,
+}
+
+/// Asks until the assistant answers. Results of functions take at most `room` tokens.
+pub(crate) async fn until_answered(
+    round: Round<'_>,
+    mut request: Request,
+    functions: &mut Functions,
+    mut room: usize,
+) -> Result<Answered> {
+    let mut answered = Answered::default();
+    let mut texts: Vec<String> = Vec::new();
+    for number in 0..=MOST_ROUNDS {
+        if number == MOST_ROUNDS || room < LEAST_ROOM {
+            request.functions.clear();
+        }
+        let left = round.until.saturating_duration_since(Instant::now());
+        let began = Instant::now();
+        let asked = ask::ask_one(
+            round.engine,
+            round.caller,
+            round.options,
+            round.assistant,
+            &request,
+            left,
+            round.bill,
+            round.on_text,
+        )
+        .await?;
+        answered.waited += began.elapsed();
+        answered.notices.extend(asked.notices);
+        let reply = asked.reply;
+        answered.reported.input += reply.usage.input;
+        answered.reported.cached += reply.usage.cached;
+        answered.reported.output += reply.usage.output;
+        if number == 0 {
+            answered.first_input = reply.usage.input;
+        }
+        if !reply.text.trim().is_empty() {
+            texts.push(reply.text.trim().to_owned());
+        }
+        if reply.is_cut {
+            answered.notices.push("the answer was cut at its limit of tokens; ask it to go on".to_owned());
+        }
+        if reply.calls.is_empty() || request.functions.is_empty() || reply.is_cut {
+            break;
+        }
+        let names: Vec<String> = reply.calls.iter().map(|call| call.name.clone()).collect();
+        (round.on_functions)(&names);
+        request.turns.push(Turn::answer(&reply));
+        let results = functions.run(&reply.calls, room).await;
+        let spent: usize = results
+            .iter()
+            .map(|turn| match turn {
+                Turn::Result { text, .. } => tokens::count(text),
+                _ => 0,
+            })
+            .sum();
+        room = room.saturating_sub(spent);
+        request.turns.extend(results);
+    }
+    answered.text = texts.join("\n\n");
+    if answered.text.is_empty() {
+        let name = &round.assistant.provider.name;
+        return Err(Error::new(
+            Kind::Provider,
+            format!("assistant `{name}` called functions but gave no answer"),
+        )
+        .hint("ask again, with a narrower question"));
+    }
+    Ok(answered)
+}

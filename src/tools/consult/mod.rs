@@ -1,0 +1,7 @@
+//! The operations of the toolset `consult`: asking other models, and what their threads have.
+
+pub mod chat;
+pub mod count_tokens;
+pub mod describe_session;
+mod functions;
+pub mod reset_session;
