@@ -16,13 +16,13 @@ const ROWS: &[&[&str]] = &[
     &["tools"],
     &["idle"],
     &["ingest", "assembly"],
-    &["summaries"],
+    &["summaries", "consult"],
     &["ask"],
     &["caller"],
     &["engine"],
     &["project"],
     &["config"],
-    &["remember", "import", "retrieve", "context", "summarize"],
+    &["remember", "import", "retrieve", "context", "summarize", "inline", "ephemeral"],
     &["spool"],
     &["store", "embed", "git", "files", "clients", "llm"],
     &["private"],
@@ -30,11 +30,7 @@ const ROWS: &[&[&str]] = &[
     &["blocks"],
     &[
         "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "money",
-<<<<<<< HEAD
-        "times", "thread", "tuning", "words",
-=======
         "thread", "times", "tuning", "words",
->>>>>>> 2e1b523 (files: gather and read the user's files by one path policy)
     ],
 ];
 
