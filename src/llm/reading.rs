@@ -15,6 +15,9 @@ pub type OnText<'a> = Option<&'a (dyn Fn(&str) + Send + Sync)>;
 /// the longest answer of a model.
 pub(super) const LARGEST_ANSWER: usize = 4 << 20;
 
+/// How lines begin before the first event.
+const BEGINNINGS: [&[u8]; 6] = [b"data:", b"event:", b"id:", b"retry:", b":", b"{"];
+
 /// Why an answer can't be read further.
 #[derive(Debug, PartialEq)]
 pub(super) enum Stuck {
@@ -96,7 +99,7 @@ impl<'a> Reading<'a> {
             // What comes last may be broken off, which is no fault of the dialect.
             let is_begun = self.events > 0
                 || self.data.is_some()
-                || [&b"data:"[..], b"{"].iter().any(|begin| line.starts_with(begin));
+                || BEGINNINGS.iter().any(|word| line.starts_with(word) || word.starts_with(&line));
             let ended = self.line(&line).and_then(|()| self.line(b""));
             match ended {
                 Err(Stuck::Misread(Misread::Unreadable)) if is_begun => {}
@@ -134,7 +137,7 @@ impl<'a> Reading<'a> {
         if line.starts_with('{') {
             return self.event(line);
         }
-        let is_field = ["event:", "id:", "retry:", ":"].iter().any(|field| line.starts_with(field));
+        let is_field = BEGINNINGS.iter().any(|word| line.as_bytes().starts_with(word));
         let is_known = is_field || line.trim().is_empty() || self.events > 0;
         if is_known { Ok(()) } else { Err(Misread::Unreadable.into()) }
     }

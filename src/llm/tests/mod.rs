@@ -1,9 +1,11 @@
 //! Tests clients against a service of our own. It speaks six dialects, and can also misbehave.
 
 mod behaviour;
+mod conversations;
 mod dialects;
 mod live;
 mod mock;
+mod streams;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +13,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::client::Keys;
-use super::request::Function;
+use super::request::TOKENS_OF_IMAGE;
 use super::*;
 use crate::error::Result;
 
