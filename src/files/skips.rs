@@ -61,7 +61,7 @@ impl Skipped {
     }
 }
 
-/// Shows the group on one line: "4,312 files and 1 folder: is ignored by .gitignore (`target/`, `a.log`, …)".
+/// Shows the group on one line: "4,312 files and 1 folder, each of which is ignored by .gitignore (`target/`, …)".
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |count: usize, one: &str, several: &str| {
@@ -75,7 +75,8 @@ impl fmt::Display for Skipped {
             _ => write!(f, "{files} and {folders}")?,
         }
         let paths: Vec<String> = self.paths.iter().map(|path| format!("`{path}`")).collect();
+        let which = if self.files + self.folders == 1 { " that" } else { ", each of which" };
         let more = if self.files + self.folders > self.paths.len() { ", …" } else { "" };
-        write!(f, ": {} ({}{more})", self.why, paths.join(", "))
+        write!(f, "{which} {} ({}{more})", self.why, paths.join(", "))
     }
 }

@@ -16,6 +16,7 @@ mod commits_in_short;
 mod context;
 mod derived;
 mod documents;
+mod extracts;
 mod finds;
 mod follows;
 mod forgets;
