@@ -48,8 +48,7 @@ CREATE INDEX thread_blocks_by_memory ON thread_blocks (memory) WHERE memory IS N
 CREATE INDEX thread_blocks_by_blob ON thread_blocks (blob) WHERE blob IS NOT NULL;
 
 -- The ledger: the files of each thread. `size` and the next three columns are NULL if the file had just changed when it was
--- read; `ctime` counts from `mtime`, both in nanoseconds. `sent` is NULL if it equals `raw`. `copy` is the text that the
--- assistant has.
+-- read; `ctime` counts from `mtime`, both in nanoseconds. `sent` is NULL if it equals `raw`.
 CREATE TABLE thread_files (
     thread     INTEGER NOT NULL REFERENCES threads ON DELETE CASCADE,
     path       TEXT NOT NULL,
@@ -63,10 +62,16 @@ CREATE TABLE thread_files (
     sent       BLOB,
     rules      INTEGER NOT NULL,
     tokens     INTEGER NOT NULL,
-    copy       INTEGER REFERENCES blobs,
     PRIMARY KEY (thread, path)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX thread_files_by_copy ON thread_files (copy) WHERE copy IS NOT NULL;
+
+-- Copies of files that no block of their thread has: of such a file, only the changes were sent.
+CREATE TABLE thread_copies (
+    blob   INTEGER NOT NULL REFERENCES blobs,
+    thread INTEGER NOT NULL REFERENCES threads ON DELETE CASCADE,
+    PRIMARY KEY (blob, thread)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX thread_copies_by_thread ON thread_copies (thread);
 
 -- The turns of each thread in all epochs, and what each cost, in tokens and in millionths of a US dollar. A repeated call
 -- is answered from the receipt.
@@ -109,15 +114,10 @@ END;
 
 CREATE TRIGGER block_removed AFTER DELETE ON thread_blocks WHEN OLD.blob IS NOT NULL BEGIN
     DELETE FROM blobs WHERE seq = OLD.blob AND NOT EXISTS (SELECT 1 FROM thread_blocks WHERE blob = OLD.blob)
-        AND NOT EXISTS (SELECT 1 FROM thread_files WHERE copy = OLD.blob);
+        AND NOT EXISTS (SELECT 1 FROM thread_copies WHERE blob = OLD.blob);
 END;
 
-CREATE TRIGGER file_removed AFTER DELETE ON thread_files WHEN OLD.copy IS NOT NULL BEGIN
-    DELETE FROM blobs WHERE seq = OLD.copy AND NOT EXISTS (SELECT 1 FROM thread_blocks WHERE blob = OLD.copy)
-        AND NOT EXISTS (SELECT 1 FROM thread_files WHERE copy = OLD.copy);
-END;
-
-CREATE TRIGGER file_changed AFTER UPDATE OF copy ON thread_files WHEN OLD.copy IS NOT NULL AND OLD.copy IS NOT NEW.copy BEGIN
-    DELETE FROM blobs WHERE seq = OLD.copy AND NOT EXISTS (SELECT 1 FROM thread_blocks WHERE blob = OLD.copy)
-        AND NOT EXISTS (SELECT 1 FROM thread_files WHERE copy = OLD.copy);
+CREATE TRIGGER copy_removed AFTER DELETE ON thread_copies BEGIN
+    DELETE FROM blobs WHERE seq = OLD.blob AND NOT EXISTS (SELECT 1 FROM thread_blocks WHERE blob = OLD.blob)
+        AND NOT EXISTS (SELECT 1 FROM thread_copies WHERE blob = OLD.blob);
 END;

@@ -1,7 +1,7 @@
 //! The numbers of threads with assistants: how much of what was sent is kept.
 
 /// The maximum size of the compressed texts that a project keeps for its threads, in bytes. A file whose copy was
-/// removed is sent whole when it changes. Arbitrary: sources compress to about a quarter, so this is about 250 MB of
+/// removed is sent whole when it changes. Arbitrary: sources compress to about a third, so this is about 190 MB of
 /// them.
 pub const BLOB_BYTES: i64 = 64 << 20;
 

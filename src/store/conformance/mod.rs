@@ -22,6 +22,7 @@ pub(in crate::store) mod subject;
 mod summaries;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod writing;
 
 /// Passes the table of promises to the macro `then`. The table lists the promises by file, each with the fault that
@@ -263,6 +264,34 @@ macro_rules! promises {
                 counts_are_of_living_memories: ForgetsNothing,
                 a_store_is_empty_without_living_memories: ForgetsNothing,
                 measurements_and_savings_add_up: LosesMeasurements,
+            }
+            threads {
+                a_turn_is_read_as_it_was_recorded: LosesBlocks,
+                the_ledger_comes_in_order_of_paths: ReordersResults,
+                the_ledger_changes_with_its_turn: ServesStaleCache,
+                the_ledger_is_never_ahead_of_the_blocks: AcceptsAnyTurn,
+                a_turn_that_fails_stores_nothing: ShowsUnacknowledged,
+                a_turn_continues_the_thread_of_its_prompt: AcceptsAnyTurn,
+                of_two_that_record_a_turn_one_does: AcceptsAnyTurn,
+                a_new_epoch_replaces_the_blocks_of_the_last: ServesStaleCache,
+                a_repeated_call_finds_its_turn: LosesTurns,
+                turns_come_latest_first: ReordersResults,
+                turns_are_as_many_as_asked_for: IgnoresLimit,
+                threads_come_latest_first_with_their_counts: ReordersResults,
+                exchanges_with_others_come_earliest_first: ReordersResults,
+                the_last_exchanges_after_a_time_are_shown: IgnoresRange,
+                files_are_reset_without_the_exchanges: ResetsNothing,
+                messages_outlive_their_thread: ResetsNothing,
+                a_forgotten_message_has_no_text_in_its_thread: ForgetsNothing,
+                a_purged_message_leaves_its_thread: PurgesNothing,
+                a_purged_session_takes_its_threads: PurgesNothing,
+                texts_of_threads_used_longest_ago_make_room: IgnoresRoom,
+                a_copy_stays_as_long_as_a_thread_needs_it: LosesCopies,
+                a_noted_count_of_tokens_is_known: LosesAnswers,
+                new_counts_of_tokens_replace_the_oldest: IgnoresRoom,
+                an_owner_has_no_thread_of_another: IgnoresOwner,
+                a_thread_is_reached_by_an_alias_of_its_session: LosesAliases,
+                a_thread_is_in_the_scope_of_its_session: IgnoresSession,
             }
         }
     };

@@ -3,7 +3,7 @@
 //! To be tested, an engine implements [`Engine`] for the place of its data, [`Subject`] for its handles and
 //! [`Registrar`] for its registries. [`Sqlite`] does so by delegating the calls.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
@@ -12,13 +12,15 @@ use crate::memory::{Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
 use crate::scope::{OwnerId, ProjectId, Scope, SessionId};
 use crate::store::{
     About, BehindRow, CacheStats, CallRow, Check, ChunkKey, CommitLinks, CommitRow, ConversationRow,
-    DenseCandidate, Expired, Flavour, ForeignForgotten, ForeignSession, Forgotten, GraphRow, GrownSession,
-    LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement, MessageRow, Neighbour,
-    NewStatement, Operation, Origin, Outcome, PendingChunk, Planned, PreparedChunk, PreparedMemory,
-    ProjectRow, QueueCounts, QueueKey, Queued, Reach, Receipt, Registry, Reservation, RestoredMemory, Saved,
-    Savings, SegmentRow, Selection, SessionRow, ShownMemory, Sizes, SpendingRow, Spent, Statement, Stats,
-    Store, SummarisedSegment, Summary, SummaryRow, Superseded, Version, Vocabulary, Wanted, WriteRow,
+    DenseCandidate, Exchange, Expired, Flavour, ForeignForgotten, ForeignSession, Forgotten, GraphRow,
+    GrownSession, LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement, MessageRow,
+    Neighbour, NewStatement, Operation, Origin, Outcome, PendingChunk, Planned, PreparedChunk,
+    PreparedMemory, ProjectRow, QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Registry,
+    Reservation, Reset, ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection, SessionRow,
+    ShownMemory, Sizes, SpendingRow, Spent, Statement, Stats, Store, SummarisedSegment, Summary, SummaryRow,
+    Superseded, ThreadRow, TurnRecord, TurnRow, Version, Vocabulary, Wanted, WriteRow,
 };
+use crate::thread::{ContentHash, Thread, ThreadName};
 
 /// The owner of the memories in promises that don't name another owner.
 pub const OWNER: &str = "ines";
@@ -148,6 +150,17 @@ macro_rules! methods {
             restore_sessions(sessions: Vec<ForeignSession>) -> ();
             restore(restored: Vec<RestoredMemory>, now: Millis) -> Receipt;
             restore_forgotten(forgotten: ForeignForgotten) -> usize;
+            thread(name: &ThreadName) -> Option<Thread>;
+            copies(name: &ThreadName, paths: Vec<String>) -> HashMap<String, String>;
+            record_turn(name: &ThreadName, turn: TurnRecord) -> Recorded;
+            turn_by_call(name: &ThreadName, call_id: &str) -> Option<TurnRow>;
+            turns(name: &ThreadName, limit: usize) -> Vec<TurnRow>;
+            threads(session: Option<&SessionId>) -> Vec<ThreadRow>;
+            other_exchanges(session: &SessionId, except_assistant: &str, since: Millis, limit: usize)
+                -> Vec<Exchange>;
+            reset_thread(name: &ThreadName, what: Reset) -> ResetDone;
+            token_counts(hashes: &[ContentHash]) -> HashMap<ContentHash, u32>;
+            note_token_counts(counts: &[(ContentHash, u32)]) -> ();
         }
     };
 }

@@ -190,6 +190,16 @@ faults! {
     RestoresAsNew,
     /// Restores no sessions.
     RestoresNoSessions,
+    /// Drops the last block of a turn.
+    LosesBlocks,
+    /// Drops the copies of files that an assistant has.
+    LosesCopies,
+    /// Reports turns as recorded although it refuses them.
+    AcceptsAnyTurn,
+    /// Drops the records of turns.
+    LosesTurns,
+    /// Reports threads as reset but keeps them.
+    ResetsNothing,
     /// Counts nothing for a call that has ended.
     SettlesNothing,
     /// Reserves amounts without checking any limit.

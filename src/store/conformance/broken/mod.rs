@@ -1,14 +1,15 @@
 //! A store that breaks a promise: it returns wrong results and no errors.
 //!
 //! A handle passes every call on to the handle of a sound engine. The methods that a [`Fault`] changes are in
-//! `memories`, `derived` and `shared`. They take precedence over the methods of [`Passes`] that have the same
-//! names.
+//! `memories`, `derived`, `shared` and `threads`. They take precedence over the methods of [`Passes`] that have the
+//! same names.
 
 mod derived;
 mod fault;
 mod memories;
 mod registry;
 mod shared;
+mod threads;
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
@@ -24,6 +25,7 @@ use crate::filter::Filter;
 use crate::memory::{Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
 use crate::scope::{OwnerId, Scope, SessionId, Sessions};
 use crate::store::*;
+use crate::thread::{ContentHash, Thread, ThreadName};
 
 /// An engine whose handles have a fault.
 pub struct Broken<E> {

@@ -12,6 +12,8 @@ mod counts;
 mod read;
 mod record;
 mod reset;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 use rusqlite::{Connection, OptionalExtension};

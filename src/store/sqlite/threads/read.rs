@@ -59,14 +59,16 @@ impl Store {
         self.read(scope, move |_, connection, scope| {
             let thread = required_thread(connection, scope, &name)?.seq;
             let mut statement = connection.prepare_cached(
-                "SELECT b.body, b.length FROM thread_files f JOIN blobs b ON b.seq = f.copy
-                 WHERE f.thread = ?1 AND f.path = ?2 AND b.body IS NOT NULL",
+                "SELECT b.body, b.length FROM thread_files f
+                     JOIN blobs b ON b.owner = ?3 AND b.hash = coalesce(f.sent, f.raw)
+                 WHERE f.thread = ?1 AND f.path = ?2 AND f.is_inline AND NOT f.is_removed",
             )?;
             let mut inflater = Inflater::new();
             let mut copies = HashMap::with_capacity(paths.len());
             for path in paths {
-                let found =
-                    statement.query_row((thread, &path), |row| text(row, 0, &mut inflater)).optional()?;
+                let found = statement
+                    .query_row((thread, &path, scope.owner.as_str()), |row| text(row, 0, &mut inflater))
+                    .optional()?;
                 copies.extend(found.flatten().map(|text| (path, text)));
             }
             Ok(copies)

@@ -62,9 +62,23 @@ fn record(
     let session = required_session(connection, &whole, &session)?;
     let thread = put_thread(connection, session, name, &turn)?;
     add_turn(connection, owner, thread, &turn)?;
-    put_blocks(connection, owner, thread, &turn, stored)?;
-    put_ledger(connection, owner, thread, &turn)?;
-    blobs::fill(connection, owner, packed)?;
+    let last: i64 = connection
+        .prepare_cached("SELECT coalesce(max(place), -1) FROM thread_blocks WHERE thread = ?1")?
+        .query_row([thread], |row| row.get(0))?;
+    let begins = stored.is_some_and(|found| found.epoch < turn.epoch);
+    let before = if begins { last } else { -1 };
+    put_blocks(connection, owner, thread, &turn, last + 1)?;
+    put_ledger(connection, thread, &turn)?;
+    blobs::put(connection, owner, packed)?;
+    if begins || !turn.ledger.is_empty() || !turn.ledger_removed.is_empty() {
+        blobs::keep_copies(connection, owner, thread, before)?;
+    }
+    // The old blocks are removed last: a text that is still needed stays.
+    connection
+        .prepare_cached("DELETE FROM thread_blocks WHERE thread = ?1 AND place <= ?2")?
+        .execute((thread, before))?;
+    blobs::remove_unneeded(connection, owner, packed)?;
+    is_not_ahead(connection, thread)?;
     let (evicted, evicted_bytes) = match packed.is_empty() {
         true => (0, 0),
         false => blobs::make_room(connection, owner, thread, turn.max_blob_bytes)?,
@@ -185,22 +199,19 @@ fn row_of(connection: &Connection, owner: &str, id: &MemoryId) -> Result<Option<
         .optional()?)
 }
 
-/// Appends the blocks of the turn. If they begin an epoch, the blocks of the one before are removed.
+/// Inserts the blocks of the turn from the place `first` on.
 fn put_blocks(
     connection: &Connection,
     owner: &str,
     thread: i64,
     turn: &TurnRecord,
-    stored: Option<Found>,
+    first: i64,
 ) -> Result<()> {
-    let last: i64 = connection
-        .prepare_cached("SELECT coalesce(max(place), -1) FROM thread_blocks WHERE thread = ?1")?
-        .query_row([thread], |row| row.get(0))?;
     let mut insert = connection.prepare_cached(
         "INSERT INTO thread_blocks (thread, place, turn, part, path, tokens, memory, blob)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
-    for (block, place) in turn.blocks.iter().zip(last + 1..) {
+    for (block, place) in turn.blocks.iter().zip(first..) {
         let (memory, blob) = match &block.text {
             BlockText::Message(id, _) => match row_of(connection, owner, id)? {
                 Some((seq, _)) => (Some(seq), None),
@@ -220,17 +231,11 @@ fn put_blocks(
             blob
         ])?;
     }
-    // The old blocks are removed last: a text that the new ones have too stays.
-    if stored.is_some_and(|found| found.epoch < turn.epoch) {
-        connection
-            .prepare_cached("DELETE FROM thread_blocks WHERE thread = ?1 AND place <= ?2")?
-            .execute((thread, last))?;
-    }
     Ok(())
 }
 
-/// Changes the ledger. Errors with `Kind::BadInput` if it then has an inline file that no block of the epoch has.
-fn put_ledger(connection: &Connection, owner: &str, thread: i64, turn: &TurnRecord) -> Result<()> {
+/// Changes the ledger.
+fn put_ledger(connection: &Connection, thread: i64, turn: &TurnRecord) -> Result<()> {
     let mut remove = connection.prepare_cached("DELETE FROM thread_files WHERE thread = ?1 AND path = ?2")?;
     for path in &turn.ledger_removed {
         remove.execute((thread, path))?;
@@ -239,8 +244,13 @@ fn put_ledger(connection: &Connection, owner: &str, thread: i64, turn: &TurnReco
     let mut entries: Vec<&Entry> = turn.ledger.iter().collect();
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     for entry in entries {
-        put_entry(connection, owner, thread, entry)?;
+        put_entry(connection, thread, entry)?;
     }
+    Ok(())
+}
+
+/// Errors with `Kind::BadInput` if the ledger has an inline file that no block of the epoch has.
+fn is_not_ahead(connection: &Connection, thread: i64) -> Result<()> {
     let ahead: Option<String> = connection
         .prepare_cached(
             "SELECT path FROM thread_files WHERE thread = ?1 AND is_inline AND NOT is_removed AND path NOT IN (
@@ -259,24 +269,19 @@ fn put_ledger(connection: &Connection, owner: &str, thread: i64, turn: &TurnReco
     }
 }
 
-fn put_entry(connection: &Connection, owner: &str, thread: i64, entry: &Entry) -> Result<()> {
-    let is_inline = entry.place == Place::Inline;
-    let copy = match is_inline && !entry.is_removed {
-        true => Some(blobs::row_of(connection, owner, entry.sent)?),
-        false => None,
-    };
+fn put_entry(connection: &Connection, thread: i64, entry: &Entry) -> Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO thread_files (thread, path, is_inline, is_removed, size, mtime, ctime, inode,
-                 raw, sent, rules, tokens, copy)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                 raw, sent, rules, tokens)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT (thread, path) DO UPDATE SET is_inline = ?3, is_removed = ?4, size = ?5, mtime = ?6,
-                 ctime = ?7, inode = ?8, raw = ?9, sent = ?10, rules = ?11, tokens = ?12, copy = ?13",
+                 ctime = ?7, inode = ?8, raw = ?9, sent = ?10, rules = ?11, tokens = ?12",
         )?
         .execute(params![
             thread,
             entry.path,
-            is_inline,
+            entry.place == Place::Inline,
             entry.is_removed,
             entry.stat.map(|stat| stat.size.cast_signed()),
             entry.stat.map(|stat| stat.mtime_ns),
@@ -285,8 +290,7 @@ fn put_entry(connection: &Connection, owner: &str, thread: i64, entry: &Entry) -
             entry.raw.0,
             Some(entry.sent.0).filter(|sent| *sent != entry.raw.0),
             entry.rules,
-            entry.tokens,
-            copy
+            entry.tokens
         ])?;
     Ok(())
 }
