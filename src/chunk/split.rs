@@ -314,8 +314,22 @@ mod tests {
             (state >> 33) % below
         };
         let parts = [
-            "word ", "a longer run of words, ", "sentence ends. ", "Why? ", "line\n", "\n\n", "```rust\n", "```\n",
-            "日本語の文。", "é", "    indented\n", "\r\n", "\t", "fn f() { g(); }\n", "- item\n", " ",
+            "word ",
+            "a longer run of words, ",
+            "sentence ends. ",
+            "Why? ",
+            "line\n",
+            "\n\n",
+            "```rust\n",
+            "```\n",
+            "日本語の文。",
+            "é",
+            "    indented\n",
+            "\r\n",
+            "\t",
+            "fn f() { g(); }\n",
+            "- item\n",
+            " ",
         ];
         let mut hasher = blake3::Hasher::new();
         for length in 0..400 {

@@ -4,6 +4,7 @@
 //! their hints. With `--json`, an error and its hint are one JSON object. The exit code is 1 after an error and 2
 //! after wrong usage.
 
+mod consult;
 mod flags;
 mod memory;
 mod operate;
@@ -23,6 +24,7 @@ use crate::caller::Caller;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Context, Kind, Result};
+use consult::chat;
 use memory::{add, backup, context, export, forget, mark, search, sessions, show, summarize};
 use operate::{bench, extract_text, gc, hook, index, serve, stats};
 use print::Out;
@@ -73,6 +75,8 @@ enum Command {
     Import(import::Args),
     /// Search the project's memory
     Search(search::Args),
+    /// Ask a configured model about files of the project, in a thread that lasts
+    Chat(chat::Args),
     /// Print the context that an agent gets to answer a question
     Context(context::Args),
     /// Show a memory, a commit, a conversation or a summary, with the memories linked to it
@@ -205,6 +209,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         Command::Bench(args) => return bench::run(&engine, args),
         _ => {}
     }
+    let caller = Arc::new(caller);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -216,6 +221,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             Command::Init(args) => init::run(&engine, &caller, args, out).await,
             Command::Import(args) => import::run(&engine, &caller, args, out).await,
             Command::Search(args) => search::run(&engine, &caller, args, out).await,
+            Command::Chat(args) => chat::run(&engine, &caller, args, out).await,
             Command::Context(args) => context::run(&engine, &caller, args, out).await,
             Command::Show(args) => show::run(&engine, &caller, args, out).await,
             Command::Add(args) => add::run(&engine, &caller, args, out).await,

@@ -154,7 +154,12 @@ impl Attached {
     fn work_ahead(&self, embedder: Option<&Embedder>) {
         let index = self.index();
         let Some(embedder) = embedder else { return };
-        while !self.has_ended.load(Ordering::Relaxed) && index.embed_some(embedder, STEP) {}
+        loop {
+            let is_left = index.embed_some(embedder, STEP);
+            if !is_left || self.has_ended.load(Ordering::Relaxed) {
+                break;
+            }
+        }
     }
 
     /// Ends the work in the background.

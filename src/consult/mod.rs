@@ -38,11 +38,11 @@ use crate::memory::Millis;
 use crate::project::OpenProject;
 use crate::thread::{Spent, ThreadName};
 
-pub(crate) use self::functions::{Callable, Working};
+pub(crate) use self::functions::Callable;
 pub(crate) use self::prepare::Prepared;
-pub(crate) use self::receipt::{Files, Receipt, Reported, Skipped};
+pub(crate) use self::receipt::{Files, Receipt, Skipped};
 pub(crate) use self::running::{Running, Standing};
-pub(crate) use self::window::{Window, window};
+pub(crate) use self::window::window;
 
 /// The maximum number of tokens that a dialect adds around a message.
 pub(crate) const AROUND_MESSAGE: usize = 8;
@@ -186,7 +186,7 @@ async fn ask_and_record(
     let mut receipt = prepared.receipt.clone();
     receipt.functions = std::mem::take(&mut functions.ran);
     receipt.reported = answered.reported;
-    receipt.disclosures = bill.disclosures();
+    receipt.disclosures = once(bill.disclosures());
     receipt.skipped.extend(prepared.attached.unread());
     receipt.notices.extend(answered.notices);
     receipt.own_ms = (before + after.elapsed()).as_millis() as u64;
@@ -257,6 +257,19 @@ fn request(
         keeps_prefix: true,
         cache_key: Some(key[..32].to_owned()),
     }
+}
+
+/// Returns `lines` with equal lines only once, and how often each occurred.
+fn once(lines: Vec<String>) -> Vec<String> {
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    for line in lines {
+        match counted.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((line, 1)),
+        }
+    }
+    let said = |(line, count)| if count > 1 { format!("{line} ({count} requests)") } else { line };
+    counted.into_iter().map(said).collect()
 }
 
 fn told(listener: &Listener) -> impl Fn(&str) + Send + Sync {

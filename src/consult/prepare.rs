@@ -1,13 +1,14 @@
 //! Prepares a turn: what the prompt contains, and what the thread has after the turn.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::attached::{self, Attached};
 use super::look::{self, Looked, Reader};
 use super::receipt::Receipt;
-use super::{AROUND_MESSAGE, Callable, Question, history, notes, window};
+use super::window::window;
+use super::{AROUND_MESSAGE, Callable, Question, history, notes};
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
@@ -15,6 +16,7 @@ use crate::files::{self, Extractor, Found, Limits, Roots};
 use crate::humanize::thousands;
 use crate::inline::{Full, Plan, Room, Said, Seen, Sending, State, Why, plan, said};
 use crate::project::OpenProject;
+use crate::store::TurnRow;
 use crate::thread::{Block, BlockText, ContentHash, Entry, Part, Place, Thread};
 use crate::tokens;
 use crate::tuning::consult::{OTHERS, RESULTS_SHARE};
@@ -81,17 +83,18 @@ pub(crate) async fn prepare(
     let instructions = instructions(question, &installation.redactor, &mut receipt)?;
     let reader = reader(engine, project, options).await?;
     let mut context = thread.context.clone();
-    for path in question.context.iter().chain(&question.priority) {
-        if !context.contains(path) {
-            context.push(path.clone());
-        }
-    }
+    context.extend(question.context.iter().chain(&question.priority).cloned());
     let looked = look::look(&reader, project, &question.name, &thread, &context, &question.priority).await?;
+    // A path that leads to nothing is reported once, and not looked for again.
+    let mut seen = HashSet::new();
+    let is_known = |path: &String| thread.context.contains(path) || reader.roots.resolve(path).is_ok();
+    context.retain(|path| seen.insert(path.clone()) && is_known(path));
     let images = images(&reader.roots, &question.images)?;
     let mut attached = Attached::read(&reader, &question.attachments, &mut receipt);
     add_looked(&mut receipt, &looked);
 
-    let window = window::window(&assistant.provider, &reported(project, question).await?);
+    let earlier_turns = project.store.turns(&project.scope, &question.name, 4).await?;
+    let window = window(&assistant.provider, &reported(&earlier_turns));
     if !window.is_known {
         receipt.notices.push(format!(
             "the context window of `{}` is unknown, so {} tokens are assumed; set `window` for the provider",
@@ -148,7 +151,9 @@ pub(crate) async fn prepare(
     let prefix: usize = prompt[..earlier].iter().map(|block| block.tokens as usize).sum();
     receipt.epoch = epoch;
     receipt.window = window.tokens;
-    receipt.unchanged_prefix = if earlier > 0 { prefix + system_tokens } else { 0 };
+    // After a reset, the earlier exchanges stay, but what preceded them was removed.
+    let has_prefix = earlier > 0 && earlier_turns.iter().any(|turn| turn.epoch == epoch);
+    receipt.unchanged_prefix = if has_prefix { prefix + system_tokens } else { 0 };
     receipt.tokens = parts(&prompt, system_tokens, asked, thread.turns + 1);
     receipt.add_plan(&plan);
     let appended = blocks.iter().map(|block| block.tokens as usize).sum::<usize>() + asked;
@@ -230,13 +235,12 @@ fn add_looked(receipt: &mut Receipt, looked: &Looked) {
 }
 
 /// Returns what the model reported for the latest turns without functions, and what Tiro counted.
-async fn reported(project: &OpenProject, question: &Question) -> Result<Vec<(u64, u64)>> {
-    let rows = project.store.turns(&project.scope, &question.name, 4).await?;
-    let of = |row: &crate::store::TurnRow| {
+fn reported(turns: &[TurnRow]) -> Vec<(u64, u64)> {
+    let of = |row: &TurnRow| {
         let receipt: Receipt = serde_json::from_str(row.receipt.as_deref()?).ok()?;
         receipt.functions.is_empty().then_some((row.spent.input, row.spent.prompt))
     };
-    Ok(rows.iter().filter_map(of).collect())
+    turns.iter().filter_map(of).collect()
 }
 
 /// Returns what other assistants said in the session since this one was asked last.

@@ -142,7 +142,6 @@ fn reason(why: Why) -> &'static str {
             "the prompt would not have fitted, so outdated copies were dropped and all files were sent again"
         }
         Why::Evicted => "stored copies had been removed to save space, so all files were sent again",
-        Why::Resent => "`consult.stable_inline` is false, so all files are sent at every call",
     }
 }
 

@@ -65,6 +65,7 @@ fn add(diff: &mut String, sign: char, lines: &[&str]) {
     }
 }
 
+#[cfg(test)]
 /// Returns the text that results if a diff made by [`changes`] is applied to `old`; `None` if it doesn't apply.
 pub fn apply(old: &str, diff: &str) -> Option<String> {
     let old: Vec<&str> = old.split_inclusive('\n').collect();

@@ -22,7 +22,8 @@ mod prompt;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
 pub use self::diff::apply;
-pub use self::frame::{Frame, framed, quote};
+pub use self::frame::quote;
 pub use self::plan::{Full, Moved, Plan, Room, Seen, Sending, State, Why, plan};
 pub use self::prompt::{FORGOTTEN, INSTRUCTIONS, Said, said};

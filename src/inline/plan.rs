@@ -106,8 +106,6 @@ pub enum Why {
     Full,
     /// Stored copies were removed to save space.
     Evicted,
-    /// Files are sent whole at every call, as the user chose.
-    Resent,
 }
 
 /// What a turn sends, and what the ledger says afterwards.

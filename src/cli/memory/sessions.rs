@@ -1,4 +1,4 @@
-//! `tiro sessions`: lists the project's conversations.
+//! `tiro sessions`: lists the project's conversations, and resets threads with assistants.
 
 use std::process::ExitCode;
 
@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;
 use crate::memory::Millis;
+use crate::tools::consult::reset_session;
 use crate::tools::memory::list_sessions;
 
 /// The arguments of `tiro sessions`.
@@ -21,10 +22,42 @@ pub struct Args {
     /// Continue at this cursor of the last answer
     #[arg(long)]
     cursor: Option<String>,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Reset the threads that a session has with assistants; what was said stays in the memory
+    Reset {
+        /// The session
+        session: String,
+        /// Only the thread with this assistant
+        #[arg(long)]
+        assistant: Option<String>,
+        /// What is reset: the files, which are then sent anew, or the whole thread
+        #[arg(long, value_enum, default_value = "files")]
+        what: What,
+    },
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum What {
+    Files,
+    Thread,
 }
 
 /// Lists the sessions, latest first.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+    if let Some(Action::Reset { session, assistant, what }) = args.action {
+        let what = match what {
+            What::Files => reset_session::What::Files,
+            What::Thread => reset_session::What::Thread,
+        };
+        let args = reset_session::Args { session_id: session, assistant, what: Some(what) };
+        let output = reset_session::run(engine, caller, args).await?;
+        return out.answer(&output, &output.text());
+    }
     let args = list_sessions::Args { limit: Some(args.limit), cursor: args.cursor };
     let output = list_sessions::run(engine, caller, args).await?;
     if output.sessions.is_empty() {

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::humanize::counted;
 use crate::memory::Millis;
 use crate::summaries::levels::Depth;
+use crate::tools::consult::{chat, show_thread};
 use crate::tools::memory::expand_detail;
 use crate::tools::memory::linked::{self, Linked};
 use crate::tools::memory::show::{self, Brief, Conversation, Opened, Output};
@@ -20,7 +21,8 @@ const SHORT_SHA: usize = 10;
 /// The arguments of `tiro show`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// An id, SESSION#NUMBER, seven or more digits of a commit's id, the name or title of a session, or a quarter
+    /// An id, SESSION#NUMBER, seven or more digits of a commit's id, the name or title of a session, a thread
+    /// (SESSION@ASSISTANT), or a quarter
     id: String,
     /// Show all messages of a conversation or of a summary; the same as --level messages
     #[arg(long, conflicts_with = "level")]
@@ -62,6 +64,12 @@ enum Level {
 /// Finds the memory or conversation and prints it.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let Args { id, messages, level, collapse, focus, before, after, from, to, cursor } = args;
+    if let Some((session, assistant)) = show_thread::parse(&id)
+        && chat::assistant(engine, assistant).is_ok()
+    {
+        let output = show_thread::run(engine, caller, session, assistant).await?;
+        return out.answer(&output, &output.text());
+    }
     let level = level.or(messages.then_some(Level::Messages)).map(|level| match level {
         Level::Brief => Depth::Brief,
         Level::Standard => Depth::Standard,

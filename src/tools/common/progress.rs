@@ -12,11 +12,6 @@ impl Progress {
         Progress(Some(Arc::new(tell)))
     }
 
-    /// Returns whether the client wants to be told.
-    pub fn is_wanted(&self) -> bool {
-        self.0.is_some()
-    }
-
     /// Tells the client `message`: a short phrase without secrets, such as "reading 12 files".
     pub fn tell(&self, message: impl Into<String>) {
         if let Some(tell) = &self.0 {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::functions::search_memory;
 use crate::caller::{Caller, Toolset};
 use crate::config::{Configured, Use};
-use crate::consult::{self, Consulted, Event, Listener, Question, Receipt, Running, Standing};
+use crate::consult::{self, Callable, Consulted, Event, Listener, Question, Receipt, Running, Standing};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::inline;
@@ -176,6 +176,31 @@ fn tool(engine: &Arc<Engine>, caller: &Arc<Caller>, running: &Running, assistant
     })
 }
 
+/// Asks the assistant, and waits until it has answered. `listener` is told what happens.
+pub async fn ask(
+    engine: &Arc<Engine>,
+    caller: &Arc<Caller>,
+    name: &str,
+    args: Args,
+    listener: Listener,
+) -> Result<Output> {
+    let assistant = assistant(engine, name)?;
+    let (question, call_id, _) = question(engine, caller, &assistant, &args).await?;
+    let secret = engine.begin_installation().await?.secret;
+    let output = Output::of(&question, &assistant, call_id);
+    let functions = functions(engine, caller, &assistant);
+    let consulted = consult::consult(engine, caller, &assistant, question, functions, &listener).await?;
+    Ok(output.with(consulted, &secret))
+}
+
+/// Returns the functions that the assistant may call, besides the search of attachments.
+fn functions(engine: &Arc<Engine>, caller: &Arc<Caller>, assistant: &Configured) -> Vec<Callable> {
+    match assistant.memory {
+        true => vec![search_memory(engine, caller)],
+        false => Vec::new(),
+    }
+}
+
 /// Asks the assistant, and waits for its answer for a while.
 pub async fn run(
     engine: &Arc<Engine>,
@@ -193,14 +218,7 @@ pub async fn run(
     let project = caller.begin_project(engine).await?;
     let key = (project.scope.project.as_str().to_owned(), thread.clone(), call_id.clone());
     let secret = engine.begin_installation().await?.secret;
-    let mut output = Output {
-        status: "done",
-        session_id: thread.session.to_string(),
-        assistant: thread.assistant.clone(),
-        model: assistant.provider.model.clone(),
-        call_id: call_id.clone(),
-        ..Output::default()
-    };
+    let mut output = Output::of(&question, &assistant, call_id.clone());
     // A call that was answered before, here or in another process, gets its answer again and asks nothing.
     if !is_new
         && !running.knows(&key)
@@ -214,10 +232,7 @@ pub async fn run(
             progress.tell(doing);
         }
     });
-    let functions = match assistant.memory {
-        true => vec![search_memory(engine, caller)],
-        false => Vec::new(),
-    };
+    let functions = functions(engine, caller, &assistant);
     let standing = running.call(key, wait, listener, {
         let (engine, caller) = (Arc::clone(engine), Arc::clone(caller));
         move |listener| {
@@ -293,6 +308,22 @@ async fn question(
 }
 
 impl Output {
+    fn of(question: &Question, assistant: &Configured, call_id: String) -> Output {
+        Output {
+            status: "done",
+            session_id: question.name.session.to_string(),
+            assistant: question.name.assistant.clone(),
+            model: assistant.provider.model.clone(),
+            call_id,
+            ..Output::default()
+        }
+    }
+
+    /// Returns the receipt as lines of text.
+    pub fn receipt(&self) -> String {
+        self.receipt.text()
+    }
+
     fn with(self, consulted: Consulted, secret: &[u8; 32]) -> Output {
         let quoted = inline::quote(secret, "answer", &self.assistant, &consulted.answer);
         Output {

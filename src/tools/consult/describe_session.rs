@@ -133,7 +133,8 @@ fn described(row: &ThreadRow) -> Described {
 }
 
 impl Described {
-    fn text(&self) -> String {
+    /// Returns the thread as lines of text.
+    pub fn text(&self) -> String {
         let Described { session_id, assistant, turns, tokens, window, cost, .. } = self;
         let mut text = format!(
             "Session `{session_id}` with {assistant}: {}, {} to {}; {} of {} tokens of the window; {} tokens saved; {cost}",

@@ -5,3 +5,4 @@ pub mod count_tokens;
 pub mod describe_session;
 mod functions;
 pub mod reset_session;
+pub mod show_thread;

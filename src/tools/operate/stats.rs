@@ -1,5 +1,7 @@
 //! Reports what the project's memory holds, how it is used, and what it costs.
 
+mod threads;
+
 use serde::Serialize;
 
 use crate::caller::Caller;
@@ -11,6 +13,8 @@ use crate::memory::Level as SummaryLevel;
 use crate::store::{LevelCount, Measurement, SummarisedSegment};
 use crate::summaries::segments;
 use crate::tools::provider::spending;
+
+pub use self::threads::ThreadUse;
 
 /// The answer of `tiro stats`.
 #[derive(Debug, Serialize)]
@@ -64,6 +68,9 @@ pub struct Output {
     pub queue: Queue,
     /// Calls and latencies of each tool.
     pub tools: Vec<ToolUse>,
+    /// The threads with assistants, the latest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadUse>,
     /// What models cost, by day and provider, in all projects.
     pub spending: Vec<spending::Day>,
 }
@@ -193,6 +200,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let cache = project.store.cache_stats(&project.scope).await?;
     let queue = project.store.queue_counts(&project.scope).await?;
     let savings = project.store.savings(&project.scope).await?;
+    let threads = project.store.threads(&project.scope, None).await?;
     let segments = project.store.summarised_segments(&project.scope).await?;
     Ok(Output {
         project: project.name.clone(),
@@ -223,6 +231,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
             sent_tokens: savings.sent,
             saved: (savings.whole > 0).then(|| share(savings.sent, savings.whole)),
         },
+        threads: threads::uses(&threads),
         tiers: tier_use(&segments::tiers(engine), &segments),
         summaries: project.store.summary_counts(&project.scope).await?.into_iter().map(level).collect(),
         cache: Cache {
@@ -374,6 +383,7 @@ impl Output {
         for ToolUse { name, calls, p50_ms, p99_ms } in &self.tools {
             text += &format!("\n{name:28} {calls:>9} {p50_ms:>12.1} {p99_ms:>12.1}");
         }
+        text += &threads::table(&self.threads);
         if !self.spending.is_empty() {
             text += &format!("\n\n{}", spending::table(&self.spending));
         }

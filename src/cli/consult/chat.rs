@@ -1,0 +1,164 @@
+//! `tiro chat`: a conversation with an assistant in the terminal. Answers appear as they arrive, and each is followed by
+//! what was sent and what it cost.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::caller::Caller;
+use crate::cli::print::{self, Out};
+use crate::consult::Event;
+use crate::engine::Engine;
+use crate::envelope::escape;
+use crate::error::{Error, Result};
+use crate::tools::consult::chat::{self, Args as Asked, Effort, Output};
+
+/// What is shown before the user types.
+const PROMPT: &str = "> ";
+
+/// What `/help` shows.
+const HELP: &str = "A line is a message. Commands:\n  /context PATH…  keep files or folders in the thread\n  \
+    /attach PATH…   attach files to the next message only\n  /quit           end (or Ctrl-D)\n";
+
+/// The arguments of `tiro chat`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The assistant; `tiro provider list` names them [default: the only one]
+    #[arg(long)]
+    with: Option<String>,
+    /// The session, whose thread is continued
+    #[arg(long, default_value = "terminal")]
+    session: String,
+    /// A file or folder to keep in the thread; may be repeated
+    #[arg(long, value_name = "PATH")]
+    context: Vec<String>,
+    /// A file to attach to the first message only; may be repeated
+    #[arg(long, value_name = "PATH")]
+    attach: Vec<String>,
+    /// An image to show with the first message; may be repeated
+    #[arg(long, value_name = "PATH")]
+    image: Vec<String>,
+    /// How much the assistant should think
+    #[arg(long, value_enum)]
+    effort: Option<Thinking>,
+    /// The message; without it, messages are read from the terminal, or one message from stdin
+    message: Vec<String>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Thinking {
+    Minimal,
+    Low,
+    Medium,
+    High,
+}
+
+/// Asks, or holds a conversation.
+pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args, out: Out) -> Result<ExitCode> {
+    let assistant = chosen(engine, args.with.as_deref())?;
+    let mut asked = Asked {
+        session_id: args.session,
+        context: args.context,
+        attachments: args.attach,
+        images: args.image,
+        reasoning_effort: args.effort.map(|effort| match effort {
+            Thinking::Minimal => Effort::Minimal,
+            Thinking::Low => Effort::Low,
+            Thinking::Medium => Effort::Medium,
+            Thinking::High => Effort::High,
+        }),
+        ..Asked::default()
+    };
+    let stdin = io::stdin();
+    let is_single = !args.message.is_empty() || !stdin.is_terminal();
+    if is_single {
+        asked.instructions = match args.message.is_empty() {
+            true => io::read_to_string(stdin)
+                .map_err(|error| Error::new(crate::error::Kind::Io, "cannot read stdin").source(error))?,
+            false => args.message.join(" "),
+        };
+        turn(engine, caller, &assistant, asked, out).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print::aside(&format!(
+        "Thread with {assistant} in session `{}`; /help lists the commands.\n",
+        asked.session_id
+    ));
+    loop {
+        print::aside(PROMPT);
+        let mut line = String::new();
+        let read = stdin.lock().read_line(&mut line);
+        if read.is_err() || line.is_empty() {
+            print::aside("\n");
+            return Ok(ExitCode::SUCCESS);
+        }
+        let line = line.trim();
+        let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let paths = || rest.split_whitespace().map(str::to_owned);
+        match command {
+            "" => {}
+            "/quit" | "/exit" => return Ok(ExitCode::SUCCESS),
+            "/context" => asked.context.extend(paths()),
+            "/attach" => asked.attachments.extend(paths()),
+            _ if command.starts_with('/') && !command[1..].contains('/') => print::aside(HELP),
+            _ => {
+                let now = Asked { instructions: line.to_owned(), ..asked.clone() };
+                match turn(engine, caller, &assistant, now, out).await {
+                    // What was attached was for this message only.
+                    Ok(()) => (asked.attachments, asked.images) = (Vec::new(), Vec::new()),
+                    Err(error) => print::failure(&error, None, out),
+                }
+            }
+        }
+    }
+}
+
+/// Returns the assistant that the user named, or the only one.
+fn chosen(engine: &Engine, named: Option<&str>) -> Result<String> {
+    if let Some(name) = named {
+        return Ok(chat::assistant(engine, name)?.provider.name);
+    }
+    let all = chat::assistants(engine)?;
+    match all.as_slice() {
+        [only] => Ok(only.provider.name.clone()),
+        [] => Err(Error::not_found("no assistant is configured")
+            .hint("`tiro provider add NAME --model MODEL --use consult` adds one")),
+        several => {
+            let names: Vec<&str> = several.iter().map(|each| each.provider.name.as_str()).collect();
+            Err(Error::bad_input("several assistants are configured")
+                .hint(format!("choose one with --with: {}", names.join(", "))))
+        }
+    }
+}
+
+/// Asks once. The answer appears as it arrives, then the receipt.
+async fn turn(
+    engine: &Arc<Engine>,
+    caller: &Arc<Caller>,
+    assistant: &str,
+    asked: Asked,
+    out: Out,
+) -> Result<()> {
+    let has_spoken = Arc::new(AtomicBool::new(false));
+    let (json, spoken) = (out.json, Arc::clone(&has_spoken));
+    let listener = Arc::new(move |event| match event {
+        Event::Doing(doing) => print::aside(&format!("[{doing}]\n")),
+        Event::Text(text) if !json => {
+            spoken.store(true, Ordering::Relaxed);
+            // A closed pipe is not an error.
+            let _ = write!(io::stdout(), "{}", escape(&text)).and_then(|()| io::stdout().flush());
+        }
+        Event::Text(_) => {}
+    });
+    let output: Output = chat::ask(engine, caller, assistant, asked, listener).await?;
+    if json {
+        return out.answer(&output, "").map(drop);
+    }
+    match has_spoken.load(Ordering::Relaxed) {
+        true => out.line("")?,
+        false => out.line(&output.answer)?,
+    }
+    print::aside(&format!("\n{}\n", output.receipt()));
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! The subcommands about assistants.
+
+pub mod chat;
