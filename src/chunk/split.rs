@@ -41,17 +41,27 @@ pub fn chunks(text: &str, size: &dyn Fn(&str) -> usize, max: usize, overlap: usi
     for sentence in ranges(text, is_sentence_end) {
         divide(text, sentence, size, max, &mut atoms);
     }
-    pack(text, &atoms, size, max, overlap)
+    let cuts = cuts(text, &atoms);
+    let choose = |first, new, next| best_cut(&atoms, &cuts, first, new, next);
+    pack(text, &atoms, size, max, &choose, &|_| overlap, &trimmed)
 }
 
 /// A range that is never cut, and its size.
-struct Atom {
-    range: Chunk,
-    size: usize,
+pub(super) struct Atom {
+    /// The range.
+    pub(super) range: Chunk,
+    /// Its size.
+    pub(super) size: usize,
 }
 
 /// Adds `range` to the atoms. If it is too large, it is divided into words, slices or characters.
-fn divide(text: &str, range: Chunk, size: &dyn Fn(&str) -> usize, max: usize, atoms: &mut Vec<Atom>) {
+pub(super) fn divide(
+    text: &str,
+    range: Chunk,
+    size: &dyn Fn(&str) -> usize,
+    max: usize,
+    atoms: &mut Vec<Atom>,
+) {
     let part = &text[range.start..range.end];
     // A range that is far too large need not be measured.
     if part.len() <= 16 * max {
@@ -87,8 +97,20 @@ fn divide(text: &str, range: Chunk, size: &dyn Fn(&str) -> usize, max: usize, at
     }
 }
 
-fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, overlap: usize) -> Vec<Chunk> {
-    let cuts = cuts(text, atoms);
+/// Fills chunks with atoms, one after the other.
+///
+/// `choose(first, new, next)` returns where to end a chunk that begins with the atom `first` and has room for the atoms
+/// before `next`; the result is greater than `new` and at most `next`. `overlap(next)` is the size that the chunks
+/// before and after the atom `next` may share. `trimmed` returns the range of a text that is kept.
+pub(super) fn pack(
+    text: &str,
+    atoms: &[Atom],
+    size: &dyn Fn(&str) -> usize,
+    max: usize,
+    choose: &dyn Fn(usize, usize, usize) -> usize,
+    overlap: &dyn Fn(usize) -> usize,
+    trimmed: &dyn Fn(&str) -> Chunk,
+) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     // The current chunk has the atoms from `first` on. Those before `new` are also in the previous chunk.
     let (mut first, mut new) = (0, 0);
@@ -100,7 +122,7 @@ fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, ov
             next += 1;
         }
         if next < atoms.len() {
-            next = best_cut(atoms, &cuts, first, new, next);
+            next = choose(first, new, next);
         }
         // The chunk is measured as a whole, since the sizes of its atoms add up only roughly.
         let range = |next: usize| atoms[first].range.start..atoms[next - 1].range.end;
@@ -124,7 +146,7 @@ fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, ov
         let begin_before = first;
         (first, new) = (next, next);
         let mut shared = 0;
-        while first > begin_before + 1 && shared + atoms[first - 1].size <= overlap {
+        while first > begin_before + 1 && shared + atoms[first - 1].size <= overlap(new) {
             first -= 1;
             shared += atoms[first].size;
         }
@@ -234,7 +256,8 @@ fn is_sentence_end(before: char, after: char) -> bool {
     }
 }
 
-fn trimmed(text: &str) -> Chunk {
+/// Returns the range of `text` without white space at its ends.
+pub(super) fn trimmed(text: &str) -> Chunk {
     let start = text.len() - text.trim_start().len();
     Chunk { start, end: start + text.trim().len() }
 }

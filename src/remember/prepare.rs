@@ -3,8 +3,8 @@
 
 use crate::chunk::excerpt::Shown;
 use crate::chunk::index_text::About;
-use crate::chunk::{Chunk, chunks};
-use crate::memory::{Draft, Identity, MemoryId};
+use crate::chunk::{Chunk, Language, chunks, code};
+use crate::memory::{Draft, Identity, Kind, MemoryId};
 use crate::redact::Redactor;
 use crate::store::{PendingChunk, PreparedChunk, PreparedMemory};
 use crate::tokens::{self, joins_exactly};
@@ -73,7 +73,14 @@ pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
     let line_tokens = tokens::count(&line);
     // If redaction changed the beginning of the text, the whole text is embedded.
     let lead = draft.lead.as_deref().filter(|lead| draft.text.starts_with(lead)).unwrap_or(&draft.text);
-    let pieces = chunks(lead, &|text| tokens::count(text), CHUNK_TOKENS, CHUNK_OVERLAP);
+    let pieces = match draft.path.as_deref() {
+        Some(path) if matches!(draft.kind, Kind::CodeBlock | Kind::FileContent) => {
+            let language = Language::of_path(path);
+            let pieces = code(lead, language, &|text| tokens::count(text), CHUNK_TOKENS, CHUNK_OVERLAP);
+            pieces.into_iter().map(|piece| piece.range).collect()
+        }
+        _ => chunks(lead, &|text| tokens::count(text), CHUNK_TOKENS, CHUNK_OVERLAP),
+    };
     let piece = |Chunk { start, end }| {
         let piece = &draft.text[start..end];
         let tokens = excerpt_tokens(&line, line_tokens, piece) as i64;
@@ -110,4 +117,27 @@ pub fn pending_text(chunk: &PendingChunk) -> String {
         time: chunk.time,
     };
     about.embedded(&chunk.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Provenance;
+
+    #[test]
+    fn code_with_a_path_is_cut_between_items() {
+        let function = |name: &str| {
+            let lines: String = (0..8).map(|n| format!("    {name}_{n}(1, 2);\n\n")).collect();
+            format!("fn {name}() {{\n{lines}}}\n\n")
+        };
+        let text = function("load") + &function("save");
+        let cut = |path: Option<&str>, kind| {
+            let mut draft = Draft::new(kind, Provenance::UserSaid, text.clone(), 0);
+            draft.path = path.map(str::to_owned);
+            let pieces = pieces(&draft, &MemoryId::derive(kind, None, "1"));
+            pieces.iter().any(|piece| text[piece.start..].starts_with("fn save"))
+        };
+        assert!(cut(Some("src/a.rs"), Kind::FileContent) && cut(Some("src/a.rs"), Kind::CodeBlock));
+        assert!(!cut(None, Kind::CodeBlock) && !cut(Some("src/a.rs"), Kind::Message));
+    }
 }

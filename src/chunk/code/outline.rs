@@ -1,0 +1,104 @@
+//! The structure of a file of code: where items and statements begin, and which named items there are.
+
+use super::split::Chunk;
+use super::{CodeChunk, Cut, Language, braces, indents};
+
+/// An item with more named items around it than this gets no name. Arbitrary: deeper nesting is rare.
+const DEEPEST: usize = 6;
+
+/// The beginning of an item or statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Where it begins, with the comments before it. If it is the first of its line, this is the beginning of the line.
+    pub(super) start: usize,
+    /// Whether all blocks around it contain items, as classes do.
+    pub(super) is_item: bool,
+    /// How many blocks are around it.
+    pub(super) depth: usize,
+}
+
+impl Mark {
+    /// Returns the kind of the cut before the item or statement.
+    pub(super) fn cut(&self, is_after_blank: bool) -> Cut {
+        // A depth of more than 100 is that of data.
+        let level = 100 - self.depth.min(100) as u8;
+        match self.is_item {
+            true => Cut::Item(level),
+            false => Cut::Statement(2 * level + u8::from(is_after_blank)),
+        }
+    }
+}
+
+/// An item with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Span {
+    start: usize,
+    end: usize,
+    label: String,
+}
+
+/// The structure of a file of code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Outline {
+    /// The beginnings of items and statements, in order.
+    pub(super) marks: Vec<Mark>,
+    /// The named items, by where they begin. Each contains the next or ends before it.
+    spans: Vec<Span>,
+    /// How many named items are open.
+    open: usize,
+}
+
+impl Outline {
+    /// Reads the structure of `text`.
+    pub(super) fn read(text: &str, language: Language) -> Outline {
+        match language {
+            Language::Python => indents::read(text),
+            _ => braces::read(text, language),
+        }
+    }
+
+    /// Adds the beginning of an item or statement. Beginnings that are not after the last one are left out.
+    pub(super) fn mark(&mut self, mark: Mark) {
+        if self.marks.last().is_none_or(|last| last.start < mark.start) {
+            self.marks.push(mark);
+        }
+    }
+
+    /// Opens an item named `label` that begins at `start`. Returns its key, or `None` if it is too deep.
+    pub(super) fn open(&mut self, start: usize, label: String) -> Option<usize> {
+        if self.open == DEEPEST {
+            return None;
+        }
+        self.open += 1;
+        let start = start.max(self.spans.last().map_or(0, |last| last.start));
+        self.spans.push(Span { start, end: usize::MAX, label });
+        Some(self.spans.len() - 1)
+    }
+
+    /// Closes the item with the key `span` at `end`.
+    pub(super) fn close(&mut self, span: usize, end: usize) {
+        self.open -= 1;
+        self.spans[span].end = end;
+    }
+
+    /// Returns `chunks` with the named items around the beginning of each.
+    pub(super) fn within(&self, text: &str, chunks: Vec<Chunk>) -> Vec<CodeChunk> {
+        let mut around: Vec<&Span> = Vec::new();
+        let mut spans = self.spans.iter().peekable();
+        let with_items = |range: Chunk| {
+            let piece = &text[range.start..range.end];
+            let begins = range.start + (piece.len() - piece.trim_start().len());
+            while let Some(span) = spans.next_if(|span| span.start < range.start) {
+                while around.last().is_some_and(|last| last.end <= span.start) {
+                    around.pop();
+                }
+                around.push(span);
+            }
+            while around.last().is_some_and(|last| last.end <= begins) {
+                around.pop();
+            }
+            CodeChunk { range, within: around.iter().map(|span| span.label.clone()).collect() }
+        };
+        chunks.into_iter().map(with_items).collect()
+    }
+}
