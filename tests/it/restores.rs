@@ -164,6 +164,13 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("statements", "read from the messages anew"),
     ("summary_queue", "of the place: requests to its providers"),
     ("summary_attempts", "of the place: what was spent there"),
+    ("threads", "begun anew from the messages"),
+    ("thread_blocks", "of a thread"),
+    ("thread_files", "of a thread: the files are sent again"),
+    ("thread_copies", "of a thread"),
+    ("thread_turns", "of a thread: what was spent there"),
+    ("blobs", "of a thread"),
+    ("file_tokens", "counted anew"),
 ];
 
 /// The columns that differ after restoring, each with the reason.
