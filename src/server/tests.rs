@@ -40,7 +40,7 @@ where
         hints: Hints::READS,
         toolset: Toolset::Memory,
     };
-    Tool::new::<Args, Output, _, _>(about, move |args| {
+    Tool::new::<Args, Output, _, _>(about, move |args, _| {
         let work = run(args.text);
         async move {
             let text = work.await?;

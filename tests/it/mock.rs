@@ -19,6 +19,8 @@ pub enum Manner {
     SaysLate(String, Duration),
     /// Answers with this text and reports this usage: input and output tokens.
     Claims(String, u64, u64),
+    /// Calls these functions, each with its arguments, if the last message is not a result; then answers with this text.
+    Calls(Vec<(&'static str, Value)>, String),
     /// Answers in part, and closes the connection.
     BreaksOff,
     /// Never answers.
@@ -116,27 +118,41 @@ fn answer(
         took
     };
     seen.lock().unwrap().push((head, body.clone()));
+    let is_stream = body["stream"] == true;
     let mut stream = stream;
     let mut put = |status: u16, more: &str, body: &str, length: usize| {
+        let kind = if is_stream && status == 200 { "text/event-stream" } else { "application/json" };
         let head = format!(
-            "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{more}\
+            "HTTP/1.1 {status} Said\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{more}\
              connection: close\r\n\r\n"
         );
         stream.write_all((head + body).as_bytes()).ok()
     };
     match manner {
         Manner::Says(text) => {
-            let reply = reply(&text, bill(&text));
+            let reply = said(is_stream, &text, bill(&text));
             put(200, "", &reply, reply.len())
         }
         Manner::SaysLate(text, after) => {
             std::thread::sleep(after);
-            let reply = reply(&text, bill(&text));
+            let reply = said(is_stream, &text, bill(&text));
             put(200, "", &reply, reply.len())
         }
         Manner::Claims(text, input, output) => {
-            let reply = reply(&text, (input, output));
+            let reply = said(is_stream, &text, (input, output));
             put(200, "", &reply, reply.len())
+        }
+        Manner::Calls(calls, text) => {
+            let is_asked = body["messages"].as_array()?.last()?["role"] == "user";
+            let reply = match is_asked {
+                true => called(&calls, bill("")),
+                false => said(is_stream, &text, bill(&text)),
+            };
+            put(200, "", &reply, reply.len())
+        }
+        Manner::BreaksOff if is_stream => {
+            let part = json!({"choices": [{"index": 0, "delta": {"content": "I th"}}]});
+            put(200, "", &format!("data: {part}\n\n"), 1000)
         }
         Manner::BreaksOff => put(200, "", "{\"id\": \"1\", ", 1000),
         Manner::Hangs => {
@@ -164,6 +180,34 @@ fn answer(
 
 fn put_raw(stream: &mut BufReader<TcpStream>, bytes: &[u8]) -> Option<()> {
     stream.get_mut().write_all(bytes).ok()
+}
+
+/// Returns the answer `text`, as a stream if the request asked for one.
+fn said(is_stream: bool, text: &str, used: (u64, u64)) -> String {
+    if !is_stream {
+        return reply(text, used);
+    }
+    let half = text.floor_char_boundary(text.len() / 2);
+    let piece = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+    stream(&[piece(&text[..half]), piece(&text[half..])], "stop", used)
+}
+
+/// Returns a stream that calls functions.
+fn called(calls: &[(&str, Value)], used: (u64, u64)) -> String {
+    let call = |(at, (name, arguments)): (usize, &(&str, Value))| {
+        json!({"index": at, "id": format!("call-{at}"), "type": "function",
+            "function": {"name": name, "arguments": arguments.to_string()}})
+    };
+    let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
+    stream(&[json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]})], "tool_calls", used)
+}
+
+fn stream(pieces: &[Value], end: &str, used: (u64, u64)) -> String {
+    let last = [
+        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": end}]}),
+        json!({"choices": [], "usage": {"prompt_tokens": used.0, "completion_tokens": used.1}}),
+    ];
+    pieces.iter().chain(&last).map(|event| format!("data: {event}\n\n")).collect::<String>() + "data: [DONE]\n\n"
 }
 
 fn reply(text: &str, used: (u64, u64)) -> String {

@@ -4,7 +4,9 @@
 //! bundled with Tiro and is about a made-up project. It is stored in a separate project, so that it never mixes with
 //! real memories. A second run finds everything stored and adds nothing.
 
+mod consulting;
 mod long_conversation;
+mod mock;
 mod questions;
 mod sample;
 
@@ -12,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use self::consulting::Consulting;
 use self::long_conversation::Assembled;
 use crate::caller::Caller;
 use crate::embed::Model;
@@ -56,6 +59,8 @@ pub struct Output {
     pub answers: Vec<Answer>,
     /// The context that an agent would get for a question; absent if the user gave the question.
     pub assembled: Option<Assembled>,
+    /// Three questions to a mock of an assistant; absent if the user gave the question.
+    pub consulting: Option<Consulting>,
     /// Where the memories are kept.
     pub data_directory: String,
     /// How many milliseconds the whole run took.
@@ -115,7 +120,7 @@ pub async fn run(
     steps.timed("conversation", sample::save_conversation(engine, &sample)).await?;
     steps.timed("embedding", embed(engine, caller, &sample, history.is_sample)).await?;
 
-    let (mut answers, mut assembled) = (Vec::new(), None);
+    let (mut answers, mut assembled, mut consulting) = (Vec::new(), None, None);
     match args.ask {
         Some(question) => answers.push(ask(engine, commits, &history.name, question, None).await?),
         None => {
@@ -137,12 +142,14 @@ pub async fn run(
                     _ => {}
                 }
             }
+            consulting = Some(consulting::consult(engine).await?);
         }
     }
     Ok(Output {
         steps: steps.steps,
         answers,
         assembled,
+        consulting,
         data_directory: engine.config().data_dir.display().to_string(),
         milliseconds: millis(began),
     })
@@ -356,6 +363,9 @@ impl Output {
         if let Some(assembled) = &self.assembled {
             text += &assembled.text(first_words);
         }
+        if let Some(consulting) = &self.consulting {
+            text += &consulting.text(first_words);
+        }
         text += &format!("\nMemories are kept in {}. Next:\n", self.data_directory);
         text += "  tiro search \"your question\"        searches this project's memory\n";
         text += "  tiro demo --ask \"your question\"    searches the history above, with citations\n";
@@ -382,8 +392,14 @@ mod tests {
     #[test]
     fn the_next_step_is_init() {
         let data_directory = "/data".to_owned();
-        let output =
-            Output { steps: vec![], answers: vec![], assembled: None, data_directory, milliseconds: 1 };
+        let output = Output {
+            steps: vec![],
+            answers: vec![],
+            assembled: None,
+            consulting: None,
+            data_directory,
+            milliseconds: 1,
+        };
         let text = output.text();
         assert!(text.contains("\n  tiro init ") && !text.contains("mcp add"), "{text}");
     }

@@ -1,0 +1,373 @@
+//! Tests that ask an assistant over MCP. A mock stands for the provider; what it received decides.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Repo, Server};
+use crate::mock::{Manner, Mock};
+use crate::spends::write;
+
+/// A home with a project, and an assistant behind it.
+struct Ground {
+    home: Home,
+    project: Repo,
+    mock: Mock,
+}
+
+const TOOL: &str = "chat_with_mock";
+
+impl Ground {
+    fn new() -> Ground {
+        Ground::with("window = 16000\n", "")
+    }
+
+    /// Returns a ground whose provider and whose configuration have more lines.
+    fn with(provider: &str, more: &str) -> Ground {
+        let home = Home::new();
+        let project = home.repo("project");
+        let mock = Mock::start();
+        mock.behaves(&Manner::Says("Keep the lease at 30 seconds.".into()));
+        write(
+            &home,
+            &format!(
+                "{more}[providers.mock]\nservice = 'openai-compatible'\nendpoint = '{}'\nmodel = 'm'\n{provider}",
+                mock.endpoint()
+            ),
+        );
+        for (path, lines) in [("src/a.rs", 40), ("src/b.rs", 60), ("src/big.rs", 2500)] {
+            project.write(path, &code(path, lines));
+        }
+        Ground { home, project, mock }
+    }
+
+    fn serve(&self) -> Server {
+        self.home.serve(&self.project.path)
+    }
+
+    /// Returns the texts of the messages of the request number `at`, without the system prompt.
+    fn messages(&self, at: usize) -> Vec<String> {
+        let (_, body) = &self.mock.seen.lock().unwrap()[at];
+        let messages = body["messages"].as_array().unwrap();
+        messages[1..].iter().map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    fn last(&self) -> Vec<String> {
+        self.messages(self.mock.requests() - 1)
+    }
+}
+
+fn code(path: &str, lines: usize) -> String {
+    (0..lines).map(|n| format!("fn f{n}() {{ call(\"{path}\", {n}) }}\n")).collect()
+}
+
+fn ask(instructions: &str) -> Value {
+    json!({"session_id": "lease", "instructions": instructions, "context": ["src"]})
+}
+
+#[test]
+fn a_thread_goes_on_in_another_process_and_sends_only_changes() {
+    let ground = Ground::new();
+    let first = ground.serve().data(TOOL, ask("Is the lease long enough?"));
+    assert_eq!(first["answer"], "Keep the lease at 30 seconds.");
+    assert_eq!(first["receipt"]["sent"]["paths"], json!(["src/a.rs", "src/b.rs"]));
+    assert_eq!(first["receipt"]["overflow"]["paths"], json!(["src/big.rs"]));
+    let sent = ground.messages(0);
+    assert!(sent[0].contains("[file src/a.rs | ") && sent[0].ends_with("[instructions]\nIs the lease long enough?"));
+
+    ground.project.write("src/a.rs", &code("src/a.rs", 40).replace("fn f7()", "fn seven()"));
+    std::fs::remove_file(ground.project.path.join("src/b.rs")).unwrap();
+    ground.project.write("src/new.rs", "fn new() {}\n");
+    let mut server = ground.serve();
+    let second = server.data(TOOL, ask("And now?"));
+    let receipt = &second["receipt"];
+    assert_eq!(receipt["diffed"]["paths"], json!(["src/a.rs"]));
+    assert_eq!(receipt["removed"]["paths"], json!(["src/b.rs"]));
+    assert_eq!(receipt["overflow"]["paths"], json!(["src/big.rs", "src/new.rs"]));
+    let again = ground.messages(1);
+    assert_eq!(again[..1], sent[..1], "the prompt begins with the one before it");
+    assert_eq!(again[1], "Keep the lease at 30 seconds.");
+    assert!(again[2].contains("-fn f7()") && again[2].contains("+fn seven()") && again[2].contains("[removed src/b.rs: "));
+
+    let third = server.data(TOOL, json!({"session_id": "lease", "instructions": "Once more"}));
+    assert_eq!((&third["receipt"]["unchanged"], &third["receipt"]["turn"]), (&json!(1), &json!(3)));
+    assert_eq!(ground.last()[4], "Once more", "nothing but the instructions is added");
+
+    // The exchange is memory of the project.
+    let hits = server.search("lease 30 seconds");
+    let kinds: Vec<&Value> = hits.iter().map(|hit| &hit["kind"]).collect();
+    assert!(kinds.contains(&&json!("message")) && kinds.contains(&&json!("conversation")), "{hits:?}");
+    assert!(hits.iter().any(|hit| hit["speaker"] == "mock" && hit["provenance"] == "model_said"), "{hits:?}");
+    assert!(hits.iter().all(|hit| !hit["text"].as_str().unwrap().contains("fn f1()")), "files are not memory");
+}
+
+#[test]
+fn an_assistant_calls_functions_and_learns_of_failures() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    server.save("old", "1", "We chose 30 seconds because renewals take up to ten.");
+    ground.mock.behaves(&Manner::Calls(
+        vec![
+            ("search_project_memory", json!({"query": "why 30 seconds"})),
+            ("search_session_attachments", json!({"query": "f2400"})),
+            ("delete_everything", json!({})),
+            ("search_project_memory", json!({"query": 5})),
+        ],
+        "Because of the renewals.".into(),
+    ));
+    let data = server.data(TOOL, ask("Why 30 seconds?"));
+    assert_eq!(data["answer"], "Because of the renewals.");
+    let results = ground.last();
+    assert!(results[2].contains("renewals take up to ten"), "{results:?}");
+    assert!(results[3].contains("src/big.rs") && results[3].contains("f2400"), "{results:?}");
+    assert!(results[4].contains("there is no function `delete_everything`"), "{results:?}");
+    assert!(results[5].contains("give an object with `query`"), "{results:?}");
+    let ran = data["receipt"]["functions"].as_array().unwrap();
+    let failed: Vec<bool> = ran.iter().map(|ran| ran["error"].is_string()).collect();
+    assert_eq!(failed, [false, false, true, true]);
+    // What was searched is not part of the thread.
+    server.data(TOOL, json!({"session_id": "lease", "instructions": "Thanks"}));
+    assert!(!ground.last().iter().any(|text| text.contains("renewals take up to ten")));
+}
+
+#[test]
+fn an_assistant_without_memory_can_search_only_what_it_was_given() {
+    let ground = Ground::with("window = 16000\nmemory = false\n", "");
+    ground.serve().data(TOOL, ask("x"));
+    let (_, body) = ground.mock.seen.lock().unwrap()[0].clone();
+    let names: Vec<&Value> = body["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
+    assert_eq!(names, ["search_session_attachments"]);
+}
+
+#[test]
+fn attachments_live_for_one_call() {
+    let ground = Ground::new();
+    ground.project.write("spec.md", "# Spec\n\nThe harbour closes at nine, says the quokka.\n");
+    let mut server = ground.serve();
+    ground.mock.behaves(&Manner::Calls(
+        vec![("search_session_attachments", json!({"query": "when does the harbour close"}))],
+        "At nine.".into(),
+    ));
+    let args = json!({"session_id": "s", "instructions": "When?", "attachments": ["spec.md"]});
+    server.data(TOOL, args);
+    assert!(ground.last().iter().any(|text| text.contains("quokka")));
+    ground.mock.behaves(&Manner::Says("Nothing more.".into()));
+    server.data(TOOL, json!({"session_id": "s", "instructions": "And?"}));
+    assert!(!ground.last().iter().any(|text| text.contains("quokka")));
+    assert!(ground.mock.seen.lock().unwrap().last().unwrap().1["tools"].as_array().is_none_or(|tools| {
+        tools.iter().all(|tool| tool["function"]["name"] != "search_session_attachments")
+    }));
+    server.end();
+    assert_eq!(ground.home.files_with("quokka"), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_call_that_fails_leaves_the_thread_as_it_was() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    for (manner, said) in [
+        (Manner::BreaksOff, "broke off"),
+        (Manner::Refuses(400, ""), "answered 400"),
+        (Manner::Calls(Vec::new(), String::new()), "empty answer"),
+    ] {
+        ground.mock.behaves(&manner);
+        let error = server.error(TOOL, ask("Is it long enough?"));
+        assert!(error.contains(said) && error.contains("nothing was recorded"), "{error}");
+    }
+    assert!(server.error("describe_session", json!({"session_id": "lease"})).contains("has no thread"));
+    ground.mock.behaves(&Manner::Says("Yes.".into()));
+    let data = server.data(TOOL, ask("Is it long enough?"));
+    assert_eq!((&data["receipt"]["turn"], &data["receipt"]["sent"]["count"]), (&json!(1), &json!(2)));
+}
+
+#[test]
+fn a_call_that_takes_long_is_collected_by_its_id() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    ground.mock.behaves(&Manner::SaysLate("At last.".into(), Duration::from_secs(3)));
+    let asked = json!({"session_id": "lease", "instructions": "Think", "wait_s": 1, "call_id": "k"});
+    let (text, data) = server.both(TOOL, asked.clone());
+    assert!(data["status"] == "running" && text.contains("call_id `k`"), "{text}");
+    // Another call of the same thread is refused meanwhile, in this and in any other process.
+    let other = json!({"session_id": "lease", "instructions": "Me too"});
+    assert!(server.error(TOOL, other.clone()).contains("another call is asking `mock`"));
+    assert!(ground.serve().error(TOOL, other).contains("another call is asking `mock`"));
+    let mut patient = asked.clone();
+    patient["wait_s"] = json!(30);
+    assert_eq!(server.data(TOOL, patient.clone())["answer"], "At last.");
+    // The recorded answer is found again, and the assistant is asked only once.
+    assert_eq!(ground.serve().data(TOOL, patient)["answer"], "At last.");
+    assert_eq!(ground.mock.requests(), 1);
+}
+
+#[test]
+fn a_cancelled_call_ends_the_request_and_leaves_no_turn() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    ground.mock.behaves(&Manner::Hangs);
+    let id = server.ask("tools/call", json!({"name": TOOL, "arguments": ask("Are you there?")}));
+    while ground.mock.requests() == 0 {
+        std::thread::yield_now();
+    }
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    server.send(&cancel.to_string());
+    ground.mock.behaves(&Manner::Says("Yes.".into()));
+    // The lease is given back, so the thread is free at once; nothing of the cancelled call is in it.
+    let begun = std::time::Instant::now();
+    let data = loop {
+        let result = server.call(TOOL, ask("Are you there?"));
+        if result["isError"] != true {
+            break result;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{result}");
+    };
+    assert_eq!(data["structuredContent"]["receipt"]["turn"], 1);
+}
+
+#[test]
+fn a_second_assistant_learns_in_short_what_the_first_said() {
+    let ground = Ground::new();
+    let second = "[providers.other]\nservice = 'openai-compatible'\nendpoint = 'ENDPOINT'\nmodel = 'n'\nwindow = 16000\n";
+    let both = format!(
+        "[providers.mock]\nservice = 'openai-compatible'\nendpoint = 'ENDPOINT'\nmodel = 'm'\nwindow = 16000\n{second}"
+    );
+    write(&ground.home, &both.replace("ENDPOINT", &ground.mock.endpoint()));
+    let mut server = ground.serve();
+    server.data(TOOL, ask("Is the lease long enough?"));
+    let joined = server.data("chat_with_other", ask("Do you agree?"));
+    assert_eq!(joined["receipt"]["sent"]["count"], 2, "it has its own list of files");
+    let sent = &ground.last()[0];
+    assert!(sent.contains("[asked mock | ") && sent.contains("Is the lease long enough?"), "{sent}");
+    assert!(sent.contains("[answered mock | ") && sent.contains("Keep the lease at 30 seconds."), "{sent}");
+    // The first assistant learns of the second one too, but only of what is new.
+    server.data(TOOL, json!({"session_id": "lease", "instructions": "The other agrees."}));
+    let told = ground.last();
+    assert!(told[2].contains("[asked other | ") && !told[2].contains("[asked mock | "), "{told:?}");
+}
+
+#[test]
+fn secrets_never_leave() {
+    const CANARY: &str = "ghp_9sT2kLmQ4vXzR7bNwEyU1cJdHfGaPo3i5V8M";
+    let ground = Ground::new();
+    ground.project.write("src/a.rs", &format!("const TOKEN: &str = \"{CANARY}\";\n"));
+    ground.project.write("notes.md", &format!("the token is {CANARY}\n"));
+    ground.project.write(".env", &format!("TOKEN={CANARY}\n"));
+    ground.mock.behaves(&Manner::Calls(
+        vec![
+            ("search_session_attachments", json!({"query": format!("token {CANARY}")})),
+            ("search_session_attachments", json!({"source": CANARY})),
+            (CANARY, json!({"query": CANARY})),
+        ],
+        format!("The token is {CANARY}."),
+    ));
+    let mut server = ground.serve();
+    let args = json!({
+        "session_id": format!("s {CANARY}"),
+        "instructions": format!("What is {CANARY}?"),
+        "context": ["src", ".env", CANARY],
+        "attachments": ["notes.md"],
+        "call_id": CANARY,
+    });
+    let (text, data) = server.both(TOOL, args);
+    assert!(!text.contains(CANARY) && !data.to_string().contains(CANARY), "{text}");
+    assert_eq!(data["receipt"]["redacted"]["src/a.rs"], 1);
+    let described = server.text("describe_session", json!({}));
+    assert!(!described.contains(CANARY), "{described}");
+    let log = server.end();
+    assert!(!log.contains(CANARY), "{log}");
+    for (head, body) in ground.mock.seen.lock().unwrap().iter() {
+        // The arguments of a call are the model's own words, which it gets back as they were stored: replaced.
+        assert!(!head.contains(CANARY) && !body.to_string().contains(CANARY), "{body}");
+    }
+    assert_eq!(ground.home.files_with(CANARY), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn wrong_questions_are_told_what_is_wrong() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    for (arguments, names, hint) in [
+        (json!({"session_id": "", "instructions": "x"}), "`session_id` is empty", "short plain name"),
+        (json!({"session_id": "s", "instructions": " \n"}), "`instructions` is empty", "say what"),
+        (json!({"session_id": "s", "instructions": "x", "temperature": 3}), "`temperature` is 3", "0 to 2"),
+        (json!({"session_id": "s", "instructions": "x", "images": ["none.png"]}), "image `none.png` does not exist", ""),
+        (json!({"session_id": "s", "instructions": "word ".repeat(40_000)}), "the window is full", "reset_session"),
+        (json!({"session_id": "s", "instructions": "x", "reasoning_effort": "much"}), "reasoning_effort", "high"),
+    ] {
+        let error = server.error(TOOL, arguments);
+        assert!(error.contains(names) && error.contains(hint), "{error}");
+    }
+    assert_eq!(ground.mock.requests(), 0);
+    let missing = server.data(TOOL, json!({"session_id": "s", "instructions": "x", "context": ["nowhere.rs", "../.."]}));
+    let skipped = missing["receipt"]["skipped"].to_string();
+    assert!(skipped.contains("does not exist") && skipped.contains("outside"), "{skipped}");
+    // A path that leads nowhere is not looked for again.
+    let later = server.data(TOOL, json!({"session_id": "s", "instructions": "y"}));
+    assert!(later["receipt"].get("skipped").is_none(), "{later}");
+}
+
+#[test]
+fn a_thread_is_reset_and_described() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    server.data(TOOL, ask("One"));
+    let described = server.data("describe_session", json!({"session_id": "lease"}));
+    let thread = &described["threads"][0];
+    assert_eq!((&thread["turns"], &thread["inline"]["count"], &thread["context"]), (&json!(1), &json!(2), &json!(["src"])));
+    assert_eq!(server.data("reset_session", json!({"session_id": "lease"}))["files"], 3);
+    let again = server.data(TOOL, ask("Two"));
+    assert_eq!((&again["receipt"]["sent"]["count"], &again["receipt"]["turn"]), (&json!(2), &json!(2)));
+    assert_eq!(ground.last().len(), 3, "the exchange before stays");
+    server.data("reset_session", json!({"session_id": "lease", "what": "thread"}));
+    server.data(TOOL, ask("Three"));
+    assert_eq!(ground.last().len(), 1);
+    let error = server.error("reset_session", json!({"session_id": "nobody"}));
+    assert!(error.contains("has no thread"), "{error}");
+    let shown = ground.home.run(&ground.project.path, &["show", "lease@mock"]);
+    assert!(shown.is_ok && shown.stdout.contains("Turn 1"), "{shown:?}");
+    let reset = ground.home.run(&ground.project.path, &["sessions", "reset", "lease"]);
+    assert!(reset.is_ok && reset.stdout.contains("Reset 3 files"), "{reset:?}");
+    let stats = ground.home.json(&ground.project.path, &["stats"]);
+    assert_eq!(stats["threads"][0]["assistant"], "mock", "{stats}");
+}
+
+#[test]
+fn tokens_are_counted_without_asking() {
+    let ground = Ground::new();
+    let data = ground.serve().data("count_tokens", json!({"paths": ["src"], "assistant": "mock"}));
+    let expected: usize = [("src/a.rs", 40), ("src/b.rs", 60), ("src/big.rs", 2500)]
+        .iter()
+        .map(|(path, lines)| tiro::testing::count(&code(path, *lines)))
+        .sum();
+    assert_eq!((data["tokens"].as_u64(), &data["files"]), (Some(expected as u64), &json!(3)));
+    assert_eq!(ground.mock.requests(), 0);
+}
+
+#[test]
+fn the_terminal_shows_the_answer_and_what_it_cost() {
+    let ground = Ground::new();
+    let chat = |args: &[&str]| ground.home.run(&ground.project.path, &[&["chat"], args].concat());
+    let ran = chat(&["--context", "src", "Is", "it", "long", "enough?"]);
+    assert!(ran.is_ok && ran.stdout == "Keep the lease at 30 seconds.\n", "{ran:?}");
+    assert!(ran.stderr.contains("Sent whole: 2 files") && ran.stderr.contains("no data left this machine"), "{ran:?}");
+    let again = chat(&["And now?", "--json"]);
+    let data: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(data["receipt"]["turn"], 2);
+    let wrong = chat(&["--with", "nobody", "x"]);
+    assert!(!wrong.is_ok && wrong.stderr.contains("the assistants are mock"), "{wrong:?}");
+}
+
+/// The tools are offered only if an assistant is configured, and their names follow the configuration.
+#[test]
+fn tools_follow_the_configuration() {
+    let names = |home: &Home, project: &Path| -> Vec<String> {
+        let listed = home.serve(project).request("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap().clone();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let ground = Ground::new();
+    assert!(names(&ground.home, &ground.project.path).contains(&TOOL.to_owned()));
+    write(&ground.home, "");
+    assert!(!names(&ground.home, &ground.project.path).iter().any(|name| name.starts_with("chat_with") || name == "count_tokens"));
+}
