@@ -8,6 +8,8 @@
 
 mod meter;
 mod place;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -270,6 +270,15 @@ mod tests {
         assert_eq!(estimate(&known, 1_000_000, 1_000_000, false), Some(10.0));
         let usage = Usage { input: 1_000_000, cached: 400_000, ..Usage::default() };
         assert_eq!(cost(&known, &usage), Some(1.4));
+        // Anthropic charges a quarter more for tokens that it writes to its cache. Nobody else does unless the table
+        // says so.
+        let cached = provider(Service::Anthropic, "claude-sonnet-4-6");
+        let written = Usage { input: 1_000_000, cached: 400_000, written: 200_000, ..Usage::default() };
+        assert_eq!(cost(&cached, &written).map(|it| (it * 1e6).round()), Some(2_070_000.0));
+        assert_eq!(cost(&known, &written), Some(1.4));
+        assert_eq!(estimate(&cached, 1_000_000, 0, false), Some(3.0));
+        assert_eq!(estimate(&cached, 1_000_000, 0, true), Some(3.75));
+        assert_eq!(estimate(&known, 1_000_000, 0, true), Some(2.0));
         // For a request with more than 200,000 tokens, Gemini's price doubles, for all its tokens.
         let long = provider(Service::Gemini, "gemini-2.5-pro");
         assert_eq!(estimate(&long, 200_000, 0, false), Some(0.25));

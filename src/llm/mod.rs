@@ -30,12 +30,14 @@ mod transport;
 pub use client::{Client, OnFailure};
 pub use reading::OnText;
 pub use request::{Call, Request, Turn};
-#[expect(unused_imports, reason = "needed when a model is consulted")]
+#[cfg_attr(not(test), expect(unused_imports, reason = "needed when a model is consulted"))]
 pub use request::{Effort, Function, Image};
 pub use service::is_model;
+#[cfg(test)]
+pub use tests::mock;
 
 /// Directives for the log that silence the libraries used here, because they log keys, requests and answers.
-pub const QUIET: &str = "hyper=off,hyper_util=off,h2=off,reqwest=off,rustls=off";
+pub const QUIET: &str = "hyper=off,hyper_util=off,reqwest=off,rustls=off";
 
 /// A service that offers models, together with the dialect in which it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

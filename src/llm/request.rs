@@ -9,6 +9,10 @@ use crate::tokens;
 /// The maximum number of tokens that a dialect adds around each part of a request.
 const TOKENS_AROUND_PART: usize = 16;
 
+/// The maximum number of tokens that a service adds if the model may call functions or must keep to a schema. Anthropic
+/// adds a system prompt of some hundred tokens.
+const TOKENS_OF_RULES: usize = 1_024;
+
 /// The maximum number of tokens that a service counts for one image. The highest numbers are those of OpenAI's smallest
 /// models (48,169 for gpt-4o-mini) and of Gemini for images of 100 megapixels (258 for each square of 768 pixels). Most
 /// services count less than 5,000 for any image, so this is far too much for them; money is reserved by it.
@@ -95,7 +99,7 @@ pub struct Function {
 /// A model's call of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The id of the call, which its result must repeat. It is unique within a conversation.
+    /// The id of the call, which its result must repeat. It is unique within an answer.
     pub id: String,
     /// The name of the function.
     pub name: String,
@@ -178,6 +182,9 @@ impl Request {
         let high = |text: &str| tokens::bounded(text).high;
         let mut tokens = self.texts().map(|text| high(&text)).sum::<usize>();
         let mut parts = self.turns.len() + 2 * self.functions.len() + 4;
+        if !self.functions.is_empty() || self.schema.is_some() {
+            tokens += TOKENS_OF_RULES;
+        }
         for turn in &self.turns {
             match turn {
                 Turn::User { images, .. } => {
@@ -286,5 +293,91 @@ fn is_changed(kept: &Value, change: &dyn Fn(&str) -> String) -> bool {
             name => !OPAQUE.contains(&name) && is_changed(member, change),
         }),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Replaces a secret, and a value by the name of its member, as the redactor does.
+    fn change(text: &str) -> String {
+        text.replace("hunter2", "*").replace(r#""password":"swordfish""#, r#""password":"*""#)
+    }
+
+    fn answer(text: &str, arguments: Value, kept: Value) -> Turn {
+        let call = Call { id: "hunter2".into(), name: "look".into(), arguments };
+        Turn::Assistant { text: text.into(), calls: vec![call], kept: Some(kept) }
+    }
+
+    fn changed(turn: Turn) -> Turn {
+        let request = Request { turns: vec![turn], ..Request::default() };
+        request.with_texts(&change).turns.remove(0)
+    }
+
+    #[test]
+    fn every_text_is_changed_and_no_name() {
+        let schema = json!({"properties": {"hunter2": {"description": "hunter2"}}, "enum": ["hunter2"]});
+        let request = Request {
+            system: "a hunter2".into(),
+            turns: vec![
+                Turn::user("b hunter2"),
+                Turn::Result { call: "hunter2".into(), text: "c hunter2".into(), is_error: true },
+            ],
+            functions: vec![Function {
+                name: "look".into(),
+                description: "d hunter2".into(),
+                parameters: schema.clone(),
+            }],
+            schema: Some(("count".into(), schema)),
+            ..Request::default()
+        };
+        let changed = request.with_texts(&change);
+        let shown: Vec<String> = changed.texts().map(Cow::into_owned).collect();
+        // In a schema, names are changed only where the whole text of the schema is.
+        let schema = r#"{"enum":["*"],"properties":{"*":{"description":"*"}}}"#;
+        assert_eq!(shown, ["a *", "b *", "c *", "look", "d *", schema, "count", schema]);
+        let Turn::Result { call, is_error: true, .. } = &changed.turns[1] else { panic!("{changed:?}") };
+        assert_eq!(call, "hunter2");
+        assert_eq!(request.with_texts(&str::to_owned), request);
+    }
+
+    #[test]
+    fn arguments_are_changed_by_themselves_and_together_with_their_names() {
+        for (before, after) in [
+            (json!({"at": ["hunter2", {"hunter2": 1}]}), json!({"at": ["*", {"*": 1}]})),
+            (json!({"password": "swordfish"}), json!({"password": "*"})),
+            (json!({"pass": "swordfish"}), json!({"pass": "swordfish"})),
+            (json!("{\"at\": hunter2"), json!("{\"at\": *")),
+            (json!({"at": 7}), json!({"at": 7})),
+        ] {
+            let Turn::Assistant { calls, .. } = changed(answer("", before, Value::Null)) else { panic!() };
+            assert_eq!((&calls[0].arguments, calls[0].id.as_str()), (&after, "hunter2"));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_left_out_if_it_would_be_changed() {
+        for (kept, remains) in [
+            (
+                json!({"of": "a", "parts": [{"type": "thinking", "thinking": "Hm.", "signature": "hunter2"}]}),
+                true,
+            ),
+            (json!({"parts": [{"type": "redacted_thinking", "data": "hunter2"}]}), true),
+            (json!({"parts": [{"encrypted_content": "hunter2", "id": "hunter2"}]}), true),
+            (json!({"parts": [{"thinking": "It is hunter2."}]}), false),
+            (json!({"parts": [{"text": "hunter2", "thoughtSignature": "s"}]}), false),
+            // A model may give an argument any name.
+            (json!({"parts": [{"type": "tool_use", "id": "c", "input": {"id": "hunter2"}}]}), false),
+            (json!({"parts": [{"functionCall": {"args": {"data": "hunter2"}}}]}), false),
+            (json!({"parts": [{"input": {"password": "swordfish"}}]}), false),
+            (json!({"parts": [{"arguments": "{\"at\": \"hunter2\"}"}]}), false),
+        ] {
+            let Turn::Assistant { kept: left, .. } = changed(answer("", json!({}), kept.clone())) else {
+                panic!()
+            };
+            assert_eq!(left, remains.then_some(kept));
+        }
     }
 }

@@ -68,6 +68,14 @@ async fn a_flood_is_cut_off() {
         assert!(sent < 50_000_000, "{sent} bytes were taken");
         assert_eq!(mock.seen().len(), 1);
     }
+    let mock = Mock::start(vec![Step::Flood { bytes: 100_000_000, is_chunked: true }]).await;
+    let client = client(Service::Anthropic, &mock.endpoint);
+    let error = client.ask(&question(), AMPLE, Some(&|_| {})).await.unwrap_err();
+    assert!(
+        error.to_string().contains("Anthropic's dialect") || error.to_string().contains("4 MiB"),
+        "{error}"
+    );
+    tokio::time::timeout(Duration::from_secs(5), mock.left.notified()).await.expect("the flood went on");
 }
 
 #[tokio::test]
@@ -80,6 +88,36 @@ async fn dropping_the_future_ends_the_request() {
     tokio::time::timeout(Duration::from_secs(2), mock.left.notified())
         .await
         .expect("the connection stayed open");
+}
+
+#[tokio::test]
+async fn dropping_the_future_ends_an_answer_that_is_arriving() {
+    for service in Service::ALL {
+        let mock = Mock::start(vec![Step::Drip]).await;
+        let client = client(service, &mock.endpoint);
+        let asking = tokio::spawn(async move { client.ask(&question(), AMPLE, Some(&|_| {})).await });
+        mock.asked.notified().await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        asking.abort();
+        tokio::time::timeout(Duration::from_secs(2), mock.left.notified())
+            .await
+            .expect("the connection stayed open");
+    }
+}
+
+#[tokio::test]
+async fn a_whole_answer_to_a_request_for_pieces_is_read_and_the_other_way_round() {
+    let mock = Mock::start(vec![completion("Seven.")]).await;
+    let said = Mutex::new(String::new());
+    let on_text = |text: &str| said.lock().unwrap().push_str(text);
+    let client = client(Service::Openai, &mock.endpoint);
+    assert_eq!(client.ask(&question(), AMPLE, Some(&on_text)).await.unwrap().text, "Seven.");
+    assert_eq!(*said.lock().unwrap(), "Seven.");
+    let delta = r#"{"choices": [{"delta": {"content": "Seven."}, "finish_reason": "stop"}]}"#;
+    let (reply, _, _) =
+        ask(vec![answer(200, "Content-Type: text/event-stream\r\n", &format!("data: {delta}\n\n"))], AMPLE)
+            .await;
+    assert_eq!(reply.unwrap().text, "Seven.");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ mod behaviour;
 mod conversations;
 mod dialects;
 mod live;
-mod mock;
+pub mod mock;
 mod streams;
 
 use std::sync::Arc;
