@@ -50,7 +50,10 @@ impl Ground {
     fn messages(&self, at: usize) -> Vec<String> {
         let (_, body) = &self.mock.seen.lock().unwrap()[at];
         let messages = body["messages"].as_array().unwrap();
-        messages[1..].iter().map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+        messages[1..]
+            .iter()
+            .map(|message| message["content"].as_str().unwrap_or_default().to_owned())
+            .collect()
     }
 
     fn last(&self) -> Vec<String> {
@@ -74,7 +77,10 @@ fn a_thread_goes_on_in_another_process_and_sends_only_changes() {
     assert_eq!(first["receipt"]["sent"]["paths"], json!(["src/a.rs", "src/b.rs"]));
     assert_eq!(first["receipt"]["overflow"]["paths"], json!(["src/big.rs"]));
     let sent = ground.messages(0);
-    assert!(sent[0].contains("[file src/a.rs | ") && sent[0].ends_with("[instructions]\nIs the lease long enough?"));
+    assert!(
+        sent[0].contains("[file src/a.rs | ")
+            && sent[0].ends_with("[instructions]\nIs the lease long enough?")
+    );
 
     ground.project.write("src/a.rs", &code("src/a.rs", 40).replace("fn f7()", "fn seven()"));
     std::fs::remove_file(ground.project.path.join("src/b.rs")).unwrap();
@@ -88,7 +94,11 @@ fn a_thread_goes_on_in_another_process_and_sends_only_changes() {
     let again = ground.messages(1);
     assert_eq!(again[..1], sent[..1], "the prompt begins with the one before it");
     assert_eq!(again[1], "Keep the lease at 30 seconds.");
-    assert!(again[2].contains("-fn f7()") && again[2].contains("+fn seven()") && again[2].contains("[removed src/b.rs: "));
+    assert!(
+        again[2].contains("-fn f7()")
+            && again[2].contains("+fn seven()")
+            && again[2].contains("[removed src/b.rs: ")
+    );
 
     let third = server.data(TOOL, json!({"session_id": "lease", "instructions": "Once more"}));
     assert_eq!((&third["receipt"]["unchanged"], &third["receipt"]["turn"]), (&json!(1), &json!(3)));
@@ -99,7 +109,10 @@ fn a_thread_goes_on_in_another_process_and_sends_only_changes() {
     let kinds: Vec<&Value> = hits.iter().map(|hit| &hit["kind"]).collect();
     assert!(kinds.contains(&&json!("message")) && kinds.contains(&&json!("conversation")), "{hits:?}");
     assert!(hits.iter().any(|hit| hit["speaker"] == "mock" && hit["provenance"] == "model_said"), "{hits:?}");
-    assert!(hits.iter().all(|hit| !hit["text"].as_str().unwrap().contains("fn f1()")), "files are not memory");
+    assert!(
+        hits.iter().all(|hit| !hit["text"].as_str().unwrap().contains("fn f1()")),
+        "files are not memory"
+    );
 }
 
 #[test]
@@ -136,7 +149,8 @@ fn an_assistant_without_memory_can_search_only_what_it_was_given() {
     let ground = Ground::with("window = 16000\nmemory = false\n", "");
     ground.serve().data(TOOL, ask("x"));
     let (_, body) = ground.mock.seen.lock().unwrap()[0].clone();
-    let names: Vec<&Value> = body["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
+    let names: Vec<&Value> =
+        body["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
     assert_eq!(names, ["search_session_attachments"]);
 }
 
@@ -291,15 +305,28 @@ fn wrong_questions_are_told_what_is_wrong() {
         (json!({"session_id": "", "instructions": "x"}), "`session_id` is empty", "short plain name"),
         (json!({"session_id": "s", "instructions": " \n"}), "`instructions` is empty", "say what"),
         (json!({"session_id": "s", "instructions": "x", "temperature": 3}), "`temperature` is 3", "0 to 2"),
-        (json!({"session_id": "s", "instructions": "x", "images": ["none.png"]}), "image `none.png` does not exist", ""),
-        (json!({"session_id": "s", "instructions": "word ".repeat(40_000)}), "the window is full", "reset_session"),
-        (json!({"session_id": "s", "instructions": "x", "reasoning_effort": "much"}), "reasoning_effort", "high"),
+        (
+            json!({"session_id": "s", "instructions": "x", "images": ["none.png"]}),
+            "image `none.png` does not exist",
+            "",
+        ),
+        (
+            json!({"session_id": "s", "instructions": "word ".repeat(40_000)}),
+            "the window is full",
+            "reset_session",
+        ),
+        (
+            json!({"session_id": "s", "instructions": "x", "reasoning_effort": "much"}),
+            "reasoning_effort",
+            "high",
+        ),
     ] {
         let error = server.error(TOOL, arguments);
         assert!(error.contains(names) && error.contains(hint), "{error}");
     }
     assert_eq!(ground.mock.requests(), 0);
-    let missing = server.data(TOOL, json!({"session_id": "s", "instructions": "x", "context": ["nowhere.rs", "../.."]}));
+    let missing = server
+        .data(TOOL, json!({"session_id": "s", "instructions": "x", "context": ["nowhere.rs", "../.."]}));
     let skipped = missing["receipt"]["skipped"].to_string();
     assert!(skipped.contains("does not exist") && skipped.contains("outside"), "{skipped}");
     // A path that leads nowhere is not looked for again.
@@ -314,7 +341,10 @@ fn a_thread_is_reset_and_described() {
     server.data(TOOL, ask("One"));
     let described = server.data("describe_session", json!({"session_id": "lease"}));
     let thread = &described["threads"][0];
-    assert_eq!((&thread["turns"], &thread["inline"]["count"], &thread["context"]), (&json!(1), &json!(2), &json!(["src"])));
+    assert_eq!(
+        (&thread["turns"], &thread["inline"]["count"], &thread["context"]),
+        (&json!(1), &json!(2), &json!(["src"]))
+    );
     assert_eq!(server.data("reset_session", json!({"session_id": "lease"}))["files"], 3);
     let again = server.data(TOOL, ask("Two"));
     assert_eq!((&again["receipt"]["sent"]["count"], &again["receipt"]["turn"]), (&json!(2), &json!(2)));
@@ -350,7 +380,10 @@ fn the_terminal_shows_the_answer_and_what_it_cost() {
     let chat = |args: &[&str]| ground.home.run(&ground.project.path, &[&["chat"], args].concat());
     let ran = chat(&["--context", "src", "Is", "it", "long", "enough?"]);
     assert!(ran.is_ok && ran.stdout == "Keep the lease at 30 seconds.\n", "{ran:?}");
-    assert!(ran.stderr.contains("Sent whole: 2 files") && ran.stderr.contains("no data left this machine"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("Sent whole: 2 files") && ran.stderr.contains("no data left this machine"),
+        "{ran:?}"
+    );
     let again = chat(&["And now?", "--json"]);
     let data: Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!(data["receipt"]["turn"], 2);
@@ -369,5 +402,9 @@ fn tools_follow_the_configuration() {
     let ground = Ground::new();
     assert!(names(&ground.home, &ground.project.path).contains(&TOOL.to_owned()));
     write(&ground.home, "");
-    assert!(!names(&ground.home, &ground.project.path).iter().any(|name| name.starts_with("chat_with") || name == "count_tokens"));
+    assert!(
+        !names(&ground.home, &ground.project.path)
+            .iter()
+            .any(|name| name.starts_with("chat_with") || name == "count_tokens")
+    );
 }

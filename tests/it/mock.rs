@@ -207,7 +207,8 @@ fn stream(pieces: &[Value], end: &str, used: (u64, u64)) -> String {
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": end}]}),
         json!({"choices": [], "usage": {"prompt_tokens": used.0, "completion_tokens": used.1}}),
     ];
-    pieces.iter().chain(&last).map(|event| format!("data: {event}\n\n")).collect::<String>() + "data: [DONE]\n\n"
+    pieces.iter().chain(&last).map(|event| format!("data: {event}\n\n")).collect::<String>()
+        + "data: [DONE]\n\n"
 }
 
 fn reply(text: &str, used: (u64, u64)) -> String {
