@@ -103,6 +103,11 @@ pub async fn a_turn_that_fails_stores_nothing<E: Engine>(place: Place<E>) {
     let mut wrong = turn(&ada, 1);
     wrong.blobs = vec![(hash("one"), "another".into())];
     assert_eq!(refused(&place, &ada, wrong).await, ErrorKind::Store);
+    place.say("t", &["taken"]).await;
+    let mut taken = turn(&ada, 1);
+    taken.memories[1].id = place.rows("t").await[0].id.clone();
+    taken.answer = taken.memories[1].id.clone();
+    assert_eq!(refused(&place, &ada, taken).await, ErrorKind::BadInput);
     let place = place.reopened();
     assert_eq!((place.rows("s").await.len(), place.found("asks").await), (0, 0));
     assert_eq!(place.store.thread(&place.scope, &ada).await.answered(), None);

@@ -3,7 +3,7 @@
 //! A text is compressed before the transaction that stores it. If a body is damaged, the text reads as if it had been
 //! removed, and the next turn sends the file again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use rusqlite::{Connection, params};
@@ -27,14 +27,14 @@ pub(super) struct Packed {
 /// Returns the compressed texts of a turn, by hash. Texts that are too long for a message are left out.
 ///
 /// Errors with `Kind::Store` if a text doesn't have the hash that it was given.
-pub(super) fn pack(turn: &TurnRecord) -> Result<HashMap<ContentHash, Packed>> {
+pub(super) fn pack(turn: &TurnRecord) -> Result<BTreeMap<ContentHash, Packed>> {
     let of_blocks = turn.blocks.iter().filter_map(|block| match &block.text {
         BlockText::Blob(hash, Some(text)) => Some((*hash, text)),
         _ => None,
     });
     let others = turn.blobs.iter().map(|(hash, text)| (*hash, text));
     let mut compress = Compress::new(Compression::new(LEVEL), true);
-    let mut packed = HashMap::new();
+    let mut packed = BTreeMap::new();
     for (hash, text) in of_blocks.chain(others) {
         if packed.contains_key(&hash) || text.len() > LONGEST_TEXT {
             continue;
@@ -100,7 +100,11 @@ pub(super) fn row_of(connection: &Connection, owner: &str, hash: ContentHash) ->
 }
 
 /// Stores the texts of a turn, as far as they are not stored.
-pub(super) fn put(connection: &Connection, owner: &str, packed: &HashMap<ContentHash, Packed>) -> Result<()> {
+pub(super) fn put(
+    connection: &Connection,
+    owner: &str,
+    packed: &BTreeMap<ContentHash, Packed>,
+) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO blobs (owner, hash, length, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (owner, hash) DO UPDATE SET length = ?3, bytes = ?4, body = ?5 WHERE body IS NULL",
@@ -138,7 +142,7 @@ pub(super) fn keep_copies(connection: &Connection, owner: &str, thread: i64, bef
 pub(super) fn remove_unneeded(
     connection: &Connection,
     owner: &str,
-    packed: &HashMap<ContentHash, Packed>,
+    packed: &BTreeMap<ContentHash, Packed>,
 ) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "DELETE FROM blobs WHERE owner = ?1 AND hash = ?2

@@ -1,6 +1,6 @@
 //! Records a turn.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -12,7 +12,7 @@ use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::sqlite::connection::blocking;
 use crate::store::sqlite::read::segments::{find_session, required_session};
 use crate::store::sqlite::write::save_batch;
-use crate::store::{Recorded, Store, TurnRecord};
+use crate::store::{Outcome, Recorded, Store, TurnRecord};
 use crate::thread::{BlockText, ContentHash, Entry, Place, ThreadName};
 
 impl Store {
@@ -25,8 +25,9 @@ impl Store {
     /// removed.
     ///
     /// Errors with [`Kind::Busy`] if the thread has another number of turns than expected, or another epoch: another call
-    /// recorded a turn or reset the thread. Errors with [`Kind::BadInput`] if the call was recorded already, or if the
-    /// ledger has a file as inline that no block of the epoch has. Errors with [`Kind::NotFound`] if the scope doesn't
+    /// recorded a turn or reset the thread. Errors with [`Kind::BadInput`] if the call was recorded already, if the
+    /// ledger has a file as inline that no block of the epoch has, or if another text is stored under the id of the
+    /// question or the answer. Errors with [`Kind::NotFound`] if the scope doesn't
     /// have the session, or if a message that the turn names is not a living memory.
     pub async fn record_turn(&self, scope: &Scope, name: &ThreadName, turn: TurnRecord) -> Result<Recorded> {
         let name = name.clone();
@@ -45,7 +46,7 @@ fn record(
     scope: &Scope,
     name: &ThreadName,
     mut turn: TurnRecord,
-    packed: &HashMap<ContentHash, Packed>,
+    packed: &BTreeMap<ContentHash, Packed>,
 ) -> Result<Recorded> {
     let owner = scope.owner.as_str();
     let stored = find_thread(connection, scope, name)?;
@@ -59,6 +60,13 @@ fn record(
     // The session was found in the scope, which may name it by an alias.
     let whole = Scope { sessions: Sessions::All, ..scope.clone() };
     let receipt = save_batch(connection, &whole, &turn.memories, turn.time)?;
+    let taken = receipt
+        .outcomes
+        .iter()
+        .find(|(id, outcome)| *outcome == Outcome::Conflict && (*id == turn.question || *id == turn.answer));
+    if let Some((id, _)) = taken {
+        return Err(Error::bad_input(format!("another message is stored under the id `{id}` of the turn")));
+    }
     let session = required_session(connection, &whole, &session)?;
     let thread = put_thread(connection, session, name, &turn)?;
     add_turn(connection, owner, thread, &turn)?;
