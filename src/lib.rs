@@ -31,7 +31,6 @@ mod context;
 mod embed;
 mod engine;
 mod envelope;
-mod ephemeral;
 mod error;
 mod file;
 mod files;
