@@ -5,10 +5,11 @@
 //!
 //! - doors, which only translate requests into calls and results into answers: [`server`] (MCP), [`cli`]
 //! - operations, one file each, in folders by toolset: [`tools`]
-//! - workings, which several operations use: [`idle`], [`ingest`], [`assembly`], [`summaries`], [`ask`]
+//! - workings, which several operations use: [`idle`], [`ingest`], [`assembly`], [`summaries`], [`consult`], [`ask`]
 //! - open things: [`caller`] (who calls, and its project), [`engine`] (what the process has open), [`project`], [`config`]
 //! - steps of operations: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
-//!   [`context`] (the parts of a conversation to show), [`summarize`]
+//!   [`context`] (the parts of a conversation to show), [`summarize`], [`inline`] (what a prompt contains of files),
+//!   [`ephemeral`] (an index of one call's texts)
 //! - effects: [`store`], [`embed`], [`git`], [`files`], [`clients`], [`llm`], [`spool`]
 //! - files that only this user can access: [`private`]
 //! - text: [`chunk`], [`tokens`], [`statements`]
@@ -31,6 +32,7 @@ mod context;
 mod embed;
 mod engine;
 mod envelope;
+mod ephemeral;
 mod error;
 mod file;
 mod files;

@@ -27,6 +27,7 @@ mod split;
 mod tests;
 mod unigram;
 mod weights;
+mod whole;
 mod wordpiece;
 
 use std::fmt;
@@ -35,6 +36,7 @@ use std::ops::{ControlFlow, Range};
 pub use embedder::Embedder;
 pub use model::Model;
 pub use raw::give_back_freed;
+pub use whole::embed_whole;
 
 /// The name of a vector space: model, pooling and normalisation. Only vectors of the same space can be compared.
 ///

@@ -1,6 +1,7 @@
 //! Embeds pending chunks, a batch at a time, in one process per store.
 
 use crate::caller::Caller;
+use crate::embed::embed_whole;
 use crate::engine::{Embedding, Engine};
 use crate::error::{Error, Kind, Result};
 use crate::remember;
@@ -49,7 +50,7 @@ pub(crate) async fn step(engine: &Engine, store: &Store, scope: &Scope, threads:
     let embed = move || -> Result<Vec<(PendingChunk, Vec<f32>)>> {
         let texts: Vec<String> = chunks.iter().map(remember::pending_text).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let embeddings = remember::embed_whole(embedder.as_ref(), &texts, threads)?;
+        let embeddings = embed_whole(embedder.as_ref(), &texts, threads)?;
         Ok(chunks.into_iter().zip(embeddings).collect())
     };
     let embeddings = tokio::task::spawn_blocking(embed)

@@ -8,7 +8,7 @@ pub(crate) mod cues;
 pub mod freshness;
 pub mod pair;
 mod prior;
-pub mod query;
+pub use crate::words::query;
 pub mod rank;
 pub mod superseded;
 

@@ -29,6 +29,7 @@
 
 pub mod consult;
 pub mod contexts;
+pub mod ephemeral;
 pub mod forgetting;
 pub mod gate;
 pub mod links;

@@ -13,6 +13,7 @@
 mod bigrams;
 mod identifiers;
 mod language;
+pub mod query;
 
 use crate::tuning::ranking::EXACT_FACTOR;
 

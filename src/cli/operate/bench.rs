@@ -10,12 +10,11 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::cli::print::Out;
-use crate::embed::{Embedder, install};
+use crate::embed::{Embedder, embed_whole, install};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::memory::{Level, Role};
 use crate::redact::Redactor;
-use crate::remember::embed_whole;
 use crate::store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
 use crate::summarize::{self, Source};
 use crate::times::parse_time;
