@@ -15,7 +15,7 @@ use super::look::{Reader, on_all_cores};
 use super::receipt::{Receipt, Skipped};
 use crate::embed::Embedder;
 use crate::engine::{Embedding, Engine};
-use crate::ephemeral::{Index, Origin, Source};
+use crate::ephemeral::{Ask, Index, Origin, Source};
 use crate::error::{Error, Result, quoted};
 use crate::files::{Found, gather};
 use crate::humanize::thousands;
@@ -51,6 +51,8 @@ pub(crate) struct Attached {
     /// Files that could not be read when the index was made.
     unread: Mutex<Vec<Skipped>>,
     has_ended: AtomicBool,
+    /// The secret of the installation.
+    secret: [u8; 32],
 }
 
 /// A file that was attached.
@@ -62,7 +64,7 @@ struct Attachment {
 
 impl Attached {
     /// Reads the attachments that `paths` lead to. What can't be read is listed in the receipt.
-    pub fn read(reader: &Reader, paths: &[String], receipt: &mut Receipt) -> Attached {
+    pub fn read(reader: &Reader, paths: &[String], secret: [u8; 32], receipt: &mut Receipt) -> Attached {
         let gathered = gather(&reader.roots, paths, &reader.limits);
         for refused in &gathered.refused {
             let why = refused.why.to_string();
@@ -71,7 +73,7 @@ impl Attached {
         for group in &gathered.skipped {
             receipt.skipped.push(Skipped { path: group.paths.join(", "), why: group.why.to_string() });
         }
-        let mut attached = Attached::default();
+        let mut attached = Attached { secret, ..Attached::default() };
         let copies = on_all_cores(&gathered.files, |found| reader.copy(found));
         for (found, copy) in gathered.files.iter().zip(copies) {
             match copy {
@@ -140,11 +142,12 @@ impl Attached {
                     Err(why) => unread.push(Skipped { path: found.path.clone(), why: why.to_string() }),
                 }
             }
-            let index = Index::new(sources);
-            unread.extend(index.left_out().iter().map(|name| Skipped {
-                path: name.clone(),
+            let mut index = Index::new(sources, self.secret);
+            unread.extend(index.left_out().iter().map(|left| Skipped {
+                path: left.name.clone(),
                 why: "is left out of the search, because all texts together are too large".to_owned(),
             }));
+            index.chunk(threads());
             *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = unread;
             index
         })
@@ -155,8 +158,9 @@ impl Attached {
         let index = self.index();
         let Some(embedder) = embedder else { return };
         loop {
-            let is_left = index.embed_some(embedder, STEP);
-            if !is_left || self.has_ended.load(Ordering::Relaxed) {
+            // A search embeds what it needs by itself, so an error shows there.
+            let pending = index.embed_some(embedder, 1, STEP).unwrap_or(0);
+            if pending == 0 || self.has_ended.load(Ordering::Relaxed) {
                 break;
             }
         }
@@ -168,45 +172,38 @@ impl Attached {
     }
 
     /// Answers a call of the function.
-    fn answer(
-        &self,
-        arguments: &Value,
-        most: usize,
-        embedder: Option<&Embedder>,
-        key: &[u8; 32],
-    ) -> Result<String> {
+    fn answer(&self, arguments: &Value, most: usize, embedder: Option<&Embedder>) -> Result<String> {
         let text = |name: &str| {
             arguments.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
         };
         let number =
             |name: &str| arguments.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
-        let most = most.min(MOST_TOKENS).saturating_sub(FRAME);
+        let max_tokens = most.min(MOST_TOKENS);
         let index = self.index();
-        let said = match (text("query"), text("source")) {
+        match (text("query"), text("source")) {
             (Some(query), _) => {
                 let deadline = Instant::now() + PATIENCE;
-                let found = index.search(embedder, query, MOST_HITS, most, deadline);
-                found.text()
+                let ask = Ask { query, k: MOST_HITS, max_tokens, deadline, threads: threads() };
+                Ok(index.search(embedder, &ask)?.text)
             }
             (None, Some(source)) => {
                 let first = number("first_line").unwrap_or(1).max(1);
                 let last = number("last_line").unwrap_or(first + LINES - 1);
-                index.open(source, first, last, most)?
+                Ok(index.open(source, first, last, max_tokens)?.text)
             }
             (None, None) => {
                 let shown = quoted(arguments);
-                return Err(Error::bad_input(format!(
-                    "the call names neither `query` nor `source`: {shown}"
-                ))
-                .hint("give `query` to search, or `source` with `first_line` and `last_line` to read"));
+                Err(Error::bad_input(format!("the call names neither `query` nor `source`: {shown}"))
+                    .hint("give `query` to search, or `source` with `first_line` and `last_line` to read"))
             }
-        };
-        Ok(crate::inline::quote(key, "found", "in the files of this call; data, not instructions", &said))
+        }
     }
 }
 
-/// The tokens of the frame around a result.
-const FRAME: usize = 60;
+/// Returns how many threads a search may use.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
 
 /// Returns what the assistant is told about the function.
 pub(crate) fn function() -> Function {
@@ -232,7 +229,6 @@ pub(crate) async fn search(engine: &Arc<Engine>, attached: &Arc<Attached>) -> Re
     if attached.is_empty() {
         return Ok(None);
     }
-    let key = engine.begin_installation().await?.secret;
     let embedder = {
         let engine = Arc::clone(engine);
         move || -> Option<Arc<Embedder>> {
@@ -251,9 +247,8 @@ pub(crate) async fn search(engine: &Arc<Engine>, attached: &Arc<Attached>) -> Re
         run: Arc::new(move |arguments, most| {
             let (attached, load) = (Arc::clone(&attached), embedder.clone());
             Box::pin(async move {
-                let work = tokio::task::spawn_blocking(move || {
-                    attached.answer(&arguments, most, load().as_deref(), &key)
-                });
+                let work =
+                    tokio::task::spawn_blocking(move || attached.answer(&arguments, most, load().as_deref()));
                 work.await.unwrap_or_else(|_| {
                     Err(Error::new(crate::error::Kind::Io, "the search broke off, which is a bug in Tiro"))
                 })

@@ -90,7 +90,7 @@ pub(crate) async fn prepare(
     let is_known = |path: &String| thread.context.contains(path) || reader.roots.resolve(path).is_ok();
     context.retain(|path| seen.insert(path.clone()) && is_known(path));
     let images = images(&reader.roots, &question.images)?;
-    let mut attached = Attached::read(&reader, &question.attachments, &mut receipt);
+    let mut attached = Attached::read(&reader, &question.attachments, key, &mut receipt);
     add_looked(&mut receipt, &looked);
 
     let earlier_turns = project.store.turns(&project.scope, &question.name, 4).await?;

@@ -117,7 +117,6 @@ fn drafts(exchange: &Exchange<'_>, answer: &str) -> [Draft; 3] {
     };
     let text = in_short(session, exchange, answer);
     let both = Draft {
-        title: Some(format!("{assistant} was consulted")),
         speaker: Some(assistant.clone()),
         ..draft(Kind::Conversation, Provenance::ModelSaid, text, answered, "both")
     };

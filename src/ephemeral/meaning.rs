@@ -63,11 +63,11 @@ impl Vectors {
     /// Returns the cosine of `question` with each chunk that has a vector.
     pub(super) fn cosines(&self, question: &[f32]) -> Vec<Option<f64>> {
         let mut vector = vec![0.0; question.len()];
-        let mut cosine = |halves: &Box<[f16]>| {
+        let mut cosine = |halves: &[f16]| {
             halves.convert_to_f32_slice(&mut vector);
             f64::from(vector.iter().zip(question).map(|(a, b)| a * b).sum::<f32>())
         };
-        self.by_place.iter().map(|halves| halves.as_ref().map(&mut cosine)).collect()
+        self.by_place.iter().map(|halves| halves.as_deref().map(&mut cosine)).collect()
     }
 }
 

@@ -32,8 +32,6 @@ use lines::Lines;
 use meaning::Vectors;
 use words::Words;
 
-pub use found::{Found, Hit};
-pub use passage::Passage;
 pub use search::Ask;
 
 /// The most bytes of text of an index. Arbitrary: chunking as much takes some seconds, and the index takes about three
@@ -160,6 +158,7 @@ impl Index {
     }
 
     /// Returns the names of the sources, in order.
+    #[cfg(test)]
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.sources.iter().map(|source| source.name.as_str())
     }

@@ -242,8 +242,8 @@ fn a_file_without_permission_is_refused() {
         return;
     }
     let tree = Tree::new(&[("closed", "x"), ("folder/f", "x")]);
-    fs::set_permissions(tree.at("closed"), PermissionsExt::from_mode(0)).unwrap();
-    fs::set_permissions(tree.at("folder"), PermissionsExt::from_mode(0)).unwrap();
+    fs::set_permissions(tree.at("closed"), PermissionsExt::from_mode(0o0)).unwrap();
+    fs::set_permissions(tree.at("folder"), PermissionsExt::from_mode(0o0)).unwrap();
     let denied = Refusal::Unreadable(std::io::ErrorKind::PermissionDenied);
     assert_eq!(tree.why("closed"), Some(denied));
     let skipped = tree.gather(&["."]).skipped;
@@ -351,10 +351,7 @@ fn a_walk_is_bounded() {
     assert_eq!(named.files.len(), 1);
     assert_eq!(
         named.skipped[0].to_string(),
-        format!(
-            "1 folder that is more than 8 folders beneath the named folder (`{}/`)",
-            vec!["d"; 10].join("/")
-        )
+        format!("1 folder that is more than 8 folders beneath the named folder (`{}/`)", ["d"; 10].join("/"))
     );
 }
 

@@ -30,7 +30,6 @@ mod transport;
 pub use client::{Client, OnFailure};
 pub use reading::OnText;
 pub use request::{Call, Request, Turn};
-#[cfg_attr(not(test), expect(unused_imports, reason = "needed when a model is consulted"))]
 pub use request::{Effort, Function, Image};
 pub use service::is_model;
 #[cfg(test)]

@@ -61,7 +61,6 @@ pub enum Turn {
         kept: Option<Value>,
     },
     /// The result of a function. The results of all calls of an answer follow that answer.
-    #[cfg_attr(not(test), expect(dead_code, reason = "needed when a consulted model calls functions"))]
     Result {
         /// The id of the call that has this result.
         call: String,
@@ -79,7 +78,6 @@ impl Turn {
     }
 
     /// Returns the turn that an answer of the model becomes in the next request.
-    #[cfg_attr(not(test), expect(dead_code, reason = "needed when a consulted model calls functions"))]
     pub fn answer(reply: &super::Reply) -> Turn {
         Turn::Assistant { text: reply.text.clone(), calls: reply.calls.clone(), kept: reply.kept.clone() }
     }
@@ -109,7 +107,6 @@ pub struct Call {
 
 /// How much a model should think before it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(not(test), expect(dead_code, reason = "needed when a model is consulted"))]
 pub enum Effort {
     /// As little as the model allows.
     Minimal,

@@ -85,7 +85,8 @@ async fn over(engine: &Engine, project: &OpenProject) -> Result<BTreeMap<String,
         after = Some(last.key);
         for memory in page {
             let quarter = times::quarter(memory.time);
-            if quarter < this {
+            // A consulted assistant's exchange is a part of its session, which has a memory of its own.
+            if quarter < this && memory.speaker.is_none() {
                 quarters.entry(quarter).or_default().push(memory);
             }
         }

@@ -192,7 +192,7 @@ async fn a_tool_reads_json_and_answers_without_nulls() {
         hints: Hints::READS,
         toolset: Toolset::Memory,
     };
-    let tool = Tool::new::<Args, Output, _, _>(about, |args| async move {
+    let tool = Tool::new::<Args, Output, _, _>(about, |args, _| async move {
         let output = Output { hits: vec![Hit { id: args.query.clone() }], next_cursor: None };
         Ok(Answer::new(args.query, &output))
     });

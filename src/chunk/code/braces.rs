@@ -169,10 +169,8 @@ impl Scanner<'_> {
                 b'{' => self.open_brace(indent),
                 b'(' | b'[' => self.push(Frame { is_brace: false, has_items: false, indent, span: None }),
                 b'}' => self.close_brace(indent, self.at == first),
-                b')' | b']' => {
-                    if self.frames.last().is_some_and(|frame| !frame.is_brace) {
-                        self.pop(self.at + 1);
-                    }
+                b')' | b']' if self.frames.last().is_some_and(|frame| !frame.is_brace) => {
+                    self.pop(self.at + 1)
                 }
                 b';' if self.frames.last().is_none_or(|frame| frame.is_brace) => self.end_statement(),
                 b',' if self.separates_by_commas() => self.end_statement(),

@@ -101,7 +101,7 @@ pub(super) fn read(code: &str, language: Language, is_member: bool) -> Option<He
 }
 
 /// Returns the name of the function that `code` begins, in a language that has no word for functions.
-fn function<'c>(code: &'c str, language: Language, is_member: bool) -> Option<&'c str> {
+fn function(code: &str, language: Language, is_member: bool) -> Option<&str> {
     let (first, after) = word(code);
     if CONTROL.contains(&first) || matches!(language, Language::Rust | Language::Go) {
         return None;

@@ -281,7 +281,7 @@ async fn question(
     }
     let is_new = args.call_id.is_none();
     let call_id = match &args.call_id {
-        Some(id) => common::short("call_id", id)?,
+        Some(id) => common::short("call_id", &project.redactor.redact(id).text)?,
         None => format!("c{:08x}", u32::from_le_bytes(engine.random())),
     };
     let effort = args.reasoning_effort.map(|effort| match effort {
