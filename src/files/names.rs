@@ -39,7 +39,7 @@ const SECRET_FILES: &[&str] = &[
 const SECRET_EXTENSIONS: &[&str] =
     &["jks", "kdbx", "key", "keystore", "p12", "p8", "pem", "pfx", "pkcs12", "ppk"];
 
-/// What follows `.env.` in the name of a file without secrets.
+/// What follows `.env.`, among others, in the name of a file without secrets.
 const SAMPLES: &[&str] = &["example", "sample", "template"];
 
 /// Extensions of files that are not text.
@@ -150,7 +150,7 @@ fn lower(name: &OsStr) -> Result<String, Refusal> {
 
 fn is_secret(name: &str) -> bool {
     let is_environment = name == ".env"
-        || name.strip_prefix(".env.").is_some_and(|rest| !SAMPLES.iter().any(|it| rest.ends_with(it)));
+        || name.strip_prefix(".env.").is_some_and(|rest| !rest.rsplit('.').any(|it| SAMPLES.contains(&it)));
     is_environment || SECRET_FILES.contains(&name) || has_extension(name, SECRET_EXTENSIONS)
 }
 
@@ -174,6 +174,7 @@ mod tests {
             ".ENV",
             "a/.env.local",
             ".env.production",
+            ".env.resample",
             ".envrc",
             "id_rsa",
             "keys/id_ed25519",

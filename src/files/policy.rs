@@ -111,7 +111,7 @@ impl Roots {
         if path == "~" || path.starts_with("~/") {
             return Err(Refusal::Tilde);
         }
-        self.find(&self.roots[0].given.join(path))
+        self.find(&self.roots[0].real.join(path))
     }
 
     /// Finds what the link at `path` leads to. Opens nothing.

@@ -81,6 +81,15 @@ impl Tree {
     }
 }
 
+/// Ends the thread that disturbs a test, also if the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn strings(paths: &[&str]) -> Vec<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
@@ -399,6 +408,7 @@ fn nothing_outside_is_ever_read() {
                 swap("kept", "d");
             }
         });
+        let _over = Over(&is_over);
         let roots = tree.roots();
         let end = Instant::now() + Duration::from_millis(700);
         let (mut inside, mut refused) = (0, 0);
@@ -415,7 +425,6 @@ fn nothing_outside_is_ever_read() {
                 }
             }
         }
-        is_over.store(true, Ordering::Relaxed);
         assert!(inside > 0, "{inside} read, {refused} refused");
     });
 }
@@ -434,6 +443,7 @@ fn a_file_that_changes_while_it_is_read_is_refused_or_read_whole() {
                 }
             }
         });
+        let _over = Over(&is_over);
         let found = tree.gather(&["f"]).files.remove(0);
         let end = Instant::now() + Duration::from_secs(30);
         let mut is_refused = false;
@@ -446,7 +456,6 @@ fn a_file_that_changes_while_it_is_read_is_refused_or_read_whole() {
                 }
             }
         }
-        is_over.store(true, Ordering::Relaxed);
         assert!(is_refused);
     });
 }
@@ -493,4 +502,18 @@ fn an_image_is_known_by_its_bytes() {
     assert_eq!(tree.roots().image("d.png"), Err(Refusal::NoImage));
     File::create(tree.at("e.png")).unwrap().set_len(5_000_001).unwrap();
     assert_eq!(tree.roots().image("e.png"), Err(Refusal::TooLarge(5_000_000)));
+}
+
+#[test]
+fn a_hundred_thousand_files_are_found_and_one_more_is_too_much() {
+    let tree = Tree::new(&[]);
+    for number in 0..100_000 {
+        File::create(tree.at(&format!("{number}.rs"))).unwrap();
+    }
+    let walk = || gather(&tree.roots(), &strings(&["."]), &Limits::default());
+    let all = walk();
+    assert_eq!((all.files.len(), all.cut), (100_000, None));
+    tree.write("one-more.rs", "x");
+    let cut = walk();
+    assert_eq!((cut.files.len(), cut.cut), (0, Some(Cut::Entries(100_000))));
 }

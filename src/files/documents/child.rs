@@ -20,8 +20,8 @@ pub fn confine() -> io::Result<()> {
         let seconds = super::PATIENCE.as_secs();
         let limits = [
             (Resource::Core, 0),
-            // Stdin, stdout and stderr are open. No other file, and no connection, can be opened.
-            (Resource::Nofile, 3),
+            // What is open stays open. No other file, and no connection, can be opened, not even in place of these.
+            (Resource::Nofile, 0),
             (Resource::Fsize, 0),
             (Resource::Nproc, 0),
             (Resource::Cpu, seconds),
