@@ -107,6 +107,11 @@ fn screen() -> Screen {
     Screen { width, colour: AutoStream::choice(&stdout) != ColorChoice::Never }
 }
 
+/// Prints a piece of an answer on stdout as it arrives, with control characters escaped. A closed pipe is not an error.
+pub fn piece(text: &str) {
+    let _ = write!(io::stdout(), "{}", envelope::escape(text)).and_then(|()| io::stdout().flush());
+}
+
 /// Prints `text` on stderr, with control characters escaped.
 pub fn aside(text: &str) {
     let _ = write!(io::stderr(), "{}", envelope::escape(text)).and_then(|()| io::stderr().flush());

@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use crate::error::{Error, Result, quoted};
-use crate::llm::{Call, Function, Turn};
+use crate::llm::{Call, Function, Reply, Turn};
 use crate::redact::Redactor;
 use crate::tokens;
 
@@ -23,6 +23,9 @@ const MOST_CALLS: usize = 8;
 
 /// The longest description of a call in the receipt, in bytes. Arbitrary.
 const SHOWN: usize = 200;
+
+/// Stands in place of the name of a function that contains a secret.
+const UNKNOWN: &str = "unknown_function";
 
 /// The text of a result, while it is made. Dropping it stops the work at its next await.
 pub(crate) type Working = std::pin::Pin<Box<dyn Future<Output = Result<String>> + Send>>;
@@ -68,6 +71,17 @@ impl Functions {
     /// Returns what the assistant is told about the functions.
     pub fn offered(&self) -> Vec<Function> {
         self.callables.iter().map(|callable| callable.function.clone()).collect()
+    }
+
+    /// Replaces the names of functions that contain a secret, so that the secret is not sent again with the results.
+    pub fn clean(&self, reply: &mut Reply) {
+        for call in &mut reply.calls {
+            if self.redactor.redact(&call.name).found.is_empty() {
+                continue;
+            }
+            call.name = UNKNOWN.to_owned();
+            reply.kept = None;
+        }
     }
 
     /// Runs `calls` and returns their results in the same order. Together the results have at most `room` tokens.

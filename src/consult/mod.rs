@@ -7,6 +7,7 @@
 //! What the assistant may search is given by the caller as functions, so an assistant can never do more than its caller.
 
 mod attached;
+mod compose;
 mod functions;
 mod history;
 mod lease;
@@ -283,14 +284,14 @@ fn told_functions(listener: &Listener) -> impl Fn(&[String]) + Send + Sync {
 }
 
 /// Returns the error of a call that was not recorded, with what was sent and paid for.
-fn unrecorded(error: Error, bill: &Bill) -> Error {
-    let sent = bill.disclosures();
+fn unrecorded(failed: Error, bill: &Bill) -> Error {
+    let sent = once(bill.disclosures());
     let said = match sent.is_empty() {
-        true => format!("{error}; nothing was recorded"),
-        false => format!("{error}; nothing was recorded, but: {}", sent.join("; ")),
+        true => format!("{failed}; nothing was recorded"),
+        false => format!("{failed}; nothing was recorded, but: {}", sent.join("; ")),
     };
-    let shown = Error::new(error.kind(), said).with_retry_after(error.retry_after());
-    match error.way_out() {
+    let shown = Error::new(failed.kind(), said).with_retry_after(failed.retry_after());
+    match failed.way_out() {
         Some(hint) => shown.hint(hint),
         None => shown,
     }

@@ -83,7 +83,8 @@ pub(crate) async fn until_answered(
         .await?;
         answered.waited += began.elapsed();
         answered.notices.extend(asked.notices);
-        let reply = asked.reply;
+        let mut reply = asked.reply;
+        functions.clean(&mut reply);
         answered.reported.input += reply.usage.input;
         answered.reported.cached += reply.usage.cached;
         answered.reported.output += reply.usage.output;

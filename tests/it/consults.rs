@@ -140,6 +140,7 @@ fn an_assistant_calls_functions_and_learns_of_failures() {
     let failed: Vec<bool> = ran.iter().map(|ran| ran["error"].is_string()).collect();
     assert_eq!(failed, [false, false, true, true]);
     // What was searched is not part of the thread.
+    ground.mock.behaves(&Manner::Says("You are welcome.".into()));
     server.data(TOOL, json!({"session_id": "lease", "instructions": "Thanks"}));
     assert!(!ground.last().iter().any(|text| text.contains("renewals take up to ten")));
 }

@@ -66,7 +66,7 @@ pub fn code(
     if text.len() <= max || (text.len() <= 16 * max && size(&text[whole.start..whole.end]) <= max) {
         return vec![alone(whole)];
     }
-    let outline = Outline::read(text, language);
+    let outline = outline(text, language);
     let (atoms, cuts) = atoms(text, &outline, size, max);
     let choose = |first, new, next| best_cut(&atoms, &cuts, first, new, next);
     let shared = |next: usize| match cuts.get(next) {
@@ -160,3 +160,11 @@ fn without_blank_lines(text: &str) -> Chunk {
 
 #[cfg(test)]
 mod tests;
+
+/// Reads the structure of `text`.
+fn outline(text: &str, language: Language) -> Outline {
+    match language {
+        Language::Python => indents::read(text),
+        _ => braces::read(text, language),
+    }
+}

@@ -1,7 +1,7 @@
 //! The structure of a file of code: where items and statements begin, and which named items there are.
 
 use super::split::Chunk;
-use super::{CodeChunk, Cut, Language, braces, indents};
+use super::{CodeChunk, Cut};
 
 /// An item with more named items around it than this gets no name. Arbitrary: deeper nesting is rare.
 const DEEPEST: usize = 6;
@@ -49,14 +49,6 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// Reads the structure of `text`.
-    pub(super) fn read(text: &str, language: Language) -> Outline {
-        match language {
-            Language::Python => indents::read(text),
-            _ => braces::read(text, language),
-        }
-    }
-
     /// Adds the beginning of an item or statement. Beginnings that are not after the last one are left out.
     pub(super) fn mark(&mut self, mark: Mark) {
         if self.marks.last().is_none_or(|last| last.start < mark.start) {

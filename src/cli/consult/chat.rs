@@ -1,7 +1,7 @@
 //! `tiro chat`: a conversation with an assistant in the terminal. Answers appear as they arrive, and each is followed by
 //! what was sent and what it cost.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,6 @@ use crate::caller::Caller;
 use crate::cli::print::{self, Out};
 use crate::consult::Event;
 use crate::engine::Engine;
-use crate::envelope::escape;
 use crate::error::{Error, Result};
 use crate::tools::consult::chat::{self, Args as Asked, Effort, Output};
 
@@ -146,8 +145,7 @@ async fn turn(
         Event::Doing(doing) => print::aside(&format!("[{doing}]\n")),
         Event::Text(text) if !json => {
             spoken.store(true, Ordering::Relaxed);
-            // A closed pipe is not an error.
-            let _ = write!(io::stdout(), "{}", escape(&text)).and_then(|()| io::stdout().flush());
+            print::piece(&text);
         }
         Event::Text(_) => {}
     });
