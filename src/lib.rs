@@ -72,8 +72,7 @@ pub use cli::main;
 pub mod testing {
     pub use crate::config::{External, Options, Sources, Use};
     pub use crate::files::{
-        Cut, DocumentKind, Extractor, Fault, Form, Found, Gathered, Image, Limits, Note, Place, Read,
-        Reading, Refusal, Refused, Roots, Skipped, gather,
+        DocumentKind, Extractor, Fault, Form, Limits, Note, Read, Reading, Refusal, Roots, gather,
     };
     pub use crate::memory::{Draft, Kind, Provenance};
     pub use crate::redact::{Redactor, rules};

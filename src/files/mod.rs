@@ -1,6 +1,6 @@
 //! Gathers and reads files of the user, so that another model can read them.
 //!
-//! A caller names files and folders. [`gather`] finds the files, [`Roots::read`] reads one of them, and [`Roots::image`]
+//! A caller names files and folders. [`gather()`] finds the files, [`Roots::read`] reads one of them, and [`Roots::image`]
 //! reads an image. Whatever is named, a file is opened only if the path policy allows it (`policy.rs`): there is one
 //! gate, and no function here takes a path of the operating system. Files come from anywhere and change at any time, so
 //! each is opened once and checked through its handle, is read up to a limit, and is never a pipe or a device.
@@ -25,12 +25,18 @@ mod tests;
 
 use std::time::Instant;
 
+#[allow(unused_imports, reason = "no tool shows files yet")]
+pub use self::{
+    gather::{Cut, Gathered, Refused},
+    policy::Place,
+    read::Image,
+    skips::Skipped,
+};
 pub use documents::{Extractor, Fault, Kind as DocumentKind, Note, confine, serve};
-pub use gather::{Cut, Gathered, Refused, gather};
-pub use policy::{FilePath, Place, Roots};
-pub use read::{Image, Read, Reading};
+pub use gather::gather;
+pub use policy::{FilePath, Roots};
+pub use read::{Read, Reading};
 pub use refusal::Refusal;
-pub use skips::Skipped;
 
 use crate::thread::Stat;
 

@@ -251,8 +251,8 @@ fn a_file_without_permission_is_refused() {
         return;
     }
     let tree = Tree::new(&[("closed", "x"), ("folder/f", "x")]);
-    fs::set_permissions(tree.at("closed"), PermissionsExt::from_mode(0o0)).unwrap();
-    fs::set_permissions(tree.at("folder"), PermissionsExt::from_mode(0o0)).unwrap();
+    fs::set_permissions(tree.at("closed"), PermissionsExt::from_mode(0o000)).unwrap();
+    fs::set_permissions(tree.at("folder"), PermissionsExt::from_mode(0o000)).unwrap();
     let denied = Refusal::Unreadable(std::io::ErrorKind::PermissionDenied);
     assert_eq!(tree.why("closed"), Some(denied));
     let skipped = tree.gather(&["."]).skipped;
@@ -354,9 +354,9 @@ fn a_walk_is_bounded() {
     assert_eq!(found, ["a/first", "c/last", "b/17"]);
     let late = with(Limits { entries: 4_000, until: Some(Instant::now()), ..LIMITS });
     assert_eq!((late.files.len(), late.cut), (2, Some(Cut::Deadline)));
-    let deep = vec!["d"; 40].join("/") + "/f";
+    let deep = ["d"; 40].join("/") + "/f";
     tree.write(&deep, "x");
-    let named = gather(&roots, &[format!("{}/f", vec!["d"; 40].join("/")), "d".to_owned()], &LIMITS);
+    let named = gather(&roots, &[format!("{}/f", ["d"; 40].join("/")), "d".to_owned()], &LIMITS);
     assert_eq!(named.files.len(), 1);
     assert_eq!(
         named.skipped[0].to_string(),
