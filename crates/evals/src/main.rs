@@ -9,6 +9,7 @@
 
 mod arguments;
 mod assembly;
+mod assistant;
 mod attack;
 mod backup;
 mod budget;
@@ -20,6 +21,7 @@ mod corpus;
 mod crash;
 mod embed;
 mod facts;
+mod frames;
 mod gate;
 mod hooks;
 mod isolation;
@@ -28,9 +30,11 @@ mod latency;
 mod limits;
 mod long;
 mod mock;
+mod pack;
 mod peer;
 mod random;
 mod replay;
+mod resend;
 mod retrieval;
 mod score;
 mod secrets;
@@ -40,8 +44,10 @@ mod stats;
 mod suite;
 mod summaries;
 mod talk;
+mod texts;
 mod tiers;
 mod tokens;
+mod trees;
 mod updates;
 mod vectors;
 mod words;
@@ -135,6 +141,10 @@ enum Eval {
     Join(join::Args),
     /// Whether search finds identifiers in their exact form, and memories in six languages
     Words(words::Args),
+    /// How many tokens a thread with an assistant saves while files change, and whether a copy is ever stale
+    Resend(resend::Args),
+    /// How long consulting takes with many files, compared with repomix
+    Pack(pack::Args),
 }
 
 fn main() -> Result<ExitCode> {
@@ -173,6 +183,8 @@ fn main() -> Result<ExitCode> {
         Eval::Sessions(args) => ("sessions", sessions::run(args, &tiro)?),
         Eval::Join(args) => ("join", join::run(args, &tiro)?),
         Eval::Words(args) => ("words", words::run(args, &tiro)?),
+        Eval::Resend(args) => ("resend", resend::run(args, &tiro)?),
+        Eval::Pack(args) => ("pack", pack::run(args, &tiro)?),
     };
     report.print();
     if let Some(path) = &arguments.json {

@@ -1,0 +1,168 @@
+//! A mock assistant that records what it is sent, and the calls that ask it.
+//!
+//! The assistant speaks OpenAI's chat completions and streams its answers, as services do. It reports its own time for
+//! each request, so that the time of the measured program is known.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Server, Tiro};
+
+/// What the assistant answers to everything, in two pieces: about as long as a short review.
+const ANSWER: [&str; 2] = [
+    "I have read the files. The change keeps the behaviour that callers rely on, and the new path is covered by the tests \
+     that you sent. Two remarks. The error that is returned when nothing matches names the wrong argument, so a user would \
+     look in the wrong place. ",
+    "The early return skips the cleanup at the end of the function; move the cleanup into a guard, or \
+     repeat it before the return. I would also rename the helper, because it no longer only parses. I did not check the \
+     platforms that I can't see here.",
+];
+
+/// A request that the assistant got.
+#[derive(Debug)]
+pub struct Asked {
+    /// The body, as sent.
+    pub body: Vec<u8>,
+    /// The time from the end of the request to the end of the answer.
+    pub took: Duration,
+}
+
+/// A message of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who says it: `system`, `user` or `assistant`.
+    pub role: String,
+    /// The text.
+    pub text: String,
+}
+
+/// A running assistant. It ends with the process.
+pub struct Assistant {
+    /// Its port on this machine.
+    pub port: u16,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Assistant {
+    /// Starts the assistant.
+    pub fn start() -> Result<Assistant> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("opening a port")?;
+        let port = listener.local_addr()?.port();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let asked = Arc::clone(&shared);
+                std::thread::spawn(move || serve(stream, &asked));
+            }
+        });
+        Ok(Assistant { port, asked })
+    }
+
+    /// Returns the requests since the last call of this function.
+    pub fn take(&self) -> Vec<Asked> {
+        std::mem::take(&mut *self.asked.lock().expect("no holder panics"))
+    }
+
+    /// Returns `tiro`, configured to consult this assistant as `mock`. Its window has `window` tokens, of which files take
+    /// at most `inline`; 0 is no limit. The configuration is written to `folder`.
+    pub fn configure(&self, tiro: &Tiro, folder: &Path, window: usize, inline: usize) -> Result<Tiro> {
+        let file = folder.join(format!("consult-{window}.toml"));
+        // The service counts tokens as tiro does, so the window is not divided by an estimate.
+        let text = format!(
+            "[providers.mock]\nservice = 'openai'\nendpoint = 'http://127.0.0.1:{}/v1'\nmodel = 'mock'\n\
+             uses = ['consult']\nwindow = {window}\nprice = {{ input = 0, output = 0 }}\n\
+             [consult]\ninline_tokens = {inline}\n",
+            self.port
+        );
+        std::fs::write(&file, text).with_context(|| format!("writing `{}`", file.display()))?;
+        let mut tiro = tiro.clone();
+        let file = file.to_str().context("the path of the configuration is not UTF-8")?;
+        tiro.environment.push(("TIRO_CONFIG".to_owned(), file.to_owned()));
+        Ok(tiro)
+    }
+
+    /// Asks the assistant about `context` and returns the answer of the tool, with the request that the assistant got.
+    pub fn consult(
+        &self,
+        server: &mut Server,
+        session: &str,
+        context: &str,
+        text: &str,
+    ) -> Result<(Answer, Asked)> {
+        self.take();
+        let arguments =
+            json!({"session_id": session, "instructions": text, "context": [context], "wait_s": 600});
+        let answer = server.tool("chat_with_mock", arguments)?;
+        let status = &answer.structured()["status"];
+        if status != "done" {
+            bail!("the assistant has not answered: the status is {status}");
+        }
+        let mut asked = self.take();
+        match asked.pop() {
+            Some(only) if asked.is_empty() => Ok((answer, only)),
+            Some(_) => bail!("the assistant got {} requests for one call", asked.len() + 1),
+            None => bail!("the assistant got no request"),
+        }
+    }
+}
+
+impl Asked {
+    /// Returns the messages of the prompt.
+    pub fn messages(&self) -> Result<Vec<Message>> {
+        let body: Value = serde_json::from_slice(&self.body).context("reading a request")?;
+        let messages = body["messages"].as_array().context("a request has no `messages`")?;
+        messages.iter().map(message).collect()
+    }
+
+    /// Returns the functions that the request offers, as text.
+    pub fn functions(&self) -> Result<String> {
+        let body: Value = serde_json::from_slice(&self.body).context("reading a request")?;
+        Ok(body["tools"].to_string())
+    }
+}
+
+fn message(message: &Value) -> Result<Message> {
+    let role = message["role"].as_str().context("a message has no role")?.to_owned();
+    let text = match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        other => bail!("the content of a message is `{other}`"),
+    };
+    Ok(Message { role, text })
+}
+
+fn serve(mut stream: TcpStream, asked: &Mutex<Vec<Asked>>) -> Option<()> {
+    let mut reader = BufReader::with_capacity(1 << 20, stream.try_clone().ok()?);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(count) = line.to_lowercase().strip_prefix("content-length:") {
+            length = count.trim().parse().ok()?;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let began = Instant::now();
+    let piece = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let used = json!({"choices": [], "usage": {"prompt_tokens": length / 4, "completion_tokens": 100}});
+    let events = ANSWER.iter().map(|text| piece(text)).chain([end, used]);
+    let events: String = events.map(|event| format!("data: {event}\n\n")).collect();
+    let events = events + "data: [DONE]\n\n";
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
+    let reply = format!("{head}content-length: {}\r\n\r\n{events}", events.len());
+    // It is recorded before the answer is sent, since the caller looks as soon as it has the answer.
+    asked.lock().ok()?.push(Asked { body, took: began.elapsed() });
+    stream.write_all(reply.as_bytes()).ok()
+}
