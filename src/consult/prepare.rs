@@ -8,7 +8,7 @@ use super::attached::{self, Attached};
 use super::compose::{Planned, ask, blob, file_blocks, overflow_note, parts, planned};
 use super::look::{self, Looked, Reader};
 use super::receipt::Receipt;
-use super::window::window;
+use super::window::{Window, window};
 use super::{AROUND_MESSAGE, Callable, Question, history, notes};
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
@@ -75,25 +75,17 @@ pub(crate) async fn prepare(
 ) -> Result<Prepared> {
     let installation = engine.begin_installation().await?;
     let key = installation.secret;
-    let stored = project.store.thread(&project.scope, &question.name).await?.unwrap_or_default();
-    let thread = match options.consult_stable_inline {
-        true => stored,
-        false => Thread { ledger: Vec::new(), is_fixed: false, ..stored },
-    };
+    let thread = thread(project, question, options).await?;
     let mut receipt = Receipt { turn: thread.turns + 1, ..Receipt::default() };
     let instructions = instructions(question, &installation.redactor, &mut receipt)?;
     let reader = reader(engine, project, options).await?;
     let mut context = thread.context.clone();
     context.extend(question.context.iter().chain(&question.priority).cloned());
     let looked = look::look(&reader, project, &question.name, &thread, &context, &question.priority).await?;
-    // A path that leads to nothing is reported once, and not looked for again.
-    let mut seen = HashSet::new();
-    let is_known = |path: &String| thread.context.contains(path) || reader.roots.resolve(path).is_ok();
-    context.retain(|path| seen.insert(path.clone()) && is_known(path));
+    let context = lasting(context, &thread, &reader.roots);
     let images = images(&reader.roots, &question.images)?;
     let mut attached = Attached::read(&reader, &question.attachments, key, &mut receipt);
     add_looked(&mut receipt, &looked);
-
     let earlier_turns = project.store.turns(&project.scope, &question.name, 4).await?;
     let window = window(&assistant.provider, &reported(&earlier_turns));
     if !window.is_known {
@@ -101,22 +93,12 @@ pub(crate) async fn prepare(
     }
     let others = others(project, question, &thread, &key).await?;
     let system_tokens = tokens::count(system) + of_functions(callables);
-    let tail: Vec<Block> = notes::attached(&attached.listing())
-        .into_iter()
-        .chain(notes::images(&question.images))
-        .map(|note| blob(thread.turns + 1, Part::Note, note))
-        .collect();
+    let tail = of_this_call(thread.turns + 1, &attached, &question.images);
     let results_room = (window.tokens as f64 * RESULTS_SHARE) as usize;
     let asked = tokens::count(&instructions) + AROUND_MESSAGE + images.len() * IMAGE_TOKENS;
     let around: usize = tail.iter().chain(&others).map(|block| block.tokens as usize).sum();
-    let room = Room {
-        window: window.tokens,
-        answer: window.answer,
-        growth: window.growth,
-        inline: if options.consult_inline_tokens == 0 { usize::MAX } else { options.consult_inline_tokens },
-        fixed: system_tokens + asked + around + results_room,
-        history: history::tokens_of(&thread.blocks),
-    };
+    let fixed = system_tokens + asked + around + results_room;
+    let room = room(&window, options, fixed, history::tokens_of(&thread.blocks));
     let Planned { mut plan, history } = planned(&thread, &looked.seen, room, &key, &mut receipt)?;
     let is_new_epoch = plan.new_epoch.is_some() || thread.epoch == 0;
     let epoch = if is_new_epoch { thread.epoch + 1 } else { thread.epoch };
@@ -161,6 +143,38 @@ pub(crate) async fn prepare(
         receipt,
         thread,
     })
+}
+
+/// Returns the thread as stored. If all files are to be sent at every call, it is as if none had been sent.
+async fn thread(project: &OpenProject, question: &Question, options: &Options) -> Result<Thread> {
+    let stored = project.store.thread(&project.scope, &question.name).await?.unwrap_or_default();
+    Ok(match options.consult_stable_inline {
+        true => stored,
+        false => Thread { ledger: Vec::new(), is_fixed: false, ..stored },
+    })
+}
+
+/// Returns the paths of `context` that stay in the thread, each once. A new path that leads to nothing is reported in this
+/// call, and not looked for again.
+fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let is_known = |path: &String| thread.context.contains(path) || roots.resolve(path).is_ok();
+    context.into_iter().filter(|path| seen.insert(path.clone()) && is_known(path)).collect()
+}
+
+/// Returns the notes about what belongs to this call only.
+fn of_this_call(turn: u32, attached: &Attached, images: &[String]) -> Vec<Block> {
+    let notes = notes::attached(&attached.listing()).into_iter().chain(notes::images(images));
+    notes.map(|note| blob(turn, Part::Note, note)).collect()
+}
+
+/// Returns the room of a prompt in which `fixed` tokens are needed besides files and the history.
+fn room(window: &Window, options: &Options, fixed: usize, history: usize) -> Room {
+    let inline = match options.consult_inline_tokens {
+        0 => usize::MAX,
+        most => most,
+    };
+    Room { window: window.tokens, answer: window.answer, growth: window.growth, inline, fixed, history }
 }
 
 /// Returns the notice that the window of the model is not known.

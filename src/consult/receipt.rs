@@ -208,7 +208,7 @@ impl Receipt {
         }
         for ran in &self.functions {
             let result = match &ran.error {
-                Some(error) => format!("failed: {error}"),
+                Some(why) => format!("failed: {why}"),
                 None => format!("{} tokens", thousands(ran.tokens as u64)),
             };
             text += &format!("\nIt called {} ({}): {result}.", ran.function, ran.about);

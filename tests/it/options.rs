@@ -60,10 +60,49 @@ const CASES: &[Case] = &[
     Case("limits.day", ["5", "0"], charged),
     Case("limits.project", ["none", "0"], charged),
     Case("limits.total", ["none", "0"], charged),
+    Case("consult.stable_inline", ["true", "false"], |under| consulted(under, "sent")),
+    Case("consult.inline_tokens", ["0", "100"], |under| consulted(under, "overflow")),
+    Case("consult.wait", ["50", "1"], |under| consulted(under, "status")),
+    Case("consult.deadline", ["900", "1"], |under| consulted(under, "error")),
+    Case("files.roots", ["", "/"], |under| consulted(under, "skipped")),
+    Case("files.max_bytes", ["1048576", "10"], |under| consulted(under, "skipped")),
     Case("ignore.sessions", ["", "scratch-*"], imported_session),
     Case("ignore.paths", ["", "secrets/**"], imported_session),
     Case("git.trusted", ["", "/*"], commits_with_shared_objects),
 ];
+
+/// Asks an assistant twice about the same files, one of them outside the project. Returns what the second answer says of
+/// `what`. The assistant needs two seconds if the option is about time.
+fn consulted(under: &Under, what: &str) -> String {
+    let home = Home::new();
+    let project = home.repo("project");
+    let mock = Mock::start();
+    let text = "Yes.".to_owned();
+    mock.behaves(&match what {
+        "status" | "error" => Manner::SaysLate(text, std::time::Duration::from_secs(2)),
+        _ => Manner::Says(text),
+    });
+    let provider = "service = 'openai-compatible'\nmodel = 'm'\nwindow = 16000\n";
+    write(&home, &format!("[providers.mock]\n{provider}endpoint = '{}'\n", mock.endpoint()));
+    for number in 0..3 {
+        project.write(&format!("src/{number}.rs"), &"fn f() {}\n".repeat(10 * (number + 1)));
+    }
+    let outside = home.path().join("outside.txt");
+    std::fs::write(&outside, "outside\n").unwrap();
+    let mut command = home.tiro(&project.path, &["serve"]);
+    command.env(&under.variable, under.value);
+    let mut server = Server::start(command);
+    let args = json!({"session_id": "s", "instructions": "Right?", "context": ["src", outside]});
+    let first = server.call("chat_with_mock", args.clone());
+    let result =
+        if ["status", "error"].contains(&what) { first } else { server.call("chat_with_mock", args) };
+    let data = &result["structuredContent"];
+    match what {
+        "status" => data["status"].to_string(),
+        "error" => result["isError"].to_string(),
+        _ => data["receipt"][what].to_string().replace(&*home.path().to_string_lossy(), "HOME"),
+    }
+}
 
 const TEST: [&str; 2] = ["provider", "test"];
 const SUMMARIZE: [&str; 2] = ["summarize", "s"];
@@ -324,7 +363,7 @@ fn every_option_has_a_visible_effect() {
 #[test]
 fn an_invalid_value_is_refused_with_the_name_of_its_variable() {
     // Any words are valid patterns or directories.
-    let patterns = |key: &str| key.starts_with("ignore.") || key == "git.trusted";
+    let patterns = |key: &str| key.starts_with("ignore.") || ["git.trusted", "files.roots"].contains(&key);
     for setting in Options::ALL.iter().filter(|setting| !patterns(setting.key)) {
         for variable in setting.variables() {
             for wrong in ["-1 or so", "-0.5", "1E999", ""] {

@@ -13,11 +13,24 @@ const UNENDED: &str = " (no line feed at its end)";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece<'m> {
     /// A whole file.
-    File { path: &'m str, text: &'m str },
+    File {
+        /// Its path.
+        path: &'m str,
+        /// Its text.
+        text: &'m str,
+    },
     /// The changes of a file.
-    Change { path: &'m str, diff: &'m str },
+    Change {
+        /// Its path.
+        path: &'m str,
+        /// The unified diff.
+        diff: &'m str,
+    },
     /// A file whose copy is no longer valid.
-    Removal { path: &'m str },
+    Removal {
+        /// Its path.
+        path: &'m str,
+    },
     /// A line that is part of a note.
     Line(&'m str),
     /// A frame that has no end.

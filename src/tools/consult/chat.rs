@@ -248,9 +248,10 @@ pub async fn run(
         }
         Standing::Ended(outcome) => match outcome.as_ref() {
             Ok(consulted) => Ok(output.with(consulted.clone(), &secret)),
-            Err(error) => {
-                let shown = Error::new(error.kind(), error.to_string()).with_retry_after(error.retry_after());
-                Err(match error.way_out() {
+            Err(failed) => {
+                let shown =
+                    Error::new(failed.kind(), failed.to_string()).with_retry_after(failed.retry_after());
+                Err(match failed.way_out() {
                     Some(hint) => shown.hint(hint),
                     None => shown,
                 })
