@@ -6,6 +6,7 @@
 //! provider is asked only for the purposes that the configuration names. An external model whose price is unknown is
 //! not asked, since spending limits could not be enforced.
 
+mod known;
 mod meter;
 mod place;
 #[cfg(test)]
@@ -179,7 +180,7 @@ pub(crate) async fn ask_one(
     }
     configured.check_encryption()?;
     let installation = engine.begin_installation().await?;
-    let redact = |text: &str| installation.redactor.redact(text).text.into_owned();
+    let redact = |text: &str| known::redacted(&installation.redactor, text);
     let bounds = [Some(request.max_output).filter(|most| *most > 0), provider.max_output];
     let max_output = bounds.into_iter().flatten().min().unwrap_or(MOST_OUTPUT);
     let request = Request { max_output, ..request.with_texts(&redact) };

@@ -1,7 +1,7 @@
 //! What an assistant can search during one call: the attachments, and the files that don't fit into the prompt.
 //!
-//! The texts are redacted, indexed in memory and gone with the call. Files that don't fit are read only once the assistant
-//! is asked; while it thinks, a thread of its own reads, divides and embeds them.
+//! The texts are redacted, indexed in memory and gone with the call. Files that don't fit are read only if the assistant
+//! searches. From its first search on, a thread of its own embeds the rest until the call ends, for the next search.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,6 +50,7 @@ pub(crate) struct Attached {
     index: OnceLock<Index>,
     /// Files that could not be read when the index was made.
     unread: Mutex<Vec<Skipped>>,
+    is_ahead: AtomicBool,
     has_ended: AtomicBool,
     /// The secret of the installation.
     secret: [u8; 32],
@@ -153,10 +154,12 @@ impl Attached {
         })
     }
 
-    /// Makes the index and embeds it, until the call ends.
+    /// Embeds the index until the call ends. Only the first call does something.
     fn work_ahead(&self, embedder: Option<&Embedder>) {
+        let Some(embedder) = embedder.filter(|_| !self.is_ahead.swap(true, Ordering::Relaxed)) else {
+            return;
+        };
         let index = self.index();
-        let Some(embedder) = embedder else { return };
         loop {
             // A search embeds what it needs by itself, so an error shows there.
             let pending = index.embed_some(embedder, 1, STEP).unwrap_or(0);
@@ -224,7 +227,7 @@ pub(crate) fn function() -> Function {
     }
 }
 
-/// Returns the function with its implementation, and begins to make the index. `None` if there is nothing to search.
+/// Returns the function with its implementation. `None` if there is nothing to search.
 pub(crate) async fn search(engine: &Arc<Engine>, attached: &Arc<Attached>) -> Result<Option<Callable>> {
     if attached.is_empty() {
         return Ok(None);
@@ -239,17 +242,18 @@ pub(crate) async fn search(engine: &Arc<Engine>, attached: &Arc<Attached>) -> Re
             }
         }
     };
-    let (ahead, load) = (Arc::clone(attached), embedder.clone());
-    drop(tokio::task::spawn_blocking(move || ahead.work_ahead(load().as_deref())));
     let attached = Arc::clone(attached);
     Ok(Some(Callable {
         function: function(),
         run: Arc::new(move |arguments, most| {
             let (attached, load) = (Arc::clone(&attached), embedder.clone());
             Box::pin(async move {
+                let ahead = (Arc::clone(&attached), load.clone());
                 let work =
                     tokio::task::spawn_blocking(move || attached.answer(&arguments, most, load().as_deref()));
-                work.await.unwrap_or_else(|_| {
+                let answer = work.await;
+                drop(tokio::task::spawn_blocking(move || ahead.0.work_ahead(ahead.1().as_deref())));
+                answer.unwrap_or_else(|_| {
                     Err(Error::new(crate::error::Kind::Io, "the search broke off, which is a bug in Tiro"))
                 })
             })

@@ -10,7 +10,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::receipt::Skipped;
 use crate::error::Result;
-use crate::files::{Extractor, Found, Gathered, Limits, Place as Leads, Reading, Refusal, Roots, gather};
+use crate::files::{
+    Extractor, Found, Gathered, Limits, Place as Leads, Reading, Refusal, Roots, gather, gather_changed,
+};
 use crate::inline::{Seen, State};
 use crate::project::OpenProject;
 use crate::redact::{self, Redactor};
@@ -126,14 +128,15 @@ pub(crate) async fn look(
     priority: &[String],
 ) -> Result<Looked> {
     let mut looked = Looked::default();
-    let firsts: BTreeSet<String> =
-        gather(&reader.roots, priority, &reader.limits).files.into_iter().map(|found| found.path).collect();
-    let all: Vec<String> = context.iter().chain(priority).cloned().collect();
-    let gathered = gather(&reader.roots, &all, &reader.limits);
-    looked.skipped = skipped(&gathered);
-    looked.notices.extend(cut(&gathered));
     let known: HashMap<&str, &Entry> =
         thread.ledger.iter().map(|entry| (entry.path.as_str(), entry)).collect();
+    let stat = |path: &str| known.get(path).and_then(|entry| entry.stat);
+    let find = |paths: &[String]| gather_changed(&reader.roots, paths, &reader.limits, &stat);
+    let firsts: BTreeSet<String> = find(priority).files.into_iter().map(|found| found.path).collect();
+    let all: Vec<String> = context.iter().chain(priority).cloned().collect();
+    let gathered = find(&all);
+    looked.skipped = skipped(&gathered);
+    looked.notices.extend(cut(&gathered));
     looked.found = gathered.files.into_iter().map(|found| (found.path.clone(), found)).collect();
     let mut states: BTreeMap<String, State> = BTreeMap::new();
     let mut changed: Vec<&Found> = Vec::new();

@@ -120,6 +120,22 @@ mod relative {
             Ok((file, stat))
         }
 
+        /// Returns what the regular file `name` looks like, without opening it. `None` if it is no regular file.
+        pub fn stat(&self, name: &OsStr) -> Option<Stat> {
+            let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            if entry(FileType::from_raw_mode(found.st_mode)) != Entry::File {
+                return None;
+            }
+            let nanos =
+                |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+            Some(Stat {
+                size: u64::try_from(found.st_size).ok()?,
+                mtime_ns: nanos(found.st_mtime, i64::try_from(found.st_mtime_nsec).ok()?),
+                ctime_ns: nanos(found.st_ctime, i64::try_from(found.st_ctime_nsec).ok()?),
+                inode: found.st_ino,
+            })
+        }
+
         /// Returns what the entry `name` is.
         pub fn look(&self, name: &OsStr) -> Result<Entry, Refusal> {
             let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(refusal)?;
@@ -219,6 +235,11 @@ mod paths {
         pub fn look(&self, name: &OsStr) -> Result<Entry, Refusal> {
             let found = fs::symlink_metadata(self.path.join(name)).map_err(refusal)?;
             Ok(entry(found.file_type()))
+        }
+
+        /// Files are opened in any case on this system.
+        pub fn stat(&self, _name: &OsStr) -> Option<Stat> {
+            None
         }
 
         pub fn entries(&self, most: usize) -> Result<Option<Entries>, Refusal> {

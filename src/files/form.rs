@@ -42,6 +42,13 @@ pub(super) fn of(opened: &Opened, path: &Path, is_named: bool, limits: &Limits) 
     }
 }
 
+/// Returns how a file is read that was read before under this name.
+pub(super) fn of_name(path: &Path, is_named: bool) -> Form {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let kind = Kind::of_name(&name).filter(|kind| is_named || !kind.is_source());
+    kind.map_or(Form::Text, Form::Document)
+}
+
 /// Returns whether a file that begins with `start` is text in some encoding.
 fn is_text(start: &[u8]) -> bool {
     if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {

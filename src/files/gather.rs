@@ -22,6 +22,7 @@ use super::skips::{Skipped, Skips};
 use super::{Found, Limits, form, names};
 use crate::error::quoted;
 use crate::humanize;
+use crate::thread::Stat;
 
 /// The files that paths lead to.
 #[derive(Debug, Default)]
@@ -74,6 +75,17 @@ impl fmt::Display for Cut {
 
 /// Finds the files that `paths` lead to.
 pub fn gather(roots: &Roots, paths: &[String], limits: &Limits) -> Gathered {
+    gather_changed(roots, paths, limits, &|_| None)
+}
+
+/// Like [`gather`], but a file of a folder is not opened if it looks as `known` says: it was text when it was read, and is
+/// unchanged. `known` gets the path as answers show it.
+pub fn gather_changed(
+    roots: &Roots,
+    paths: &[String],
+    limits: &Limits,
+    known: &dyn Fn(&str) -> Option<Stat>,
+) -> Gathered {
     let places: Vec<_> = paths.iter().map(|path| (path, roots.resolve(path))).collect();
     let named = places.iter().filter_map(|(_, place)| match place {
         Ok(Place::File(path)) => Some(path.clone()),
@@ -82,6 +94,7 @@ pub fn gather(roots: &Roots, paths: &[String], limits: &Limits) -> Gathered {
     let mut walk = Walk {
         roots,
         limits,
+        known,
         named: named.collect(),
         rules: Rules::new(roots),
         walked: HashSet::new(),
@@ -119,6 +132,8 @@ pub fn gather(roots: &Roots, paths: &[String], limits: &Limits) -> Gathered {
 struct Walk<'r> {
     roots: &'r Roots,
     limits: &'r Limits,
+    /// What files looked like when they were read.
+    known: &'r dyn Fn(&str) -> Option<Stat>,
     /// The files that were named.
     named: HashSet<FilePath>,
     rules: Rules<'r>,
@@ -163,7 +178,7 @@ impl Walk<'_> {
                 },
                 _ if name == ".git" => {}
                 _ => {
-                    if let Err(why) = self.entry(&inner, &name, entry) {
+                    if let Err(why) = self.entry(folder, &inner, &name, entry) {
                         self.skip_file(&inner, why);
                     }
                 }
@@ -191,7 +206,13 @@ impl Walk<'_> {
     }
 
     /// Takes the file of a folder, or the file that a link of a folder leads to.
-    fn entry(&mut self, path: &FilePath, name: &OsString, entry: Entry) -> Result<(), Refusal> {
+    fn entry(
+        &mut self,
+        folder: &Folder,
+        path: &FilePath,
+        name: &OsString,
+        entry: Entry,
+    ) -> Result<(), Refusal> {
         names::check_file_name(name)?;
         if !self.named.contains(path)
             && let Some(rules) = self.rules.ignore(path, false)
@@ -199,6 +220,7 @@ impl Walk<'_> {
             return Err(Refusal::Ignored(rules));
         }
         match entry {
+            Entry::File if self.take_known(folder, path, name) => Ok(()),
             Entry::File => self.take(path),
             Entry::Link => match self.roots.follow(path)? {
                 Place::Folder(_) => Err(Refusal::LinkToFolder),
@@ -227,6 +249,19 @@ impl Walk<'_> {
         let stat = opened.stat;
         self.found.files.push(Found { path: self.roots.shown(path), stat, form, file: path.clone() });
         Ok(())
+    }
+
+    /// Adds a file without opening it, if it looks as it did when it was read. Returns whether it did.
+    fn take_known(&mut self, folder: &Folder, path: &FilePath, name: &OsString) -> bool {
+        let shown = self.roots.shown(path);
+        let Some(known) = (self.known)(&shown).filter(|_| !self.taken.contains(path)) else { return false };
+        if folder.stat(name) != Some(known) {
+            return false;
+        }
+        let form = form::of_name(path.below(), self.named.contains(path));
+        self.taken.insert(path.clone());
+        self.found.files.push(Found { path: shown, stat: known, form, file: path.clone() });
+        true
     }
 
     fn skip_file(&mut self, path: &FilePath, why: Refusal) {

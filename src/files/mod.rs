@@ -25,15 +25,9 @@ mod tests;
 
 use std::time::Instant;
 
-#[allow(unused_imports, reason = "no tool shows files yet")]
-pub use self::{
-    gather::{Cut, Gathered, Refused},
-    policy::Place,
-    read::Image,
-    skips::Skipped,
-};
+pub use self::{gather::Gathered, policy::Place, read::Image};
 pub use documents::{Extractor, Fault, Kind as DocumentKind, Note, confine, serve};
-pub use gather::gather;
+pub use gather::{gather, gather_changed};
 pub use policy::{FilePath, Roots};
 pub use read::{Read, Reading};
 pub use refusal::Refusal;

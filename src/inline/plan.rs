@@ -301,8 +301,7 @@ fn place_new(
     new.sort_by_key(|file| (!file.is_first, file.entry.tokens, file.path));
     let mut is_fixed = false;
     for file in new {
-        let fits = taken + file.whole <= offered;
-        if fits && (!is_fixed || file.is_first) {
+        if taken + file.whole <= offered {
             taken += file.whole;
             file.entry.place = Place::Inline;
         } else {
@@ -354,11 +353,13 @@ fn new_epoch(
     let mut moved = Vec::new();
     let is_sent = |file: &File<'_>| file.is_inline() && file.exists();
     let mut total: usize = files.iter().filter(|file| is_sent(file)).map(|file| file.whole).sum();
-    if total > most {
+    let goal = most.saturating_sub(room.growth);
+    // Without slack, the next change would fill the window again, and every turn would begin an epoch.
+    let is_tight = why == Why::Full && total > most.saturating_sub(room.growth / 2);
+    if total > most || is_tight {
         if !may_move && room.history > 0 {
-            return Err(Full::History(total - most));
+            return Err(Full::History(total - goal));
         }
-        let goal = most.saturating_sub(room.growth);
         let mut largest: Vec<usize> = (0..files.len()).filter(|&at| is_sent(&files[at])).collect();
         largest.sort_by(|&a, &b| (files[b].whole, files[a].path).cmp(&(files[a].whole, files[b].path)));
         for at in largest {

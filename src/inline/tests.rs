@@ -169,11 +169,18 @@ fn small_files_go_inline_and_keep_their_places() {
 #[test]
 fn files_with_priority_get_their_places_first() {
     let mut world = World::default();
-    for (path, size) in [("a.rs", 300), ("first.rs", 600), ("first-too-large.rs", 3000), ("b.rs", 300)] {
+    for (path, size) in [("a.rs", 200), ("first.rs", 280), ("first-too-large.rs", 3000), ("b.rs", 200)] {
         world.files.insert(path.into(), words(size));
     }
     world.turn(room(1500)).unwrap();
     assert_eq!(world.inline(), ["first.rs"]);
+    // One file that is too large keeps no other out.
+    let mut world = World::default();
+    for (path, size) in [("a.rs", 50), ("first-too-large.rs", 3000), ("b.rs", 50)] {
+        world.files.insert(path.into(), words(size));
+    }
+    world.turn(room(1500)).unwrap();
+    assert_eq!(world.inline(), ["a.rs", "b.rs"]);
 }
 
 #[test]
@@ -197,9 +204,9 @@ fn the_history_is_shortened_before_a_file_moves() {
     let crowded = Room { history: 1200, ..room(1500) };
     let seen = world.seen();
     assert_eq!(plan(&world.thread, &seen, crowded, None, false), {
-        let most = 1500 - 100 - 50 - 1200;
+        let goal = (1500 - 100 - 50 - 1200_usize).saturating_sub(200);
         let whole = world.thread.blocks[0].tokens as usize;
-        Err(Full::History(whole - most))
+        Err(Full::History(whole - goal))
     });
     let full = Room { fixed: 1500, ..room(1500) };
     assert_eq!(plan(&world.thread, &seen, full, None, true), Err(Full::Everything(100)));
