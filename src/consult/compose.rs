@@ -139,24 +139,33 @@ fn whole(
     Ok(copy.text)
 }
 
-/// Returns the note about files that are searched instead, if the assistant doesn't know it yet.
+/// Returns the note about files that are searched instead, if the assistant doesn't know it yet: all of them if there are
+/// others than before, otherwise those that changed since the last turn.
 pub(super) fn overflow_note(thread: &Thread, plan: &Plan, is_new_epoch: bool) -> Option<Block> {
-    let before: Vec<&str> = thread
-        .ledger
-        .iter()
-        .filter(|entry| entry.place == Place::Overflow && !entry.is_removed)
-        .map(|entry| entry.path.as_str())
-        .collect();
-    let now: Vec<&str> = plan.overflow.iter().map(String::as_str).collect();
-    if now == before && (!is_new_epoch || now.is_empty()) {
-        return None;
-    }
-    let of = |path: &&str| {
-        let entry = plan.entries.iter().chain(&thread.ledger).find(|entry| entry.path == **path);
+    let turn = thread.turns + 1;
+    let of = |path: &str| {
+        let entry = plan.entries.iter().chain(&thread.ledger).find(|entry| entry.path == path);
         entry.map_or(0, |entry| entry.tokens)
     };
-    let files: Vec<(&str, u32)> = now.iter().map(|path| (*path, of(path))).collect();
-    Some(blob(thread.turns + 1, Part::Note, notes::overflow(&files)))
+    if has_other_overflow(thread, plan) || (is_new_epoch && !plan.overflow.is_empty()) {
+        let files: Vec<(&str, u32)> = plan.overflow.iter().map(|path| (path.as_str(), of(path))).collect();
+        return Some(blob(turn, Part::Note, notes::overflow(&files)));
+    }
+    let before: HashMap<&str, ContentHash> =
+        thread.ledger.iter().map(|entry| (entry.path.as_str(), entry.sent)).collect();
+    let changed = plan.entries.iter().filter(|entry| {
+        let known = before.get(entry.path.as_str());
+        entry.place == Place::Overflow && !entry.is_removed && known.is_some_and(|sent| *sent != entry.sent)
+    });
+    let changed: Vec<&str> = changed.map(|entry| entry.path.as_str()).collect();
+    notes::changed(&changed).map(|note| blob(turn, Part::Note, note))
+}
+
+/// Returns whether other files are searched than in the turn before.
+pub(super) fn has_other_overflow(thread: &Thread, plan: &Plan) -> bool {
+    let was = |entry: &&Entry| entry.place == Place::Overflow && !entry.is_removed;
+    let before = thread.ledger.iter().filter(was).map(|entry| entry.path.as_str());
+    !before.eq(plan.overflow.iter().map(String::as_str))
 }
 
 /// Returns a block with its tokens.

@@ -35,6 +35,14 @@ pub(crate) fn overflow(files: &[(&str, u32)]) -> String {
     note + "]\n"
 }
 
+/// Returns the note that files changed that are searched instead.
+pub(crate) fn changed(paths: &[&str]) -> Option<String> {
+    let named: Vec<_> = paths.iter().take(NAMED).map(|path| one_line(path)).collect();
+    let more = if paths.len() > NAMED { format!(" and {} more", paths.len() - NAMED) } else { String::new() };
+    (!paths.is_empty())
+        .then(|| format!("[changed since the last message, to be searched: {}{more}]\n", named.join(", ")))
+}
+
 /// Returns the note about attachments: each with a description, such as "12 pages, 3,100 tokens".
 pub(crate) fn attached(attachments: &[(String, String)]) -> Option<String> {
     if attachments.is_empty() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::attached::{self, Attached};
-use super::compose::{Planned, ask, blob, file_blocks, overflow_note, parts, planned};
+use super::compose::{Planned, ask, blob, file_blocks, has_other_overflow, overflow_note, parts, planned};
 use super::look::{self, Looked, Reader};
 use super::receipt::Receipt;
 use super::window::{Window, window};
@@ -120,7 +120,7 @@ pub(crate) async fn prepare(
     receipt.window = window.tokens;
     receipt.unchanged_prefix = if has_prefix { prefix + system_tokens } else { 0 };
     receipt.tokens = parts(&prompt, system_tokens, asked, thread.turns + 1);
-    receipt.add_plan(&plan);
+    receipt.add_plan(&plan, is_new_epoch || has_other_overflow(&thread, &plan));
     let appended = blocks.iter().map(|block| block.tokens as usize).sum::<usize>() + asked;
     let mut said = said(&prompt, &key);
     ask(&mut said, &instructions);

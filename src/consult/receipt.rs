@@ -116,8 +116,8 @@ pub(crate) struct Reported {
 }
 
 impl Receipt {
-    /// Adds what `plan` says about files.
-    pub fn add_plan(&mut self, plan: &Plan) {
+    /// Adds what `plan` says about files. Those that are searched are named only if they are others than before.
+    pub fn add_plan(&mut self, plan: &Plan, has_other_overflow: bool) {
         let of = |part: Part| {
             Files::of(plan.sendings.iter().filter(|sent| sent.part == part).map(|sent| sent.path.as_str()))
         };
@@ -126,6 +126,9 @@ impl Receipt {
         self.removed = of(Part::Removal);
         self.unchanged = plan.unchanged.len();
         self.overflow = Files::of(plan.overflow.iter().map(String::as_str));
+        if !has_other_overflow {
+            self.overflow.paths.clear();
+        }
         self.moved = Files::of(plan.moved.iter().map(|Moved { path, .. }| path.as_str()));
         self.new_epoch = plan.new_epoch.map(|why| reason(why).to_owned());
         self.saved = plan.whole.saturating_sub(plan.appended);
@@ -149,6 +152,9 @@ impl Files {
     /// Returns the number of files and the first paths: `3 files (a.rs, b.rs, c.rs)`.
     fn text(&self) -> String {
         let count = counted(self.count, "file", "files");
+        if self.paths.is_empty() {
+            return count;
+        }
         let more = if self.count > self.paths.len() { ", …" } else { "" };
         format!("{count} ({}{more})", self.paths.join(", "))
     }

@@ -100,9 +100,11 @@ fn a_thread_goes_on_in_another_process_and_sends_only_changes() {
             && again[2].contains("[removed src/b.rs: ")
     );
 
+    ground.project.write("src/big.rs", &code("src/big.rs", 2500).replace("fn f7()", "fn seven()"));
     let third = server.data(TOOL, json!({"session_id": "lease", "instructions": "Once more"}));
     assert_eq!((&third["receipt"]["unchanged"], &third["receipt"]["turn"]), (&json!(1), &json!(3)));
-    assert_eq!(ground.last()[4], "Once more", "nothing but the instructions is added");
+    let last = "[changed since the last message, to be searched: src/big.rs]\n[instructions]\nOnce more";
+    assert_eq!(ground.last()[4], last, "nothing else is added");
 
     // The exchange is memory of the project.
     let hits = server.search("lease 30 seconds");

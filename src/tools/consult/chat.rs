@@ -29,24 +29,27 @@ const PREFIX: &str = "chat_with_";
 /// The arguments of the call.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
-    /// Same id, same thread: it remembers.
+    /// Names the thread.
     pub session_id: String,
     /// The task or question.
     #[schemars(description = "")]
     pub instructions: String,
-    /// Files, folders to keep in the thread; unchanged ones are not resent.
+    /// Files, folders; kept in the thread, unchanged ones not resent.
     #[serde(default)]
     pub context: Vec<String>,
     /// Those placed first.
     #[serde(default)]
+    #[schemars(description = "")]
     pub priority_context: Vec<String>,
-    /// Searchable in this call only.
+    /// Searched in this call only.
     #[serde(default)]
     pub attachments: Vec<String>,
-    /// Paths.
+    /// Paths of images.
     #[serde(default)]
+    #[schemars(description = "")]
     pub images: Vec<String>,
-    /// In words.
+    /// The form of the answer, in words.
+    #[schemars(description = "")]
     pub output_format: Option<String>,
     /// How long to think.
     #[schemars(description = "")]
@@ -55,17 +58,29 @@ pub struct Args {
     #[schemars(description = "")]
     pub temperature: Option<f64>,
     /// A JSON schema.
-    #[schemars(description = "")]
+    #[schemars(description = "", schema_with = "object")]
     pub structured_output_schema: Option<Map<String, Value>>,
-    /// 50 if left out.
+    /// How many seconds to wait; 50 if left out.
+    #[schemars(description = "", schema_with = "number")]
     pub wait_s: Option<u64>,
-    /// Repeat it to collect a running answer.
+    /// Repeat it to collect an answer.
     pub call_id: Option<String>,
+}
+
+/// Returns the schema of a number without bounds, which would cost every model that reads it tokens.
+fn number(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "integer"})
+}
+
+/// Returns the schema of any object.
+fn object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "object"})
 }
 
 /// How much a model should think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(description = "")]
 #[allow(
     clippy::missing_docs_in_private_items,
     reason = "docs would be part of the schema that every model reads"
@@ -154,7 +169,7 @@ fn tool(engine: &Arc<Engine>, caller: &Arc<Caller>, running: &Running, assistant
         name: name.clone(),
         title: format!("Ask {}", provider.name),
         description: format!(
-            "Asks {} ({place}) about files of this project, in a thread that lasts. It can search them and the memory.",
+            "Asks {} ({place}) about files of this project, in a lasting thread. It can search them and the memory.",
             provider.model
         ),
         hints: Hints { open_world: !assistant.is_local(), ..Hints::ADDS },
