@@ -247,12 +247,9 @@ impl Index {
 
     /// Returns the sentence that says how many chunks have no embedding; `None` if all have one.
     fn pending_notice(&self, pending: usize) -> Option<String> {
-        let verb = if pending == 1 { "has" } else { "have" };
         (pending > 0).then(|| {
-            format!(
-                "{pending} of {} {verb} no embedding yet and are found only by words",
-                counted(self.len(), "piece", "pieces")
-            )
+            let of = counted(self.len(), "piece", "pieces");
+            format!("{pending} of {of} without an embedding yet, found only by words")
         })
     }
 }

@@ -87,6 +87,16 @@ impl Index {
             }
             self.embed(embedder, ask.threads, places)?;
         }
+        // If the words find little, what the question means may be said in others.
+        let mut room = CANDIDATES.saturating_sub(by_words.len());
+        while room > 0 && Instant::now() < ask.deadline {
+            let places = meaning::locked(&self.vectors).next(STEP.min(room));
+            if places.is_empty() {
+                break;
+            }
+            room -= places.len();
+            self.embed(embedder, ask.threads, &places)?;
+        }
         let cosines = meaning::locked(&self.vectors).cosines(&question);
         let embedded = cosines.iter().enumerate().filter_map(|(place, cosine)| Some((place, (*cosine)?)));
         let by_meaning = best(embedded.collect());
