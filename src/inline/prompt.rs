@@ -90,7 +90,19 @@ mod tests {
             message(3, Part::Question, Some("And now?")),
         ];
         let turns = said(&blocks, &[7; 32]);
-        insta::assert_debug_snapshot!(turns, @"");
+        let shown: Vec<String> = turns.iter().map(|said| text(said).to_owned()).collect();
+        let file = Frame::File { path: "a.rs", text: "fn a() {}\n" }.render(&[7; 32]);
+        let removal = Frame::Removal { path: "a.rs", why: "it no longer exists" }.render(&[7; 32]);
+        assert_eq!(
+            shown,
+            [
+                format!("[note: this thread is new]\n{file}[instructions]\nWhat does a do?"),
+                "Nothing.".to_owned(),
+                FORGOTTEN.to_owned(),
+                "It is gone.".to_owned(),
+                format!("{removal}[instructions]\nAnd now?"),
+            ]
+        );
         for end in 0..blocks.len() {
             let earlier = said(&blocks[..end], &[7; 32]);
             let whole = format!("{:?}", turns.iter().map(text).collect::<String>());

@@ -333,7 +333,7 @@ mod tests {
         let changed = request.with_texts(&change);
         let shown: Vec<String> = changed.texts().map(Cow::into_owned).collect();
         // In a schema, names are changed only where the whole text of the schema is.
-        let schema = r#"{"enum":["*"],"properties":{"*":{"description":"*"}}}"#;
+        let schema = r#"{"properties":{"*":{"description":"*"}},"enum":["*"]}"#;
         assert_eq!(shown, ["a *", "b *", "c *", "look", "d *", schema, "count", schema]);
         let Turn::Result { call, is_error: true, .. } = &changed.turns[1] else { panic!("{changed:?}") };
         assert_eq!(call, "hunter2");

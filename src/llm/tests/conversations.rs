@@ -143,6 +143,8 @@ fn ollama_answers() -> [Value; 2] {
 
 /// Returns a body with one line for each member, and one for each item of a list.
 fn lines(body: &Value) -> String {
+    let mut body = body.clone();
+    body.sort_all_objects();
     let members = body.as_object().unwrap().iter().map(|(name, member)| match member {
         Value::Array(items) => {
             let items: String = items.iter().map(|item| format!("\n  {item}")).collect();
@@ -255,7 +257,7 @@ fn ollama() {
     let request = conversation(&provider, ollama_answers());
     insta::assert_snapshot!(lines(&body(&provider, &request)), @r#"
     messages:
-      {"content":"You count wombats.\n\nYour final answer must be JSON that matches this schema: {\"properties\":{\"count\":{\"type\":\"integer\"}},\"required\":[\"count\"],\"type\":\"object\"}","role":"system"}
+      {"content":"You count wombats.\n\nYour final answer must be JSON that matches this schema: {\"type\":\"object\",\"properties\":{\"count\":{\"type\":\"integer\"}},\"required\":[\"count\"]}","role":"system"}
       {"content":"How many wombats are there?","images":["AQID"],"role":"user"}
       {"content":"I look.","role":"assistant","thinking":"Hmm.","tool_calls":[{"function":{"arguments":{"at":"burrow"},"name":"look"}},{"function":{"arguments":{"at":"moon"},"name":"look"}}]}
       {"content":"Two.","role":"tool","tool_name":"look"}

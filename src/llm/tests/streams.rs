@@ -334,9 +334,9 @@ fn a_limit_of_tokens_or_a_filter_ends_an_answer() {
         let text = String::from_utf8(stream.bytes()).unwrap();
         let (reason, cut, filtered) = match stream.provider.service {
             Service::OpenaiResponses => (
-                r#""status":"completed","usage""#,
-                r#""status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage""#,
-                r#""status":"incomplete","incomplete_details":{"reason":"content_filter"},"usage""#,
+                r#""status":"completed","output":[],"usage""#,
+                r#""status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[],"usage""#,
+                r#""status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[],"usage""#,
             ),
             Service::Anthropic => {
                 (r#""stop_reason":"tool_use""#, r#""stop_reason":"max_tokens""#, r#""stop_reason":"refusal""#)
