@@ -34,7 +34,7 @@ pub struct Args {
     /// The task or question.
     #[schemars(description = "")]
     pub instructions: String,
-    /// Files, folders; kept in the thread, unchanged ones not resent.
+    /// Files, folders; they stay in the thread.
     #[serde(default)]
     pub context: Vec<String>,
     /// Those placed first.
@@ -58,12 +58,14 @@ pub struct Args {
     #[schemars(description = "")]
     pub temperature: Option<f64>,
     /// A JSON schema.
+    #[serde(default)]
     #[schemars(description = "", schema_with = "object")]
     pub structured_output_schema: Option<Map<String, Value>>,
     /// How many seconds to wait; 50 if left out.
+    #[serde(default)]
     #[schemars(description = "", schema_with = "number")]
     pub wait_s: Option<u64>,
-    /// Repeat it to collect an answer.
+    /// To collect a running answer.
     pub call_id: Option<String>,
 }
 
@@ -169,7 +171,7 @@ fn tool(engine: &Arc<Engine>, caller: &Arc<Caller>, running: &Running, assistant
         name: name.clone(),
         title: format!("Ask {}", provider.name),
         description: format!(
-            "Asks {} ({place}) about files of this project, in a lasting thread. It can search them and the memory.",
+            "Asks {} ({place}) about project files, in a lasting thread; it can search memory.",
             provider.model
         ),
         hints: Hints { open_world: !assistant.is_local(), ..Hints::ADDS },
