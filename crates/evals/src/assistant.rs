@@ -3,7 +3,7 @@
 //! The assistant speaks OpenAI's chat completions and streams its answers, as services do. It reports its own time for
 //! each request, so that the time of the measured program is known.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -139,24 +139,11 @@ fn message(message: &Value) -> Result<Message> {
 }
 
 fn serve(mut stream: TcpStream, asked: &Mutex<Vec<Asked>>) -> Option<()> {
-    let mut reader = BufReader::with_capacity(1 << 20, stream.try_clone().ok()?);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some(count) = line.to_lowercase().strip_prefix("content-length:") {
-            length = count.trim().parse().ok()?;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
+    let body = crate::mock::body_of_request(&stream)?;
     let began = Instant::now();
     let piece = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
-    let used = json!({"choices": [], "usage": {"prompt_tokens": length / 4, "completion_tokens": 100}});
+    let used = json!({"choices": [], "usage": {"prompt_tokens": body.len() / 4, "completion_tokens": 100}});
     let events = ANSWER.iter().map(|text| piece(text)).chain([end, used]);
     let events: String = events.map(|event| format!("data: {event}\n\n")).collect();
     let events = events + "data: [DONE]\n\n";

@@ -24,8 +24,9 @@ pub fn start(answer: impl Fn() -> String + Send + Sync + 'static) -> Result<u16>
     Ok(port)
 }
 
-fn reply(mut stream: TcpStream, answer: &dyn Fn() -> String) -> Option<()> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
+/// Reads one HTTP request whose length is stated, and returns its body.
+pub fn body_of_request(stream: &TcpStream) -> Option<Vec<u8>> {
+    let mut reader = BufReader::with_capacity(1 << 20, stream);
     let mut length = 0;
     loop {
         let mut line = String::new();
@@ -37,7 +38,13 @@ fn reply(mut stream: TcpStream, answer: &dyn Fn() -> String) -> Option<()> {
             length = count.trim().parse().ok()?;
         }
     }
-    reader.read_exact(&mut vec![0; length]).ok()?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(body)
+}
+
+fn reply(mut stream: TcpStream, answer: &dyn Fn() -> String) -> Option<()> {
+    body_of_request(&stream)?;
     let reply = json!({
         "id": "1", "object": "chat.completion", "created": 0, "model": "m",
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": answer()}}],
