@@ -122,11 +122,7 @@ pub(crate) async fn ask(
     };
     let before: String = failures.iter().map(|error| format!("; before, {}", error.with_hint())).collect();
     let wait = failures.iter().chain([&last]).filter_map(Error::retry_after).max();
-    let error = Error::new(last.kind(), format!("{last}{before}")).with_retry_after(wait);
-    Err(match last.way_out() {
-        Some(hint) => error.hint(hint),
-        None => error,
-    })
+    Err(last.reworded(format!("{last}{before}")).with_retry_after(wait))
 }
 
 /// Returns whether a request can be sent to a provider: it is allowed, it has its key, its price is known, and it has not
@@ -141,7 +137,7 @@ async fn can_ask(
     let is_ready = configured.is_allowed(options)
         && configured.check_encryption().is_ok()
         && config::key(&provider.key).is_ok()
-        && estimate(provider, request).is_ok()
+        && estimate(provider, request, 0).is_ok()
         && provider.base().is_ok();
     Ok(is_ready && !is_waiting(engine, provider).await?)
 }
@@ -184,8 +180,9 @@ pub(crate) async fn ask_one(
     let bounds = [Some(request.max_output).filter(|most| *most > 0), provider.max_output];
     let max_output = bounds.into_iter().flatten().min().unwrap_or(MOST_OUTPUT);
     let request = Request { max_output, ..request.with_texts(&redact) };
-    let most = estimate(provider, &request)?;
-    let tokens = request.tokens() as u64;
+    let tokens = request.tokens();
+    let most = estimate(provider, &request, tokens)?;
+    let tokens = tokens as u64;
     let client = llm::Client::new(provider.clone(), Arc::new(config::key))?.retries(options.max_retries);
     let planned = Planned {
         project: caller
@@ -299,12 +296,16 @@ impl Dearest {
     }
 }
 
-/// Returns the highest possible cost of `request`.
+/// Errors with [`Kind::Limit`] if the price of a provider's model is unknown.
+pub(crate) fn check_price(provider: &Provider) -> Result<()> {
+    estimate(provider, &Request::default(), 0).map(drop)
+}
+
+/// Returns the highest possible cost of `request`, which has `tokens` tokens.
 ///
 /// Errors with [`Kind::Limit`] if the price is unknown.
-pub(crate) fn estimate(provider: &Provider, request: &Request) -> Result<Money> {
-    let dollars =
-        llm::catalogue::estimate(provider, request.tokens(), request.max_output, request.keeps_prefix);
+fn estimate(provider: &Provider, request: &Request, tokens: usize) -> Result<Money> {
+    let dollars = llm::catalogue::estimate(provider, tokens, request.max_output, request.keeps_prefix);
     dollars.map(Money::from_dollars).ok_or_else(|| {
         let message = format!("the price of model `{}` of provider `{}` is unknown", provider.model, provider.name);
         let name = &provider.name;

@@ -92,6 +92,15 @@ impl Error {
         self
     }
 
+    /// Returns the same error with another message. The text of its causes is not kept.
+    pub fn reworded(&self, message: impl Into<String>) -> Error {
+        let error = Error::new(self.kind, message).with_retry_after(self.retry_after);
+        match self.way_out() {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+
     /// Adds the time that a provider asked us to wait before the next request.
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Error {
         self.retry_after = retry_after;

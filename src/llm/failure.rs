@@ -207,12 +207,7 @@ pub(super) fn too_long(
 /// Returns the error of `failure`. `why` is the reason not to repeat the request.
 pub(super) fn not_repeated(failure: &Failure, why: &Error, provider: &Provider, attempts: u32) -> Error {
     let error = failure.error(provider, attempts);
-    let shown = Error::new(why.kind(), format!("{error}; it was not asked again: {why}"))
-        .with_retry_after(failure.wait());
-    match why.way_out() {
-        Some(hint) => shown.hint(hint),
-        None => shown,
-    }
+    why.reworded(format!("{error}; it was not asked again: {why}")).with_retry_after(failure.wait())
 }
 
 /// Returns the code of the error in a response; `None` if the key or the request contains that code.

@@ -234,7 +234,11 @@ impl Request {
             turns: turns.collect(),
             functions: functions.collect(),
             schema: self.schema.as_ref().map(|(name, it)| (name.clone(), schema(it, change))),
-            ..self.clone()
+            max_output: self.max_output,
+            temperature: self.temperature,
+            effort: self.effort,
+            keeps_prefix: self.keeps_prefix,
+            cache_key: self.cache_key.clone(),
         }
     }
 }

@@ -265,14 +265,7 @@ pub async fn run(
         }
         Standing::Ended(outcome) => match outcome.as_ref() {
             Ok(consulted) => Ok(output.with(consulted.clone(), &secret)),
-            Err(failed) => {
-                let shown =
-                    Error::new(failed.kind(), failed.to_string()).with_retry_after(failed.retry_after());
-                Err(match failed.way_out() {
-                    Some(hint) => shown.hint(hint),
-                    None => shown,
-                })
-            }
+            Err(failed) => Err(failed.reworded(failed.to_string())),
         },
     }
 }

@@ -129,7 +129,7 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
     // A provider that can't be asked is skipped.
     let (mut summaries, mut idle) = (None, Vec::new());
     for each in ask::candidates(engine, Use::Summarize)?.1 {
-        let fault = ask::estimate(&each.provider, &Request::default()).map(drop);
+        let fault = ask::check_price(&each.provider);
         let fault = fault.and_then(|()| each.check_encryption());
         match fault.and_then(|()| config::key(&each.provider.key).map(drop)) {
             Ok(()) => summaries = summaries.or(Some(each.provider.name)),
@@ -260,11 +260,7 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
     };
     let answered = answered.map_err(|error| {
         let sent: String = bill.disclosures().iter().map(|line| format!("; {line}")).collect();
-        let with_cost = Error::new(error.kind(), format!("{error}{sent}"));
-        match error.way_out() {
-            Some(hint) => with_cost.hint(hint),
-            None => with_cost,
-        }
+        error.reworded(format!("{error}{sent}"))
     })?;
     Ok(Tested {
         disclosure: bill.disclosures().join("; "),
@@ -399,7 +395,7 @@ fn notices_of(configured: &Configured, options: &Options) -> Vec<String> {
                 "it makes no summaries until the user allows it: `tiro provider add {name} --use summarize`"
             ));
         }
-        if let Err(error) = ask::estimate(provider, &Request::default()) {
+        if let Err(error) = ask::check_price(provider) {
             notices.push(format!("it is not asked: {}", error.with_hint()));
         }
     }
