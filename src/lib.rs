@@ -46,6 +46,7 @@ mod inline;
 mod llm;
 mod memory;
 mod money;
+mod parallel;
 mod private;
 mod project;
 mod redact;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::Callable;
-use super::look::{Reader, on_all_cores};
+use super::look::{self, Reader};
 use super::receipt::{Receipt, Skipped};
 use crate::embed::Embedder;
 use crate::engine::{Embedding, Engine};
@@ -21,6 +21,7 @@ use crate::files::{Found, gather};
 use crate::humanize::thousands;
 use crate::inline::Plan;
 use crate::llm::Function;
+use crate::parallel::{cores, on_all_cores};
 use crate::tokens;
 
 /// The name of the function.
@@ -67,13 +68,8 @@ impl Attached {
     /// Reads the attachments that `paths` lead to. What can't be read is listed in the receipt.
     pub fn read(reader: &Reader, paths: &[String], secret: [u8; 32], receipt: &mut Receipt) -> Attached {
         let gathered = gather(&reader.roots, paths, &reader.limits);
-        for refused in &gathered.refused {
-            let why = refused.why.to_string();
-            receipt.skipped.push(Skipped { path: refused.path.clone(), why });
-        }
-        for group in &gathered.skipped {
-            receipt.skipped.push(Skipped { path: group.paths.join(", "), why: group.why.to_string() });
-        }
+        receipt.skipped.extend(look::skipped(&gathered));
+        receipt.notices.extend(look::cut(&gathered));
         let mut attached = Attached { secret, ..Attached::default() };
         let copies = on_all_cores(&gathered.files, |found| reader.copy(found));
         for (found, copy) in gathered.files.iter().zip(copies) {
@@ -88,7 +84,7 @@ impl Attached {
                     let name = found.path.clone();
                     attached.attachments.push(Attachment { name, text: copy.text, about: about.join(", ") });
                 }
-                Err(why) => receipt.skipped.push(Skipped { path: found.path.clone(), why: why.to_string() }),
+                Err(why) => receipt.skipped.push(look::unread(found, why)),
             }
         }
         attached
@@ -140,7 +136,7 @@ impl Attached {
                         text: copy.text,
                         origin: Origin::File,
                     }),
-                    Err(why) => unread.push(Skipped { path: found.path.clone(), why: why.to_string() }),
+                    Err(why) => unread.push(look::unread(found, why)),
                 }
             }
             let mut index = Index::new(sources, self.secret);
@@ -148,7 +144,7 @@ impl Attached {
                 path: left.name.clone(),
                 why: "is left out of the search, because all texts together are too large".to_owned(),
             }));
-            index.chunk(threads());
+            index.chunk(cores());
             *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = unread;
             index
         })
@@ -186,7 +182,7 @@ impl Attached {
         match (text("query"), text("source")) {
             (Some(query), _) => {
                 let deadline = Instant::now() + PATIENCE;
-                let ask = Ask { query, k: MOST_HITS, max_tokens, deadline, threads: threads() };
+                let ask = Ask { query, k: MOST_HITS, max_tokens, deadline, threads: cores() };
                 Ok(index.search(embedder, &ask)?.text)
             }
             (None, Some(source)) => {
@@ -201,11 +197,6 @@ impl Attached {
             }
         }
     }
-}
-
-/// Returns how many threads a search may use.
-fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Returns what the assistant is told about the function.

@@ -37,25 +37,32 @@ pub(super) fn planned(
         Err(full) => full,
     };
     let before = room.window - room.answer.min(room.window);
+    let mut replaced = None;
+    let mut planned = None;
     while let Full::History(over) | Full::Everything(over) = full
         && !history.is_empty()
     {
-        let (shorter, turns) = history::shortened(&history, over + room.growth, key);
+        let (shorter, last) = history::shortened(&history, over + room.growth, key);
         let now = history::tokens_of(&shorter);
-        if turns == 0 || now >= history::tokens_of(&history) {
+        if last.is_none() || now >= history::tokens_of(&history) {
             break;
         }
-        receipt.notices.push(format!(
-            "the thread did not fit the window any more, so its first {turns} turns are shown to the assistant as a summary; \
-             they stay in the project's memory"
-        ));
-        (history, room.history) = (shorter, now);
+        (history, room.history, replaced) = (shorter, now, last);
         full = match plan(thread, seen, room, Some(Why::Full), true) {
-            Ok(plan) => return Ok(Planned { plan, history }),
+            Ok(fits) => {
+                planned = Some(fits);
+                break;
+            }
             Err(full) => full,
         };
     }
-    if let Ok(plan) = plan(thread, seen, room, Some(Why::Full), true) {
+    if let Some(plan) = planned.or_else(|| plan(thread, seen, room, Some(Why::Full), true).ok()) {
+        receipt.notices.extend(replaced.map(|last| {
+            format!(
+                "the thread did not fit the window any more, so its turns 1 to {last} are shown to the assistant as a \
+                 summary; they stay in the project's memory"
+            )
+        }));
         return Ok(Planned { plan, history });
     }
     let (fixed, history) = (thousands(room.fixed as u64), thousands(room.history as u64));
@@ -149,7 +156,7 @@ pub(super) fn overflow_note(thread: &Thread, plan: &Plan, is_new_epoch: bool) ->
     };
     if has_other_overflow(thread, plan) || (is_new_epoch && !plan.overflow.is_empty()) {
         let files: Vec<(&str, u32)> = plan.overflow.iter().map(|path| (path.as_str(), of(path))).collect();
-        return Some(blob(turn, Part::Note, notes::overflow(&files)));
+        return Some(notes::block(turn, Part::Note, notes::overflow(&files)));
     }
     let before: HashMap<&str, ContentHash> =
         thread.ledger.iter().map(|entry| (entry.path.as_str(), entry.sent)).collect();
@@ -158,7 +165,7 @@ pub(super) fn overflow_note(thread: &Thread, plan: &Plan, is_new_epoch: bool) ->
         entry.place == Place::Overflow && !entry.is_removed && known.is_some_and(|sent| *sent != entry.sent)
     });
     let changed: Vec<&str> = changed.map(|entry| entry.path.as_str()).collect();
-    notes::changed(&changed).map(|note| blob(turn, Part::Note, note))
+    notes::changed(&changed).map(|note| notes::block(turn, Part::Note, note))
 }
 
 /// Returns whether other files are searched than in the turn before.
@@ -168,15 +175,13 @@ pub(super) fn has_other_overflow(thread: &Thread, plan: &Plan) -> bool {
     !before.eq(plan.overflow.iter().map(String::as_str))
 }
 
-/// Returns a block with its tokens.
-pub(super) fn blob(turn: u32, part: Part, text: String) -> Block {
-    let tokens = u32::try_from(tokens::count(&text) + 2).unwrap_or(u32::MAX);
-    let hash = ContentHash::of(text.as_bytes());
-    Block { turn, part, path: None, tokens, text: BlockText::Blob(hash, Some(text)) }
-}
-
 /// Returns the tokens of the prompt by part.
-pub(super) fn parts(prompt: &[Block], system: usize, asked: usize, turn: u32) -> BTreeMap<String, usize> {
+pub(super) fn parts<'b>(
+    prompt: impl IntoIterator<Item = &'b Block>,
+    system: usize,
+    asked: usize,
+    turn: u32,
+) -> BTreeMap<String, usize> {
     let mut parts = BTreeMap::from([("system".to_owned(), system), ("instructions".to_owned(), asked)]);
     for block in prompt {
         let name = match block.part {

@@ -5,8 +5,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::receipt::Skipped;
 use crate::error::Result;
@@ -14,6 +12,7 @@ use crate::files::{
     Extractor, Found, Gathered, Limits, Place as Leads, Reading, Refusal, Roots, gather, gather_changed,
 };
 use crate::inline::{Seen, State};
+use crate::parallel::on_all_cores;
 use crate::project::OpenProject;
 use crate::redact::{self, Redactor};
 use crate::store::Store;
@@ -92,30 +91,6 @@ impl Reader {
             notes: read.notes.iter().map(ToString::to_string).collect(),
         })
     }
-}
-
-/// Returns the results of `work` for `items`, in their order; the work is divided among all cores.
-pub(crate) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    if threads <= 1 {
-        return items.iter().map(work).collect();
-    }
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let at = next.fetch_add(1, Ordering::Relaxed)
-                    && let Some(item) = items.get(at)
-                {
-                    let result = work(item);
-                    done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Looks at the files of `thread` and at those that `context` and `priority` lead to.
@@ -284,7 +259,7 @@ pub(crate) async fn count(
                     let tokens = counts.get(&copy.sent).copied().unwrap_or_default();
                     counted.files.push((found.path.clone(), tokens as usize));
                 }
-                Err(why) => counted.skipped.push(Skipped { path: found.path.clone(), why: said(why) }),
+                Err(why) => counted.skipped.push(unread(found, why)),
             }
         }
     }
@@ -304,8 +279,13 @@ fn batch(files: &[&Found]) -> usize {
         .count()
 }
 
+/// Returns a file that could not be read, as the receipt shows it.
+pub(super) fn unread(found: &Found, why: Refusal) -> Skipped {
+    Skipped { path: found.path.clone(), why: said(why) }
+}
+
 /// Returns what was left out, as the receipt shows it.
-fn skipped(gathered: &Gathered) -> Vec<Skipped> {
+pub(super) fn skipped(gathered: &Gathered) -> Vec<Skipped> {
     let refused =
         gathered.refused.iter().map(|refused| Skipped { path: refused.path.clone(), why: said(refused.why) });
     let groups = gathered.skipped.iter().map(|group| {
@@ -317,6 +297,6 @@ fn skipped(gathered: &Gathered) -> Vec<Skipped> {
 }
 
 /// Returns the notice that not all files were found.
-fn cut(gathered: &Gathered) -> Option<String> {
+pub(super) fn cut(gathered: &Gathered) -> Option<String> {
     gathered.cut.map(|cut| format!("not all files were found: {cut}; {}", cut.way_out()))
 }

@@ -153,12 +153,12 @@ async fn ask_and_record(
     let options = engine.config().sources.options()?;
     let system = SYSTEM.replace("{project}", &crate::envelope::one_line(&project.name));
     let system = system.trim_end().to_owned();
-    let prepared =
+    let mut prepared =
         prepare::prepare(engine, project, &options, assistant, question, &system, &callables).await?;
     let mut offered = callables;
     offered.extend(attached::search(engine, &prepared.attached).await?);
     let mut functions = Functions::new(offered, engine.begin_installation().await?.redactor.clone());
-    let request = request(assistant, question, system, &prepared, &functions, &options);
+    let request = request(question, system, &mut prepared, &functions, &options);
     listener(Event::Doing(format!(
         "{} reads {} tokens",
         assistant.provider.name,
@@ -222,28 +222,21 @@ async fn ask_and_record(
 
 /// Returns the request of the first round.
 fn request(
-    assistant: &Configured,
     question: &Question,
     system: String,
-    prepared: &Prepared,
+    prepared: &mut Prepared,
     functions: &Functions,
     options: &Options,
 ) -> Request {
-    let mut turns: Vec<Turn> = prepared
-        .said
-        .iter()
-        .map(|said| match said {
-            Said::Caller(text) => Turn::user(text.clone()),
-            Said::Assistant(text) => Turn::Assistant { text: text.clone(), calls: Vec::new(), kept: None },
-        })
-        .collect();
+    let turn = |said| match said {
+        Said::Caller(text) => Turn::user(text),
+        Said::Assistant(text) => Turn::Assistant { text, calls: Vec::new(), kept: None },
+    };
+    let mut turns: Vec<Turn> = std::mem::take(&mut prepared.said).into_iter().map(turn).collect();
     if let Some(Turn::User { images, .. }) = turns.last_mut() {
-        images.extend(
-            prepared
-                .images
-                .iter()
-                .map(|image| Image { media_type: image.media_type.to_owned(), bytes: image.bytes.clone() }),
-        );
+        let shown = std::mem::take(&mut prepared.images).into_iter();
+        images
+            .extend(shown.map(|image| Image { media_type: image.media_type.to_owned(), bytes: image.bytes }));
     }
     let ThreadName { session, assistant: name } = &question.name;
     let key = blake3::hash(format!("{session}\n{name}\n{}", prepared.epoch).as_bytes()).to_hex();
@@ -253,7 +246,7 @@ fn request(
         functions: functions.offered(),
         schema: question.schema.clone().map(|schema| ("answer".to_owned(), schema)),
         max_output: prepared.most_output,
-        temperature: question.temperature.or(assistant.provider.temperature).or(Some(options.temperature)),
+        temperature: question.temperature.or(Some(options.temperature)),
         effort: question.effort,
         keeps_prefix: true,
         cache_key: Some(key[..32].to_owned()),
@@ -286,15 +279,10 @@ fn told_functions(listener: &Listener) -> impl Fn(&[String]) + Send + Sync {
 /// Returns the error of a call that was not recorded, with what was sent and paid for.
 fn unrecorded(failed: Error, bill: &Bill) -> Error {
     let sent = once(bill.disclosures());
-    let said = match sent.is_empty() {
+    failed.reworded(match sent.is_empty() {
         true => format!("{failed}; nothing was recorded"),
         false => format!("{failed}; nothing was recorded, but: {}", sent.join("; ")),
-    };
-    let shown = Error::new(failed.kind(), said).with_retry_after(failed.retry_after());
-    match failed.way_out() {
-        Some(hint) => shown.hint(hint),
-        None => shown,
-    }
+    })
 }
 
 fn spent(prepared: &Prepared, receipt: &Receipt, bill: &Bill) -> Spent {

@@ -4,12 +4,21 @@ use std::collections::BTreeMap;
 
 use crate::envelope::one_line;
 use crate::humanize::thousands;
+use crate::thread::{Block, BlockText, ContentHash, Part};
+use crate::tokens;
 
 /// How many files a note names; the rest is counted by folder. Arbitrary.
 const NAMED: usize = 60;
 
 /// How many folders a note names.
 const FOLDERS: usize = 20;
+
+/// Returns the block of a text that is not about a single file, with its tokens.
+pub(crate) fn block(turn: u32, part: Part, text: String) -> Block {
+    let tokens = u32::try_from(tokens::count(&text) + 2).unwrap_or(u32::MAX);
+    let hash = ContentHash::of(text.as_bytes());
+    Block { turn, part, path: None, tokens, text: BlockText::Blob(hash, Some(text)) }
+}
 
 /// Returns the note about the files that don't fit. `files` are paths with their tokens, in order.
 pub(crate) fn overflow(files: &[(&str, u32)]) -> String {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::attached::{self, Attached};
-use super::compose::{Planned, ask, blob, file_blocks, has_other_overflow, overflow_note, parts, planned};
+use super::compose::{Planned, ask, file_blocks, has_other_overflow, overflow_note, parts, planned};
 use super::look::{self, Looked, Reader};
 use super::receipt::Receipt;
 use super::window::{Window, window};
@@ -43,9 +43,9 @@ pub(crate) struct Prepared {
     pub context: Vec<String>,
     /// The window, in o200k tokens.
     pub window: usize,
-    /// The prompt.
+    /// The prompt, which the request takes.
     pub said: Vec<Said>,
-    /// The images to show with the last message.
+    /// The images to show with the last message, which the request takes.
     pub images: Vec<files::Image>,
     /// The redacted instructions.
     pub instructions: String,
@@ -102,7 +102,6 @@ pub(crate) async fn prepare(
     let Planned { mut plan, history } = planned(&thread, &looked.seen, room, &key, &mut receipt)?;
     let is_new_epoch = plan.new_epoch.is_some() || thread.epoch == 0;
     let epoch = if is_new_epoch { thread.epoch + 1 } else { thread.epoch };
-    let before = if is_new_epoch { Vec::new() } else { thread.blocks.clone() };
     let mut blocks = if is_new_epoch { history } else { Vec::new() };
     blocks.extend(others);
     let (files, copies) =
@@ -113,16 +112,17 @@ pub(crate) async fn prepare(
     attached.add_overflow(&plan, &looked.found, reader);
 
     // After a reset, the earlier exchanges stay, but what preceded them was removed.
+    let before = if is_new_epoch { &[] } else { thread.blocks.as_slice() };
     let has_prefix = !before.is_empty() && earlier_turns.iter().any(|turn| turn.epoch == epoch);
     let prefix: usize = before.iter().map(|block| block.tokens as usize).sum();
-    let prompt = [before, blocks.clone()].concat();
+    let prompt = || before.iter().chain(&blocks);
     receipt.epoch = epoch;
     receipt.window = window.tokens;
     receipt.unchanged_prefix = if has_prefix { prefix + system_tokens } else { 0 };
-    receipt.tokens = parts(&prompt, system_tokens, asked, thread.turns + 1);
+    receipt.tokens = parts(prompt(), system_tokens, asked, thread.turns + 1);
     receipt.add_plan(&plan, is_new_epoch || has_other_overflow(&thread, &plan));
     let appended = blocks.iter().map(|block| block.tokens as usize).sum::<usize>() + asked;
-    let mut said = said(&prompt, &key);
+    let mut said = said(prompt(), &key);
     ask(&mut said, &instructions);
     Ok(Prepared {
         epoch,
@@ -165,7 +165,7 @@ fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> 
 /// Returns the notes about what belongs to this call only.
 fn of_this_call(turn: u32, attached: &Attached, images: &[String]) -> Vec<Block> {
     let notes = notes::attached(&attached.listing()).into_iter().chain(notes::images(images));
-    notes.map(|note| blob(turn, Part::Note, note)).collect()
+    notes.map(|note| notes::block(turn, Part::Note, note)).collect()
 }
 
 /// Returns the room of a prompt in which `fixed` tokens are needed besides files and the history.

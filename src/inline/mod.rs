@@ -26,4 +26,4 @@ mod tests;
 pub use self::diff::apply;
 pub use self::frame::quote;
 pub use self::plan::{Full, Moved, Plan, Room, Seen, Sending, State, Why, plan};
-pub use self::prompt::{FORGOTTEN, INSTRUCTIONS, Said, said};
+pub use self::prompt::{INSTRUCTIONS, Said, said, text};

@@ -147,7 +147,7 @@ struct File<'a> {
     entry: Entry,
     /// The ledger's entry before this turn.
     known: Option<&'a Entry>,
-    /// The tokens of its whole text with its frame.
+    /// The tokens of its whole text with its frame; 0 if it was searched before.
     whole: usize,
     /// See [`Seen::is_first`].
     is_first: bool,
@@ -207,7 +207,9 @@ impl<'a> File<'a> {
         if entry.is_removed && entry.place == Place::Overflow {
             entry.tokens = 0;
         }
-        let whole = framed(&seen.path, entry.tokens as usize);
+        // A file that was searched before is not sent any more, so it doesn't matter how long it would be.
+        let is_searched = known.is_some() && entry.place == Place::Overflow;
+        let whole = if is_searched { 0 } else { framed(&seen.path, entry.tokens as usize) };
         Some(File { path: &seen.path, state: &seen.state, entry, known, whole, is_first: seen.is_first })
     }
 

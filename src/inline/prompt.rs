@@ -4,7 +4,7 @@ use super::frame::Frame;
 use crate::thread::{Block, BlockText, Part};
 
 /// Stands in place of a message that was forgotten.
-pub const FORGOTTEN: &str = "[this message was removed at the user's request]";
+const FORGOTTEN: &str = "[this message was removed at the user's request]";
 
 /// Stands before the instructions if something else precedes them in their turn.
 pub const INSTRUCTIONS: &str = "[instructions]\n";
@@ -18,15 +18,20 @@ pub enum Said {
     Assistant(String),
 }
 
+/// Returns the text of a block as the assistant sees it. It is empty if it was removed to save space.
+pub fn text(block: &Block) -> &str {
+    match &block.text {
+        BlockText::Message(_, text) => text.as_deref().unwrap_or(FORGOTTEN),
+        BlockText::Blob(_, text) => text.as_deref().unwrap_or_default(),
+    }
+}
+
 /// Returns the turns that `blocks` make, in order. The same blocks always make the same bytes, and more blocks only add
 /// turns. A block whose text was removed to save space is left out: the caller begins a new epoch in this case.
-pub fn said(blocks: &[Block], key: &[u8; 32]) -> Vec<Said> {
+pub fn said<'b>(blocks: impl IntoIterator<Item = &'b Block>, key: &[u8; 32]) -> Vec<Said> {
     let mut turns: Vec<Said> = Vec::new();
     for block in blocks {
-        let text = match &block.text {
-            BlockText::Message(_, text) => text.as_deref().unwrap_or(FORGOTTEN),
-            BlockText::Blob(_, text) => text.as_deref().unwrap_or_default(),
-        };
+        let text = text(block);
         if block.part == Part::Answer {
             turns.push(Said::Assistant(text.to_owned()));
             continue;
@@ -90,7 +95,7 @@ mod tests {
             message(3, Part::Question, Some("And now?")),
         ];
         let turns = said(&blocks, &[7; 32]);
-        let shown: Vec<String> = turns.iter().map(|said| text(said).to_owned()).collect();
+        let shown: Vec<String> = turns.iter().map(|said| words(said).to_owned()).collect();
         let file = Frame::File { path: "a.rs", text: "fn a() {}\n" }.render(&[7; 32]);
         let removal = Frame::Removal { path: "a.rs", why: "it no longer exists" }.render(&[7; 32]);
         assert_eq!(
@@ -105,13 +110,13 @@ mod tests {
         );
         for end in 0..blocks.len() {
             let earlier = said(&blocks[..end], &[7; 32]);
-            let whole = format!("{:?}", turns.iter().map(text).collect::<String>());
-            let part = format!("{:?}", earlier.iter().map(text).collect::<String>());
+            let whole = format!("{:?}", turns.iter().map(words).collect::<String>());
+            let part = format!("{:?}", earlier.iter().map(words).collect::<String>());
             assert!(whole.starts_with(part.trim_end_matches('"')));
         }
     }
 
-    fn text(said: &Said) -> &str {
+    fn words(said: &Said) -> &str {
         match said {
             Said::Caller(text) | Said::Assistant(text) => text,
         }

@@ -30,7 +30,7 @@ const ROWS: &[&[&str]] = &[
     &["blocks"],
     &[
         "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "money",
-        "thread", "times", "tuning", "words",
+        "parallel", "thread", "times", "tuning", "words",
     ],
 ];
 
