@@ -254,12 +254,11 @@ impl Walk<'_> {
     /// Adds a file without opening it, if it looks as it did when it was read. Returns whether it did.
     fn take_known(&mut self, folder: &Folder, path: &FilePath, name: &OsString) -> bool {
         let shown = self.roots.shown(path);
-        let Some(known) = (self.known)(&shown).filter(|_| !self.taken.contains(path)) else { return false };
-        if folder.stat(name) != Some(known) {
+        let Some(known) = (self.known)(&shown) else { return false };
+        if folder.stat(name) != Some(known) || !self.taken.insert(path.clone()) {
             return false;
         }
         let form = form::of_name(path.below(), self.named.contains(path));
-        self.taken.insert(path.clone());
         self.found.files.push(Found { path: shown, stat: known, form, file: path.clone() });
         true
     }

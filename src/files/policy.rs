@@ -217,10 +217,11 @@ impl Roots {
     /// Returns the path as answers show it: relative to the project's root with `/` between names, or absolute beneath
     /// another root. All names are valid UTF-8.
     pub(super) fn shown(&self, path: &FilePath) -> String {
-        let absolute = self.roots[path.root].real.join(&path.below);
-        let path = if path.root == 0 { &path.below } else { &absolute };
-        let text = path.to_string_lossy();
-        if cfg!(windows) { text.replace('\\', "/") } else { text.into_owned() }
+        let shown = match path.root {
+            0 => path.below.to_string_lossy().into_owned(),
+            root => self.roots[root].real.join(&path.below).to_string_lossy().into_owned(),
+        };
+        if cfg!(windows) { shown.replace('\\', "/") } else { shown }
     }
 }
 

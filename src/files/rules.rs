@@ -34,31 +34,53 @@ pub(super) struct Rules<'r> {
     roots: &'r Roots,
     /// `None` for a folder without rules.
     folders: HashMap<FilePath, Option<Gitignore>>,
+    /// The folder that was asked about last, and the folders whose rules hold in it, from the inside out. A walk asks
+    /// about all files of a folder one after the other.
+    last: Option<(FilePath, Vec<FilePath>)>,
     /// The files of rules that can't be read.
     pub unreadable: Vec<FilePath>,
 }
 
 impl<'r> Rules<'r> {
     pub(super) fn new(roots: &'r Roots) -> Rules<'r> {
-        Rules { roots, folders: HashMap::new(), unreadable: Vec::new() }
+        Rules { roots, folders: HashMap::new(), last: None, unreadable: Vec::new() }
     }
 
     /// Returns the name of the file whose rules ignore the entry `path`, if there is one. The folders above it are taken
     /// as not ignored.
     pub(super) fn ignore(&mut self, path: &FilePath, is_folder: bool) -> Option<&'static str> {
-        let mut folder = path.parent();
-        while let Some(within) = folder {
+        let folder = path.parent()?;
+        if self.last.as_ref().is_none_or(|(last, _)| *last != folder) {
+            let within = self.within(&folder);
+            self.last = Some((folder, within));
+        }
+        for within in self.last.iter().flat_map(|(_, within)| within) {
+            let Some(rules) = self.folders.get(within).and_then(Option::as_ref) else { continue };
             let below = path.below().strip_prefix(within.below()).unwrap_or(path.below());
-            if let Some(rules) = self.of(&within) {
-                match rules.matched(below, is_folder) {
-                    Match::Ignore(rule) => return Some(name(rule.from())),
-                    Match::Whitelist(_) => return None,
-                    Match::None => {}
-                }
+            match rules.matched(below, is_folder) {
+                Match::Ignore(rule) => return Some(name(rule.from())),
+                Match::Whitelist(_) => return None,
+                Match::None => {}
             }
-            folder = within.parent();
         }
         None
+    }
+
+    /// Returns the folders whose rules hold in `folder`, from the inside out. Their rules are read if necessary.
+    fn within(&mut self, folder: &FilePath) -> Vec<FilePath> {
+        let mut within = Vec::new();
+        let mut next = Some(folder.clone());
+        while let Some(folder) = next {
+            next = folder.parent();
+            if !self.folders.contains_key(&folder) {
+                let read = self.read(&folder);
+                self.folders.insert(folder.clone(), read);
+            }
+            if self.folders[&folder].is_some() {
+                within.push(folder);
+            }
+        }
+        within
     }
 
     /// Returns the name of the file whose rules ignore the file `path` or a folder above it, if there is one.
@@ -71,14 +93,6 @@ impl<'r> Rules<'r> {
             folder = above.parent();
         }
         self.ignore(path, false)
-    }
-
-    fn of(&mut self, folder: &FilePath) -> Option<&Gitignore> {
-        if !self.folders.contains_key(folder) {
-            let read = self.read(folder);
-            self.folders.insert(folder.clone(), read);
-        }
-        self.folders.get(folder)?.as_ref()
     }
 
     fn read(&mut self, path: &FilePath) -> Option<Gitignore> {

@@ -19,8 +19,8 @@ use crate::thread::{BlockText, ContentHash};
 /// takes a quarter longer, level 1 leaves 46.6%.
 const LEVEL: u32 = 4;
 
-/// How many texts are compressed at once by one thread.
-const PART: usize = 32;
+/// How many texts a thread packs or reads before it takes the next ones. Arbitrary.
+pub(super) const PART: usize = 32;
 
 /// A compressed text.
 pub(super) struct Packed {

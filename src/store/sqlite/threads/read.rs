@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::blobs::Inflater;
+use super::blobs::{Inflater, PART};
 use super::{find_thread, required_thread};
 use crate::error::{Error, Kind, Result};
 use crate::memory::MemoryId;
+use crate::parallel::on_all_cores;
 use crate::scope::Scope;
 use crate::store::Store;
 use crate::store::sqlite::columns;
@@ -90,21 +91,34 @@ fn blocks(connection: &Connection, thread: i64) -> Result<Vec<Block>> {
          FROM thread_blocks k LEFT JOIN memories m ON m.seq = k.memory LEFT JOIN blobs b ON b.seq = k.blob
          WHERE k.thread = ?1 ORDER BY k.place",
     )?;
-    let mut inflater = Inflater::new();
     let rows = statement.query_map([thread], |row| {
-        let text = match row.get::<_, Option<String>>(4)? {
-            Some(_) => BlockText::Message(columns::word(row, 4, MemoryId::parse)?, row.get(5)?),
-            None => BlockText::Blob(ContentHash(row.get(6)?), text(row, 7, &mut inflater)?),
+        let (text, body) = match row.get::<_, Option<String>>(4)? {
+            Some(_) => (BlockText::Message(columns::word(row, 4, MemoryId::parse)?, row.get(5)?), None),
+            None => (BlockText::Blob(ContentHash(row.get(6)?), None), row.get(7)?),
         };
-        Ok(Block {
+        let block = Block {
             turn: row.get(0)?,
             part: columns::word(row, 1, Part::parse)?,
             path: row.get(2)?,
             tokens: row.get(3)?,
             text,
-        })
+        };
+        let length: Option<i64> = row.get(8)?;
+        Ok((block, body, length.unwrap_or_default()))
     })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows: Vec<(Block, Option<Vec<u8>>, i64)> = rows.collect::<Result<_, _>>()?;
+    let parts: Vec<_> = rows.chunks(PART).collect();
+    let texts = on_all_cores(&parts, |part| -> Vec<Option<String>> {
+        let mut inflater = Inflater::new();
+        part.iter().map(|(_, body, length)| inflater.text(body.as_ref()?, *length)).collect()
+    });
+    let with_text = |((mut block, ..), whole): ((Block, _, _), _)| {
+        if let BlockText::Blob(_, text) = &mut block.text {
+            *text = whole;
+        }
+        block
+    };
+    Ok(rows.into_iter().zip(texts.into_iter().flatten()).map(with_text).collect())
 }
 
 fn ledger(connection: &Connection, thread: i64) -> Result<Vec<Entry>> {
