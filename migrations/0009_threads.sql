@@ -3,7 +3,8 @@
 -- message is removed with it, and a text is removed with the last thread that needs it.
 
 -- `epoch` is the number of the current epoch, `turns` the number of turns in all epochs, `window` the context window for
--- which the last prompt was made, `context` the paths that callers named as context, as a JSON array.
+-- which the last prompt was made, `rules` the version of the rules that redacted its files, `context` the paths that
+-- callers named as context, as a JSON array.
 CREATE TABLE threads (
     seq       INTEGER PRIMARY KEY,
     session   INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
@@ -12,6 +13,7 @@ CREATE TABLE threads (
     turns     INTEGER NOT NULL,
     is_fixed  INTEGER NOT NULL,
     window    INTEGER NOT NULL,
+    rules     INTEGER NOT NULL,
     created   INTEGER NOT NULL,
     updated   INTEGER NOT NULL,
     context   TEXT NOT NULL,
@@ -60,7 +62,6 @@ CREATE TABLE thread_files (
     inode      INTEGER,
     raw        BLOB NOT NULL,
     sent       BLOB,
-    rules      INTEGER NOT NULL,
     tokens     INTEGER NOT NULL,
     PRIMARY KEY (thread, path)
 ) STRICT, WITHOUT ROWID;

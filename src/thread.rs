@@ -122,8 +122,6 @@ pub struct Entry {
     pub raw: ContentHash,
     /// The hash of the redacted text that was sent or counted. Equal to `raw` if nothing was replaced.
     pub sent: ContentHash,
-    /// The version of the rules that redacted it.
-    pub rules: u32,
     /// How many tokens its whole text has.
     pub tokens: u32,
     /// Whether the assistant was told that it no longer exists.
@@ -141,6 +139,8 @@ pub struct Thread {
     pub is_fixed: bool,
     /// The context window for which its last prompt was made, in tokens.
     pub window: u32,
+    /// The version of the rules that redacted its files.
+    pub rules: u32,
     /// The paths that callers named as its context, in order of their first use.
     pub context: Vec<String>,
     /// The blocks of the current epoch, in order.

@@ -117,7 +117,7 @@ pub(crate) async fn look(
     let mut changed: Vec<&Found> = Vec::new();
     for (path, found) in &looked.found {
         let is_same = known.get(path.as_str()).is_some_and(|entry| {
-            !entry.is_removed && entry.stat == Some(found.stat) && entry.rules == redact::version()
+            !entry.is_removed && entry.stat == Some(found.stat) && thread.rules == redact::version()
         });
         match is_same {
             true => drop(states.insert(path.clone(), State::Unchanged)),
@@ -186,7 +186,6 @@ async fn read(
                     stat: copy.stat,
                     raw: copy.raw,
                     sent: copy.sent,
-                    rules: redact::version(),
                     tokens,
                     text: (kept <= MOST_KEPT).then(|| copy.text.into()),
                     before: before.remove(&found.path).map(Into::into),

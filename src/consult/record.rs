@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::memory::{Draft, Identity, Kind, Level, Millis, Provenance, Role};
 use crate::project::OpenProject;
-use crate::redact::Redactor;
+use crate::redact::{self, Redactor};
 use crate::remember::prepare;
 use crate::scope::SessionId;
 use crate::store::{Recorded, TurnRecord};
@@ -74,6 +74,7 @@ pub(crate) async fn record(
         epoch: prepared.epoch,
         is_fixed: prepared.plan.is_fixed,
         window: u32::try_from(prepared.window).unwrap_or(u32::MAX),
+        rules: redact::version(),
         context: prepared.context.clone(),
         blocks,
         ledger: prepared.plan.entries.clone(),

@@ -33,8 +33,6 @@ pub enum State {
         raw: ContentHash,
         /// See [`Entry::sent`].
         sent: ContentHash,
-        /// See [`Entry::rules`].
-        rules: u32,
         /// The tokens of the whole redacted text.
         tokens: u32,
         /// The whole redacted text. `None` if it was not kept, because it is large.
@@ -193,13 +191,12 @@ impl<'a> File<'a> {
             (State::Unchanged | State::Gone(_), None) => return None,
             (State::Unchanged, Some(known)) => known.clone(),
             (State::Gone(_), Some(known)) => Entry { is_removed: true, ..known.clone() },
-            (State::Read { stat, raw, sent, rules, tokens, .. }, _) => Entry {
+            (State::Read { stat, raw, sent, tokens, .. }, _) => Entry {
                 path: seen.path.clone(),
                 place: known.map_or(Place::Overflow, |known| known.place),
                 stat: *stat,
                 raw: *raw,
                 sent: *sent,
-                rules: *rules,
                 tokens: *tokens,
                 is_removed: false,
             },

@@ -60,7 +60,6 @@ impl World {
                                 stat: None,
                                 raw: sent,
                                 sent,
-                                rules: 1,
                                 tokens: tokens::count(text) as u32,
                                 text: Some(text.as_str().into()),
                                 before: entry

@@ -15,6 +15,8 @@ pub struct TurnRecord {
     pub is_fixed: bool,
     /// The context window for which the prompt was made, in tokens.
     pub window: u32,
+    /// See [`crate::thread::Thread::rules`].
+    pub rules: u32,
     /// The paths that callers named as the thread's context so far, in order of their first use.
     pub context: Vec<String>,
     /// The blocks to append to the epoch; if it is a new epoch, all its blocks. Texts of messages are not read from here:

@@ -63,6 +63,7 @@ pub fn turn(thread: &ThreadName, number: u32) -> TurnRecord {
         epoch: 1,
         is_fixed: false,
         window: 1000,
+        rules: 3,
         context: vec!["src".into()],
         blocks: vec![asked, answered],
         ledger: Vec::new(),
@@ -88,7 +89,6 @@ pub fn entry(path: &str, text: &str, place: FilePlace) -> Entry {
         stat: None,
         raw: hash(text),
         sent: hash(text),
-        rules: 1,
         tokens: 3,
         is_removed: false,
     }

@@ -24,6 +24,7 @@ pub async fn a_turn_is_read_as_it_was_recorded<E: Engine>(place: Place<E>) {
         turns: 2,
         is_fixed: false,
         window: 1000,
+        rules: 3,
         context: vec!["src".into()],
         blocks: [first.blocks.clone(), second.blocks.clone()].concat(),
         ledger: first.ledger.clone(),

@@ -24,10 +24,10 @@ impl Store {
         let name = name.clone();
         self.read(scope, move |_, connection, scope| {
             let Some(found) = find_thread(connection, scope, &name)? else { return Ok(None) };
-            let sql = "SELECT is_fixed, window, context, updated FROM threads WHERE seq = ?1";
-            let (is_fixed, window, context, updated) =
+            let sql = "SELECT is_fixed, window, context, updated, rules FROM threads WHERE seq = ?1";
+            let (is_fixed, window, context, updated, rules) =
                 connection.prepare_cached(sql)?.query_row([found.seq], |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get(3)?))
+                    Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get(3)?, row.get(4)?))
                 })?;
             let context = serde_json::from_str(&context).map_err(|error| {
                 Error::new(Kind::Store, "the store holds a thread whose context can't be read").source(error)
@@ -37,6 +37,7 @@ impl Store {
                 turns: found.turns,
                 is_fixed,
                 window,
+                rules,
                 context,
                 blocks: blocks(connection, found.seq)?,
                 ledger: ledger(connection, found.seq)?,
@@ -123,7 +124,7 @@ fn blocks(connection: &Connection, thread: i64) -> Result<Vec<Block>> {
 
 fn ledger(connection: &Connection, thread: i64) -> Result<Vec<Entry>> {
     let mut statement = connection.prepare_cached(
-        "SELECT path, is_inline, is_removed, size, mtime, ctime, inode, raw, sent, rules, tokens
+        "SELECT path, is_inline, is_removed, size, mtime, ctime, inode, raw, sent, tokens
          FROM thread_files WHERE thread = ?1 ORDER BY path",
     )?;
     let rows = statement.query_map([thread], |row| {
@@ -147,8 +148,7 @@ fn ledger(connection: &Connection, thread: i64) -> Result<Vec<Entry>> {
             stat,
             raw,
             sent: row.get::<_, Option<[u8; 16]>>(8)?.map_or(raw, ContentHash),
-            rules: row.get(9)?,
-            tokens: row.get(10)?,
+            tokens: row.get(9)?,
             is_removed: row.get(2)?,
         })
     })?;

@@ -136,10 +136,12 @@ fn put_thread(connection: &Connection, session: i64, name: &ThreadName, turn: &T
         .map_err(|error| Error::new(Kind::Store, "cannot store the context of a thread").source(error))?;
     Ok(connection
         .prepare_cached(
-            "INSERT INTO threads (session, assistant, epoch, turns, is_fixed, window, created, updated, context)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)
+            "INSERT INTO threads (session, assistant, epoch, turns, is_fixed, window, created, updated, context,
+                 rules)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9)
              ON CONFLICT (session, assistant) DO UPDATE SET
-                 epoch = ?3, turns = ?4, is_fixed = ?5, window = ?6, updated = ?7, context = ?8
+                 epoch = ?3, turns = ?4, is_fixed = ?5, window = ?6, updated = ?7, context = ?8,
+                 rules = ?9
              RETURNING seq",
         )?
         .query_row(
@@ -151,7 +153,8 @@ fn put_thread(connection: &Connection, session: i64, name: &ThreadName, turn: &T
                 turn.is_fixed,
                 turn.window,
                 turn.time,
-                context
+                context,
+                turn.rules
             ],
             |row| row.get(0),
         )?)
@@ -281,10 +284,10 @@ fn put_entry(connection: &Connection, thread: i64, entry: &Entry) -> Result<()> 
     connection
         .prepare_cached(
             "INSERT INTO thread_files (thread, path, is_inline, is_removed, size, mtime, ctime, inode,
-                 raw, sent, rules, tokens)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                 raw, sent, tokens)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
              ON CONFLICT (thread, path) DO UPDATE SET is_inline = ?3, is_removed = ?4, size = ?5, mtime = ?6,
-                 ctime = ?7, inode = ?8, raw = ?9, sent = ?10, rules = ?11, tokens = ?12",
+                 ctime = ?7, inode = ?8, raw = ?9, sent = ?10, tokens = ?11",
         )?
         .execute(params![
             thread,
@@ -297,7 +300,6 @@ fn put_entry(connection: &Connection, thread: i64, entry: &Entry) -> Result<()> 
             entry.stat.map(|stat| stat.inode.cast_signed()),
             entry.raw.0,
             Some(entry.sent.0).filter(|sent| *sent != entry.raw.0),
-            entry.rules,
             entry.tokens
         ])?;
     Ok(())

@@ -51,6 +51,7 @@ fn turn(thread: &Thread, assistant: &str, epoch: u32, files: &[(String, String)]
         epoch,
         is_fixed: false,
         window: 200_000,
+        rules: 3,
         context: vec!["src".into()],
         blocks,
         ledger: files.iter().map(|(path, text)| entry(path, text, thread.turns)).collect(),
@@ -79,7 +80,6 @@ fn entry(path: &str, text: &str, seed: u32) -> Entry {
         stat: Some(stat),
         raw: hash,
         sent: hash,
-        rules: 3,
         tokens: 1_100,
         is_removed: false,
     }
