@@ -44,6 +44,8 @@ pub(crate) struct Answered {
     pub provider: String,
     /// The model that answered.
     pub model: String,
+    /// How long the provider took, retries and waits between them included.
+    pub waited: Duration,
     /// The providers that were not asked or that failed, each with the reason.
     pub notices: Vec<String>,
 }
@@ -204,7 +206,9 @@ pub(crate) async fn ask_one(
         })
     };
     // If this future is dropped, the cost stays reserved, and counts in full once the reservation has expired.
+    let began = Instant::now();
     let asked = client.on_failure(on_failure).ask(&request, deadline, on_text).await;
+    let waited = began.elapsed();
     if let Some(wait) = asked.as_ref().err().and_then(Error::retry_after) {
         let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(LONGEST_WAIT);
         installation.registry.note_retry_after(&provider.name, engine.now() + wait).await?;
@@ -222,6 +226,7 @@ pub(crate) async fn ask_one(
         reply: Reply { usage, ..reply },
         provider: provider.name.clone(),
         model: provider.model.clone(),
+        waited,
         notices: doubt.into_iter().collect(),
     })
 }

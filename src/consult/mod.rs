@@ -177,20 +177,19 @@ async fn ask_and_record(
         on_text: Some(&on_text),
         on_functions: &on_functions,
     };
-    let before = began.elapsed();
     let asked = rounds::until_answered(round, request, &mut functions, prepared.results_room).await;
     prepared.attached.end();
     let mut answered = asked.map_err(|error| unrecorded(error, &bill))?;
     // The answer is returned, stored and sent again in the same words.
     answered.text = engine.begin_installation().await?.redactor.redact(&answered.text).text.into_owned();
-    let after = Instant::now();
+    let own_ms = || began.elapsed().saturating_sub(answered.waited).as_millis() as u64;
     let mut receipt = prepared.receipt.clone();
     receipt.functions = std::mem::take(&mut functions.ran);
     receipt.reported = answered.reported;
     receipt.disclosures = once(bill.disclosures());
     receipt.skipped.extend(prepared.attached.unread());
     receipt.notices.extend(answered.notices);
-    receipt.own_ms = (before + after.elapsed()).as_millis() as u64;
+    receipt.own_ms = own_ms();
     let spent = spent(&prepared, &receipt, &bill);
     let exchange = record::Exchange {
         name: &question.name,
@@ -216,7 +215,7 @@ async fn ask_and_record(
             error.with_hint()
         )),
     }
-    receipt.own_ms = (before + after.elapsed()).as_millis() as u64;
+    receipt.own_ms = own_ms();
     Ok(Consulted { answer: answered.text, model: assistant.provider.model.clone(), receipt })
 }
 

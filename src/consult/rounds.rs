@@ -47,8 +47,6 @@ pub(crate) struct Answered {
     pub text: String,
     /// What the provider reports, of all rounds.
     pub reported: Reported,
-    /// The tokens that the provider reports for the first request.
-    pub first_input: u64,
     /// How long the provider took.
     pub waited: Duration,
     /// Remarks, each a sentence without a full stop.
@@ -69,7 +67,6 @@ pub(crate) async fn until_answered(
             request.functions.clear();
         }
         let left = round.until.saturating_duration_since(Instant::now());
-        let began = Instant::now();
         let asked = ask::ask_one(
             round.engine,
             round.caller,
@@ -81,16 +78,13 @@ pub(crate) async fn until_answered(
             round.on_text,
         )
         .await?;
-        answered.waited += began.elapsed();
+        answered.waited += asked.waited;
         answered.notices.extend(asked.notices);
         let mut reply = asked.reply;
         functions.clean(&mut reply);
         answered.reported.input += reply.usage.input;
         answered.reported.cached += reply.usage.cached;
         answered.reported.output += reply.usage.output;
-        if number == 0 {
-            answered.first_input = reply.usage.input;
-        }
         if !reply.text.trim().is_empty() {
             texts.push(reply.text.trim().to_owned());
         }
