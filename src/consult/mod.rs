@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use self::functions::Functions;
-use self::rounds::Round;
+use self::rounds::{Answered, Round};
 use crate::ask::Bill;
 use crate::caller::Caller;
 use crate::config::{Configured, Options};
@@ -183,12 +183,7 @@ async fn ask_and_record(
     // The answer is returned, stored and sent again in the same words.
     answered.text = engine.begin_installation().await?.redactor.redact(&answered.text).text.into_owned();
     let own_ms = || began.elapsed().saturating_sub(answered.waited).as_millis() as u64;
-    let mut receipt = prepared.receipt.clone();
-    receipt.functions = std::mem::take(&mut functions.ran);
-    receipt.reported = answered.reported;
-    receipt.disclosures = once(bill.disclosures());
-    receipt.skipped.extend(prepared.attached.unread());
-    receipt.notices.extend(answered.notices);
+    let mut receipt = complete(&prepared, question, &answered, functions, &bill);
     receipt.own_ms = own_ms();
     let spent = spent(&prepared, &receipt, &bill);
     let exchange = record::Exchange {
@@ -217,6 +212,26 @@ async fn ask_and_record(
     }
     receipt.own_ms = own_ms();
     Ok(Consulted { answer: answered.text, model: assistant.provider.model.clone(), receipt })
+}
+
+/// Returns the receipt of a turn that was answered, without Tiro's own time.
+fn complete(
+    prepared: &Prepared,
+    question: &Question,
+    answered: &Answered,
+    functions: Functions,
+    bill: &Bill,
+) -> Receipt {
+    let mut receipt = prepared.receipt.clone();
+    receipt.functions = functions.ran;
+    receipt.reported = answered.reported;
+    receipt.disclosures = once(bill.disclosures());
+    receipt.skipped.extend(prepared.attached.unread());
+    receipt.notices.extend(answered.notices.iter().cloned());
+    if question.schema.is_some() && serde_json::from_str::<Value>(&answered.text).is_err() {
+        receipt.notices.push("the answer is not JSON, although a schema was given".to_owned());
+    }
+    receipt
 }
 
 /// Returns the request of the first round.

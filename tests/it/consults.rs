@@ -261,6 +261,23 @@ fn a_second_assistant_learns_in_short_what_the_first_said() {
     server.data(TOOL, json!({"session_id": "lease", "instructions": "The other agrees."}));
     let told = ground.last();
     assert!(told[2].contains("[asked other | ") && !told[2].contains("[asked mock | "), "{told:?}");
+    let listed = server.text("list_sessions", json!({}));
+    assert!(listed.contains(", consulted mock (2 turns), other (1 turn)\n"), "{listed}");
+}
+
+#[test]
+fn an_answer_that_is_not_json_is_reported_if_a_schema_was_given() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    let mut args = ask("How long is the lease?");
+    args["structured_output_schema"] =
+        json!({"type": "object", "properties": {"seconds": {"type": "integer"}}});
+    let answered = server.data(TOOL, args);
+    assert_eq!(
+        answered["receipt"]["notices"],
+        json!(["the answer is not JSON, although a schema was given"]),
+        "{answered}"
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Lists the conversations of the project.
 
+use std::collections::{BTreeMap, HashMap};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +11,7 @@ use crate::envelope;
 use crate::error::{Error, Result, quoted};
 use crate::humanize::counted;
 use crate::ingest::catch_up;
+use crate::scope::SessionId;
 use crate::store::{About, SessionRow};
 use crate::times;
 use crate::tools::common;
@@ -69,6 +72,9 @@ pub struct Session {
     pub last: String,
     /// The branch that was last checked out in it.
     pub branch: Option<String>,
+    /// The assistants that were consulted in it, with the number of their turns.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub assistants: BTreeMap<String, u32>,
 }
 
 /// Reads one page of sessions.
@@ -95,17 +101,20 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     rows.truncate(limit);
     let ids = rows.iter().map(|row| row.id.clone()).collect();
     let about = project.store.about_sessions(&project.scope, ids).await?;
+    let mut consulted: HashMap<SessionId, BTreeMap<String, u32>> = HashMap::new();
+    for thread in project.store.threads(&project.scope, None).await? {
+        let assistant = envelope::escape(&thread.name.assistant).into_owned();
+        consulted.entry(thread.name.session).or_default().insert(assistant, thread.turns);
+    }
+    let sessions = rows.into_iter().zip(about).map(|(row, about)| {
+        let assistants = consulted.remove(&row.id).unwrap_or_default();
+        session(row, about, assistants)
+    });
     let name = envelope::escape(&project.name).into_owned();
-    Ok(Output {
-        sessions: rows.into_iter().zip(about).map(|(row, about)| session(row, about)).collect(),
-        next_cursor,
-        project: name,
-        notices,
-        secret,
-    })
+    Ok(Output { sessions: sessions.collect(), next_cursor, project: name, notices, secret })
 }
 
-fn session(row: SessionRow, about: About) -> Session {
+fn session(row: SessionRow, about: About, assistants: BTreeMap<String, u32>) -> Session {
     Session {
         session_id: envelope::escape(row.id.as_str()).into_owned(),
         title: about.title.as_deref().and_then(show::line),
@@ -114,7 +123,17 @@ fn session(row: SessionRow, about: About) -> Session {
         first: times::show_time(row.first),
         last: times::show_time(row.last),
         branch: row.branch.map(|branch| envelope::escape(&branch).into_owned()),
+        assistants,
     }
+}
+
+/// Returns which assistants were consulted, as the end of a session's line.
+fn consulted(assistants: &BTreeMap<String, u32>) -> String {
+    let turns = |(name, turns): (&String, &u32)| {
+        format!("{} ({})", envelope::name(name), counted(i64::from(*turns), "turn", "turns"))
+    };
+    let all: Vec<String> = assistants.iter().map(turns).collect();
+    if all.is_empty() { String::new() } else { format!(", consulted {}", all.join(", ")) }
 }
 
 impl Output {
@@ -128,7 +147,7 @@ impl Output {
         }
         let mut body = String::new();
         for session in &self.sessions {
-            let Session { session_id, title, memories, tokens, first, last, branch } = session;
+            let Session { session_id, title, memories, tokens, first, last, branch, assistants } = session;
             let title = title.as_ref().map(|title| format!(" \"{}\"", envelope::name(title)));
             let title = title.unwrap_or_default();
             let branch = branch
@@ -139,8 +158,9 @@ impl Output {
             // `envelope::name` keeps each session on one line.
             let name = envelope::name(session_id);
             body += &format!(
-                "{}{title}: {memories}, {tokens}, {first} to {last}{branch}\n",
-                envelope::quoted(&name)
+                "{}{title}: {memories}, {tokens}, {first} to {last}{branch}{}\n",
+                envelope::quoted(&name),
+                consulted(assistants)
             );
         }
         let mut text = envelope::wrap(&self.secret, &body);
