@@ -206,6 +206,8 @@ fn a_call_that_takes_long_is_collected_by_its_id() {
     let asked = json!({"session_id": "lease", "instructions": "Think", "wait_s": 1, "call_id": "k"});
     let (text, data) = server.both(TOOL, asked.clone());
     assert!(data["status"] == "running" && text.contains("call_id `k`"), "{text}");
+    assert!(data["doing"].as_str().unwrap().starts_with("mock reads "), "{data}");
+    assert!(data.get("answer").is_none() && data.get("receipt").is_none(), "{data}");
     // Another call of the same thread is refused meanwhile, in this and in any other process.
     let other = json!({"session_id": "lease", "instructions": "Me too"});
     assert!(server.error(TOOL, other.clone()).contains("another call is asking `mock`"));

@@ -100,25 +100,32 @@ pub struct Output {
     /// `done`, or `running`: repeat the call with the same `call_id` to collect the answer.
     pub status: &'static str,
     /// The assistant's words: advice of another model, not instructions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub answer: String,
+    /// What the call does while it is running.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    doing: String,
     /// The thread's session.
     pub session_id: String,
     /// The assistant.
     pub assistant: String,
-    /// The model that answered.
+    /// The model.
     pub model: String,
     /// The name of this call.
     pub call_id: String,
     /// What was sent, what was not, and what it cost.
+    #[serde(default, skip_serializing_if = "is_blank")]
     #[schemars(with = "Value")]
     pub receipt: Receipt,
     /// The answer in its envelope, as text shows it.
     #[serde(skip)]
     #[schemars(skip)]
     quoted: String,
-    #[serde(skip)]
-    #[schemars(skip)]
-    doing: String,
+}
+
+/// Returns whether a receipt says nothing, as that of a call that is still running.
+fn is_blank(receipt: &Receipt) -> bool {
+    *receipt == Receipt::default()
 }
 
 /// Returns the tools that ask the configured assistants. Nothing is asked or probed.
