@@ -15,6 +15,7 @@ use crate::caller::{Caller, Toolset};
 use crate::config::{Configured, Use};
 use crate::consult::{self, Callable, Consulted, Event, Listener, Question, Receipt, Running, Standing};
 use crate::engine::Engine;
+use crate::envelope::escape;
 use crate::error::{Error, Result};
 use crate::inline;
 use crate::llm::Effort as ModelEffort;
@@ -343,7 +344,7 @@ impl Output {
     }
 
     fn with(self, consulted: Consulted, secret: &[u8; 32]) -> Output {
-        let quoted = inline::quote(secret, "answer", &self.assistant, &consulted.answer);
+        let quoted = inline::quote(secret, "answer", &self.assistant, &escape(&consulted.answer));
         Output {
             answer: consulted.answer,
             model: consulted.model,
@@ -368,7 +369,8 @@ impl Output {
             self.assistant,
             self.model,
             self.quoted,
-            self.receipt.text()
+            // The names of files are in it.
+            escape(&self.receipt.text())
         )
     }
 }
