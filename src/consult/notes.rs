@@ -25,10 +25,18 @@ pub(crate) fn overflow(files: &[(&str, u32)]) -> String {
     if files.is_empty() {
         return "[no files have to be searched any more]\n".to_owned();
     }
-    let mut note =
-        "[not shown because they don't fit; search them with search_session_attachments:".to_owned();
-    for (path, tokens) in files.iter().take(NAMED) {
-        note += &format!("\n {} ({} tokens)", one_line(path), thousands(u64::from(*tokens)));
+    let named: Vec<(&str, String)> = files
+        .iter()
+        .map(|(path, tokens)| (*path, format!("{} tokens", thousands(u64::from(*tokens)))))
+        .collect();
+    listed("not shown because they don't fit; search them with search_session_attachments", &named)
+}
+
+/// Returns a note about files: the first with a description each, and how many more there are in each folder.
+fn listed(about: &str, files: &[(&str, String)]) -> String {
+    let mut note = format!("[{about}:");
+    for (path, described) in files.iter().take(NAMED) {
+        note += &format!("\n {} ({described})", one_line(path));
     }
     let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
     for (path, _) in files.iter().skip(NAMED) {
@@ -54,18 +62,34 @@ pub(crate) fn changed(paths: &[&str]) -> Option<String> {
 
 /// Returns the note about attachments: each with a description, such as "12 pages, 3,100 tokens".
 pub(crate) fn attached(attachments: &[(String, String)]) -> Option<String> {
-    if attachments.is_empty() {
-        return None;
-    }
-    let mut note = "[attached to this message only; search them with search_session_attachments:".to_owned();
-    for (name, about) in attachments {
-        note += &format!("\n {} ({about})", one_line(name));
-    }
-    Some(note + "]\n")
+    let files: Vec<(&str, String)> =
+        attachments.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
+    let about = "attached to this message only; search them with search_session_attachments";
+    (!files.is_empty()).then(|| listed(about, &files))
 }
 
 /// Returns the note about images that are shown with the message.
 pub(crate) fn images(names: &[String]) -> Option<String> {
     let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
     (!names.is_empty()).then(|| format!("[images shown with this message only: {}]\n", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_about_a_large_folder_stays_short() {
+        let files: Vec<(String, String)> =
+            (0..20_000).map(|n| (format!("d{}/{n}.md", n % 30), "1 token".to_owned())).collect();
+        let note = attached(&files).unwrap();
+        assert_eq!(note.lines().count(), 1 + NAMED + FOLDERS + 1);
+        assert!(note.ends_with("\n 6640 more in other folders]\n"), "{note}");
+        assert_eq!(attached(&[]), None);
+        let one = attached(&files[..1]).unwrap();
+        assert_eq!(
+            one,
+            "[attached to this message only; search them with search_session_attachments:\n d0/0.md (1 token)]\n"
+        );
+    }
 }
