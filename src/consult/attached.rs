@@ -1,7 +1,7 @@
 //! What an assistant can search during one call: the attachments, and the files that don't fit into the prompt.
 //!
 //! The texts are redacted, indexed in memory and gone with the call. Files that don't fit are read only if the assistant
-//! searches. From its first search on, a thread of its own embeds the rest until the call ends, for the next search.
+//! searches. Of large folders, only as much is read as the index takes; the rest is listed as left out. From its first search on, a thread of its own embeds the rest until the call ends, for the next search.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::Callable;
-use super::look::{self, Reader};
+use super::look::{self, Copy, Reader};
 use super::receipt::{Receipt, Skipped};
 use crate::embed::Embedder;
 use crate::engine::{Embedding, Engine};
-use crate::ephemeral::{Ask, Index, Origin, Source};
+use crate::ephemeral::{Ask, Index, LeftOut, MOST_BYTES, Origin, Source};
 use crate::error::{Error, Result, quoted};
-use crate::files::{Found, gather};
+use crate::files::{Form, Found, gather};
 use crate::humanize::thousands;
 use crate::inline::Plan;
 use crate::llm::Function;
@@ -36,6 +36,9 @@ const MOST_TOKENS: usize = 4000;
 /// How many lines are read if a call names no last line. Arbitrary.
 const LINES: usize = 200;
 
+/// How many paths are named that are left out of the search. Arbitrary.
+const NAMED: usize = 5;
+
 /// How long a search may take to embed what it compares.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -45,7 +48,12 @@ const STEP: Duration = Duration::from_millis(200);
 /// The texts of a call.
 #[derive(Default)]
 pub(crate) struct Attached {
-    attachments: Vec<Attachment>,
+    /// The names of the attachments, each with a description.
+    listing: Vec<(String, String)>,
+    /// Their texts, until the index has them.
+    texts: Mutex<Vec<Source>>,
+    /// The attachments for which there is no room.
+    left_out: Vec<LeftOut>,
     overflow: Vec<Found>,
     reader: Option<Reader>,
     index: OnceLock<Index>,
@@ -57,42 +65,29 @@ pub(crate) struct Attached {
     secret: [u8; 32],
 }
 
-/// A file that was attached.
-struct Attachment {
-    name: String,
-    text: String,
-    about: String,
-}
-
 impl Attached {
     /// Reads the attachments that `paths` lead to. What can't be read is listed in the receipt.
     pub fn read(reader: &Reader, paths: &[String], secret: [u8; 32], receipt: &mut Receipt) -> Attached {
         let gathered = gather(&reader.roots, paths, &reader.limits);
         receipt.skipped.extend(look::skipped(&gathered));
         receipt.notices.extend(look::cut(&gathered));
-        let mut attached = Attached { secret, ..Attached::default() };
-        let copies = on_all_cores(&gathered.files, |found| reader.copy(found));
-        for (found, copy) in gathered.files.iter().zip(copies) {
-            match copy {
-                Ok(copy) => {
-                    if copy.redacted > 0 {
-                        receipt.redacted.insert(found.path.clone(), copy.redacted);
-                    }
-                    let count = thousands(tokens::count(&copy.text) as u64);
-                    let mut about = vec![format!("{count} tokens")];
-                    about.extend(copy.notes);
-                    let name = found.path.clone();
-                    attached.attachments.push(Attachment { name, text: copy.text, about: about.join(", ") });
-                }
-                Err(why) => receipt.skipped.push(look::unread(found, why)),
+        let (mut listing, mut texts) = (Vec::new(), Vec::new());
+        let (unread, left_out) = copies(reader, &gathered.files, MOST_BYTES, |found, copy| {
+            if copy.redacted > 0 {
+                receipt.redacted.insert(found.path.clone(), copy.redacted);
             }
-        }
-        attached
+            let mut about = vec![format!("{} tokens", thousands(tokens::count(&copy.text) as u64))];
+            about.extend(copy.notes);
+            listing.push((found.path.clone(), about.join(", ")));
+            texts.push(Source { name: found.path.clone(), text: copy.text, origin: Origin::Attachment });
+        });
+        receipt.skipped.extend(unread.into_iter().chain(without_room(&left_out)));
+        Attached { secret, listing, texts: Mutex::new(texts), left_out, ..Attached::default() }
     }
 
     /// Returns the attachments with their descriptions.
-    pub fn listing(&self) -> Vec<(String, String)> {
-        self.attachments.iter().map(|each| (each.name.clone(), each.about.clone())).collect()
+    pub fn listing(&self) -> &[(String, String)] {
+        &self.listing
     }
 
     /// Adds the files that don't fit. They are read by `reader` when the index is made.
@@ -103,7 +98,7 @@ impl Attached {
 
     /// Returns whether there is nothing to search.
     pub fn is_empty(&self) -> bool {
-        self.attachments.is_empty() && self.overflow.is_empty()
+        self.listing.is_empty() && self.overflow.is_empty()
     }
 
     /// Returns the files that could not be read for the index.
@@ -114,36 +109,18 @@ impl Attached {
     /// Returns the index, which the first call makes.
     fn index(&self) -> &Index {
         self.index.get_or_init(|| {
-            let source = |name: &str, text: &str, origin| Source {
-                name: name.to_owned(),
-                text: text.to_owned(),
-                origin,
-            };
-            let mut sources: Vec<Source> = self
-                .attachments
-                .iter()
-                .map(|each| source(&each.name, &each.text, Origin::Attachment))
-                .collect();
-            let copies = match &self.reader {
-                Some(reader) => on_all_cores(&self.overflow, |found| reader.copy(found)),
-                None => Vec::new(),
-            };
-            let mut unread = Vec::new();
-            for (found, copy) in self.overflow.iter().zip(copies) {
-                match copy {
-                    Ok(copy) => sources.push(Source {
-                        name: found.path.clone(),
-                        text: copy.text,
-                        origin: Origin::File,
-                    }),
-                    Err(why) => unread.push(look::unread(found, why)),
-                }
+            let mut sources = std::mem::take(&mut *self.texts.lock().unwrap_or_else(PoisonError::into_inner));
+            let attached: usize = sources.iter().map(|source| source.text.len()).sum();
+            let (mut unread, mut left_out) = (Vec::new(), Vec::new());
+            if let Some(reader) = &self.reader {
+                let room = MOST_BYTES.saturating_sub(attached);
+                (unread, left_out) = copies(reader, &self.overflow, room, |found, copy| {
+                    sources.push(Source { name: found.path.clone(), text: copy.text, origin: Origin::File });
+                });
             }
+            unread.extend(without_room(&left_out));
             let mut index = Index::new(sources, self.secret);
-            unread.extend(index.left_out().iter().map(|left| Skipped {
-                path: left.name.clone(),
-                why: "is left out of the search, because all texts together are too large".to_owned(),
-            }));
+            index.leave_out(self.left_out.iter().cloned().chain(left_out));
             index.chunk(cores());
             *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = unread;
             index
@@ -197,6 +174,55 @@ impl Attached {
             }
         }
     }
+}
+
+/// Reads `files` and gives their copies to `take`, in order, as long as the texts have at most `room` bytes. Texts for which
+/// there is no room are not kept, and if the size of the file tells, not read. Returns the files that could not be read,
+/// and those without room.
+fn copies(
+    reader: &Reader,
+    files: &[Found],
+    mut room: usize,
+    mut take: impl FnMut(&Found, Copy),
+) -> (Vec<Skipped>, Vec<LeftOut>) {
+    let all: Vec<&Found> = files.iter().collect();
+    let (mut rest, mut unread, mut left_out) = (all.as_slice(), Vec::new(), Vec::new());
+    while !rest.is_empty() {
+        let (batch, later) = rest.split_at(look::batch(rest));
+        rest = later;
+        let may_fit = |found: &Found| found.form != Form::Text || found.stat.size <= room as u64;
+        let copies = on_all_cores(batch, |found| may_fit(found).then(|| reader.copy(found)));
+        for (found, copy) in batch.iter().zip(copies) {
+            let bytes = match copy {
+                Some(Ok(copy)) if copy.text.len() <= room => {
+                    room -= copy.text.len();
+                    take(found, copy);
+                    continue;
+                }
+                Some(Err(why)) => {
+                    unread.push(look::unread(found, why));
+                    continue;
+                }
+                Some(Ok(copy)) => copy.text.len(),
+                None => usize::try_from(found.stat.size).unwrap_or(usize::MAX),
+            };
+            left_out.push(LeftOut { name: found.path.clone(), bytes });
+        }
+    }
+    (unread, left_out)
+}
+
+/// Returns the files without room, as the receipt shows them.
+fn without_room(left_out: &[LeftOut]) -> Option<Skipped> {
+    let named: Vec<&str> = left_out.iter().take(NAMED).map(|left| left.name.as_str()).collect();
+    let more = match left_out.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!named.is_empty()).then(|| Skipped {
+        path: named.join(", ") + &more,
+        why: "is left out of the search, because all texts together are too large".to_owned(),
+    })
 }
 
 /// Returns what the assistant is told about the function.

@@ -266,7 +266,7 @@ pub(crate) async fn count(
 }
 
 /// Returns how many of `files` are read at once.
-fn batch(files: &[&Found]) -> usize {
+pub(super) fn batch(files: &[&Found]) -> usize {
     let mut bytes = 0;
     files
         .iter()

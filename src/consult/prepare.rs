@@ -164,7 +164,7 @@ fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> 
 
 /// Returns the notes about what belongs to this call only.
 fn of_this_call(turn: u32, attached: &Attached, images: &[String]) -> Vec<Block> {
-    let notes = notes::attached(&attached.listing()).into_iter().chain(notes::images(images));
+    let notes = notes::attached(attached.listing()).into_iter().chain(notes::images(images));
     notes.map(|note| notes::block(turn, Part::Note, note)).collect()
 }
 

@@ -131,7 +131,13 @@ impl Index {
         Index { sources: kept, left_out, secret, pieces, words, vectors: Mutex::default() }
     }
 
+    /// Adds sources that the owner of the index left out, because there was no room for them. Answers say so.
+    pub fn leave_out(&mut self, sources: impl IntoIterator<Item = LeftOut>) {
+        self.left_out.extend(sources);
+    }
+
     /// Returns the sources that are not in the index.
+    #[cfg(test)]
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
