@@ -1,7 +1,8 @@
 //! A mock assistant that records what it is sent, and the calls that ask it.
 //!
 //! The assistant speaks OpenAI's chat completions and streams its answers, as services do. It reports its own time for
-//! each request, so that the time of the measured program is known.
+//! each request, so that the time of the measured program is known. It gives the same answer to everything, unless it
+//! follows a script, which can call functions first.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -33,12 +34,21 @@ pub struct Asked {
     pub took: Duration,
 }
 
+/// What an assistant does when it is consulted.
+pub struct Script {
+    /// The functions that it calls before it answers, each with its arguments: those of its first reply, of its second,
+    /// and so on.
+    pub calls: Vec<Vec<(String, Value)>>,
+    /// Returns its answer to the messages that it then has.
+    pub answer: fn(&[Message]) -> String,
+}
+
 /// A message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who says it: `system`, `user` or `assistant`.
+    /// Who says it: `system`, `user`, `assistant` or `tool`.
     pub role: String,
-    /// The text.
+    /// The text. It is empty if the assistant only calls functions.
     pub text: String,
 }
 
@@ -46,7 +56,14 @@ pub struct Message {
 pub struct Assistant {
     /// Its port on this machine.
     pub port: u16,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    shared: Arc<Shared>,
+}
+
+/// What the threads of an assistant share.
+#[derive(Default)]
+struct Shared {
+    asked: Mutex<Vec<Asked>>,
+    script: Mutex<Option<Arc<Script>>>,
 }
 
 impl Assistant {
@@ -54,20 +71,25 @@ impl Assistant {
     pub fn start() -> Result<Assistant> {
         let listener = TcpListener::bind("127.0.0.1:0").context("opening a port")?;
         let port = listener.local_addr()?.port();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let shared = Arc::clone(&asked);
+        let assistant = Assistant { port, shared: Arc::default() };
+        let shared = Arc::clone(&assistant.shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let asked = Arc::clone(&shared);
-                std::thread::spawn(move || serve(stream, &asked));
+                let shared = Arc::clone(&shared);
+                std::thread::spawn(move || serve(stream, &shared));
             }
         });
-        Ok(Assistant { port, asked })
+        Ok(assistant)
+    }
+
+    /// Makes the assistant follow `script` from now on.
+    pub fn follow(&self, script: Script) {
+        *self.shared.script.lock().expect("no holder panics") = Some(Arc::new(script));
     }
 
     /// Returns the requests since the last call of this function.
     pub fn take(&self) -> Vec<Asked> {
-        std::mem::take(&mut *self.asked.lock().expect("no holder panics"))
+        std::mem::take(&mut *self.shared.asked.lock().expect("no holder panics"))
     }
 
     /// Returns `tiro`, configured to consult this assistant as `mock`. Its window has `window` tokens, of which files take
@@ -116,9 +138,7 @@ impl Assistant {
 impl Asked {
     /// Returns the messages of the prompt.
     pub fn messages(&self) -> Result<Vec<Message>> {
-        let body: Value = serde_json::from_slice(&self.body).context("reading a request")?;
-        let messages = body["messages"].as_array().context("a request has no `messages`")?;
-        messages.iter().map(message).collect()
+        messages(&serde_json::from_slice(&self.body).context("reading a request")?)
     }
 
     /// Returns the functions that the request offers, as text.
@@ -128,28 +148,68 @@ impl Asked {
     }
 }
 
+fn messages(body: &Value) -> Result<Vec<Message>> {
+    let messages = body["messages"].as_array().context("a request has no `messages`")?;
+    messages.iter().map(message).collect()
+}
+
 fn message(message: &Value) -> Result<Message> {
     let role = message["role"].as_str().context("a message has no role")?.to_owned();
     let text = match &message["content"] {
         Value::String(text) => text.clone(),
+        Value::Null => String::new(),
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
         other => bail!("the content of a message is `{other}`"),
     };
     Ok(Message { role, text })
 }
 
-fn serve(mut stream: TcpStream, asked: &Mutex<Vec<Asked>>) -> Option<()> {
+fn serve(mut stream: TcpStream, shared: &Shared) -> Option<()> {
     let body = crate::mock::body_of_request(&stream)?;
     let began = Instant::now();
-    let piece = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
-    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let script = shared.script.lock().ok()?.clone();
+    let events = match script {
+        Some(script) => events_of(&script, &body)?,
+        None => said(&ANSWER),
+    };
     let used = json!({"choices": [], "usage": {"prompt_tokens": body.len() / 4, "completion_tokens": 100}});
-    let events = ANSWER.iter().map(|text| piece(text)).chain([end, used]);
-    let events: String = events.map(|event| format!("data: {event}\n\n")).collect();
+    let events: String = events.iter().chain([&used]).map(|event| format!("data: {event}\n\n")).collect();
     let events = events + "data: [DONE]\n\n";
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
     let reply = format!("{head}content-length: {}\r\n\r\n{events}", events.len());
     // It is recorded before the answer is sent, since the caller looks as soon as it has the answer.
-    asked.lock().ok()?.push(Asked { body, took: began.elapsed() });
+    shared.asked.lock().ok()?.push(Asked { body, took: began.elapsed() });
     stream.write_all(reply.as_bytes()).ok()
+}
+
+/// Returns the events of the reply that `script` gives to the request `body`.
+fn events_of(script: &Script, body: &[u8]) -> Option<Vec<Value>> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let messages = messages(&body).ok()?;
+    let is_new = |message: &&Message| message.role != "user";
+    let replies =
+        messages.iter().rev().take_while(is_new).filter(|message| message.role == "assistant").count();
+    let offers_functions = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    match script.calls.get(replies).filter(|_| offers_functions) {
+        Some(calls) => Some(called(calls)),
+        None => Some(said(&[&(script.answer)(&messages)])),
+    }
+}
+
+/// Returns the events of an answer that comes in `pieces`.
+fn said(pieces: &[&str]) -> Vec<Value> {
+    let piece = |text: &&str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    pieces.iter().map(piece).chain([end]).collect()
+}
+
+/// Returns the events of calls of functions.
+fn called(calls: &[(String, Value)]) -> Vec<Value> {
+    let call = |(at, (name, arguments)): (usize, &(String, Value))| {
+        json!({"index": at, "id": format!("call-{at}"), "type": "function",
+            "function": {"name": name, "arguments": arguments.to_string()}})
+    };
+    let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
+    vec![json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]}), end]
 }

@@ -127,7 +127,7 @@ enum Eval {
     Clients(clients::Args),
     /// Whether an answer ever contains a text of another owner or project
     Isolation(isolation::Args),
-    /// Whether hostile repositories and texts can read, change or delay anything they should not
+    /// Whether hostile repositories, texts, files and models can read, change or delay anything they should not
     Attack(attack::Args),
     /// How much time hooks add to clients and to `git commit`
     Hooks(hooks::Args),

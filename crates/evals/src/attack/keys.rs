@@ -86,6 +86,14 @@ pub fn lines_left(key: &[String], shown: &str) -> usize {
         .count()
 }
 
+/// Returns a fake token, of a kind that its first letters tell.
+pub fn token(random: &mut Random) -> String {
+    const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let (kind, length) = *random.pick(&[("ghp_", 36), ("glpat-", 20), ("npm_", 36), ("hf_", 34)]);
+    let rest: String = (0..length).map(|_| char::from(LETTERS[random.below(62)])).collect();
+    format!("{kind}{rest}")
+}
+
 fn base64(random: &mut Random, length: usize) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     (0..length).map(|_| char::from(LETTERS[random.below(64)])).collect()

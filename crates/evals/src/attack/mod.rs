@@ -1,15 +1,19 @@
-//! `evals attack`: whether hostile repositories and texts can read, change or delay anything they should not.
+//! `evals attack`: whether hostile repositories, texts, files and models can read, change or delay anything they should not.
 //!
 //! Hostile repositories, such as an unpacked archive can contain, try to reach the user's files and other projects'
 //! memories, and to use up the machine's time and memory. Every tool and every command runs in each of them. In
 //! addition, three kinds of texts are stored: private keys as tools print them, texts that imitate the frame of an
-//! answer, and texts that are slow to process. The command fails if anything is shown, lost or changed that must not
-//! be.
+//! answer, and texts that are slow to process. Last, hostile files and a hostile model take part in consults. The
+//! command fails if anything is shown, lost or changed that must not be.
 
+mod consult;
 mod frames;
 mod ground;
 mod keys;
+mod links;
+mod prompts;
 mod repositories;
+mod special;
 mod surfaces;
 mod texts;
 
@@ -53,6 +57,8 @@ enum Part {
     Frames,
     /// Texts that are slow to process
     Texts,
+    /// Files, attachments and functions of a consult
+    Consult,
 }
 
 /// The most memory that a process may use, in MiB.
@@ -77,6 +83,9 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     }
     if wanted(Part::Texts) {
         attack_by_texts(args, &tiro, &mut report)?;
+    }
+    if wanted(Part::Consult) {
+        consult::run(args.short, args.seed, &tiro, &mut report)?;
     }
     Ok(report)
 }
@@ -143,24 +152,28 @@ fn stored(data_dir: &std::path::Path) -> Result<Vec<std::path::PathBuf>> {
     let words = FORBIDDEN.iter().map(|(word, _)| *word).filter(|word| *word != ground::MEMORY_WORD);
     let words: Vec<&str> = words.collect();
     let mut found = Vec::new();
-    let mut folders = vec![data_dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() {
-                let bytes = std::fs::read(entry.path())?;
-                let text = String::from_utf8_lossy(&bytes);
-                if words.iter().any(|word| text.contains(word)) {
-                    eprintln!("stored in {}", entry.path().display());
-                    found.push(entry.path());
-                }
-            }
+    each_file(data_dir, &mut |path, bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        if words.iter().any(|word| text.contains(word)) {
+            eprintln!("stored in {}", path.display());
+            found.push(path.to_owned());
+        }
+    })?;
+    Ok(found)
+}
+
+/// Shows `look` the path and the bytes of each regular file below `folder`.
+fn each_file(folder: &std::path::Path, look: &mut dyn FnMut(&std::path::Path, &[u8])) -> Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            each_file(&entry.path(), look)?;
+        } else if kind.is_file() {
+            look(&entry.path(), &std::fs::read(entry.path())?);
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn attack_by_keys(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> {

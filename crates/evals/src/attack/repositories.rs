@@ -425,12 +425,14 @@ fn append(path: &Path, text: &str) -> Result<()> {
     Ok(file.write_all(text.as_bytes())?)
 }
 
+/// Makes a link.
 #[cfg(unix)]
-fn symlink(target: &Path, link: &Path) -> Result<()> {
+pub fn symlink(target: &Path, link: &Path) -> Result<()> {
     std::os::unix::fs::symlink(target, link).with_context(|| format!("linking `{}`", link.display()))
 }
 
+/// Fails.
 #[cfg(not(unix))]
-fn symlink(_: &Path, _: &Path) -> Result<()> {
+pub fn symlink(_: &Path, _: &Path) -> Result<()> {
     bail!("links are made on Unix only")
 }
