@@ -3,8 +3,6 @@
 //! Exchanges are repeated word for word as long as they fit. If they don't fit, the oldest are replaced by a summary that
 //! quotes them. They stay in the project's memory, where the assistant can search them.
 
-use std::borrow::Cow;
-
 use super::notes;
 use crate::inline::{quote, text};
 use crate::memory::{Level, Role};
@@ -45,33 +43,37 @@ pub(crate) fn shortened(blocks: &[Block], over: usize, key: &[u8; 32]) -> (Vec<B
     }
     let Some(last) = last else { return (blocks.to_vec(), None) };
     let (old, rest): (Vec<&Block>, Vec<&Block>) = blocks.iter().partition(|block| block.turn <= last);
-    let texts: Vec<(Role, Cow<'_, str>)> = old.into_iter().filter_map(said).collect();
-    let sources: Vec<Source> =
-        texts.iter().enumerate().map(|(at, (role, text))| source(at, *role, text)).collect();
-    let summary = summarize::extract(&sources, Level::Detailed, most(freed), "", &tokens::count).text;
+    let earlier: Vec<String> = old.iter().filter_map(|block| quoted(block)).collect();
+    let earlier = in_short(Role::User, &earlier.join("\n"), most(freed) / 2);
+    let sources: Vec<Source> = old.into_iter().filter_map(said).collect();
+    let room = most(freed) - tokens::count(&earlier);
+    let later = summarize::extract(&sources, Level::Detailed, room, "", &tokens::count).text;
+    let summary = [earlier, later].join("\n");
+    let summary = summary.trim_start();
     let said = format!(
         "[turns 1 to {last} of this thread did not fit any more; this summary quotes them, and \
          search_project_memory finds them whole]\n{}",
-        quote(key, "earlier", "turns", &summary)
+        quote(key, "earlier", "turns", summary)
     );
     let mut blocks = vec![notes::block(last, Part::Opening, said)];
     blocks.extend(rest.into_iter().cloned());
     (blocks, Some(last))
 }
 
-/// Returns who said a block that a summary replaces, and the text. Of an opening, this is what it quotes.
-fn said(block: &Block) -> Option<(Role, Cow<'_, str>)> {
-    let text = text(block);
+/// Returns the block as a source, with the number of its turn; `None` if it is neither a question nor an answer.
+fn said(block: &Block) -> Option<Source<'_>> {
     match block.part {
-        Part::Question => Some((Role::User, text.into())),
-        Part::Answer => Some((Role::Assistant, text.into())),
-        Part::Opening => {
-            let is_frame = |line: &&str| line.starts_with('[') && line.ends_with(']');
-            let lines: Vec<&str> = text.lines().filter(|line| !is_frame(line)).collect();
-            Some((Role::Assistant, lines.join("\n").into()))
-        }
-        Part::File | Part::Change | Part::Removal | Part::Note => None,
+        Part::Question => Some(source(block.turn, Role::User, text(block))),
+        Part::Answer => Some(source(block.turn, Role::Assistant, text(block))),
+        _ => None,
     }
+}
+
+/// Returns what an opening quotes, without its frames; `None` if the block is no opening.
+fn quoted(block: &Block) -> Option<String> {
+    let is_frame = |line: &&str| line.starts_with('[') && line.ends_with(']');
+    let lines = || text(block).lines().filter(|line| !is_frame(line)).collect::<Vec<_>>();
+    (block.part == Part::Opening).then(|| lines().join("\n"))
 }
 
 /// Returns the block that tells an assistant what others said in the session, in short.
@@ -101,8 +103,8 @@ pub(crate) fn in_short(role: Role, text: &str, most: usize) -> String {
     }
 }
 
-fn source(at: usize, role: Role, text: &str) -> Source<'_> {
-    Source { ordinal: at as i64, speaker: "", role, time: 0, text, corrected: &[] }
+fn source(turn: u32, role: Role, text: &str) -> Source<'_> {
+    Source { ordinal: i64::from(turn), speaker: "", role, time: 0, text, corrected: &[] }
 }
 
 #[cfg(test)]
@@ -117,26 +119,26 @@ mod tests {
             let tokens = tokens::count(&text) as u32;
             Block { turn, part, path: None, tokens, text: BlockText::Message(id, Some(text)) }
         };
-        let padding = "It was a quiet afternoon in the office. ".repeat(20);
-        let asked = format!("How large must the {about} be? {padding}");
-        let answered = format!("We decided that the {about} must be {turn}40 litres large. {padding}");
+        let more: String =
+            (0..30).map(|at| format!("Case {turn}.{at} of the {about} fills slowly. ")).collect();
+        let asked = format!("How large must the {about} be?");
+        let answered = format!("We decided that the {about} must be {turn}40 litres large. {more}");
         [block(Part::Question, asked), block(Part::Answer, answered)]
     }
 
     #[test]
     fn a_second_summary_keeps_what_the_first_one_quotes_and_counts_all_turns() {
-        let names = ["cistern", "barrel", "kettle", "funnel", "basin", "bucket"];
+        let names = ["cistern", "barrel", "kettle", "funnel", "basin", "bucket", "trough", "flask", "ladle"];
         let turns: Vec<Block> = (1..).zip(names).flat_map(|(turn, name)| exchange(turn, name)).collect();
         let key = &[7; 32];
-        let (first, last) = shortened(&turns, 300, key);
-        assert_eq!(last, Some(2));
-        assert!(tokens_of(&first) + 300 <= tokens_of(&turns));
+        let (first, before) = shortened(&turns, 300, key);
+        assert!(before < Some(5) && tokens_of(&first) + 300 <= tokens_of(&turns), "{before:?}");
         let (second, last) = shortened(&first, 600, key);
-        assert!(last > Some(3) && tokens_of(&second) + 600 <= tokens_of(&first), "{last:?}");
+        assert!(last > before && tokens_of(&second) + 600 <= tokens_of(&first), "{last:?}");
         let summary = text(&second[0]);
         assert!(summary.starts_with(&format!("[turns 1 to {} of this thread", last.unwrap())), "{summary}");
-        for quoted in ["cistern must be 140", "barrel must be 240", "kettle must be 340"] {
-            assert!(summary.contains(quoted), "{quoted}: {summary}");
+        for (turn, name) in (1..=last.unwrap()).zip(names) {
+            assert!(summary.contains(&format!("#{turn} user: How large must the {name} be?")), "{summary}");
         }
         assert_eq!(summary.matches("[earlier turns").count(), 1, "{summary}");
     }

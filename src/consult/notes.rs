@@ -84,7 +84,7 @@ mod tests {
             (0..20_000).map(|n| (format!("d{}/{n}.md", n % 30), "1 token".to_owned())).collect();
         let note = attached(&files).unwrap();
         assert_eq!(note.lines().count(), 1 + NAMED + FOLDERS + 1);
-        assert!(note.ends_with("\n 6640 more in other folders]\n"), "{note}");
+        assert!(note.ends_with("\n 6647 more in other folders]\n"), "{note}");
         assert_eq!(attached(&[]), None);
         let one = attached(&files[..1]).unwrap();
         assert_eq!(
