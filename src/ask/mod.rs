@@ -182,7 +182,7 @@ pub(crate) async fn ask_one(
     let bounds = [Some(request.max_output).filter(|most| *most > 0), provider.max_output];
     let max_output = bounds.into_iter().flatten().min().unwrap_or(MOST_OUTPUT);
     let request = Request { max_output, ..request.with_texts(&redact) };
-    let tokens = request.tokens();
+    let tokens = request.tokens_by(&known::high);
     let most = estimate(provider, &request, tokens)?;
     let tokens = tokens as u64;
     let client = llm::Client::new(provider.clone(), Arc::new(config::key))?.retries(options.max_retries);

@@ -176,7 +176,11 @@ impl Request {
     /// Returns an upper bound of the tokens of the request, which holds for any tokenizer. An image counts as
     /// [`TOKENS_OF_IMAGE`].
     pub fn tokens(&self) -> usize {
-        let high = |text: &str| tokens::bounded(text).high;
+        self.tokens_by(&|text| tokens::bounded(text).high)
+    }
+
+    /// Like [`tokens`](Request::tokens), with `high` as the upper bound of a text.
+    pub fn tokens_by(&self, high: &dyn Fn(&str) -> usize) -> usize {
         let mut tokens = self.texts().map(|text| high(&text)).sum::<usize>();
         let mut parts = self.turns.len() + 2 * self.functions.len() + 4;
         if !self.functions.is_empty() || self.schema.is_some() {
