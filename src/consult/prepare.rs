@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::attached::{self, Attached};
 use super::compose::{Planned, ask, file_blocks, has_other_overflow, overflow_note, parts, planned};
 use super::look::{self, Looked, Reader};
-use super::receipt::Receipt;
+use super::receipt::{Files, Receipt};
 use super::window::{Window, window};
 use super::{AROUND_MESSAGE, Callable, Question, history, notes};
 use crate::config::{Configured, Options};
@@ -85,6 +85,7 @@ pub(crate) async fn prepare(
     let context = lasting(context, &thread, &reader.roots);
     let images = images(&reader.roots, &question.images)?;
     let mut attached = Attached::read(&reader, &question.attachments, key, &mut receipt);
+    receipt.attached = Files::of(attached.listing().iter().map(|(name, _)| name.as_str()));
     add_looked(&mut receipt, &looked);
     let earlier_turns = project.store.turns(&project.scope, &question.name, 4).await?;
     let window = window(&assistant.provider, &reported(&earlier_turns));

@@ -76,6 +76,9 @@ pub(crate) struct Receipt {
     /// Files that can be searched instead of read.
     #[serde(default, skip_serializing_if = "Files::is_empty")]
     pub overflow: Files,
+    /// Files that were attached to this turn only.
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    pub attached: Files,
     /// Files that lost their place in the prompt.
     #[serde(default, skip_serializing_if = "Files::is_empty")]
     pub moved: Files,
@@ -185,6 +188,7 @@ impl Receipt {
             ("sent as changes", &self.diffed),
             ("reported as gone", &self.removed),
             ("to be searched, because they don't fit", &self.overflow),
+            ("attached to this turn only, to be searched", &self.attached),
             ("moved from the prompt to the search", &self.moved),
         ];
         for (said, files) in files.iter().filter(|(_, files)| !files.is_empty()) {

@@ -362,9 +362,9 @@ fn discloses(configured: &Configured, options: &Options) -> String {
             Use::Summarize => "conversations and commits that are summarised",
             Use::Embed => "every stored text, so that it is embedded",
             Use::Consult if configured.memory => {
-                "the questions it is asked, and the memories it finds for them"
+                "the questions it is asked, with the files and images that they name, and the memories it finds for them"
             }
-            Use::Consult => "the questions it is asked",
+            Use::Consult => "the questions it is asked, with the files and images that they name",
         });
     }
     match parts.is_empty() {
