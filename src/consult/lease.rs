@@ -44,7 +44,8 @@ pub(crate) async fn take<'a>(
     }
     let said = format!("another call is asking `{assistant}` in session `{session}`");
     Err(Error::new(Kind::Busy, said).hint(
-        "wait for its answer: repeat that call with its `call_id`; or ask in another session, whose thread is separate",
+        "wait for its answer, or ask in another session, whose thread is separate; if the process that asked was killed, \
+         the thread is free again after 30 s",
     ))
 }
 

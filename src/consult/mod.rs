@@ -40,6 +40,7 @@ use crate::project::OpenProject;
 use crate::thread::{Spent, ThreadName};
 
 pub(crate) use self::functions::Callable;
+pub(crate) use self::lease::take as lease;
 pub(crate) use self::prepare::Prepared;
 pub(crate) use self::receipt::{Files, Receipt, Skipped};
 pub(crate) use self::running::{Running, Standing};

@@ -202,6 +202,7 @@ fn a_call_that_fails_leaves_the_thread_as_it_was() {
 fn a_call_that_takes_long_is_collected_by_its_id() {
     let ground = Ground::new();
     let mut server = ground.serve();
+    server.data(TOOL, ask("First"));
     ground.mock.behaves(&Manner::SaysLate("At last.".into(), Duration::from_secs(3)));
     let asked = json!({"session_id": "lease", "instructions": "Think", "wait_s": 1, "call_id": "k"});
     let (text, data) = server.both(TOOL, asked.clone());
@@ -212,12 +213,15 @@ fn a_call_that_takes_long_is_collected_by_its_id() {
     let other = json!({"session_id": "lease", "instructions": "Me too"});
     assert!(server.error(TOOL, other.clone()).contains("another call is asking `mock`"));
     assert!(ground.serve().error(TOOL, other).contains("another call is asking `mock`"));
+    let reset = json!({"session_id": "lease", "what": "thread"});
+    assert!(server.error("reset_session", reset).contains("another call is asking `mock`"));
+    assert!(data["doing"].as_str().unwrap().contains("repeat this call with call_id `k`"), "{data}");
     let mut patient = asked.clone();
     patient["wait_s"] = json!(30);
     assert_eq!(server.data(TOOL, patient.clone())["answer"], "At last.");
     // The recorded answer is found again, and the assistant is asked only once.
     assert_eq!(ground.serve().data(TOOL, patient)["answer"], "At last.");
-    assert_eq!(ground.mock.requests(), 1);
+    assert_eq!(ground.mock.requests(), 2);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
+use crate::consult;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::humanize::counted;
@@ -72,18 +73,24 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         let of =
             args.assistant.map_or(String::new(), |name| format!(" with `{}`", crate::error::quoted(name)));
         return Err(Error::not_found(format!("session `{session}` has no thread{of}"))
-            .hint("describe_session without a session lists the threads"));
+            .hint("list_sessions, or `tiro sessions`, shows which assistants were consulted in a session"));
+    }
+    // A thread that is being asked is not reset: its turn could not be recorded any more.
+    let names: Vec<ThreadName> = threads.into_iter().map(|thread| thread.name).collect();
+    let mut leases = Vec::with_capacity(names.len());
+    for name in &names {
+        leases.push(consult::lease(engine, project, name).await?);
     }
     let mut output = Output { session_id: session.to_string(), what, ..Output::default() };
-    for thread in threads {
+    for (name, lease) in names.into_iter().zip(leases) {
         let reset = match what {
             What::Files => Reset::Files,
             What::Thread => Reset::Thread,
         };
-        let name = ThreadName { session: thread.name.session, assistant: thread.name.assistant };
         let done = project.store.reset_thread(&project.scope, &name, reset).await?;
         output.files += done.files;
         output.turns += done.turns;
+        lease.release().await;
         output.assistants.push(name.assistant);
     }
     Ok(output)
