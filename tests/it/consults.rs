@@ -1,6 +1,7 @@
 //! Tests that ask an assistant over MCP. A mock stands for the provider; what it received decides.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -415,6 +416,22 @@ fn the_terminal_shows_the_answer_and_what_it_cost() {
     assert_eq!(data["receipt"]["turn"], 2);
     let wrong = chat(&["--with", "nobody", "x"]);
     assert!(!wrong.is_ok && wrong.stderr.contains("the assistants are mock"), "{wrong:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_conversation_leaves_its_thread_free() {
+    let ground = Ground::new();
+    ground.mock.behaves(&Manner::SaysLate("Too late.".into(), Duration::from_secs(20)));
+    let mut chat = ground.home.tiro(&ground.project.path, &["chat", "--session", "lease", "Think"]);
+    let mut chat = chat.stderr(Stdio::null()).spawn().unwrap();
+    while ground.mock.requests() == 0 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let killed = Command::new("kill").args(["-INT", &chat.id().to_string()]).status().unwrap();
+    assert!(killed.success() && !chat.wait().unwrap().success());
+    ground.mock.behaves(&Manner::Says("Keep it.".into()));
+    assert_eq!(ground.serve().data(TOOL, ask("Again"))["receipt"]["turn"], 1);
 }
 
 /// The tools are offered only if an assistant is configured, and their names follow the configuration.

@@ -5,16 +5,20 @@ use std::io::{self, BufRead, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::caller::Caller;
 use crate::cli::print::{self, Out};
 use crate::consult::Event;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::tools::consult::chat::{self, Args as Asked, Effort, Output};
 
 /// What is shown before the user types.
 const PROMPT: &str = "> ";
+
+/// How long an interrupted call may take to release its thread. Arbitrary: one small write.
+const RELEASE: Duration = Duration::from_millis(300);
 
 /// What `/help` shows.
 const HELP: &str = "A line is a message. Commands:\n  /context PATH…  keep files or folders in the thread\n  \
@@ -74,7 +78,7 @@ pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args, out: Ou
     if is_single {
         asked.instructions = match args.message.is_empty() {
             true => io::read_to_string(stdin)
-                .map_err(|error| Error::new(crate::error::Kind::Io, "cannot read stdin").source(error))?,
+                .map_err(|error| Error::new(Kind::Io, "cannot read stdin").source(error))?,
             false => args.message.join(" "),
         };
         turn(engine, caller, &assistant, asked, out).await?;
@@ -142,14 +146,21 @@ async fn turn(
     let has_spoken = Arc::new(AtomicBool::new(false));
     let (json, spoken) = (out.json, Arc::clone(&has_spoken));
     let listener = Arc::new(move |event| match event {
-        Event::Doing(doing) => print::aside(&format!("[{doing}]\n")),
+        Event::Doing(doing) if !json => print::aside(&format!("[{doing}]\n")),
         Event::Text(text) if !json => {
             spoken.store(true, Ordering::Relaxed);
             print::piece(&text);
         }
-        Event::Text(_) => {}
+        Event::Doing(_) | Event::Text(_) => {}
     });
-    let output: Output = chat::ask(engine, caller, assistant, asked, listener).await?;
+    let output: Output = tokio::select! {
+        answered = chat::ask(engine, caller, assistant, asked, listener) => answered?,
+        _ = tokio::signal::ctrl_c() => {
+            // The request ends at once. The thread is released beside, which takes a moment.
+            tokio::time::sleep(RELEASE).await;
+            return Err(Error::new(Kind::Busy, "interrupted; nothing was recorded"));
+        }
+    };
     if json {
         return out.answer(&output, "").map(drop);
     }
