@@ -1,5 +1,6 @@
 //! Opens connections, runs blocking work, and turns SQLite's errors into Tiro's.
 
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -43,6 +44,37 @@ pub(in crate::store::sqlite) fn connect_to(path: &Path, flags: OpenFlags) -> rus
     // SQLite opens the file only when it runs the first statement.
     connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
     Ok(connection)
+}
+
+/// A connection whose writes don't wait for the disk, until this is dropped.
+pub(in crate::store::sqlite) struct Unsynced<'c>(&'c mut Connection);
+
+impl<'c> Unsynced<'c> {
+    pub(in crate::store::sqlite) fn of(connection: &'c mut Connection) -> Result<Unsynced<'c>> {
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        Ok(Unsynced(connection))
+    }
+}
+
+impl Deref for Unsynced<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.0
+    }
+}
+
+impl DerefMut for Unsynced<'_> {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.0
+    }
+}
+
+impl Drop for Unsynced<'_> {
+    fn drop(&mut self) {
+        // It fails in a transaction only, which the work has ended.
+        drop(self.0.pragma_update(None, "synchronous", "FULL"));
+    }
 }
 
 /// Locks a mutex even if it is poisoned because a thread panicked. No code leaves the value of such a mutex

@@ -1,4 +1,6 @@
 //! Leases: a lease gives one process the right to do some work, until the lease ends.
+//!
+//! A lease need not survive a power failure, since no process that holds one does.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -17,7 +19,7 @@ impl Store {
     pub async fn lease(&self, scope: &Scope, name: &str, holder: &str, lasts: Millis) -> Result<bool> {
         let (name, holder) = (owned(scope, name), holder.to_owned());
         let store = self.clone();
-        self.write(scope, move |connection, _| {
+        self.write_unsynced(scope, move |connection, _| {
             let held: Option<(String, Millis)> = connection
                 .prepare_cached("SELECT holder, expires FROM leases WHERE name = ?1")?
                 .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -38,7 +40,7 @@ impl Store {
     /// Ends the owner's lease `name` if `holder` has it; does nothing if another holder has taken it.
     pub async fn release(&self, scope: &Scope, name: &str, holder: &str) -> Result<()> {
         let (name, holder) = (owned(scope, name), holder.to_owned());
-        self.write(scope, move |connection, _| {
+        self.write_unsynced(scope, move |connection, _| {
             connection
                 .prepare_cached("DELETE FROM leases WHERE name = ?1 AND holder = ?2")?
                 .execute((name, holder))?;

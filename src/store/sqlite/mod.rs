@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
-use connection::{BUSY_TIMEOUT, LOOK_AGAIN, blocking, lock, moves_log_at_close, opening};
+use connection::{BUSY_TIMEOUT, LOOK_AGAIN, Unsynced, blocking, lock, moves_log_at_close, opening};
 use file::connect::connect;
 use file::{migrate, place, readers};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -242,17 +242,22 @@ impl Store {
     ) -> Result<T> {
         self.admit(scope)?;
         let (store, scope) = (self.clone(), scope.clone());
+        blocking(move || store.inner.write(&mut lock(&store.inner.writer), |changes| work(changes, &scope))).await
+    }
+
+    /// Like [`Store::write`], but doesn't wait for the disk: after a power failure the changes may be gone, though not
+    /// after the end of a process. Other processes see them when this method returns.
+    async fn write_unsynced<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.admit(scope)?;
+        let (store, scope) = (self.clone(), scope.clone());
         blocking(move || {
             let mut writer = lock(&store.inner.writer);
-            store.inner.place.check()?;
-            let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            store.inner.may_write(&transaction)?;
-            let answer = work(&transaction, &scope)?;
-            store.inner.place.check()?;
-            transaction.commit()?;
-            store.inner.place.acknowledge()?;
-            store.inner.shorten_log(&writer, LONGEST_LOG);
-            Ok(answer)
+            let mut writer = Unsynced::of(&mut writer)?;
+            store.inner.write(&mut writer, |changes| work(changes, &scope))
         })
         .await
     }
@@ -313,6 +318,19 @@ impl Store {
 }
 
 impl Inner {
+    /// Runs `work` in one immediate transaction of `writer`.
+    fn write<T>(&self, writer: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.place.check()?;
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        self.may_write(&transaction)?;
+        let answer = work(&transaction)?;
+        self.place.check()?;
+        transaction.commit()?;
+        self.place.acknowledge()?;
+        self.shorten_log(writer, LONGEST_LOG);
+        Ok(answer)
+    }
+
     /// Errors with [`Kind::Store`] if a newer Tiro upgraded the file so that this one may not write to it, or
     /// if another store overwrote the file.
     ///

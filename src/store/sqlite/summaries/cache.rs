@@ -14,7 +14,7 @@ use crate::memory::Millis;
 use crate::scope::Scope;
 use crate::store::decide::retention;
 use crate::store::sqlite::CacheUse;
-use crate::store::sqlite::connection::{BUSY_TIMEOUT, blocking, lock};
+use crate::store::sqlite::connection::{BUSY_TIMEOUT, Unsynced, blocking, lock};
 use crate::store::{CacheStats, Store};
 
 /// How long storing an answer waits for other writers. Arbitrary: about as long as making the answer takes.
@@ -163,8 +163,8 @@ impl Store {
                 return Err(Error::new(Kind::Busy, "another call of this process writes"));
             };
             store.inner.place.check()?;
+            let mut writer = Unsynced::of(&mut writer)?;
             writer.busy_timeout(patience)?;
-            writer.pragma_update(None, "synchronous", "NORMAL")?;
             let done = (|| {
                 let transaction =
                     writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -173,7 +173,6 @@ impl Store {
                 transaction.commit()?;
                 Ok(answer)
             })();
-            writer.pragma_update(None, "synchronous", "FULL")?;
             writer.busy_timeout(BUSY_TIMEOUT)?;
             done
         })
