@@ -24,7 +24,7 @@ pub use file::Sources;
 pub use keys::key;
 pub use known::{own_keys, usual_endpoint, usual_name, usual_service};
 pub use options::{External, List, Options, Setting};
-pub use providers::{Configured, Limits, Origin, Use, is_provider, is_variable, purpose};
+pub use providers::{CHAT_PREFIX, Configured, Limits, Origin, Use, is_provider, is_variable, purpose};
 
 use crate::clients::Places;
 use crate::error::{Context, Error, Kind, Result, quoted};

@@ -66,7 +66,15 @@ pub struct Configured {
     pub place: Option<String>,
 }
 
+/// The beginning of the name of a tool that asks an assistant; the rest is the assistant's name.
+pub const CHAT_PREFIX: &str = "chat_with_";
+
 impl Configured {
+    /// Returns the name of the tool that asks the provider, if it may be consulted.
+    pub fn chat_tool(&self) -> String {
+        format!("{CHAT_PREFIX}{}", self.provider.name.replace('-', "_"))
+    }
+
     /// Checks that the provider's key would not be sent unencrypted.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! What an assistant can search during one call: the attachments, and the files that don't fit into the prompt.
 //!
 //! The texts are redacted, indexed in memory and gone with the call. Files that don't fit are read only if the assistant
-//! searches. Of large folders, only as much is read as the index takes; the rest is listed as left out. From its first search on, a thread of its own embeds the rest until the call ends, for the next search.
+//! searches. Of large folders, only as much is read as the index takes; the rest is listed as left out. From the first
+//! search on, a thread of its own embeds the rest until the call ends, for the next search.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

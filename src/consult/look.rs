@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::receipt::Skipped;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::files::{
-    Extractor, Found, Gathered, Limits, Place as Leads, Reading, Refusal, Roots, gather, gather_changed,
+    Cut, Extractor, Found, Gathered, Limits, Place as Leads, Reading, Refusal, Roots, gather, gather_changed,
 };
+use crate::humanize::counted;
 use crate::inline::{Seen, State};
 use crate::parallel::on_all_cores;
 use crate::project::OpenProject;
@@ -24,6 +25,10 @@ const BATCH: u64 = 8 << 20;
 
 /// How many bytes of texts are kept for a prompt. Arbitrary: more than a window takes.
 const MOST_KEPT: usize = 24 << 20;
+
+/// How many bytes of files are read in a call. Arbitrary: more than windows take a hundred times over, and read within a
+/// minute.
+const MOST_READ: u64 = 1 << 30;
 
 /// What reads files.
 pub(crate) struct Reader {
@@ -162,6 +167,7 @@ async fn read(
     known: &HashMap<&str, &Entry>,
     changed: &[&Found],
 ) -> Result<Vec<(String, Outcome)>> {
+    check_size(changed)?;
     let mut outcomes = Vec::with_capacity(changed.len());
     let mut kept = 0;
     let mut rest = changed;
@@ -246,6 +252,7 @@ pub(crate) async fn count(
         super::CountedFiles { files: Vec::new(), skipped: skipped(&gathered), notices: Vec::new() };
     counted.notices.extend(cut(&gathered));
     let found: Vec<&Found> = gathered.files.iter().collect();
+    check_size(&found)?;
     let mut rest = found.as_slice();
     while !rest.is_empty() {
         let (batch, later) = rest.split_at(batch(rest));
@@ -263,6 +270,18 @@ pub(crate) async fn count(
         }
     }
     Ok(counted)
+}
+
+/// Errors with [`Kind::Limit`] if `files` are too large to be read in a call.
+fn check_size(files: &[&Found]) -> Result<()> {
+    let bytes: u64 = files.iter().map(|found| found.stat.size).sum();
+    if bytes <= MOST_READ {
+        return Ok(());
+    }
+    let count = counted(files.len() as u64, "file", "files");
+    let message =
+        format!("the context has {count} of {} MB to read, more than {} MB", bytes >> 20, MOST_READ >> 20);
+    Err(Error::new(Kind::Limit, message).hint(Cut::Deadline.way_out()))
 }
 
 /// Returns how many of `files` are read at once.

@@ -123,18 +123,32 @@ pub(crate) async fn consult(
     outcome
 }
 
-/// Returns the recorded answer of the call, if there is one.
-pub(crate) async fn recorded(
-    project: &OpenProject,
-    name: &ThreadName,
-    call_id: &str,
-) -> Result<Option<Consulted>> {
-    let Some(row) = project.store.turn_by_call(&project.scope, name, call_id).await? else { return Ok(None) };
+/// Returns the recorded answer of the call, if there is one. If other instructions were asked in it, the receipt says so.
+pub(crate) async fn recorded(project: &OpenProject, question: &Question) -> Result<Option<Consulted>> {
+    let Question { name, call_id, .. } = question;
+    let (store, scope) = (&project.store, &project.scope);
+    let Some(row) = store.turn_by_call(scope, name, call_id).await? else { return Ok(None) };
     let Some(answer) = row.answer_text else {
         return Err(Error::not_found(format!("the answer of call `{}` was forgotten", quoted(call_id))));
     };
     let receipt = row.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok());
-    Ok(Some(Consulted { answer, model: row.model, receipt: receipt.unwrap_or_default() }))
+    let mut consulted = Consulted { answer, model: row.model, receipt: receipt.unwrap_or_default() };
+    let asked = match &row.question {
+        Some(id) => store.memory(scope, id).await?.map(|memory| memory.text),
+        None => None,
+    };
+    if asked.is_some_and(|asked| asked != prepare::worded(question, &project.redactor).0) {
+        consulted.receipt.notices.push(other_instructions(call_id));
+    }
+    Ok(Some(consulted))
+}
+
+/// Returns the notice that the answer is not one to the instructions of the call.
+pub(crate) fn other_instructions(call_id: &str) -> String {
+    format!(
+        "call `{call_id}` was made before with other instructions, and this is its answer; what you ask now was not sent: \
+         leave `call_id` out to ask it"
+    )
 }
 
 #[expect(clippy::too_many_arguments, reason = "each is another part of the call")]
@@ -148,7 +162,7 @@ async fn ask_and_record(
     listener: &Listener,
     (began, asked_at): (Instant, Millis),
 ) -> Result<Consulted> {
-    if let Some(recorded) = recorded(project, &question.name, &question.call_id).await? {
+    if let Some(recorded) = recorded(project, question).await? {
         return Ok(recorded);
     }
     let options = engine.config().sources.options()?;
@@ -232,6 +246,7 @@ fn complete(
     if question.schema.is_some() && serde_json::from_str::<Value>(&answered.text).is_err() {
         receipt.notices.push("the answer is not JSON, although a schema was given".to_owned());
     }
+    receipt.shorten();
     receipt
 }
 

@@ -68,6 +68,11 @@ pub(crate) fn attached(attachments: &[(String, String)]) -> Option<String> {
     (!files.is_empty()).then(|| listed(about, &files))
 }
 
+/// Returns the note about paths that the agent named and that lead to nothing that can be read, each with the reason.
+pub(crate) fn missing(paths: &[(&str, String)]) -> Option<String> {
+    (!paths.is_empty()).then(|| listed("named by the agent, but not available to you", paths))
+}
+
 /// Returns the note about images that are shown with the message.
 pub(crate) fn images(names: &[String]) -> Option<String> {
     let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();

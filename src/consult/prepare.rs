@@ -7,20 +7,21 @@ use std::sync::Arc;
 use super::attached::{self, Attached};
 use super::compose::{Planned, ask, file_blocks, has_other_overflow, overflow_note, parts, planned};
 use super::look::{self, Looked, Reader};
-use super::receipt::{Files, Receipt};
+use super::receipt::{Files, Receipt, Skipped};
 use super::window::{Window, window};
 use super::{AROUND_MESSAGE, Callable, Question, history, notes};
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::files::{self, Extractor, Limits, Roots};
 use crate::humanize::thousands;
 use crate::inline::{Plan, Room, Said, said};
 use crate::project::OpenProject;
+use crate::redact::Redactor;
 use crate::store::TurnRow;
 use crate::thread::{Block, ContentHash, Part, Thread};
 use crate::tokens;
-use crate::tuning::consult::{OTHERS, RESULTS_SHARE, UNKNOWN_WINDOW};
+use crate::tuning::consult::{OTHERS, UNKNOWN_WINDOW};
 
 /// The tokens that count for an image. Most services count fewer for any image.
 const IMAGE_TOKENS: usize = 2000;
@@ -89,13 +90,10 @@ pub(crate) async fn prepare(
     add_looked(&mut receipt, &looked);
     let earlier_turns = project.store.turns(&project.scope, &question.name, 4).await?;
     let window = window(&assistant.provider, &reported(&earlier_turns));
-    if !window.is_known {
-        receipt.notices.push(unknown_window(assistant));
-    }
     let others = others(project, question, &thread, &key).await?;
     let system_tokens = tokens::count(system) + of_functions(callables);
-    let tail = of_this_call(thread.turns + 1, &attached, &question.images);
-    let results_room = (window.tokens as f64 * RESULTS_SHARE) as usize;
+    let tail = of_this_call(thread.turns + 1, &attached, question, &receipt.skipped);
+    let results_room = window.results();
     let asked = tokens::count(&instructions) + AROUND_MESSAGE + images.len() * IMAGE_TOKENS;
     let around: usize = tail.iter().chain(&others).map(|block| block.tokens as usize).sum();
     let fixed = system_tokens + asked + around + results_room;
@@ -103,6 +101,7 @@ pub(crate) async fn prepare(
     let Planned { mut plan, history } = planned(&thread, &looked.seen, room, &key, &mut receipt)?;
     let is_new_epoch = plan.new_epoch.is_some() || thread.epoch == 0;
     let epoch = if is_new_epoch { thread.epoch + 1 } else { thread.epoch };
+    receipt.notices.extend(about_window(assistant, &window).filter(|_| is_new_epoch));
     let mut blocks = if is_new_epoch { history } else { Vec::new() };
     blocks.extend(others);
     let (files, copies) =
@@ -163,9 +162,19 @@ fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> 
     context.into_iter().filter(|path| seen.insert(path.clone()) && is_known(path)).collect()
 }
 
-/// Returns the notes about what belongs to this call only.
-fn of_this_call(turn: u32, attached: &Attached, images: &[String]) -> Vec<Block> {
-    let notes = notes::attached(attached.listing()).into_iter().chain(notes::images(images));
+/// Returns the notes about what belongs to this call only: attachments, images, and named paths that were left out.
+fn of_this_call(turn: u32, attached: &Attached, question: &Question, skipped: &[Skipped]) -> Vec<Block> {
+    let named = question.context.iter().chain(&question.priority).chain(&question.attachments);
+    let named: HashSet<String> = named.map(|path| quoted(path).to_string()).collect();
+    let missing = skipped.iter().filter(|skipped| named.contains(&skipped.path));
+    // The way out is for the agent.
+    let reason = |why: &str| why.split("; ").next().unwrap_or_default().to_owned();
+    let missing: Vec<(&str, String)> =
+        missing.map(|skipped| (skipped.path.as_str(), reason(&skipped.why))).collect();
+    let notes = notes::attached(attached.listing())
+        .into_iter()
+        .chain(notes::images(&question.images))
+        .chain(notes::missing(&missing));
     notes.map(|note| notes::block(turn, Part::Note, note)).collect()
 }
 
@@ -178,13 +187,21 @@ fn room(window: &Window, options: &Options, fixed: usize, history: usize) -> Roo
     Room { window: window.tokens, answer: window.answer, growth: window.growth, inline, fixed, history }
 }
 
-/// Returns the notice that the window of the model is not known.
-fn unknown_window(assistant: &Configured) -> String {
-    format!(
-        "the context window of `{}` is unknown, so {} tokens are assumed; set `window` for the provider",
-        assistant.provider.model,
-        thousands(UNKNOWN_WINDOW as u64)
-    )
+/// Returns the notice that the window of the model is not known, or that it counts tokens in another way.
+fn about_window(assistant: &Configured, window: &Window) -> Option<String> {
+    let model = &assistant.provider.model;
+    if !window.is_known {
+        let assumed = thousands(UNKNOWN_WINDOW as u64);
+        return Some(format!(
+            "the context window of `{model}` is unknown, so {assumed} tokens are assumed; set `window` for the provider"
+        ));
+    }
+    let (own, counted) = (thousands(window.own as u64), thousands(window.tokens as u64));
+    (!window.is_exact()).then(|| {
+        format!(
+            "`{model}` counts tokens in another way than Tiro: its {own} are taken as {counted} of Tiro's"
+        )
+    })
 }
 
 /// Returns the tokens of what the assistant is told about functions.
@@ -200,26 +217,28 @@ fn of_functions(callables: &[Callable]) -> usize {
 }
 
 /// Returns the redacted instructions, with the form of the answer.
-fn instructions(
-    question: &Question,
-    redactor: &crate::redact::Redactor,
-    receipt: &mut Receipt,
-) -> Result<String> {
+fn instructions(question: &Question, redactor: &Redactor, receipt: &mut Receipt) -> Result<String> {
     if question.instructions.trim().is_empty() {
         return Err(
             Error::bad_input("`instructions` is empty").hint("say what you want to know or have reviewed")
         );
     }
+    let (text, secrets) = worded(question, redactor);
+    if secrets > 0 {
+        receipt.redacted.insert("instructions".to_owned(), secrets);
+    }
+    Ok(text)
+}
+
+/// Returns the instructions as they are sent and stored: with the form of the answer, and redacted. Also returns how many
+/// secrets were replaced.
+pub(super) fn worded(question: &Question, redactor: &Redactor) -> (String, usize) {
     let mut text = question.instructions.trim().to_owned();
     if let Some(format) = question.format.as_deref().map(str::trim).filter(|format| !format.is_empty()) {
         text += &format!("\n\nForm of the answer: {format}");
     }
     let redacted = redactor.redact(&text);
-    let count: usize = redacted.found.iter().map(|finding| finding.count).sum();
-    if count > 0 {
-        receipt.redacted.insert("instructions".to_owned(), count);
-    }
-    Ok(redacted.text.into_owned())
+    (redacted.text.into_owned(), redacted.found.iter().map(|finding| finding.count).sum())
 }
 
 /// Returns what reads the files of the project.
@@ -236,7 +255,7 @@ pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Opt
 fn images(roots: &Roots, paths: &[String]) -> Result<Vec<files::Image>> {
     let image = |path: &String| {
         roots.image(path).map_err(|why| {
-            let error = Error::bad_input(format!("image `{}` {why}", crate::error::quoted(path)));
+            let error = Error::bad_input(format!("image `{}` {why}", quoted(path)));
             match why.way_out() {
                 Some(way_out) => error.hint(way_out),
                 None => error,

@@ -9,7 +9,7 @@ use crate::humanize::{counted, thousands};
 use crate::inline::{Moved, Plan, Why};
 use crate::thread::Part;
 
-/// How many paths a receipt lists of each kind; the rest is counted.
+/// How many paths and remarks a receipt lists of each kind; the rest is counted.
 const LISTED: usize = 20;
 
 /// A number of files, and the paths of the first of them.
@@ -85,6 +85,9 @@ pub(crate) struct Receipt {
     /// Paths that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
+    /// How many more paths were left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped_more: usize,
     /// Secrets that were replaced, by file or part.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, usize>,
@@ -105,6 +108,12 @@ pub(crate) struct Receipt {
     /// Other remarks, each a sentence without a full stop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
+}
+
+/// Returns whether a number says nothing.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Numbers of tokens that a provider reports.
@@ -135,6 +144,22 @@ impl Receipt {
         self.moved = Files::of(plan.moved.iter().map(|Moved { path, .. }| path.as_str()));
         self.new_epoch = plan.new_epoch.map(|why| reason(why).to_owned());
         self.saved = plan.whole.saturating_sub(plan.appended);
+    }
+
+    /// Shortens the lists: of each, the first entries stay, and the rest is counted.
+    pub fn shorten(&mut self) {
+        self.skipped_more += self.skipped.len().saturating_sub(LISTED);
+        self.skipped.truncate(LISTED);
+        if let Some((first_of_rest, _)) = self.redacted.iter().nth(LISTED) {
+            let rest = self.redacted.split_off(&first_of_rest.clone());
+            let places = counted(rest.len(), "other place", "other places");
+            self.redacted.insert(places, rest.values().sum());
+        }
+        let remarks = self.notices.len().saturating_sub(LISTED);
+        if remarks > 0 {
+            self.notices.truncate(LISTED);
+            self.notices.push(format!("{} are not shown", counted(remarks, "more remark", "more remarks")));
+        }
     }
 }
 
@@ -187,7 +212,7 @@ impl Receipt {
             ("sent whole", &self.sent),
             ("sent as changes", &self.diffed),
             ("reported as gone", &self.removed),
-            ("to be searched, because they don't fit", &self.overflow),
+            ("to be searched, because the room that is left is kept for later turns", &self.overflow),
             ("attached to this turn only, to be searched", &self.attached),
             ("moved from the prompt to the search", &self.moved),
         ];
@@ -201,16 +226,16 @@ impl Receipt {
                 thousands(self.saved as u64)
             );
         }
-        for Skipped { path, why } in self.skipped.iter().take(LISTED) {
+        for Skipped { path, why } in &self.skipped {
             text += &format!("\nLeft out: {path}: {why}.");
         }
-        if self.skipped.len() > LISTED {
-            text += &format!("\nLeft out: {} more.", self.skipped.len() - LISTED);
+        if self.skipped_more > 0 {
+            text += &format!("\nLeft out: {} more.", self.skipped_more);
         }
         if !self.redacted.is_empty() {
             let all: usize = self.redacted.values().sum();
             let places: Vec<String> =
-                self.redacted.iter().take(LISTED).map(|(place, count)| format!("{place} {count}")).collect();
+                self.redacted.iter().map(|(place, count)| format!("{place} {count}")).collect();
             text += &format!("\nSecrets replaced: {all} ({}).", places.join(", "));
         }
         if let Some(why) = &self.new_epoch {
@@ -250,4 +275,36 @@ impl Receipt {
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_shortened_and_the_rest_is_counted() {
+        let skipped = |n: usize| Skipped { path: format!("{n}.bin"), why: "is binary".to_owned() };
+        let mut receipt = Receipt {
+            skipped: (0..100).map(skipped).collect(),
+            redacted: (0..100).map(|n| (format!("{n:03}.rs"), 2)).collect(),
+            notices: (0..100).map(|n| format!("remark {n}")).collect(),
+            ..Receipt::default()
+        };
+        receipt.shorten();
+        assert_eq!((receipt.skipped.len(), receipt.skipped_more), (LISTED, 80));
+        assert_eq!((receipt.redacted.len(), receipt.redacted["80 other places"]), (LISTED + 1, 160));
+        assert_eq!(
+            (receipt.notices.len(), receipt.notices[LISTED].as_str()),
+            (LISTED + 1, "80 more remarks are not shown")
+        );
+        let text = receipt.text();
+        assert!(
+            text.contains("\nLeft out: 80 more.") && text.contains("\nSecrets replaced: 200 ("),
+            "{text}"
+        );
+        let short = Receipt { redacted: BTreeMap::from([("a".to_owned(), 1)]), ..Receipt::default() };
+        let mut same = short.clone();
+        same.shorten();
+        assert_eq!(same, short);
+    }
 }

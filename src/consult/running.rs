@@ -36,6 +36,7 @@ pub(crate) struct Running(Arc<Mutex<HashMap<Key, Call>>>);
 
 #[derive(Clone)]
 struct Call {
+    asked: String,
     standing: watch::Receiver<Standing>,
     cancel: Arc<watch::Sender<bool>>,
 }
@@ -58,22 +59,23 @@ impl Drop for Waiting {
 }
 
 impl Running {
-    /// Returns whether the call is known here.
-    pub fn knows(&self, key: &Key) -> bool {
-        self.lock().contains_key(key)
+    /// Returns the instructions of the call; `None` if it is not known here.
+    pub fn asked(&self, key: &Key) -> Option<String> {
+        self.lock().get(key).map(|call| call.asked.clone())
     }
 
     /// Starts the call, unless it is running, and waits for it, but no longer than `patience`. `listener` is told what
-    /// happens while this caller waits.
+    /// happens while this caller waits. `asked` are the instructions.
     pub async fn call(
         &self,
         key: Key,
+        asked: &str,
         patience: Duration,
         listener: Listener,
         work: impl FnOnce(Listener) -> std::pin::Pin<Box<dyn Future<Output = Result<Consulted>> + Send>>,
     ) -> Standing {
         let known = self.lock().get(&key).cloned();
-        let call = known.unwrap_or_else(|| self.start(&key, work));
+        let call = known.unwrap_or_else(|| self.start(&key, asked, work));
         let cancel = Some(Arc::clone(&call.cancel));
         let mut waiting = Waiting { running: self.clone(), key: key.clone(), cancel };
         let mut standing = call.standing.clone();
@@ -112,6 +114,7 @@ impl Running {
     fn start(
         &self,
         key: &Key,
+        asked: &str,
         work: impl FnOnce(Listener) -> std::pin::Pin<Box<dyn Future<Output = Result<Consulted>> + Send>>,
     ) -> Call {
         let (sender, standing) = watch::channel(Standing::Running("the call begins".to_owned(), 0));
@@ -143,7 +146,7 @@ impl Running {
                 sender.send_replace(Standing::Ended(Arc::new(outcome)));
             });
         }));
-        let call = Call { standing, cancel: Arc::new(cancel) };
+        let call = Call { asked: asked.to_owned(), standing, cancel: Arc::new(cancel) };
         let mut calls = self.lock();
         if calls.len() >= MOST_KEPT {
             // What was recorded is in the store, so only errors that nobody asked for are lost.

@@ -5,13 +5,15 @@
 //! estimate better.
 
 use crate::llm::{Provider, Service, catalogue};
-use crate::tuning::consult::{ANSWER_SHARE, GROWTH_SHARE, TOKENS_OF_OTHERS, UNKNOWN_WINDOW};
+use crate::tuning::consult::{ANSWER_SHARE, GROWTH_SHARE, RESULTS_SHARE, TOKENS_OF_OTHERS, UNKNOWN_WINDOW};
 
 /// How the window of an assistant is divided, in o200k tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Window {
     /// The whole window.
     pub tokens: usize,
+    /// The whole window, as the model counts.
+    pub own: usize,
     /// What is kept free for the answer.
     pub answer: usize,
     /// What is kept free for later turns when files get their places.
@@ -25,6 +27,17 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// Returns how many tokens of files fit into a first prompt, beside what is kept free: for the answer, for results of
+    /// functions, and for later turns.
+    pub fn room(&self) -> usize {
+        self.tokens.saturating_sub(self.answer + self.growth + self.results())
+    }
+
+    /// Returns how many tokens the results of functions may have.
+    pub fn results(&self) -> usize {
+        (self.tokens as f64 * RESULTS_SHARE) as usize
+    }
+
     /// Returns whether counts are exact for the model.
     pub fn is_exact(&self) -> bool {
         self.ratio <= 1.0
@@ -52,6 +65,7 @@ pub(crate) fn window(provider: &Provider, reported: &[(u64, u64)]) -> Window {
     let scaled = |tokens: usize| (tokens as f64 / ratio) as usize;
     Window {
         tokens: scaled(size),
+        own: size,
         answer: scaled(most_output),
         growth: (scaled(size) as f64 * GROWTH_SHARE) as usize,
         ratio,

@@ -27,7 +27,7 @@ use std::time::Instant;
 
 pub use self::{gather::Gathered, policy::Place, read::Image};
 pub use documents::{Extractor, Fault, Kind as DocumentKind, Note, confine, serve};
-pub use gather::{gather, gather_changed};
+pub use gather::{Cut, gather, gather_changed};
 pub use policy::{FilePath, Roots};
 pub use read::{Read, Reading};
 pub use refusal::Refusal;

@@ -43,9 +43,6 @@ fn calls(request: &Request, pieces: Vec<Piece>) -> Result<(Vec<Call>, bool), Fai
     let mut is_distinct = true;
     for (nth, piece) in pieces.into_iter().enumerate() {
         let Piece { mut id, name, arguments, .. } = piece;
-        if name.is_empty() {
-            return Err(Failure::Unreadable);
-        }
         let is_repeated = calls.iter().any(|call| call.id == id);
         is_distinct &= !is_repeated;
         if id.is_empty() || is_repeated {

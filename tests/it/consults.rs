@@ -128,6 +128,7 @@ fn an_assistant_calls_functions_and_learns_of_failures() {
             ("search_project_memory", json!({"query": "why 30 seconds"})),
             ("search_session_attachments", json!({"query": "f2400"})),
             ("delete_everything", json!({})),
+            ("", json!({})),
             ("search_project_memory", json!({"query": 5})),
         ],
         "Because of the renewals.".into(),
@@ -138,10 +139,11 @@ fn an_assistant_calls_functions_and_learns_of_failures() {
     assert!(results[2].contains("renewals take up to ten"), "{results:?}");
     assert!(results[3].contains("src/big.rs") && results[3].contains("f2400"), "{results:?}");
     assert!(results[4].contains("there is no function `delete_everything`"), "{results:?}");
-    assert!(results[5].contains("give an object with `query`"), "{results:?}");
+    assert!(results[5].contains("there is no function `unknown_function`"), "{results:?}");
+    assert!(results[6].contains("give an object with `query`"), "{results:?}");
     let ran = data["receipt"]["functions"].as_array().unwrap();
     let failed: Vec<bool> = ran.iter().map(|ran| ran["error"].is_string()).collect();
-    assert_eq!(failed, [false, false, true, true]);
+    assert_eq!(failed, [false, false, true, true, true]);
     // What was searched is not part of the thread.
     ground.mock.behaves(&Manner::Says("You are welcome.".into()));
     server.data(TOOL, json!({"session_id": "lease", "instructions": "Thanks"}));
@@ -221,8 +223,39 @@ fn a_call_that_takes_long_is_collected_by_its_id() {
     patient["wait_s"] = json!(30);
     assert_eq!(server.data(TOOL, patient.clone())["answer"], "At last.");
     // The recorded answer is found again, and the assistant is asked only once.
-    assert_eq!(ground.serve().data(TOOL, patient)["answer"], "At last.");
+    let again = ground.serve().data(TOOL, patient.clone());
+    assert!(again["answer"] == "At last." && again["receipt"]["notices"].is_null(), "{again}");
     assert_eq!(ground.mock.requests(), 2);
+    // Other instructions are not asked under the same name, and the caller is told so.
+    patient["instructions"] = json!("Think of something else");
+    let other = ground.serve().data(TOOL, patient);
+    let notice = other["receipt"]["notices"][0].as_str().unwrap_or_default();
+    assert!(notice.contains("was made before with other instructions"), "{other}");
+    assert!(other["answer"] == "At last." && ground.mock.requests() == 2);
+}
+
+#[test]
+fn a_running_call_is_not_taken_for_one_with_other_instructions() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    ground.mock.behaves(&Manner::SaysLate("At last.".into(), Duration::from_secs(2)));
+    let call = |text: &str, wait: u64| json!({"session_id": "lease", "instructions": text, "wait_s": wait, "call_id": "k"});
+    assert_eq!(server.data(TOOL, call("Think", 0))["status"], "running");
+    let other = server.data(TOOL, call("Think of something else", 30));
+    let notice = other["receipt"]["notices"].to_string();
+    assert!(other["answer"] == "At last." && notice.contains("with other instructions"), "{other}");
+    assert_eq!(ground.mock.requests(), 1);
+}
+
+#[test]
+fn an_assistant_is_told_which_named_paths_it_does_not_have() {
+    let ground = Ground::new();
+    let mut asked = ask("Is the plan good?");
+    (asked["context"], asked["attachments"]) = (json!(["src", "plan.md"]), json!(["notes.md"]));
+    ground.serve().data(TOOL, asked);
+    let said = ground.last().join("");
+    let note = "[named by the agent, but not available to you:\n notes.md (does not exist)\n plan.md (does not exist)]";
+    assert!(said.contains(note), "{said}");
 }
 
 #[test]
@@ -280,11 +313,11 @@ fn an_answer_that_is_not_json_is_reported_if_a_schema_was_given() {
     args["structured_output_schema"] =
         json!({"type": "object", "properties": {"seconds": {"type": "integer"}}});
     let answered = server.data(TOOL, args);
-    assert_eq!(
-        answered["receipt"]["notices"],
-        json!(["the answer is not JSON, although a schema was given"]),
-        "{answered}"
-    );
+    let expected = [
+        "`m` counts tokens in another way than Tiro: its 16,000 are taken as 11,851 of Tiro's",
+        "the answer is not JSON, although a schema was given",
+    ];
+    assert_eq!(answered["receipt"]["notices"], json!(expected), "{answered}");
 }
 
 #[test]

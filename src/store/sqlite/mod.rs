@@ -242,7 +242,8 @@ impl Store {
     ) -> Result<T> {
         self.admit(scope)?;
         let (store, scope) = (self.clone(), scope.clone());
-        blocking(move || store.inner.write(&mut lock(&store.inner.writer), |changes| work(changes, &scope))).await
+        blocking(move || store.inner.write(&mut lock(&store.inner.writer), |changes| work(changes, &scope)))
+            .await
     }
 
     /// Like [`Store::write`], but doesn't wait for the disk: after a power failure the changes may be gone, though not

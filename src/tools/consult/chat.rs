@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::functions::search_memory;
 use crate::caller::{Caller, Toolset};
-use crate::config::{Configured, Use};
+use crate::config::{CHAT_PREFIX, Configured, Use};
 use crate::consult::{self, Callable, Consulted, Event, Listener, Question, Receipt, Running, Standing};
 use crate::engine::Engine;
 use crate::envelope::escape;
@@ -23,9 +23,6 @@ use crate::scope::SessionId;
 use crate::thread::ThreadName;
 use crate::tools::common::{self, progress::Progress};
 use crate::tools::{About, Answer, Hints, Tool};
-
-/// The beginning of the tools' names; the rest is the name of the assistant.
-const PREFIX: &str = "chat_with_";
 
 /// The arguments of the call.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -155,10 +152,10 @@ pub fn assistants(engine: &Engine) -> Result<Vec<Configured>> {
 /// Errors with [`Kind::NotFound`](crate::error::Kind::NotFound) if there is none; the hint names those that exist.
 pub fn assistant(engine: &Engine, name: &str) -> Result<Configured> {
     let all = assistants(engine)?;
-    let wanted = name.trim().trim_start_matches(PREFIX);
+    let wanted = name.trim().trim_start_matches(CHAT_PREFIX);
     let found = all
         .iter()
-        .find(|each| each.provider.name == wanted || tool_name(each) == format!("{PREFIX}{wanted}"));
+        .find(|each| each.provider.name == wanted || each.chat_tool() == format!("{CHAT_PREFIX}{wanted}"));
     found.cloned().ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|each| each.provider.name.as_str()).collect();
         let hint = match names.is_empty() {
@@ -172,15 +169,11 @@ pub fn assistant(engine: &Engine, name: &str) -> Result<Configured> {
     })
 }
 
-fn tool_name(assistant: &Configured) -> String {
-    format!("{PREFIX}{}", assistant.provider.name.replace('-', "_"))
-}
-
 fn tool(engine: &Arc<Engine>, caller: &Arc<Caller>, running: &Running, assistant: &Configured) -> Tool {
     let provider = &assistant.provider;
     let place =
         if assistant.is_local() { "on this machine".to_owned() } else { format!("at {}", provider.host()) };
-    let name = tool_name(assistant);
+    let name = assistant.chat_tool();
     let about = About {
         name: name.clone(),
         title: format!("Ask {}", provider.name),
@@ -251,12 +244,15 @@ pub async fn run(
     let secret = engine.begin_installation().await?.secret;
     let mut output = Output::of(&question, &assistant, call_id.clone());
     // A call that was answered before, here or in another process, gets its answer again and asks nothing.
+    let running_for = running.asked(&key);
     if !is_new
-        && !running.knows(&key)
-        && let Some(consulted) = consult::recorded(project, &thread, &call_id).await?
+        && running_for.is_none()
+        && let Some(consulted) = consult::recorded(project, &question).await?
     {
         return Ok(output.with(consulted, &secret));
     }
+    let is_other = running_for.is_some_and(|asked| asked != question.instructions);
+    let asked = question.instructions.clone();
     let wait = Duration::from_secs(args.wait_s.map_or(options.consult_wait_s, i64::unsigned_abs));
     let listener: Listener = Arc::new(move |event| {
         if let Event::Doing(doing) = event {
@@ -264,7 +260,7 @@ pub async fn run(
         }
     });
     let functions = functions(engine, caller, &assistant);
-    let standing = running.call(key, wait, listener, {
+    let standing = running.call(key, &asked, wait, listener, {
         let (engine, caller) = (Arc::clone(engine), Arc::clone(caller));
         move |listener| {
             Box::pin(async move {
@@ -281,7 +277,12 @@ pub async fn run(
             Ok(output)
         }
         Standing::Ended(outcome) => match outcome.as_ref() {
-            Ok(consulted) => Ok(output.with(consulted.clone(), &secret)),
+            Ok(consulted) => {
+                let mut consulted = consulted.clone();
+                let notice = is_other.then(|| consult::other_instructions(&call_id));
+                consulted.receipt.notices.extend(notice);
+                Ok(output.with(consulted, &secret))
+            }
             Err(failed) => Err(failed.reworded(failed.to_string())),
         },
     }

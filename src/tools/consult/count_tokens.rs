@@ -109,8 +109,8 @@ impl Output {
         if !self.exact {
             self.method = format!("o200k times {}, an upper estimate for this model", window.ratio);
         }
-        self.window = Some((window.tokens as f64 * window.ratio) as usize);
-        self.fits = Some(window.tokens.saturating_sub(window.answer + window.growth));
+        self.window = Some(window.own);
+        self.fits = Some(window.room());
         self.cost = catalogue::estimate(&assistant.provider, self.high, 0, true)
             .map(|dollars| Money::from_dollars(dollars).to_string());
         if self.cost.is_none() {

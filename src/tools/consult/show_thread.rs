@@ -64,10 +64,11 @@ pub async fn run(engine: &Engine, caller: &Caller, session: &str, assistant: &st
     let session = SessionId::read(&project.redactor, "session", session)?;
     let args = describe_session::Args { session_id: Some(session.to_string()) };
     let described = describe_session::run(engine, caller, args).await?;
+    let assistants: Vec<String> = described.threads.iter().map(|thread| thread.assistant.clone()).collect();
     let thread =
         described.threads.into_iter().find(|thread| thread.assistant == assistant).ok_or_else(|| {
             Error::not_found(format!("session `{session}` has no thread with `{}`", quoted(assistant)))
-                .hint(format!("`tiro show {session}` shows the conversation"))
+                .hint(format!("it has threads with {}", assistants.join(", ")))
         })?;
     let name = ThreadName { session, assistant: assistant.to_owned() };
     let rows = project.store.turns(&project.scope, &name, TURNS).await?;

@@ -83,6 +83,8 @@ pub struct Changed {
     pub file: String,
     /// Whether the file changed.
     pub changed: bool,
+    /// Whether the provider was not configured before.
+    pub is_new: bool,
     /// Notices for the user.
     pub notices: Vec<String>,
 }
@@ -212,6 +214,7 @@ pub fn set(
         name: name.to_owned(),
         file: sources.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
         changed,
+        is_new: known.is_none(),
         notices,
     })
 }
@@ -233,7 +236,7 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
         Vec::new()
     };
     let file = sources.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
-    Ok(Changed { name: name.to_owned(), file, changed, notices })
+    Ok(Changed { name: name.to_owned(), file, changed, is_new: false, notices })
 }
 
 /// Sends a short text without any memory to the provider called `name`. If `name` is `None`, sends it to the provider
@@ -382,6 +385,12 @@ fn notices_of(configured: &Configured, options: &Options) -> Vec<String> {
     if configured.is_local() && configured.uses.contains(&Use::Summarize) {
         let cost = if provider.price.is_none() { ", at no cost" } else { "" };
         notices.push(format!("it may make summaries, at {}{cost}", provider.host()));
+    }
+    if configured.may(Use::Consult, options) {
+        let (name, tool) = (&provider.name, configured.chat_tool());
+        notices.push(format!(
+            "agents can ask it with the tool `{tool}`; `tiro chat --with {name}` asks it here"
+        ));
     }
     if !configured.is_local() {
         notices.push(format!(

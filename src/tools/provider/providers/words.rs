@@ -53,10 +53,11 @@ impl Output {
 impl Changed {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
-        let Changed { name, file, changed, notices } = self;
-        let mut text = match changed {
-            true => format!("Provider {name}: changed in {file}."),
-            false => format!("Provider {name}: {file} has these settings already."),
+        let Changed { name, file, changed, is_new, notices } = self;
+        let mut text = match (changed, is_new) {
+            (true, true) => format!("Provider {name}: added to {file}."),
+            (true, false) => format!("Provider {name}: changed in {file}."),
+            (false, _) => format!("Provider {name}: {file} has these settings already."),
         };
         for notice in notices {
             text += &format!("\n{notice}");
