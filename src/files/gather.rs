@@ -164,6 +164,7 @@ impl Walk<'_> {
             }
         };
         self.looked_at += entries.len();
+        self.rules.note_entries(path, &entries);
         entries.sort_by_cached_key(in_order);
         for (name, entry) in entries {
             if self.limits.until.is_some_and(|until| Instant::now() >= until) {

@@ -9,6 +9,7 @@
 //! elsewhere and are not read.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::folder::Entries;
 use super::policy::{FilePath, Roots};
 use super::refusal::Refusal;
 use crate::thread::Stat;
@@ -44,6 +46,15 @@ pub(super) struct Rules<'r> {
 impl<'r> Rules<'r> {
     pub(super) fn new(roots: &'r Roots) -> Rules<'r> {
         Rules { roots, folders: HashMap::new(), last: None, unreadable: Vec::new() }
+    }
+
+    /// Notes which entries the folder `path` has. If none of them is a file of rules, none is looked for.
+    pub(super) fn note_entries(&mut self, path: &FilePath, entries: &Entries) {
+        let is_rules = |name: &OsString| NAMES.iter().any(|rules| name.eq_ignore_ascii_case(rules));
+        // The root also has `.git/info/exclude`.
+        if path.parent().is_some() && !entries.iter().any(|(name, _)| is_rules(name)) {
+            self.folders.entry(path.clone()).or_insert(None);
+        }
     }
 
     /// Returns the name of the file whose rules ignore the entry `path`, if there is one. The folders above it are taken
