@@ -150,11 +150,11 @@ fn whole(
 /// others than before, otherwise those that changed since the last turn.
 pub(super) fn overflow_note(thread: &Thread, plan: &Plan, is_new_epoch: bool) -> Option<Block> {
     let turn = thread.turns + 1;
-    let of = |path: &str| {
-        let entry = plan.entries.iter().chain(&thread.ledger).find(|entry| entry.path == path);
-        entry.map_or(0, |entry| entry.tokens)
-    };
     if has_other_overflow(thread, plan) || (is_new_epoch && !plan.overflow.is_empty()) {
+        // The entries of the plan are newer than those of the ledger.
+        let entries = thread.ledger.iter().chain(&plan.entries);
+        let tokens: HashMap<&str, u32> = entries.map(|entry| (entry.path.as_str(), entry.tokens)).collect();
+        let of = |path: &str| tokens.get(path).copied().unwrap_or_default();
         let files: Vec<(&str, u32)> = plan.overflow.iter().map(|path| (path.as_str(), of(path))).collect();
         return Some(notes::block(turn, Part::Note, notes::overflow(&files)));
     }

@@ -11,6 +11,7 @@
 //! passes as well.
 
 use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use super::folder::{Entry, Folder};
@@ -38,12 +39,25 @@ struct Root {
 }
 
 /// The real path of a file or a folder beneath a root. Only [`Roots`] makes it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Eq)]
 pub struct FilePath {
     /// The index of the root. The project's root is the first.
     root: usize,
     /// The path relative to the root. It has only names: no links, no `.` and no `..`.
     below: PathBuf,
+}
+
+/// Paths are compared as bytes: they are written in one way only. `Path` would take them apart into their names.
+impl PartialEq for FilePath {
+    fn eq(&self, other: &FilePath) -> bool {
+        (self.root, self.below.as_os_str()) == (other.root, other.below.as_os_str())
+    }
+}
+
+impl Hash for FilePath {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.root, self.below.as_os_str()).hash(hasher);
+    }
 }
 
 impl FilePath {
