@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -271,7 +271,7 @@ fn a_cancelled_call_ends_the_request_and_leaves_no_turn() {
     server.send(&cancel.to_string());
     ground.mock.behaves(&Manner::Says("Yes.".into()));
     // The lease is given back, so the thread is free at once; nothing of the cancelled call is in it.
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let data = loop {
         let result = server.call(TOOL, ask("Are you there?"));
         if result["isError"] != true {
@@ -465,6 +465,45 @@ fn an_interrupted_conversation_leaves_its_thread_free() {
     assert!(killed.success() && !chat.wait().unwrap().success());
     ground.mock.behaves(&Manner::Says("Keep it.".into()));
     assert_eq!(ground.serve().data(TOOL, ask("Again"))["receipt"]["turn"], 1);
+}
+
+/// The provider has the prompt, but nothing is recorded: the next call of another process sends everything again.
+#[cfg(unix)]
+#[test]
+fn a_process_that_is_killed_while_it_waits_leaves_the_thread_as_it_was() {
+    let ground = Ground::new();
+    ground.serve().data(TOOL, ask("First"));
+    ground.project.write("src/a.rs", &code("src/changed.rs", 41));
+    ground.mock.behaves(&Manner::SaysLate("Too late.".into(), Duration::from_secs(5)));
+    let mut killed = ground.serve();
+    killed.ask("tools/call", json!({"name": TOOL, "arguments": ask("Second")}));
+    while ground.mock.requests() < 2 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let status = Command::new("kill").args(["-KILL", &killed.pid().to_string()]).status().unwrap();
+    assert!(status.success());
+    ground.mock.behaves(&Manner::Says("Yes.".into()));
+    let mut server = ground.serve();
+    let busy = server.error(TOOL, ask("Third"));
+    assert!(
+        busy.contains("if the process that asked was killed, the thread is free again after 30 s"),
+        "{busy}"
+    );
+    let began = Instant::now();
+    let data = loop {
+        std::thread::sleep(Duration::from_secs(1));
+        let result = server.call(TOOL, ask("Third"));
+        if result["isError"] != true {
+            break result["structuredContent"].clone();
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{result}");
+    };
+    // The change was never recorded as sent, so it is sent now.
+    let receipt = &data["receipt"];
+    assert_eq!((&receipt["turn"], &receipt["sent"]["paths"]), (&json!(2), &json!(["src/a.rs"])), "{data}");
+    assert!(!ground.last().iter().any(|text| text.contains("Second") || text.contains("Too late.")));
+    let hits = server.search("too late");
+    assert!(hits.iter().all(|hit| !hit["text"].as_str().unwrap().contains("Too late.")), "{hits:?}");
 }
 
 /// The tools are offered only if an assistant is configured, and their names follow the configuration.
