@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::json;
 
-use super::consult::{ALLOWED, Scene, count, lines_with};
 use super::ground::FILE_WORD;
 use super::repositories::symlink;
+use super::scene::{ALLOWED, Scene, count, lines_with};
 use crate::client::Tiro;
 use crate::stats::{Goal, Report};
 

@@ -13,6 +13,7 @@ mod keys;
 mod links;
 mod prompts;
 mod repositories;
+mod scene;
 mod special;
 mod surfaces;
 mod texts;

@@ -12,8 +12,8 @@ use anyhow::Result;
 use anyhow::{Context, ensure};
 use serde_json::json;
 
-use super::consult::{Scene, count};
 use super::repositories::symlink;
+use super::scene::{Scene, count};
 use crate::client::{Tiro, last_chars};
 use crate::stats::{Goal, Report};
 
