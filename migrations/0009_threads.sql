@@ -113,6 +113,15 @@ CREATE TRIGGER quoted_message_removed BEFORE DELETE ON memories BEGIN
     UPDATE thread_turns SET receipt = NULL WHERE question = OLD.seq OR answer = OLD.seq;
 END;
 
+-- So may the notes that quote earlier turns, or the exchanges of other assistants in the session.
+CREATE TRIGGER quoted_message_forgotten AFTER UPDATE OF tombstoned_at ON memories
+WHEN NEW.tombstoned_at IS NOT NULL AND OLD.tombstoned_at IS NULL AND NEW.kind = 'message' BEGIN
+    DELETE FROM thread_blocks WHERE part = 'opening'
+        AND thread IN (SELECT seq FROM threads WHERE session = NEW.session)
+        AND EXISTS (SELECT 1 FROM thread_turns WHERE question = NEW.seq
+            UNION ALL SELECT 1 FROM thread_turns WHERE answer = NEW.seq);
+END;
+
 CREATE TRIGGER block_removed AFTER DELETE ON thread_blocks WHEN OLD.blob IS NOT NULL BEGIN
     DELETE FROM blobs WHERE seq = OLD.blob AND NOT EXISTS (SELECT 1 FROM thread_blocks WHERE blob = OLD.blob)
         AND NOT EXISTS (SELECT 1 FROM thread_copies WHERE blob = OLD.blob);

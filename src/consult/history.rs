@@ -7,7 +7,7 @@ use super::notes;
 use crate::inline::{quote, text};
 use crate::memory::{Level, Role};
 use crate::store::Exchange;
-use crate::summarize::{self, Source};
+use crate::summarize::{self, NO_SENTENCE, Source};
 use crate::thread::{Block, Part};
 use crate::tokens;
 use crate::tuning::consult::{OTHERS_TOKENS, SHORTENED_SHARE, SHORTENED_TOKENS};
@@ -47,7 +47,7 @@ pub(crate) fn shortened(blocks: &[Block], over: usize, key: &[u8; 32]) -> (Vec<B
     let earlier = in_short(Role::User, &earlier.join("\n"), most(freed) / 2);
     let sources: Vec<Source> = old.into_iter().filter_map(said).collect();
     let room = most(freed) - tokens::count(&earlier);
-    let later = summarize::extract(&sources, Level::Detailed, room, "", &tokens::count).text;
+    let later = sentences(&sources, room);
     let summary = [earlier, later].join("\n");
     let summary = summary.trim_start();
     let said = format!(
@@ -95,12 +95,22 @@ pub(crate) fn in_short(role: Role, text: &str, most: usize) -> String {
     if tokens::truncate(text, most).len() == text.len() {
         return text.trim().to_owned();
     }
-    let summary =
-        summarize::extract(&[source(0, role, text)], Level::Detailed, most, "", &tokens::count).text;
-    match summary.is_empty() {
-        true => format!("{}…", tokens::truncate(text, most.saturating_sub(1)).trim_end()),
-        false => summary,
+    sentences(&[source(0, role, text)], most)
+}
+
+/// Returns whole sentences of `sources` with at most `most` tokens. If there are none to quote, such as in code, returns how
+/// the sources begin.
+fn sentences(sources: &[Source], most: usize) -> String {
+    let summary = summarize::extract(sources, Level::Detailed, most, "", &tokens::count).text;
+    if !summary.is_empty() && !summary.starts_with(NO_SENTENCE) {
+        return summary;
     }
+    let share = (most / sources.len().max(1)).saturating_sub(1);
+    let begin = |source: &Source| match tokens::truncate(source.text, share) {
+        whole if whole.len() == source.text.len() => whole.to_owned(),
+        part => format!("{}…", part.trim_end()),
+    };
+    sources.iter().map(begin).filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn source(turn: u32, role: Role, text: &str) -> Source<'_> {

@@ -20,7 +20,7 @@ mod rounds;
 mod running;
 mod window;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -242,6 +242,8 @@ fn complete(
     receipt.reported = answered.reported;
     receipt.disclosures = once(bill.disclosures());
     receipt.skipped.extend(prepared.attached.unread());
+    let mut seen = HashSet::new();
+    receipt.skipped.retain(|skipped| seen.insert(skipped.path.clone()));
     receipt.notices.extend(answered.notices.iter().cloned());
     if question.schema.is_some() && serde_json::from_str::<Value>(&answered.text).is_err() {
         receipt.notices.push("the answer is not JSON, although a schema was given".to_owned());

@@ -19,7 +19,7 @@ use crate::inline::{Plan, Room, Said, said};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::store::TurnRow;
-use crate::thread::{Block, ContentHash, Part, Thread};
+use crate::thread::{Block, BlockText, ContentHash, Part, Thread};
 use crate::tokens;
 use crate::tuning::consult::{OTHERS, UNKNOWN_WINDOW};
 
@@ -80,15 +80,14 @@ pub(crate) async fn prepare(
     let mut receipt = Receipt { turn: thread.turns + 1, ..Receipt::default() };
     let instructions = instructions(question, &installation.redactor, &mut receipt)?;
     let reader = reader(engine, project, options).await?;
-    let mut context = thread.context.clone();
-    context.extend(question.context.iter().chain(&question.priority).cloned());
+    let earlier_turns = project.store.turns(&project.scope, &question.name, 4).await?;
+    let context = named(&thread, &earlier_turns, question);
     let looked = look::look(&reader, project, &question.name, &thread, &context, &question.priority).await?;
     let context = lasting(context, &thread, &reader.roots);
     let images = images(&reader.roots, &question.images)?;
     let mut attached = Attached::read(&reader, &question.attachments, key, &mut receipt);
     receipt.attached = Files::of(attached.listing().iter().map(|(name, _)| name.as_str()));
     add_looked(&mut receipt, &looked);
-    let earlier_turns = project.store.turns(&project.scope, &question.name, 4).await?;
     let window = window(&assistant.provider, &reported(&earlier_turns));
     let others = others(project, question, &thread, &key).await?;
     let system_tokens = tokens::count(system) + of_functions(callables);
@@ -113,14 +112,16 @@ pub(crate) async fn prepare(
 
     // After a reset, the earlier exchanges stay, but what preceded them was removed.
     let before = if is_new_epoch { &[] } else { thread.blocks.as_slice() };
-    let has_prefix = !before.is_empty() && earlier_turns.iter().any(|turn| turn.epoch == epoch);
-    let prefix: usize = before.iter().map(|block| block.tokens as usize).sum();
+    let last = earlier_turns.first().filter(|turn| turn.epoch == epoch);
+    let unchanged =
+        last.map_or(0, |last| unchanged_prefix(before, system_tokens, last.spent.prompt as usize));
     let prompt = || before.iter().chain(&blocks);
     receipt.epoch = epoch;
     receipt.window = window.tokens;
-    receipt.unchanged_prefix = if has_prefix { prefix + system_tokens } else { 0 };
+    receipt.unchanged_prefix = unchanged;
     receipt.tokens = parts(prompt(), system_tokens, asked, thread.turns + 1);
     receipt.add_plan(&plan, is_new_epoch || has_other_overflow(&thread, &plan));
+    receipt.add_redacted(&plan, &looked.redacted);
     let appended = blocks.iter().map(|block| block.tokens as usize).sum::<usize>() + asked;
     let mut said = said(prompt(), &key);
     ask(&mut said, &instructions);
@@ -154,6 +155,16 @@ async fn thread(project: &OpenProject, question: &Question, options: &Options) -
     })
 }
 
+/// Returns the context of the thread with that of the question. After a reset, a question may name another context.
+fn named(thread: &Thread, earlier_turns: &[TurnRow], question: &Question) -> Vec<String> {
+    let is_reset = !earlier_turns.iter().any(|turn| turn.epoch == thread.epoch);
+    let earlier = match is_reset && !question.context.is_empty() {
+        true => &[],
+        false => thread.context.as_slice(),
+    };
+    earlier.iter().chain(&question.context).chain(&question.priority).cloned().collect()
+}
+
 /// Returns the paths of `context` that stay in the thread, each once. A new path that leads to nothing is reported in this
 /// call, and not looked for again.
 fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> {
@@ -166,11 +177,13 @@ fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> 
 fn of_this_call(turn: u32, attached: &Attached, question: &Question, skipped: &[Skipped]) -> Vec<Block> {
     let named = question.context.iter().chain(&question.priority).chain(&question.attachments);
     let named: HashSet<String> = named.map(|path| quoted(path).to_string()).collect();
-    let missing = skipped.iter().filter(|skipped| named.contains(&skipped.path));
-    // The way out is for the agent.
-    let reason = |why: &str| why.split("; ").next().unwrap_or_default().to_owned();
-    let missing: Vec<(&str, String)> =
-        missing.map(|skipped| (skipped.path.as_str(), reason(&skipped.why))).collect();
+    let mut missing: Vec<(&str, String)> = Vec::new();
+    for Skipped { path, why } in skipped.iter().filter(|skipped| named.contains(&skipped.path)) {
+        if !missing.iter().any(|(known, _)| known == path) {
+            // The way out is for the agent.
+            missing.push((path, why.split("; ").next().unwrap_or_default().to_owned()));
+        }
+    }
     let notes = notes::attached(attached.listing())
         .into_iter()
         .chain(notes::images(&question.images))
@@ -267,15 +280,30 @@ fn images(roots: &Roots, paths: &[String]) -> Result<Vec<files::Image>> {
 
 fn add_looked(receipt: &mut Receipt, looked: &Looked) {
     receipt.skipped.extend(looked.skipped.iter().cloned());
-    receipt.redacted.extend(looked.redacted.clone());
     receipt.notices.extend(looked.notices.iter().cloned());
+}
+
+/// Returns how many tokens of the prompt are the same as in the prompt of the last turn, which had `last` tokens. `before`
+/// are the blocks that the thread has: those of that prompt, its question and its answer. After a part of them was
+/// forgotten, only what precedes it is the same.
+fn unchanged_prefix(before: &[Block], system: usize, last: usize) -> usize {
+    let has_text = |block: &&Block| match &block.text {
+        BlockText::Message(_, text) | BlockText::Blob(_, text) => text.is_some(),
+    };
+    let tokens = |blocks: &[Block]| blocks.iter().map(|block| block.tokens as usize).sum::<usize>();
+    if system + tokens(before) < last {
+        return system;
+    }
+    let kept = before.iter().take_while(has_text).count();
+    (system + tokens(&before[..kept])).min(last)
 }
 
 /// Returns what the model reported for the latest turns without functions, and what Tiro counted.
 fn reported(turns: &[TurnRow]) -> Vec<(u64, u64)> {
     let of = |row: &TurnRow| {
         let receipt: Receipt = serde_json::from_str(row.receipt.as_deref()?).ok()?;
-        receipt.functions.is_empty().then_some((row.spent.input, row.spent.prompt))
+        let is_reported = receipt.functions.is_empty() && !receipt.reported.is_estimate;
+        is_reported.then_some((row.spent.input, row.spent.prompt))
     };
     turns.iter().filter_map(of).collect()
 }

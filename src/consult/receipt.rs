@@ -125,6 +125,9 @@ pub(crate) struct Reported {
     pub cached: u64,
     /// Tokens received.
     pub output: u64,
+    /// Whether a number is an upper bound of Tiro's, because the provider reported none or an implausible one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_estimate: bool,
 }
 
 impl Receipt {
@@ -142,8 +145,14 @@ impl Receipt {
             self.overflow.paths.clear();
         }
         self.moved = Files::of(plan.moved.iter().map(|Moved { path, .. }| path.as_str()));
-        self.new_epoch = plan.new_epoch.map(|why| reason(why).to_owned());
+        self.new_epoch = plan.new_epoch.filter(|_| !self.sent.is_empty()).map(|why| reason(why).to_owned());
         self.saved = plan.whole.saturating_sub(plan.appended);
+    }
+
+    /// Adds how many secrets were replaced in the files that `plan` sends. `found` has the numbers by path.
+    pub fn add_redacted(&mut self, plan: &Plan, found: &BTreeMap<String, usize>) {
+        let sent = plan.sendings.iter().filter_map(|sent| found.get_key_value(&sent.path));
+        self.redacted.extend(sent.map(|(path, count)| (path.clone(), *count)));
     }
 
     /// Shortens the lists: of each, the first entries stay, and the rest is counted.
@@ -202,10 +211,7 @@ impl Receipt {
             parts.join(", ")
         );
         if self.unchanged_prefix > 0 {
-            text += &format!(
-                "; the first {} are as in the prompt before",
-                thousands(self.unchanged_prefix as u64)
-            );
+            text += &format!("; the first {} are the prompt before", thousands(self.unchanged_prefix as u64));
         }
         text.push('.');
         let files = [
@@ -221,7 +227,7 @@ impl Receipt {
         }
         if self.unchanged > 0 {
             text += &format!(
-                "\nNot sent again, because unchanged: {}; {} tokens saved.",
+                "\nUnchanged, so not added to the prompt again: {}; {} tokens saved.",
                 counted(self.unchanged, "file", "files"),
                 thousands(self.saved as u64)
             );
@@ -248,18 +254,20 @@ impl Receipt {
             };
             text += &format!("\nIt called {} ({}): {result}.", ran.function, ran.about);
         }
-        let Reported { input, cached, output } = self.reported;
+        let Reported { input, cached, output, is_estimate } = self.reported;
         if input > 0 {
             let cached = if cached > 0 {
                 format!(", {} of them from its cache", thousands(cached))
             } else {
                 String::new()
             };
-            text += &format!(
-                "\nThe provider counted {} tokens sent{cached}, {} received.",
-                thousands(input),
-                thousands(output)
-            );
+            let (input, output) = (thousands(input), thousands(output));
+            text += &match is_estimate {
+                true => format!(
+                    "\nAt most {input} tokens were sent and {output} received; the provider reported no usable count."
+                ),
+                false => format!("\nThe provider counted {input} tokens sent{cached}, {output} received."),
+            };
         }
         for disclosure in &self.disclosures {
             text += &format!("\n{}.", capitalised(disclosure));

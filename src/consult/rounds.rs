@@ -11,6 +11,7 @@ use crate::caller::Caller;
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
+use crate::humanize::thousands;
 use crate::llm::{Request, Turn};
 use crate::tokens;
 
@@ -19,6 +20,9 @@ const MOST_ROUNDS: usize = 8;
 
 /// The fewest tokens for which functions are still offered.
 const LEAST_ROOM: usize = 200;
+
+/// How many bytes of an answer are kept for each token that it may have. Arbitrary: a token has about four.
+const BYTES_OF_TOKEN: usize = 16;
 
 /// Whom to ask, and within which limits.
 pub(crate) struct Round<'a> {
@@ -85,6 +89,7 @@ pub(crate) async fn until_answered(
         answered.reported.input += reply.usage.input;
         answered.reported.cached += reply.usage.cached;
         answered.reported.output += reply.usage.output;
+        answered.reported.is_estimate |= reply.usage.is_estimate;
         if !reply.text.trim().is_empty() {
             texts.push(reply.text.trim().to_owned());
         }
@@ -109,6 +114,15 @@ pub(crate) async fn until_answered(
         request.turns.extend(results);
     }
     answered.text = texts.join("\n\n");
+    let most = request.max_output.saturating_mul(BYTES_OF_TOKEN);
+    if answered.text.len() > most {
+        answered.text.truncate(answered.text.floor_char_boundary(most));
+        let asked = thousands(request.max_output as u64);
+        answered.notices.push(format!(
+            "the answer was cut at {} bytes, because the model sent more than the {asked} tokens it was asked for",
+            thousands(most as u64)
+        ));
+    }
     if answered.text.is_empty() {
         let name = &round.assistant.provider.name;
         return Err(Error::new(

@@ -124,14 +124,14 @@ impl Found {
             (0, 0) => "Nothing found.".to_owned(),
             (0, dropped) => {
                 format!(
-                    "{} found, but none fits max_tokens.",
+                    "{} found, but none fits into the room that is left.",
                     counted(dropped, "passage was", "passages were")
                 )
             }
             _ => envelope::wrap(&index.secret, &body),
         };
         if self.dropped > 0 && !self.hits.is_empty() {
-            text += &format!("\n{} more did not fit max_tokens.", self.dropped);
+            text += &format!("\n{} more did not fit; ask for them with a narrower query.", self.dropped);
         }
         self.notices.iter().for_each(|notice| text += &format!("\nNote: {notice}."));
         text

@@ -13,6 +13,9 @@ use crate::blocks::{self, blocks, without_added};
 use crate::humanize::counted;
 use crate::memory::{Level, Role};
 
+/// How a summary begins that quotes nothing, because the sources have only code, logs or calls of tools.
+pub const NO_SENTENCE: &str = "No sentence to quote";
+
 /// Returns a summary of `sources` that quotes whole sentences and whole list items. At [`Level::Brief`] there are at
 /// most two, otherwise as many as fit into `max_tokens`. `count` returns the number of tokens of a text. Sentences with
 /// words of `focus` are preferred.
@@ -82,7 +85,7 @@ fn without_sentences(sources: &[Source<'_>], max_tokens: usize, count: &dyn Fn(&
         };
         parts.push(counted(messages.len(), "message", "messages") + &code);
     }
-    let text = format!("No sentence to quote: {}.", parts.join(" and "));
+    let text = format!("{NO_SENTENCE}: {}.", parts.join(" and "));
     match count(&text) <= max_tokens {
         true => Summary {
             text,

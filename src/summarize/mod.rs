@@ -29,7 +29,7 @@ use crate::memory::{Level, Millis, Role};
 use crate::tuning::summaries;
 
 pub use commit::{Commit, commit_by_model, commit_request};
-pub use extract::extract;
+pub use extract::{NO_SENTENCE, extract};
 pub use model::{SHOWN_AGAIN, Wish, Written, by_model, requests};
 pub use quality::{cite, quality};
 pub use title::title;

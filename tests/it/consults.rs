@@ -1,5 +1,6 @@
 //! Tests that ask an assistant over MCP. A mock stands for the provider; what it received decides.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -84,7 +85,7 @@ fn a_thread_goes_on_in_another_process_and_sends_only_changes() {
     );
 
     ground.project.write("src/a.rs", &code("src/a.rs", 40).replace("fn f7()", "fn seven()"));
-    std::fs::remove_file(ground.project.path.join("src/b.rs")).unwrap();
+    fs::remove_file(ground.project.path.join("src/b.rs")).unwrap();
     ground.project.write("src/new.rs", "fn new() {}\n");
     let mut server = ground.serve();
     let second = server.data(TOOL, ask("And now?"));
@@ -228,10 +229,81 @@ fn a_call_that_takes_long_is_collected_by_its_id() {
     assert_eq!(ground.mock.requests(), 2);
     // Other instructions are not asked under the same name, and the caller is told so.
     patient["instructions"] = json!("Think of something else");
-    let other = ground.serve().data(TOOL, patient);
+    let other = ground.serve().data(TOOL, patient.clone());
     let notice = other["receipt"]["notices"][0].as_str().unwrap_or_default();
     assert!(notice.contains("was made before with other instructions"), "{other}");
     assert!(other["answer"] == "At last." && ground.mock.requests() == 2);
+    // An unknown name is asked, and the caller is told so.
+    ground.mock.behaves(&Manner::Says("Yes.".into()));
+    patient["call_id"] = json!("unknown");
+    let asked = ground.serve().data(TOOL, patient);
+    assert!(asked["receipt"]["notices"].to_string().contains("no call `unknown` of this thread"), "{asked}");
+}
+
+/// An exchange is forgotten with everything that quotes it: the memory that has it in short, and what other assistants of
+/// the session were told of it.
+#[test]
+fn a_forgotten_exchange_is_quoted_nowhere() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    let secretive = json!({"session_id": "lease", "instructions": "The secret codename is BLUEFIN."});
+    server.data(TOOL, secretive);
+    let quotes = |server: &mut Server| {
+        let hits = server.search("secret codename BLUEFIN");
+        hits.iter().any(|hit| hit["text"].as_str().unwrap().contains("BLUEFIN"))
+    };
+    assert!(quotes(&mut server));
+    let shown = ground.home.run(&ground.project.path, &["show", "lease@mock"]).stdout;
+    let question = shown.split("question ").nth(1).unwrap().split([',', ')']).next().unwrap().to_owned();
+    let forgotten = server.data("forget_context", json!({"ids": [question]}));
+    assert_eq!(forgotten["count"], 2, "{forgotten}");
+    assert!(!quotes(&mut server));
+    server.data(TOOL, json!({"session_id": "lease", "instructions": "And now?"}));
+    assert!(!ground.last().iter().any(|text| text.contains("BLUEFIN")));
+    let purged = ground.home.run(&ground.project.path, &["forget", "--purge", &question]);
+    assert!(purged.is_ok, "{purged:?}");
+    server.end();
+    let project = fs::read_dir(ground.home.data().join("projects")).unwrap().next().unwrap().unwrap().path();
+    for file in fs::read_dir(project).unwrap().map(|file| file.unwrap().path()) {
+        let bytes = fs::read(&file).unwrap();
+        assert!(!bytes.windows(7).any(|part| part == b"BLUEFIN"), "{}", file.display());
+    }
+}
+
+#[test]
+fn paths_and_input_of_the_command_line_are_those_of_the_shell() {
+    let ground = Ground::new();
+    ground.project.write("docs/plan.md", "The plan.\n");
+    ground.project.write("plan.md", "PRIVATE\n");
+    let here = ground.project.path.join("docs");
+    let asked = ground.home.feed(&here, &["chat", "--context", "plan.md", "Is it good?"], b"piped text\n");
+    assert!(asked.is_ok, "{asked:?}");
+    let said = ground.last().join("");
+    assert!(said.contains("[file docs/plan.md | ") && !said.contains("PRIVATE"), "{said}");
+    assert!(said.ends_with("Is it good?\n\npiped text"), "{said}");
+}
+
+#[test]
+fn a_count_of_tokens_that_the_provider_did_not_report_is_called_an_estimate() {
+    let ground = Ground::new();
+    ground.mock.behaves(&Manner::Claims("Yes.".into(), 1, 1));
+    let mut server = ground.serve();
+    let first = server.data(TOOL, ask("One"));
+    assert_eq!(first["receipt"]["reported"]["is_estimate"], true, "{first}");
+    let text = server.text(TOOL, ask("Two"));
+    assert!(text.contains("the provider reported no usable count"), "{text}");
+    // It says nothing about how the model counts, so the window stays as it was.
+    let third = server.data(TOOL, ask("Three"));
+    assert_eq!(third["receipt"]["window"], first["receipt"]["window"], "{third}");
+}
+
+#[test]
+fn an_answer_far_beyond_its_limit_is_cut() {
+    let ground = Ground::with("window = 16000\nmax_output = 100\n", "");
+    ground.mock.behaves(&Manner::Says("more words ".repeat(5000)));
+    let data = ground.serve().data(TOOL, ask("Go on"));
+    assert_eq!(data["answer"].as_str().unwrap().len(), 1600);
+    assert!(data["receipt"]["notices"].to_string().contains("the answer was cut at 1,600 bytes"), "{data}");
 }
 
 #[test]
@@ -409,6 +481,13 @@ fn a_thread_is_reset_and_described() {
     let again = server.data(TOOL, ask("Two"));
     assert_eq!((&again["receipt"]["sent"]["count"], &again["receipt"]["turn"]), (&json!(2), &json!(2)));
     assert_eq!(ground.last().len(), 3, "the exchange before stays");
+    // The context stays as well, unless the caller names another one.
+    server.data("reset_session", json!({"session_id": "lease"}));
+    let kept = server.data(TOOL, json!({"session_id": "lease", "instructions": "Two and a half"}));
+    assert_eq!(kept["receipt"]["sent"]["count"], 2, "{kept}");
+    server.data("reset_session", json!({"session_id": "lease"}));
+    let other = json!({"session_id": "lease", "instructions": "Other", "context": ["src/b.rs"]});
+    assert_eq!(server.data(TOOL, other)["receipt"]["sent"]["paths"], json!(["src/b.rs"]));
     server.data("reset_session", json!({"session_id": "lease", "what": "thread"}));
     server.data(TOOL, ask("Three"));
     assert_eq!(ground.last().len(), 1);

@@ -2,9 +2,10 @@
 //! what was sent and what it cost.
 
 use std::io::{self, BufRead, IsTerminal};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::caller::Caller;
@@ -16,6 +17,9 @@ use crate::tools::consult::chat::{self, Args as Asked, Effort, Output};
 
 /// What is shown before the user types.
 const PROMPT: &str = "> ";
+
+/// How long the first byte of stdin is waited for. Arbitrary.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long an interrupted call may take to release its thread. Arbitrary: one small write.
 const RELEASE: Duration = Duration::from_millis(300);
@@ -60,11 +64,16 @@ enum Thinking {
 /// Asks, or holds a conversation.
 pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args, out: Out) -> Result<ExitCode> {
     let assistant = chosen(engine, args.with.as_deref())?;
+    let root = caller.project(engine).await?.root.clone();
+    let here = engine.config().current_dir.as_deref();
+    let below = |paths: Vec<String>| -> Vec<String> {
+        paths.into_iter().map(|path| from_here(&root, here, path)).collect()
+    };
     let mut asked = Asked {
         session_id: args.session,
-        context: args.context,
-        attachments: args.attach,
-        images: args.image,
+        context: below(args.context),
+        attachments: below(args.attach),
+        images: below(args.image),
         reasoning_effort: args.effort.map(|effort| match effort {
             Thinking::Minimal => Effort::Minimal,
             Thinking::Low => Effort::Low,
@@ -79,7 +88,7 @@ pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args, out: Ou
         asked.instructions = match args.message.is_empty() {
             true => io::read_to_string(stdin)
                 .map_err(|error| Error::new(Kind::Io, "cannot read stdin").source(error))?,
-            false => args.message.join(" "),
+            false => args.message.join(" ") + &piped()?,
         };
         turn(engine, caller, &assistant, asked, out).await?;
         return Ok(ExitCode::SUCCESS);
@@ -102,8 +111,8 @@ pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args, out: Ou
         match command {
             "" => {}
             "/quit" | "/exit" => return Ok(ExitCode::SUCCESS),
-            "/context" => asked.context.extend(paths()),
-            "/attach" => asked.attachments.extend(paths()),
+            "/context" => asked.context.extend(below(paths().collect())),
+            "/attach" => asked.attachments.extend(below(paths().collect())),
             _ if command.starts_with('/') && !command[1..].contains('/') => print::aside(HELP),
             _ => {
                 let now = Asked { instructions: line.to_owned(), ..asked.clone() };
@@ -170,4 +179,60 @@ async fn turn(
     }
     print::aside(&format!("\n{}\n", output.receipt()));
     Ok(())
+}
+
+/// Returns `path`, which is relative to the working directory, relative to the root of the project. If the working
+/// directory lies elsewhere, paths are taken as relative to the root.
+fn from_here(root: &Path, here: Option<&Path>, path: String) -> String {
+    match here.and_then(|here| here.strip_prefix(root).ok()) {
+        Some(inner) if Path::new(&path).is_relative() && !path.starts_with('~') => {
+            inner.join(&path).to_string_lossy().into_owned()
+        }
+        _ => path,
+    }
+}
+
+/// Returns what another program or a file passes on stdin, after an empty line; empty if there is nothing.
+fn piped() -> Result<String> {
+    let (begun, has_begun) = mpsc::channel();
+    let (read, whole) = mpsc::channel();
+    if !is_passed() {
+        return Ok(String::new());
+    }
+    std::thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        // If nobody listens any more, the text is not wanted.
+        let wanted = stdin.fill_buf().map(drop).map(|()| begun.send(()));
+        if let Ok(Ok(())) = wanted {
+            drop(read.send(io::read_to_string(stdin)));
+        }
+    });
+    // Some programs leave stdin open and pass nothing.
+    if let Err(mpsc::RecvTimeoutError::Timeout) = has_begun.recv_timeout(PATIENCE) {
+        print::aside("[stdin is open, but nothing came: it is not read]\n");
+        return Ok(String::new());
+    }
+    match whole.recv() {
+        Ok(Ok(text)) if text.trim().is_empty() => Ok(String::new()),
+        Ok(Ok(text)) => Ok(format!("\n\n{text}")),
+        Ok(Err(error)) => Err(Error::new(Kind::Io, "cannot read stdin").source(error)),
+        Err(_) => Ok(String::new()),
+    }
+}
+
+/// Returns whether stdin is a pipe or a file.
+#[cfg(unix)]
+fn is_passed() -> bool {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileTypeExt;
+    let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    let kind = file.and_then(|file| file.metadata()).map(|metadata| metadata.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_file())
+}
+
+/// Returns whether stdin is a pipe or a file. What it is can't be told here, so it is not read.
+#[cfg(not(unix))]
+fn is_passed() -> bool {
+    false
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::functions::search_memory;
 use crate::caller::{Caller, Toolset};
-use crate::config::{CHAT_PREFIX, Configured, Use};
+use crate::config::{CHAT_PREFIX, Configured, External, Use};
 use crate::consult::{self, Callable, Consulted, Event, Listener, Question, Receipt, Running, Standing};
 use crate::engine::Engine;
 use crate::envelope::escape;
@@ -157,6 +157,9 @@ pub fn assistant(engine: &Engine, name: &str) -> Result<Configured> {
         .iter()
         .find(|each| each.provider.name == wanted || each.chat_tool() == format!("{CHAT_PREFIX}{wanted}"));
     found.cloned().ok_or_else(|| {
+        if let Some(barred) = barred(engine, wanted) {
+            return barred;
+        }
         let names: Vec<&str> = all.iter().map(|each| each.provider.name.as_str()).collect();
         let hint = match names.is_empty() {
             true => {
@@ -167,6 +170,18 @@ pub fn assistant(engine: &Engine, name: &str) -> Result<Configured> {
         };
         Error::not_found(format!("there is no assistant `{}`", crate::error::quoted(name))).hint(hint)
     })
+}
+
+/// Returns the error that the provider `name` is configured to be consulted, but may not be asked; `None` if it is not.
+fn barred(engine: &Engine, name: &str) -> Option<Error> {
+    let sources = &engine.config().sources;
+    let options = sources.options().ok()?;
+    let providers = sources.providers(&options).ok()?;
+    let found =
+        providers.iter().find(|each| each.provider.name == name && each.uses.contains(&Use::Consult))?;
+    let message = format!("`{name}` is at {} and `external` is `never`", found.provider.host());
+    let is_barred = !found.is_local() && options.external == External::Never;
+    is_barred.then(|| Error::bad_input(message).hint("set `external`, or ask an assistant on this machine"))
 }
 
 fn tool(engine: &Arc<Engine>, caller: &Arc<Caller>, running: &Running, assistant: &Configured) -> Tool {
@@ -251,6 +266,7 @@ pub async fn run(
     {
         return Ok(output.with(consulted, &secret));
     }
+    let is_unknown = !is_new && running_for.is_none();
     let is_other = running_for.is_some_and(|asked| asked != question.instructions);
     let asked = question.instructions.clone();
     let wait = Duration::from_secs(args.wait_s.map_or(options.consult_wait_s, i64::unsigned_abs));
@@ -276,15 +292,21 @@ pub async fn run(
             );
             Ok(output)
         }
-        Standing::Ended(outcome) => match outcome.as_ref() {
-            Ok(consulted) => {
-                let mut consulted = consulted.clone();
-                let notice = is_other.then(|| consult::other_instructions(&call_id));
-                consulted.receipt.notices.extend(notice);
-                Ok(output.with(consulted, &secret))
+        Standing::Ended(outcome) => {
+            match outcome.as_ref() {
+                Ok(consulted) => {
+                    let mut consulted = consulted.clone();
+                    let notice = is_other.then(|| consult::other_instructions(&call_id));
+                    consulted.receipt.notices.extend(notice);
+                    let notice = is_unknown.then(|| {
+                    format!("no call `{call_id}` of this thread was known, so this was asked as a new question")
+                });
+                    consulted.receipt.notices.extend(notice);
+                    Ok(output.with(consulted, &secret))
+                }
+                Err(failed) => Err(failed.reworded(failed.to_string())),
             }
-            Err(failed) => Err(failed.reworded(failed.to_string())),
-        },
+        }
     }
 }
 

@@ -89,7 +89,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let rows = project.store.threads(&project.scope, session.as_ref()).await?;
     if let Some(session) = session.as_ref().filter(|_| rows.is_empty()) {
         return Err(Error::not_found(format!("session `{session}` has no thread with an assistant"))
-            .hint("leave `session_id` out to list the threads; list_sessions lists all conversations"));
+            .hint("list_sessions shows which assistants were consulted in which session"));
     }
     let dropped = rows.len().saturating_sub(MOST);
     let mut output = Output { dropped, ..Output::default() };

@@ -63,10 +63,9 @@ pub fn search_memory(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Callable {
 }
 
 async fn search(engine: &Engine, caller: &Caller, arguments: Value, most: usize) -> Result<String> {
-    let args: Args = serde_json::from_value(arguments.clone()).map_err(|error| {
-        let shown = quoted(&arguments);
-        Error::bad_input(format!("the arguments are not as described: {}", quoted(error)))
-            .hint(format!("you gave {shown}; give an object with `query`, a text"))
+    let args: Args = serde_json::from_value(arguments.clone()).map_err(|_| {
+        Error::bad_input(format!("the arguments are not as described: {}", quoted(&arguments)))
+            .hint("give an object with `query`, a text")
     })?;
     let args = search_project_memory::Args {
         query: args.query,

@@ -73,7 +73,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         let of =
             args.assistant.map_or(String::new(), |name| format!(" with `{}`", crate::error::quoted(name)));
         return Err(Error::not_found(format!("session `{session}` has no thread{of}"))
-            .hint("list_sessions, or `tiro sessions`, shows which assistants were consulted in a session"));
+            .hint("list_sessions shows which assistants were consulted in which session"));
     }
     // A thread that is being asked is not reset: its turn could not be recorded any more.
     let names: Vec<ThreadName> = threads.into_iter().map(|thread| thread.name).collect();
@@ -103,8 +103,8 @@ impl Output {
         let session = &self.session_id;
         match self.what {
             What::Files => format!(
-                "Reset {files} of session `{session}` ({threads}): the next call names the files again with `context`, and \
-                 sends them whole."
+                "Reset {files} of session `{session}` ({threads}): the next call sends the files of the context whole. If it \
+                 names a `context`, that replaces the earlier one."
             ),
             What::Thread => format!(
                 "Removed {} and {files} from session `{session}` ({threads}). What was said stays in the memory.",

@@ -53,7 +53,8 @@ impl Store {
     /// the operation `operation`. Returns the memories that it forgot; [`Store::undo`] restores them.
     ///
     /// From then on no call returns them, and storing them again does nothing. If a message is forgotten, the
-    /// summaries of ranges that contain it, and the memory that summarises its session, are removed for good.
+    /// summaries of ranges that contain it, and the memory that summarises its session, are removed for good. If
+    /// it was said in a thread, so is what the threads of its session quote of earlier turns and of other assistants.
     /// They can be made again from the remaining messages. The memories are selected once, at the beginning.
     /// More than 5,000 memories are forgotten in several transactions. If one of these fails, a repeated call
     /// forgets the rest. If nothing is selected, the result is empty and no operation is recorded.
@@ -290,7 +291,7 @@ fn to_bring_back(
     let mut sources = connection.prepare_cached(
         "SELECT s.seq FROM memories m CROSS JOIN memory_references r ON r.memory = m.seq
          CROSS JOIN memories s ON s.id = r.target AND s.owner = m.owner
-         WHERE m.seq = ?1 AND m.provenance = 'derived' AND s.tombstoned_at IS NOT NULL",
+         WHERE m.seq = ?1 AND (m.provenance = 'derived' OR m.kind = 'conversation') AND s.tombstoned_at IS NOT NULL",
     )?;
     // The sources of a memory were stored before it, so they come earlier in `rows`.
     let mut with_sources: Vec<(i64, Vec<i64>)> = Vec::with_capacity(rows.len());

@@ -161,7 +161,7 @@ pub(super) fn select(
 }
 
 /// Adds to `rows` the memories within `reach` that are derived from a memory in `rows`, directly or through
-/// others. Returns all these rows, in the order that their memories were stored.
+/// others. The memory that has an exchange with an assistant in short counts as derived from its two messages. Returns all these rows, in the order that their memories were stored.
 pub(super) fn with_derived(
     connection: &Connection,
     scope: &Scope,
@@ -174,7 +174,8 @@ pub(super) fn with_derived(
     let mut statement = connection.prepare_cached(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
          FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory
-         WHERE r.target = ?1 AND m.owner = ?2 AND m.provenance = 'derived' AND (m.tombstoned_at IS NULL OR ?3)",
+         WHERE r.target = ?1 AND m.owner = ?2 AND (m.provenance = 'derived' OR m.kind = 'conversation')
+             AND (m.tombstoned_at IS NULL OR ?3)",
     )?;
     let with_forgotten = reach == Reach::Forgotten;
     let mut next = 0;

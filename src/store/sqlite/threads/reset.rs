@@ -12,7 +12,7 @@ use crate::thread::ThreadName;
 impl Store {
     /// Removes the files of a thread, or the whole thread, and returns how much that was.
     ///
-    /// Without its files, the thread begins a new epoch that has the exchanges so far, an empty ledger and no context,
+    /// Without its files, the thread begins a new epoch that has the exchanges so far, the same context and an empty ledger,
     /// and the places of files are no longer fixed. A turn whose prompt was made before is refused. The messages of a
     /// thread that is removed stay memories. Errors with [`Kind::NotFound`](crate::error::Kind::NotFound) if the scope
     /// has no such thread.
@@ -49,7 +49,7 @@ fn remove_files(connection: &Connection, thread: i64) -> Result<usize> {
         )?
         .execute([thread])?;
     connection
-        .prepare_cached("UPDATE threads SET epoch = epoch + 1, is_fixed = 0, context = '[]' WHERE seq = ?1")?
+        .prepare_cached("UPDATE threads SET epoch = epoch + 1, is_fixed = 0 WHERE seq = ?1")?
         .execute([thread])?;
     Ok(blocks)
 }
