@@ -42,7 +42,7 @@ use crate::thread::{Spent, ThreadName};
 pub(crate) use self::functions::Callable;
 pub(crate) use self::lease::take as lease;
 pub(crate) use self::prepare::Prepared;
-pub(crate) use self::receipt::{Files, Receipt, Skipped};
+pub(crate) use self::receipt::{Files, Receipt, Reported, Skipped};
 pub(crate) use self::running::{Running, Standing};
 pub(crate) use self::window::window;
 

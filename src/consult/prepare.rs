@@ -14,7 +14,7 @@ use crate::config::{Configured, Options};
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::files::{self, Extractor, Limits, Roots};
-use crate::humanize::thousands;
+use crate::humanize::{some, thousands};
 use crate::inline::{Plan, Room, Said, said};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
@@ -122,6 +122,7 @@ pub(crate) async fn prepare(
     receipt.tokens = parts(prompt(), system_tokens, asked, thread.turns + 1);
     receipt.add_plan(&plan, is_new_epoch || has_other_overflow(&thread, &plan));
     receipt.add_redacted(&plan, &looked.redacted);
+    receipt.notices.extend(without_place(&looked, &plan, thread.is_fixed));
     let appended = blocks.iter().map(|block| block.tokens as usize).sum::<usize>() + asked;
     let mut said = said(prompt(), &key);
     ask(&mut said, &instructions);
@@ -198,6 +199,19 @@ fn room(window: &Window, options: &Options, fixed: usize, history: usize) -> Roo
         most => most,
     };
     Room { window: window.tokens, answer: window.answer, growth: window.growth, inline, fixed, history }
+}
+
+/// Returns the notice that files of `priority_context` get no place in the prompt.
+fn without_place(looked: &Looked, plan: &Plan, is_fixed: bool) -> Option<String> {
+    let overflow: HashSet<&str> = plan.overflow.iter().map(String::as_str).collect();
+    let first = looked.seen.iter().filter(|seen| seen.is_first && overflow.contains(seen.path.as_str()));
+    let first: Vec<String> = first.map(|seen| seen.path.clone()).collect();
+    let why = match is_fixed {
+        true => "the files of this thread keep their places; reset_session gives them out anew",
+        false => "the prompt has no room for them",
+    };
+    (!first.is_empty())
+        .then(|| format!("{} stay to be searched, although they are named first: {why}", some(&first)))
 }
 
 /// Returns the notice that the window of the model is not known, or that it counts tokens in another way.

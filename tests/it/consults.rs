@@ -481,6 +481,13 @@ fn a_thread_is_reset_and_described() {
     let again = server.data(TOOL, ask("Two"));
     assert_eq!((&again["receipt"]["sent"]["count"], &again["receipt"]["turn"]), (&json!(2), &json!(2)));
     assert_eq!(ground.last().len(), 3, "the exchange before stays");
+    let big = json!({"session_id": "lease", "instructions": "Big", "priority_context": ["src/big.rs"]});
+    let notices = server.data(TOOL, big)["receipt"]["notices"].to_string();
+    assert!(notices.contains("`src/big.rs` stay to be searched, although they are named first"), "{notices}");
+    let listed = ground.home.run(&ground.project.path, &["sessions"]).stdout;
+    assert!(listed.contains("consulted mock (3 turns)"), "{listed}");
+    let nobody = ground.home.run(&ground.project.path, &["show", "lease@nobody"]);
+    assert!(nobody.stderr.contains("it has threads with mock"), "{nobody:?}");
     // The context stays as well, unless the caller names another one.
     server.data("reset_session", json!({"session_id": "lease"}));
     let kept = server.data(TOOL, json!({"session_id": "lease", "instructions": "Two and a half"}));

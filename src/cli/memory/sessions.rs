@@ -80,7 +80,9 @@ fn page(listed: &list_sessions::Output, screen: Screen, now: Millis) -> Page {
             number(session.tokens)
         );
         let branch = session.branch.as_ref().map_or(String::new(), |branch| format!(", branch {branch}"));
-        page.line(3, [Span::new(Style::Id, &session.session_id), Span::new(Style::Faint, size + &branch)]);
+        let consulted = list_sessions::consulted(&session.assistants);
+        let about = size + &branch + &consulted;
+        page.line(3, [Span::new(Style::Id, &session.session_id), Span::new(Style::Faint, about)]);
     }
     page.gap();
     if let Some(cursor) = &listed.next_cursor {

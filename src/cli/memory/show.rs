@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::humanize::counted;
 use crate::memory::Millis;
 use crate::summaries::levels::Depth;
-use crate::tools::consult::{chat, show_thread};
+use crate::tools::consult::show_thread;
 use crate::tools::memory::expand_detail;
 use crate::tools::memory::linked::{self, Linked};
 use crate::tools::memory::show::{self, Brief, Conversation, Opened, Output};
@@ -64,11 +64,13 @@ enum Level {
 /// Finds the memory or conversation and prints it.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let Args { id, messages, level, collapse, focus, before, after, from, to, cursor } = args;
-    if let Some((session, assistant)) = show_thread::parse(&id)
-        && chat::assistant(engine, assistant).is_ok()
-    {
-        let output = show_thread::run(engine, caller, session, assistant).await?;
-        return out.answer(&output, &output.text());
+    let mut no_thread = None;
+    if let Some((session, assistant)) = show_thread::parse(&id) {
+        match show_thread::run(engine, caller, session, assistant).await {
+            Ok(output) => return out.answer(&output, &output.text()),
+            // The name or title of a session may also have an `@`.
+            Err(error) => no_thread = Some(error),
+        }
     }
     let level = level.or(messages.then_some(Level::Messages)).map(|level| match level {
         Level::Brief => Depth::Brief,
@@ -77,7 +79,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
         Level::Messages => Depth::Messages,
     });
     let args = show::Args { id, level, collapse, focus, before, after, from, to, cursor };
-    let output = show::run(engine, caller, args).await?;
+    let output = show::run(engine, caller, args).await.map_err(|error| no_thread.unwrap_or(error))?;
     let now = engine.now();
     out.view(&output, |screen| match &output {
         Output::Memory(opened) => memory(opened, screen, now),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
-use crate::consult::Files;
+use crate::consult::{Files, Reported};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::humanize::{counted, thousands};
@@ -70,7 +70,7 @@ pub struct Described {
     /// The tokens that were not sent because the assistant had them.
     pub saved: u64,
     /// What the provider counted: tokens sent, of them from its cache, and received.
-    pub reported: (u64, u64, u64),
+    pub reported: Reported,
     /// The cost.
     pub cost: String,
     /// When it began, and when it was used last.
@@ -125,7 +125,12 @@ fn described(row: &ThreadRow) -> Described {
         is_fixed: row.is_fixed,
         context: Vec::new(),
         saved: row.spent.whole.saturating_sub(row.spent.appended),
-        reported: (row.spent.input, row.spent.cached, row.spent.output),
+        reported: Reported {
+            input: row.spent.input,
+            cached: row.spent.cached,
+            output: row.spent.output,
+            is_estimate: false,
+        },
         cost: Money(row.spent.micros).to_string(),
         first: times::show_time(row.first),
         last: times::show_time(row.last),

@@ -43,8 +43,10 @@ pub struct Turn {
     pub answer: Option<String>,
     /// The beginning of the answer.
     pub text: String,
-    /// The tokens of the prompt, and those that the turn added to it.
-    pub tokens: (u64, u64),
+    /// The tokens of the prompt.
+    pub prompt: u64,
+    /// The tokens that the turn added to it.
+    pub added: u64,
     /// The cost.
     pub cost: String,
     /// What was sent; absent if it is no longer stored.
@@ -86,7 +88,8 @@ fn turn(row: &TurnRow) -> Turn {
         question: id(&row.question),
         answer: id(&row.answer),
         text: format!("{shown}{more}"),
-        tokens: (row.spent.prompt, row.spent.appended),
+        prompt: row.spent.prompt,
+        added: row.spent.appended,
         cost: Money(row.spent.micros).to_string(),
         receipt: row.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok()),
     }
@@ -97,13 +100,12 @@ impl Output {
     pub fn text(&self) -> String {
         let mut text = self.thread.text();
         for turn in &self.turns {
-            let (prompt, appended) = turn.tokens;
             text += &format!(
                 "\n\nTurn {}, {}: {} tokens sent, {} of them new; {}",
                 turn.number,
                 turn.time,
-                thousands(prompt),
-                thousands(appended),
+                thousands(turn.prompt),
+                thousands(turn.added),
                 turn.cost
             );
             if let (Some(question), Some(answer)) = (&turn.question, &turn.answer) {

@@ -170,9 +170,14 @@ pub async fn messages_outlive_their_thread<E: Engine>(place: Place<E>) {
 }
 
 pub async fn a_forgotten_message_has_no_text_in_its_thread<E: Engine>(place: Place<E>) {
-    let ada = thread("s", "ada");
+    let (ada, bob) = (thread("s", "ada"), thread("s", "bob"));
     let first = turn(&ada, 1);
     record(&place, &ada, first.clone()).await;
+    // Another assistant was told of it.
+    let mut told = turn(&bob, 1);
+    let text = BlockText::Blob(hash("ada was asked"), Some("ada was asked".into()));
+    told.blocks.insert(0, block(1, Part::Opening, None, text));
+    record(&place, &bob, told).await;
     let by_call = async |place: &Place<E>| {
         let row = place.store.turn_by_call(&place.scope, &ada, "call 1").await.answered();
         row.expect("it was recorded")
@@ -182,6 +187,7 @@ pub async fn a_forgotten_message_has_no_text_in_its_thread<E: Engine>(place: Pla
     assert_eq!(place.forget(&[&first.question], "f1").await.ids.len(), 2);
     let row = by_call(&place).await;
     assert_eq!((row.question, row.receipt), (None, None), "the receipt may quote the question");
+    assert_eq!(texts(&place, &bob).await, ["bob asks 1", "bob says 1"], "the note quotes the question");
     assert_eq!(row.answer_text.as_deref(), Some("ada says 1"));
     place.forget(&[&first.answer], "f2").await;
     let place = place.reopened();
