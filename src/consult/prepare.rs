@@ -335,3 +335,25 @@ async fn others(
         project.store.other_exchanges(&project.scope, &name.session, &name.assistant, since, OTHERS).await?;
     Ok(history::others(thread.turns + 1, &exchanges, key))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(tokens: u32, text: Option<&str>) -> Block {
+        let hash = ContentHash::of(text.unwrap_or_default().as_bytes());
+        let text = BlockText::Blob(hash, text.map(str::to_owned));
+        Block { turn: 1, part: Part::Note, path: None, tokens, text }
+    }
+
+    #[test]
+    fn the_unchanged_prefix_is_what_the_prompt_before_had_and_still_has() {
+        let [file, question, answer] = [block(500, Some("file")), block(20, Some("?")), block(80, Some("!"))];
+        let whole = [file.clone(), question.clone(), answer.clone()];
+        assert_eq!(unchanged_prefix(&whole, 100, 620), 620, "the answer was not part of it");
+        let forgotten = [file, block(20, None), answer.clone()];
+        assert_eq!(unchanged_prefix(&forgotten, 100, 620), 600);
+        assert_eq!(unchanged_prefix(&[question, answer], 100, 620), 100, "a block was removed");
+        assert_eq!(unchanged_prefix(&[], 100, 620), 100);
+    }
+}

@@ -592,6 +592,15 @@ fn a_process_that_is_killed_while_it_waits_leaves_the_thread_as_it_was() {
     assert!(hits.iter().all(|hit| !hit["text"].as_str().unwrap().contains("Too late.")), "{hits:?}");
 }
 
+#[test]
+fn an_assistant_that_may_not_be_asked_is_not_called_unknown() {
+    let provider =
+        "window = 16000\n[providers.far]\nservice = 'openai'\nmodel = 'gpt-5'\nuses = ['consult']\n";
+    let ground = Ground::with(provider, "external = 'never'\n");
+    let refused = ground.home.run(&ground.project.path, &["chat", "--with", "far", "Hello"]);
+    assert!(!refused.is_ok && refused.stderr.contains("`external` is `never`"), "{refused:?}");
+}
+
 /// The tools are offered only if an assistant is configured, and their names follow the configuration.
 #[test]
 fn tools_follow_the_configuration() {

@@ -292,22 +292,24 @@ pub async fn run(
             );
             Ok(output)
         }
-        Standing::Ended(outcome) => {
-            match outcome.as_ref() {
-                Ok(consulted) => {
-                    let mut consulted = consulted.clone();
-                    let notice = is_other.then(|| consult::other_instructions(&call_id));
-                    consulted.receipt.notices.extend(notice);
-                    let notice = is_unknown.then(|| {
-                    format!("no call `{call_id}` of this thread was known, so this was asked as a new question")
-                });
-                    consulted.receipt.notices.extend(notice);
-                    Ok(output.with(consulted, &secret))
-                }
-                Err(failed) => Err(failed.reworded(failed.to_string())),
+        Standing::Ended(outcome) => match outcome.as_ref() {
+            Ok(consulted) => {
+                let mut consulted = consulted.clone();
+                let notices = [
+                    is_other.then(|| consult::other_instructions(&call_id)),
+                    is_unknown.then(|| unknown_call(&call_id)),
+                ];
+                consulted.receipt.notices.extend(notices.into_iter().flatten());
+                Ok(output.with(consulted, &secret))
             }
-        }
+            Err(failed) => Err(failed.reworded(failed.to_string())),
+        },
     }
+}
+
+/// Returns the notice that there was no answer to collect.
+fn unknown_call(call_id: &str) -> String {
+    format!("no call `{call_id}` of this thread was known, so this was asked as a new question")
 }
 
 /// Reads the arguments. Also returns the name of the call, and whether the caller gave none.
