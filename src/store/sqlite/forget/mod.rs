@@ -27,7 +27,7 @@ pub(in crate::store::sqlite) use erase::erase;
 
 use erase::log_chunks;
 pub(in crate::store::sqlite) use select::SelectedRow;
-use select::{select, selected_row, with_derived};
+use select::{IS_DERIVED, select, selected_row, with_derived};
 
 /// The maximum number of memories that one transaction forgets or restores. Such a transaction takes a quarter of a
 /// second. More memories need several transactions. If one of these fails, or the process dies, the memories of the
@@ -288,11 +288,11 @@ fn to_bring_back(
     )?;
     let rows: Vec<SelectedRow> =
         statement.query_map((&id, owner), selected_row)?.collect::<Result<_, _>>()?;
-    let mut sources = connection.prepare_cached(
+    let mut sources = connection.prepare_cached(&format!(
         "SELECT s.seq FROM memories m CROSS JOIN memory_references r ON r.memory = m.seq
          CROSS JOIN memories s ON s.id = r.target AND s.owner = m.owner
-         WHERE m.seq = ?1 AND (m.provenance = 'derived' OR m.kind = 'conversation') AND s.tombstoned_at IS NOT NULL",
-    )?;
+         WHERE m.seq = ?1 AND {IS_DERIVED} AND s.tombstoned_at IS NOT NULL"
+    ))?;
     // The sources of a memory were stored before it, so they come earlier in `rows`.
     let mut with_sources: Vec<(i64, Vec<i64>)> = Vec::with_capacity(rows.len());
     for row in &rows {

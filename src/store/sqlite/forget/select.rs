@@ -160,8 +160,12 @@ pub(super) fn select(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// Whether the memory `m` goes with the memories that it references. The one that has an exchange with an assistant in
+/// short counts as derived from its two messages, although its words are a model's.
+pub(super) const IS_DERIVED: &str = "(m.provenance = 'derived' OR m.kind = 'conversation')";
+
 /// Adds to `rows` the memories within `reach` that are derived from a memory in `rows`, directly or through
-/// others. The memory that has an exchange with an assistant in short counts as derived from its two messages. Returns all these rows, in the order that their memories were stored.
+/// others. Returns all these rows, in the order that their memories were stored.
 pub(super) fn with_derived(
     connection: &Connection,
     scope: &Scope,
@@ -171,12 +175,11 @@ pub(super) fn with_derived(
     let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
     // The join begins with the reference: a join that began with the owner would visit every memory for each
     // row.
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
          FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory
-         WHERE r.target = ?1 AND m.owner = ?2 AND (m.provenance = 'derived' OR m.kind = 'conversation')
-             AND (m.tombstoned_at IS NULL OR ?3)",
-    )?;
+         WHERE r.target = ?1 AND m.owner = ?2 AND {IS_DERIVED} AND (m.tombstoned_at IS NULL OR ?3)"
+    ))?;
     let with_forgotten = reach == Reach::Forgotten;
     let mut next = 0;
     while let Some(row) = rows.get(next) {

@@ -162,17 +162,9 @@ impl Store {
             let Ok(mut writer) = store.inner.writer.try_lock() else {
                 return Err(Error::new(Kind::Busy, "another call of this process writes"));
             };
-            store.inner.place.check()?;
             let mut writer = Unsynced::of(&mut writer)?;
             writer.busy_timeout(patience)?;
-            let done = (|| {
-                let transaction =
-                    writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-                store.inner.may_write(&transaction)?;
-                let answer = work(&transaction, &scope)?;
-                transaction.commit()?;
-                Ok(answer)
-            })();
+            let done = store.inner.write(&mut writer, |changes| work(changes, &scope));
             writer.busy_timeout(BUSY_TIMEOUT)?;
             done
         })
