@@ -2,19 +2,32 @@
 
 use crate::memory::{Group, Kind, Millis};
 
+/// Whether a search is limited to the stash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stash {
+    /// Only memories in the stash.
+    Only,
+    /// Not those that contexts leave out because they are in the stash.
+    Without,
+}
+
 /// Conditions, all of which a memory must meet. The sessions to search are part of the scope, not of the filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only these kinds; `None` means every kind except artifacts.
+    /// Only these kinds; `None` means every kind except artifacts, and within the stash every kind.
     pub kinds: Option<Vec<Kind>>,
     /// Only memories of this branch.
     pub branch: Option<String>,
     /// Only memories about this file, or about files in this directory, relative to the project.
     pub path: Option<String>,
-    /// Only memories with this tag.
+    /// Only memories with this tag. Within the stash, this is the topic under which they were stashed.
     pub topic: Option<String>,
     /// Only memories to which the client gave this id.
     pub source_id: Option<String>,
+    /// Only memories from this source: a file, or the id that the client gave.
+    pub source: Option<String>,
+    /// Whether the search is limited to the stash; `None` searches all memories.
+    pub stash: Option<Stash>,
     /// Only memories from this time on.
     pub since: Option<Millis>,
     /// Only memories from before this time.
@@ -26,9 +39,14 @@ impl Filter {
     pub fn groups(&self) -> Vec<Group> {
         let admits = |group: &&Group| match &self.kinds {
             Some(kinds) => kinds.iter().any(|kind| kind.group() == **group),
-            None => **group != Group::Artifact,
+            None => self.stash == Some(Stash::Only) || **group != Group::Artifact,
         };
         Group::ALL.iter().filter(admits).copied().collect()
+    }
+
+    /// Returns whether the filter admits the whole stash.
+    pub fn is_whole_stash(&self) -> bool {
+        *self == Filter { stash: Some(Stash::Only), ..Filter::default() }
     }
 
     /// Returns whether the filter has a time range.
@@ -43,12 +61,13 @@ impl Filter {
 
     /// Returns whether the filter excludes some memories of `group`.
     pub fn narrows(&self, group: Group) -> bool {
-        let Filter { kinds, branch, path, topic, source_id, since, until } = self;
+        let Filter { kinds, branch, path, topic, source_id, source, stash, since, until } = self;
         let part_of_group = kinds
             .as_ref()
             .is_some_and(|kinds| Kind::ALL.iter().any(|kind| kind.group() == group && !kinds.contains(kind)));
         part_of_group
-            || [branch, path, topic, source_id].iter().any(|field| field.is_some())
+            || [branch, path, topic, source_id, source].iter().any(|field| field.is_some())
+            || stash.is_some()
             || since.is_some()
             || until.is_some()
     }

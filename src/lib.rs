@@ -55,6 +55,7 @@ mod retrieve;
 mod scope;
 mod server;
 mod spool;
+mod stash;
 mod statements;
 mod store;
 mod summaries;

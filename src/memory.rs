@@ -9,6 +9,8 @@ mod words;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result, quoted};
 use crate::scope::SessionId;
 
@@ -119,6 +121,9 @@ pub enum Identity {
     Named(String),
     /// Its redacted text.
     Text,
+    /// Its redacted text, byte for byte, among the texts given to the stash. Such a memory is never the same as one that
+    /// was stored otherwise, since it may expire.
+    Segment,
     /// Nothing: every write makes a new memory.
     Fresh,
     /// Its id, if the memory is restored from a backup.
@@ -211,7 +216,7 @@ impl Draft {
 ///
 /// A key is valid for calls to the same store until the memory is purged. Keys of the same store are ordered by when
 /// their memories were first stored. To identify a memory in every store, even after a restore, use its [`MemoryId`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MemoryKey(i64);
 
 impl MemoryKey {

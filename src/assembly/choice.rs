@@ -17,7 +17,7 @@ use crate::context::render;
 use crate::context::tier::Tier;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::memory::{Memory, Provenance, Role};
+use crate::memory::{Memory, MemoryId, MemoryKey, Provenance, Role};
 use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, SegmentRow, Summary};
@@ -66,6 +66,12 @@ pub(crate) struct Choice<'a> {
     pub(super) found: BTreeSet<i64>,
     /// Passages that exceeded their part's share, most important first.
     pub(super) left_out: Vec<Passage>,
+    /// The memories of the session that are held out of contexts, because they are stashed.
+    pub(super) held: BTreeSet<MemoryKey>,
+    /// The ordinals of the messages among them.
+    held_messages: BTreeSet<i64>,
+    /// The open messages, which no summary covers.
+    uncovered: Vec<(i64, MemoryId)>,
 }
 
 impl<'a> Choice<'a> {
@@ -93,7 +99,29 @@ impl<'a> Choice<'a> {
             long: BTreeSet::new(),
             found: BTreeSet::new(),
             left_out: Vec::new(),
+            held: BTreeSet::new(),
+            held_messages: BTreeSet::new(),
+            uncovered: Vec::new(),
         }
+    }
+
+    /// Leaves out the memories of the session that are held out.
+    pub fn hold_out(&mut self, held: Vec<(MemoryKey, Option<i64>)>) {
+        self.held = held.iter().map(|(key, _)| *key).collect();
+        self.held_messages = held.into_iter().filter_map(|(_, ordinal)| ordinal).collect();
+    }
+
+    /// Returns whether a message of the segment may be shown.
+    fn is_open(&self, segment: &SegmentRow) -> bool {
+        let held = self.held_messages.range(segment.first..=segment.last).count();
+        held == 0 || i64::try_from(held).is_ok_and(|held| held < segment.messages)
+    }
+
+    /// Returns the ids of the messages that no summary covers and that the context doesn't show.
+    pub fn uncovered(&self) -> Vec<MemoryId> {
+        let shown = self.shown();
+        let hidden = self.uncovered.iter().filter(|(ordinal, _)| !shown.contains(ordinal));
+        hidden.map(|(_, id)| id.clone()).collect()
     }
 
     /// Chooses the passages that don't depend on the question.
@@ -132,7 +160,9 @@ impl<'a> Choice<'a> {
         let facts = self.known(is_whole).await?;
         self.facts = facts.iter().map(|(_, passage)| passage.line.clone()).collect();
         let shows_summaries = !is_whole && self.asked.level != IncludeLevel::Full;
-        let all = closed.iter().rev().filter_map(|row| made.get(&row.first));
+        // A segment of which everything is stashed has no summary in the context either.
+        let open = closed.iter().rev().filter(|row| self.is_open(row));
+        let all = open.filter_map(|row| made.get(&row.first));
         let all: Vec<&Summary> = all.filter(|each| shows_summaries && !each.text.is_empty()).collect();
         let summaries = self.summaries(&all, limit);
         let beyond = all.len() - summaries.len();
@@ -179,14 +209,20 @@ impl<'a> Choice<'a> {
         let is_within = |memory: &Memory| self.asked.filter.is_within(memory.time);
         let mut known: Vec<(Option<i64>, Passage)> = Vec::new();
         for memory in store.important_messages(scope, self.session, bar, MOST_IMPORTANT).await? {
-            if memory.ordinal.is_some_and(|ordinal| ordinal < self.begins) && is_within(&memory) {
+            if !self.held.contains(&memory.key)
+                && memory.ordinal.is_some_and(|ordinal| ordinal < self.begins)
+                && is_within(&memory)
+            {
                 let line =
                     remembered(Part::Facts, self.session, &memory, 0..memory.text.len(), self.most).line;
                 known.push((memory.ordinal, known_as(self.session, &memory, line)));
             }
         }
         for fact in store.facts(scope, self.session, MOST_FACTS).await? {
-            if is_within(&fact) && !(is_whole && fact.provenance == Provenance::Derived) {
+            if is_within(&fact)
+                && !self.held.contains(&fact.key)
+                && !(is_whole && fact.provenance == Provenance::Derived)
+            {
                 known.push((None, self::fact(self.session, &fact, self.most)));
             }
         }
@@ -215,6 +251,8 @@ impl<'a> Choice<'a> {
     /// with the ordinal `from`.
     pub async fn open(&mut self, from: i64) -> Result<()> {
         let mut rows = self.project.store.session_messages(&self.project.scope, self.session, from).await?;
+        rows.retain(|row| !self.held.contains(&row.key));
+        self.uncovered.extend(rows.iter().map(|row| (row.ordinal, row.id.clone())));
         self.recent
             .extend(rows.iter().filter(|row| self.asked.filter.is_within(row.time)).map(|row| row.ordinal));
         let unread = rows.len().saturating_sub(MOST_OPEN);
@@ -268,6 +306,7 @@ impl<'a> Choice<'a> {
     async fn said(&mut self, rows: Vec<MessageRow>) -> Result<Vec<(MessageRow, Passage)>> {
         let rows: Vec<MessageRow> =
             rows.into_iter().filter(|row| self.asked.filter.is_within(row.time)).collect();
+        let rows: Vec<MessageRow> = rows.into_iter().filter(|row| !self.held.contains(&row.key)).collect();
         let is_long = |row: &&MessageRow| usize::try_from(row.tokens).is_ok_and(|tokens| tokens > self.most);
         self.long =
             rows.iter().filter(is_long).map(|row| row.ordinal).chain(self.long.iter().copied()).collect();

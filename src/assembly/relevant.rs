@@ -11,7 +11,7 @@ use crate::assembly::passages::{Part, Passage, Room, fill, remembered};
 use crate::context::importance::{Mentions, Signals, importance, recency};
 use crate::embed::Embedder;
 use crate::error::Result;
-use crate::filter::Filter;
+use crate::filter::{Filter, Stash};
 use crate::memory::{Kind, Memory, MemoryKey, Provenance};
 use crate::retrieve::rank::{Ranked, Weights};
 use crate::retrieve::{self, cues};
@@ -36,7 +36,8 @@ impl Choice<'_> {
         let store = &self.project.store;
         let (begun, mut shown): (BTreeSet<i64>, BTreeSet<i64>) =
             self.shown().into_iter().partition(|ordinal| self.long.contains(ordinal));
-        let filter = Filter { kinds: Some(KINDS.to_vec()), ..self.asked.filter.clone() };
+        let stash = (!self.held.is_empty()).then_some(Stash::Without);
+        let filter = Filter { kinds: Some(KINDS.to_vec()), stash, ..self.asked.filter.clone() };
         let found =
             retrieve::search(&[(store, scope)], embedder, query, &filter, &Weights::default()).await?;
         self.chosen.notices.extend(found.notices);
@@ -135,6 +136,7 @@ impl Choice<'_> {
     fn is_new(&self, memory: &Memory, shown: &BTreeSet<i64>) -> bool {
         memory.ordinal.is_some_and(|ordinal| !shown.contains(&ordinal))
             && self.asked.filter.is_within(memory.time)
+            && !self.held.contains(&memory.key)
     }
 
     /// Returns the passage of a message from its beginning.

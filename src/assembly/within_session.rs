@@ -12,9 +12,10 @@ use crate::assembly::{Asked, IncludeLevel};
 use crate::embed::Embedder;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::memory::MemoryId;
 use crate::project::OpenProject;
 use crate::scope::SessionId;
-use crate::store::SegmentRow;
+use crate::store::{SegmentRow, StashCause, Stashing};
 use crate::summaries::notes;
 use crate::summaries::segments::{self, Closed, Leaves};
 
@@ -69,6 +70,7 @@ pub async fn choose(
         begins = last.saturating_add(1);
     }
     let mut choice = Choice::new(engine, project, asked, session, begins);
+    choice.hold_out(project.store.held_out(&project.scope, session).await?);
     choice.chosen.pending = pending;
     choice.chosen.notices.extend(
         prepared
@@ -82,5 +84,26 @@ pub async fn choose(
         choice.relevant(embedder).await?;
         choice.rest().await?;
     }
+    if !asked.filter.has_range() {
+        stash_uncovered(engine, project, choice.uncovered()).await;
+    }
     Ok(choice.done())
+}
+
+/// Stashes messages that the context has no room for, although no summary covers them yet, so that they are found in the
+/// stash. They stay in later contexts that have room. If they can't be stored now, the next context stores them.
+async fn stash_uncovered(engine: &Engine, project: &OpenProject, ids: Vec<MemoryId>) {
+    if ids.is_empty() {
+        return;
+    }
+    let stashing = Stashing {
+        named: ids,
+        given: Vec::new(),
+        cause: StashCause::Pruning,
+        expires_at: None,
+        is_protected: None,
+        topic: None,
+    };
+    let done = project.store.stash_in_passing(&project.scope, stashing, engine.now()).await;
+    done.unwrap_or_else(|error| error.log());
 }

@@ -157,6 +157,8 @@ options! {
     cache_ttl_s: u64 = 86_400, "context.cache_ttl", "seconds, a whole number", any;
     /// The most bytes that the cache may take in each project's store.
     cache_max_bytes: u64 = 16 << 20, "context.cache_bytes", "bytes, a whole number", any;
+    /// After how many days a text that was given to the stash is removed, and other segments leave the stash, unless they are protected; 0 stands for never.
+    stash_max_age_days: u64 = 0, "stash.max_age_days", "days, a whole number", any;
     /// The most US dollars that one call may cost.
     limit_call: Option<Money> = Some(Money(500_000)), "limits.call", "US dollars, or none", any;
     /// The most US dollars that may be spent per day (UTC), in all projects together.

@@ -42,10 +42,23 @@ pub async fn remember(
     mut fresh: impl FnMut() -> [u8; 16],
     on_batch: impl FnMut(usize) + Send,
 ) -> Result<Remembered> {
+    let (memories, redactions) = prepared(redactor, embedder, drafts, &mut fresh);
+    let receipt = store.save(scope, memories, now, on_batch).await?;
+    Ok(Remembered { receipt, redactions })
+}
+
+/// Returns the memories that `drafts` become, and how many secrets each rule replaced in them, in the order of the rules'
+/// names. If `embedder` is loaded and the chunks are few, they are embedded.
+pub fn prepared(
+    redactor: &Redactor,
+    embedder: Option<&Embedder>,
+    drafts: Vec<Draft>,
+    fresh: &mut impl FnMut() -> [u8; 16],
+) -> (Vec<PreparedMemory>, Vec<(String, usize)>) {
     let mut redactions = std::collections::BTreeMap::<String, usize>::new();
     let mut memories: Vec<PreparedMemory> = Vec::with_capacity(drafts.len());
     for draft in drafts {
-        let (memory, found) = prepare(redactor, draft, &mut fresh);
+        let (memory, found) = prepare(redactor, draft, fresh);
         for (rule, count) in found {
             *redactions.entry(rule).or_default() += count;
         }
@@ -54,8 +67,7 @@ pub async fn remember(
     if let Some(embedder) = embedder {
         embed_few(embedder, &mut memories);
     }
-    let receipt = store.save(scope, memories, now, on_batch).await?;
-    Ok(Remembered { receipt, redactions: redactions.into_iter().collect() })
+    (memories, redactions.into_iter().collect())
 }
 
 /// Embeds the chunks if they are few. If they are many or embedding fails, they stay pending.

@@ -23,7 +23,9 @@ pub fn prepare(
     let redactor = redactor.within(&match (&draft.session, &draft.identity) {
         (Some(session), _) => format!("session {session}"),
         (None, Identity::Named(key)) => format!("{} {key}", draft.kind),
-        (None, Identity::Text | Identity::Fresh | Identity::Known(_)) => draft.kind.to_string(),
+        (None, Identity::Text | Identity::Segment | Identity::Fresh | Identity::Known(_)) => {
+            draft.kind.to_string()
+        }
     });
     let mut found: Vec<(String, usize)> = Vec::new();
     let mut clean = |text: &mut String| {
@@ -59,6 +61,7 @@ pub fn prepare(
     let id = match &draft.identity {
         Identity::Named(key) => derived(key),
         Identity::Text => derived(&format!("text:{}", blake3::hash(draft.text.trim().as_bytes()).to_hex())),
+        Identity::Segment => derived(&format!("segment:{}", blake3::hash(draft.text.as_bytes()).to_hex())),
         Identity::Fresh => derived(&format!("fresh:{}", blake3::hash(&fresh()).to_hex())),
         Identity::Known(id) => id.clone(),
     };

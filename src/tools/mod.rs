@@ -14,6 +14,7 @@ pub mod context;
 pub mod memory;
 pub mod operate;
 pub mod provider;
+pub mod stash;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +33,7 @@ use self::memory::{
     store_memory,
 };
 use self::provider::configure_llm_provider;
+use self::stash::{merge_stashed_context, retrieve_stashed_context, stash_context};
 
 /// Returns the tools that the caller may use, in the order in which clients list them.
 ///
@@ -52,6 +54,9 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
         tool!(engine, caller, get_context_summary, Context, READS),
         tool!(engine, caller, summarize_conversation, Context, ASKS),
         tool!(engine, caller, configure_llm_provider, Context, SETS),
+        tool!(engine, caller, stash_context, Stash, SETS),
+        tool!(engine, caller, retrieve_stashed_context, Stash, READS),
+        tool!(engine, caller, merge_stashed_context, Stash, SETS),
     ];
     // Without an assistant, the tools about threads would be of no use.
     let assistants = chat::offered(engine, caller);

@@ -34,5 +34,6 @@ pub mod forgetting;
 pub mod gate;
 pub mod links;
 pub mod ranking;
+pub mod stash;
 pub mod summaries;
 pub mod threads;

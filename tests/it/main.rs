@@ -50,6 +50,7 @@ mod sets_up;
 mod shares;
 mod shows;
 mod spends;
+mod stash;
 mod summaries;
 mod superseded;
 #[cfg(unix)]

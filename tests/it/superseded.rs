@@ -149,7 +149,8 @@ fn downgrade(home: &Home) {
     let store = Connection::open(home.store()).unwrap();
     store
         .execute_batch(
-            "DROP TRIGGER quoted_message_removed; DROP TRIGGER quoted_message_forgotten; DROP TABLE thread_turns;
+            "DROP TABLE assembly_lines; DROP TABLE assemblies; DROP TABLE stashed;
+             DROP TRIGGER quoted_message_removed; DROP TRIGGER quoted_message_forgotten; DROP TABLE thread_turns;
              DROP TABLE thread_copies; DROP TABLE thread_files; DROP TABLE thread_blocks; DROP TABLE blobs;
              DROP TABLE threads; DROP TABLE file_tokens;
              DROP TRIGGER replacement_removed; DROP TRIGGER superseded_added; DROP TRIGGER statement_added;

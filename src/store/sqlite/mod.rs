@@ -17,6 +17,7 @@ mod links;
 mod read;
 mod registry;
 mod search;
+mod stash;
 mod summaries;
 mod superseded;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use file::{migrate, place, readers};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use search::stems::CommonTerms;
 use search::vector_cache::VectorCache;
+use stash::chunks::StashedChunks;
 
 use crate::error::{Error, Kind, Result};
 use crate::private;
@@ -68,6 +70,7 @@ struct Inner {
     readers: readers::Readers,
     vectors: Mutex<VectorCache>,
     common_terms: Mutex<CommonTerms>,
+    stashed_chunks: Mutex<StashedChunks>,
     cache_use: Mutex<CacheUse>,
     clock: Clock,
 }
@@ -151,6 +154,7 @@ impl Store {
             readers: readers::Readers::new(path, readers::OLDEST),
             vectors: Mutex::default(),
             common_terms: Mutex::default(),
+            stashed_chunks: Mutex::default(),
             cache_use: Mutex::default(),
             clock: Clock::default(),
         };

@@ -8,6 +8,7 @@ mod ledger;
 mod links;
 mod projects;
 mod sessions;
+mod stash;
 mod summaries;
 mod superseded;
 mod threads;
@@ -26,6 +27,10 @@ pub use ledger::{Planned, Reservation, SpendLimits, SpendingRow, Spent};
 pub use links::{BehindRow, CallRow, CommitLinks, CommitRow, GraphRow, LinkedCommit, WriteRow};
 pub use projects::{Flavour, ProjectRow};
 pub use sessions::{About, GrownSession, MessageRow, Origin, SegmentRow, SessionRow, source_hash};
+pub use stash::{
+    ShownLine, StashCause, StashContents, StashExpired, StashGroup, StashPage, StashReceipt, StashedMemory,
+    Stashing,
+};
 pub use summaries::{
     AskedBy, Attempt, ConversationRow, Pace, QueueCounts, Queued, Saved, Summary, SummaryRow, Wanted,
 };

@@ -13,7 +13,7 @@ use crate::ingest::catch_up;
 use crate::memory::Millis;
 use crate::project::OpenProject;
 use crate::scope::{Scope, SessionId, Sessions};
-use crate::store::Version;
+use crate::store::{ShownLine, Version};
 use crate::times;
 use crate::tools::common;
 use crate::tools::common::schema::one_of;
@@ -104,9 +104,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let mut before = version(engine, project, &asked).await?;
     if is_cacheable
         && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
-        && let Ok(CachedAnswer { context, whole }) = serde_json::from_str::<CachedAnswer>(&body)
+        && let Ok(CachedAnswer { context, whole, lines }) = serde_json::from_str::<CachedAnswer>(&body)
     {
         count_saving(caller, whole, &context);
+        record(project, &asked, key(before), lines).await;
         return Ok(Context { budget: asked.budget, ..context });
     }
     let mut is_whole = true;
@@ -138,14 +139,18 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let secret = engine.installation().await?.secret;
     let budget = asked.budget;
     // The first count loads the tokenizer's dictionary, which blocks the thread.
-    let fit = tokio::task::spawn_blocking(move || answer::fit(chosen, budget, &secret));
-    let context = fit.await.expect("fitting does not panic");
+    let fit = tokio::task::spawn_blocking(move || {
+        let context = answer::fit(&mut chosen, budget, &secret);
+        (context, answer::shown_lines(&chosen))
+    });
+    let (context, lines) = fit.await.expect("fitting does not panic");
+    record(project, &asked, key(before), lines.clone()).await;
     let whole = match &asked.session {
         Some(session) => Some(project.store.session_tokens(&project.scope, session).await?),
         None => None,
     };
     count_saving(caller, whole, &context);
-    let answer = CachedAnswer { context, whole };
+    let answer = CachedAnswer { context, whole, lines };
     // If messages of the session still wait for a summary, the next call makes more summaries, so this answer is not
     // cached.
     if is_cacheable && is_whole {
@@ -163,6 +168,15 @@ struct CachedAnswer {
     /// The tokens of the whole conversation that the context replaces; `None` if the context is drawn from several
     /// conversations.
     whole: Option<i64>,
+    /// What the answer shows of each memory.
+    lines: Vec<ShownLine>,
+}
+
+/// Records what the context of a session shows, so that stashing can tell how many tokens it frees.
+async fn record(project: &OpenProject, asked: &Asked, key: [u8; 32], lines: Vec<ShownLine>) {
+    let Some(session) = &asked.session else { return };
+    let recorded = project.store.record_assembly(&project.scope, session, key, lines).await;
+    recorded.unwrap_or_else(|error| error.log());
 }
 
 /// Records how many tokens the answer saves compared with the whole conversation. Records nothing if `whole` is `None`.

@@ -239,9 +239,9 @@ fn filter(args: &Args) -> Result<Filter> {
         branch: short("branch", &args.branch)?,
         path: short("path", &args.path)?,
         topic: short("topic", &args.topic)?,
-        source_id: None,
         since,
         until,
+        ..Filter::default()
     })
 }
 

@@ -248,7 +248,7 @@ fn draft(args: &Args, text: String, now: i64, redactor: &Redactor) -> Result<Dra
 
 /// Returns the name of the option that excludes the memory, if there is one. The memory's path is compared as a path
 /// relative to `root`.
-fn ignored(engine: &Engine, draft: &Draft, root: Option<&Path>) -> Option<&'static str> {
+pub(crate) fn ignored(engine: &Engine, draft: &Draft, root: Option<&Path>) -> Option<&'static str> {
     let ignored = &engine.config().ignored;
     if draft.session.as_ref().is_some_and(|session| ignored.session(session.as_str())) {
         return Some("ignore.sessions");

@@ -53,6 +53,8 @@ const SUPERSEDED: Migration = Migration {
 };
 const THREADS: Migration =
     Migration { sql: include_str!("../../../../migrations/0009_threads.sql"), min_reader: 1, min_writer: 1 };
+const STASH: Migration =
+    Migration { sql: include_str!("../../../../migrations/0010_stash.sql"), min_reader: 1, min_writer: 1 };
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. Their versions are higher, because they
 /// come after the migration [`REGISTRY`] there.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -63,6 +65,7 @@ const OWNER_STORE: Migration = Migration { min_reader: 2, min_writer: 2, ..STORE
 const OWNER_WEAK_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..WEAK_LINKS };
 const OWNER_SUPERSEDED: Migration = Migration { min_reader: 2, min_writer: 2, ..SUPERSEDED };
 const OWNER_THREADS: Migration = Migration { min_reader: 2, min_writer: 2, ..THREADS };
+const OWNER_STASH: Migration = Migration { min_reader: 2, min_writer: 2, ..STASH };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -74,7 +77,7 @@ const LEDGER: Migration = Migration {
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
         Flavour::Project => {
-            &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, WEAK_LINKS, SUPERSEDED, THREADS]
+            &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, WEAK_LINKS, SUPERSEDED, THREADS, STASH]
         }
         Flavour::Owner => &[
             MEMORIES,
@@ -88,6 +91,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_WEAK_LINKS,
             OWNER_SUPERSEDED,
             OWNER_THREADS,
+            OWNER_STASH,
         ],
     }
 }

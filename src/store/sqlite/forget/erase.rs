@@ -17,7 +17,7 @@ pub(in crate::store::sqlite) fn erase(connection: &Connection, memory: i64) -> R
 }
 
 /// Appends the embedded chunks of a memory to the log from which the caches of vectors are updated.
-pub(super) fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
+pub(in crate::store::sqlite) fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO changes (chunk, change)

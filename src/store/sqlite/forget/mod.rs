@@ -23,9 +23,8 @@ use crate::store::{Forgotten, Operation, Reach, Selection, Store};
 use crate::tuning::forgetting::{FORGOTTEN_AT_ONCE, TURN};
 use crate::tuning::ranking::NEIGHBOURS;
 
-pub(in crate::store::sqlite) use erase::erase;
+pub(in crate::store::sqlite) use erase::{erase, log_chunks};
 
-use erase::log_chunks;
 pub(in crate::store::sqlite) use select::SelectedRow;
 use select::{IS_DERIVED, select, selected_row, with_derived};
 

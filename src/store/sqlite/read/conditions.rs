@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::error::Result;
-use crate::filter::Filter;
+use crate::filter::{Filter, Stash};
 use crate::scope::{Scope, SessionId, Sessions};
 
 /// Conditions joined by AND, with the values of their `?` in order.
@@ -36,7 +36,9 @@ impl Conditions {
 
     /// Narrows the conditions to the memories that `filter` admits.
     pub fn narrowed(mut self, filter: &Filter) -> Conditions {
-        let Filter { kinds, branch, path, topic, source_id, since, until } = filter;
+        // The first condition of a scope is its owner.
+        let owner = self.values[0].clone();
+        let Filter { kinds, branch, path, topic, source_id, source, stash, since, until } = filter;
         if let Some(kinds) = kinds {
             let marks = vec!["?"; kinds.len()].join(", ");
             self.and(
@@ -44,10 +46,29 @@ impl Conditions {
                 kinds.iter().map(|kind| kind.as_str().to_owned().into()),
             );
         }
-        for (column, value) in [("m.branch", branch), ("m.topic", topic)] {
-            if let Some(value) = value {
-                self.and(&format!("{column} = ?"), [value.clone().into()]);
+        if let Some(branch) = branch {
+            self.and("m.branch = ?", [branch.clone().into()]);
+        }
+        match (stash, topic) {
+            (Some(Stash::Only), Some(topic)) => self.and(
+                "m.seq IN (SELECT memory FROM stashed WHERE owner = ? AND topic = ?)",
+                [owner, topic.clone().into()],
+            ),
+            (Some(Stash::Only), None) => {
+                self.and("EXISTS (SELECT 1 FROM stashed x WHERE x.memory = m.seq)", []);
             }
+            (_, Some(topic)) => self.and("m.topic = ?", [topic.clone().into()]),
+            (_, None) => {}
+        }
+        if *stash == Some(Stash::Without) {
+            let held = "EXISTS (SELECT 1 FROM stashed x WHERE x.memory = m.seq AND x.is_held_out)";
+            self.and(&format!("NOT {held}"), []);
+        }
+        if let Some(source) = source {
+            self.and(
+                "(m.source_id = ? OR m.seq IN (SELECT memory FROM memory_paths WHERE path = ?))",
+                [source.clone().into(), source.clone().into()],
+            );
         }
         if let Some(id) = source_id {
             // A commit that was rebased or cherry-picked has several ids. Answers show ten digits of an id;

@@ -218,7 +218,11 @@ pub(in crate::store::sqlite) fn find_session(
 }
 
 /// Returns the row and the version of the owner's session with the name or alias `name`.
-fn named(connection: &Connection, owner: &str, name: &SessionId) -> Result<Option<(i64, i64)>> {
+pub(in crate::store::sqlite) fn named(
+    connection: &Connection,
+    owner: &str,
+    name: &SessionId,
+) -> Result<Option<(i64, i64)>> {
     Ok(connection
         .prepare_cached(
             "SELECT seq, version FROM (

@@ -12,7 +12,7 @@ use super::vector_cache::Admitted;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::Group;
-use crate::scope::Scope;
+use crate::scope::{Scope, Sessions};
 use crate::store::sqlite::connection::lock;
 use crate::store::sqlite::read::conditions::{Conditions, sessions};
 use crate::store::vectors;
@@ -38,8 +38,12 @@ impl Store {
         let (filter, groups) = (filter.clone(), groups.to_vec());
         let (space, embedding) = (space.to_owned(), embedding.to_vec());
         self.read(scope, move |inner, connection, scope| {
+            let is_whole_stash = filter.is_whole_stash() && scope.sessions == Sessions::All;
             let admitted = match groups.iter().any(|group| filter.narrows(*group)) {
-                true => Admitted::Chunks(admitted(connection, scope, &filter)?),
+                true if is_whole_stash => {
+                    Admitted::Chunks(lock(&inner.stashed_chunks).of(connection, scope.owner.as_str())?)
+                }
+                true => Admitted::Chunks(admitted(connection, scope, &filter)?.into()),
                 false => sessions(connection, scope)?.map_or(Admitted::All, Admitted::Sessions),
             };
             let mut cache = lock(&inner.vectors);

@@ -1,6 +1,7 @@
 //! The codes of all living chunks, cached by each process.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 
@@ -33,7 +34,7 @@ pub(in crate::store::sqlite) enum Admitted {
     /// chunk.
     Sessions(Vec<i64>),
     /// These chunks, in ascending order.
-    Chunks(Vec<i64>),
+    Chunks(Arc<[i64]>),
 }
 
 impl VectorCache {

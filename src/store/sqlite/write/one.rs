@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use super::session::OpenSession;
 use super::{chunks, record};
 use crate::error::Result;
-use crate::memory::{Draft, Group, Millis, Provenance};
+use crate::memory::{Draft, Group, Identity, Millis, Provenance};
 use crate::scope::Scope;
 use crate::store::sqlite::links;
 use crate::store::{Outcome, PreparedMemory};
@@ -67,7 +67,9 @@ fn insert(
     let PreparedMemory { id, draft, chunks: pieces, .. } = memory;
     let is_message = draft.kind.group() == Group::Message;
     let place = session.as_ref().map(|session| session.seq);
-    let ordinal = session.as_ref().filter(|_| is_message).map(|session| session.next_ordinal);
+    // A message that is given to the stash has no place among the messages of its session.
+    let is_numbered = is_message && draft.identity != Identity::Segment;
+    let ordinal = session.as_ref().filter(|_| is_numbered).map(|session| session.next_ordinal);
     let seq = insert_row(connection, owner, memory, text_hash, (place, ordinal), now)?;
     if let (Some(session), Some(_)) = (session, ordinal) {
         session.next_ordinal += 1;

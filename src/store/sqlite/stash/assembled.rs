@@ -1,0 +1,99 @@
+//! What the last context of each session shows, so that stashing can tell how many tokens it frees.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::Result;
+use crate::scope::{Scope, SessionId};
+use crate::store::sqlite::read::segments::named;
+use crate::store::{ShownLine, Store};
+
+impl Store {
+    /// Records what the last context of `session` shows of its memories. `key` names the context: if it is the one that
+    /// is recorded already, nothing is written.
+    ///
+    /// Records nothing, and returns no error, if other processes write or the store can't be written.
+    pub async fn record_assembly(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        key: [u8; 32],
+        lines: Vec<ShownLine>,
+    ) -> Result<()> {
+        let name = session.clone();
+        let is_known = self
+            .read(scope, move |_, connection, scope| {
+                let known: Option<Vec<u8>> = match named(connection, scope.owner.as_str(), &name)? {
+                    Some((session, _)) => connection
+                        .prepare_cached("SELECT key FROM assemblies WHERE session = ?1")?
+                        .query_row([session], |row| row.get(0))
+                        .optional()?,
+                    None => return Ok(true),
+                };
+                Ok(known.is_some_and(|known| known == key))
+            })
+            .await?;
+        if is_known {
+            return Ok(());
+        }
+        let name = session.clone();
+        self.write_in_passing(scope, move |connection, scope| {
+            let Some((session, _)) = named(connection, scope.owner.as_str(), &name)? else { return Ok(()) };
+            record(connection, session, key, &lines)
+        })
+        .await
+    }
+}
+
+fn record(connection: &Connection, session: i64, key: [u8; 32], lines: &[ShownLine]) -> Result<()> {
+    connection.prepare_cached("DELETE FROM assembly_lines WHERE session = ?1")?.execute([session])?;
+    connection
+        .prepare_cached(
+            "INSERT INTO assemblies (session, key) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET key = ?2",
+        )?
+        .execute(params![session, key])?;
+    for line in lines {
+        connection
+            .prepare_cached(
+                "INSERT INTO assembly_lines (session, memory, tokens, heading, heading_tokens)
+                 SELECT ?1, seq, ?3, ?4, ?5 FROM memories WHERE seq = ?2
+                 ON CONFLICT DO UPDATE SET tokens = tokens + ?3",
+            )?
+            .execute(params![session, line.memory, line.tokens, line.heading, line.heading_tokens])?;
+    }
+    Ok(())
+}
+
+/// Returns the tokens that `memories` took in the last context of their session: their lines, and the headings without
+/// another line. They no longer count as shown afterwards.
+pub(super) fn free(connection: &Connection, session: i64, memories: &[i64]) -> Result<i64> {
+    let (mut freed, mut headings) = (0, HashMap::new());
+    for memory in memories {
+        let line: Option<(i64, i64, i64)> = connection
+            .prepare_cached(
+                "DELETE FROM assembly_lines WHERE session = ?1 AND memory = ?2 RETURNING tokens, heading, heading_tokens",
+            )?
+            .query_row((session, memory), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        if let Some((tokens, heading, heading_tokens)) = line {
+            freed += tokens;
+            headings.insert(heading, heading_tokens);
+        }
+    }
+    for (heading, tokens) in headings {
+        let is_needed: bool = connection
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM assembly_lines WHERE session = ?1 AND heading = ?2)",
+            )?
+            .query_row((session, heading), |row| row.get(0))?;
+        freed += if is_needed { 0 } else { tokens };
+    }
+    // The next context is another one, even if it is assembled with the same key before anything else changes.
+    if freed > 0 {
+        connection
+            .prepare_cached("UPDATE assemblies SET key = x'' WHERE session = ?1")?
+            .execute([session])?;
+    }
+    Ok(freed)
+}

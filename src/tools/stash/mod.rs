@@ -1,0 +1,10 @@
+//! The stash: segments of context that are put aside, found again, and brought back.
+
+mod expired;
+mod given;
+mod named;
+mod preview;
+
+pub mod merge_stashed_context;
+pub mod retrieve_stashed_context;
+pub mod stash_context;

@@ -1,0 +1,298 @@
+//! Finds segments in the stash by meaning, follows their references, or lists what the stash holds.
+
+mod answer;
+mod listing;
+
+use std::collections::{HashMap, HashSet};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use self::answer::Found;
+use super::preview::{Preview, rounded};
+use super::{expired, named};
+use crate::caller::Caller;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::filter::{Filter, Stash};
+use crate::ingest::catch_up;
+use crate::memory::{Kind, Memory, MemoryKey};
+use crate::project::OpenProject;
+use crate::retrieve::{self, rank::Ranked, rank::Weights};
+use crate::scope::{Scope, SessionId, Sessions};
+use crate::stash::profile::{Parts, parts};
+use crate::store::StashedMemory;
+use crate::times;
+use crate::tools::common;
+use crate::tools::common::beginning::beginning;
+use crate::tuning::ranking::BEST_SCORE;
+use crate::tuning::stash::{MIN_SIMILARITY, PREVIEW};
+
+pub use self::answer::Output;
+
+/// The name of the tool in MCP.
+pub const NAME: &str = "retrieve_stashed_context";
+/// The title of the tool, which clients show to users.
+pub const TITLE: &str = "Search the stash";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Finds stashed context by meaning, from any session, as previews with ids for \
+    merge_stashed_context. Without a query it lists the stash. For all memories use search_project_memory.";
+
+/// The most hits of a call.
+const MOST: usize = 50;
+/// The most steps that references are followed.
+const MOST_HOPS: usize = 5;
+/// The most segments of a walk along references.
+const MOST_WALKED: usize = 50;
+/// The most references that a preview lists on each side.
+const MOST_REFERENCES: usize = 8;
+/// The most bytes of a hint that are searched for.
+const LONGEST_HINT: usize = 1_500;
+
+/// The arguments of the call.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// What you need.
+    pub query: Option<String>,
+    /// The task at hand, which helps the search.
+    #[schemars(description = "Hint")]
+    pub task: Option<String>,
+    /// The last messages.
+    #[schemars(description = "Hint: last messages")]
+    pub recent: Option<String>,
+    /// The file at hand, or its text.
+    #[schemars(description = "Hint: file at hand")]
+    pub file: Option<String>,
+    /// 5 if left out.
+    #[schemars(range(min = 1, max = MOST))]
+    pub top_k: Option<usize>,
+    /// Least cosine, 0 to 1.
+    pub min_similarity: Option<f64>,
+    /// Conditions on the segments.
+    #[schemars(description = "")]
+    pub filters: Option<Filters>,
+    /// Id whose references to follow.
+    pub from_segment: Option<String>,
+    /// 2 if left out.
+    #[schemars(range(min = 0, max = MOST_HOPS))]
+    pub max_hops: Option<usize>,
+    /// `next_cursor` of the answer before.
+    #[schemars(description = "")]
+    pub cursor: Option<String>,
+}
+
+/// Conditions, all of which a segment must meet.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct Filters {
+    /// Its type, such as decision.
+    #[serde(rename = "type")]
+    #[schemars(description = "")]
+    pub kind: Option<String>,
+    /// Its topic.
+    #[schemars(description = "")]
+    pub topic: Option<String>,
+    /// Its conversation.
+    #[schemars(description = "")]
+    pub session_id: Option<String>,
+    /// Made at this time or later.
+    #[schemars(description = "")]
+    pub start_time: Option<String>,
+    /// Made before this time.
+    #[schemars(description = "")]
+    pub end_time: Option<String>,
+    /// Its file, or the id that its client gave it.
+    #[schemars(description = "")]
+    pub source: Option<String>,
+}
+
+/// Searches the stash, walks along references, or lists the stash.
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+    let top_k = args.top_k.unwrap_or(5);
+    if !(1..=MOST).contains(&top_k) {
+        return Err(Error::bad_input(format!("`top_k` is not between 1 and {MOST}: {top_k}")));
+    }
+    let hops = args.max_hops.unwrap_or(2);
+    if hops > MOST_HOPS {
+        return Err(Error::bad_input(format!("`max_hops` is not between 0 and {MOST_HOPS}: {hops}")));
+    }
+    let least = args.min_similarity.unwrap_or(MIN_SIMILARITY);
+    if !(-1.0..=1.0).contains(&least) {
+        return Err(Error::bad_input(format!("`min_similarity` is not between 0 and 1: {least}")));
+    }
+    let project = caller.project(engine).await?;
+    let (filter, scope) = conditions(project, args.filters.clone().unwrap_or_default())?;
+    let mut notices = catch_up::before_a_call(engine, caller).await;
+    notices.extend(expired::end(engine, project).await);
+    let query = asked(&args);
+    let mut found = match (&args.from_segment, query.is_empty()) {
+        (Some(from), _) => walk(engine, caller, project, from, hops).await?,
+        (None, true) => listing::list(project, &scope, &filter, args.cursor.as_deref()).await?,
+        (None, false) => search(engine, project, &scope, &filter, &query, (top_k, least)).await?,
+    };
+    found.notices.splice(0..0, notices);
+    if found.is_empty() && project.store.is_empty(&project.scope).await? {
+        found.notices.push(common::nothing_yet(engine, project).await?);
+    }
+    found.pending = project.store.pending(&project.scope).await?;
+    found.says_pending = found.pending > 0 && caller.says_pending();
+    let secret = engine.installation().await?.secret;
+    crate::summaries::messages::blocking(move || answer::fit(found, &secret)).await
+}
+
+/// Returns the text to search for: the query, then the hints. One text is enough, since the search weighs its words by
+/// their rarity, and an embedding of several sentences lies between theirs.
+fn asked(args: &Args) -> String {
+    let hints = [&args.query, &args.task, &args.recent, &args.file];
+    let hints = hints.into_iter().flatten().map(|hint| hint.trim()).filter(|hint| !hint.is_empty());
+    let hints = hints.map(|hint| &hint[..hint.floor_char_boundary(LONGEST_HINT)]);
+    hints.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the filter and the scope of a search.
+fn conditions(project: &OpenProject, filters: Filters) -> Result<(Filter, Scope)> {
+    let Filters { kind, topic, session_id, start_time, end_time, source } = filters;
+    let short = |name: &str, text: Option<String>| text.map(|text| common::short(name, &text)).transpose();
+    let kind = kind.map(|word| common::kind("filters.type", &word)).transpose()?;
+    let (since, until) = times::range(
+        ("filters.start_time", start_time.as_deref()),
+        ("filters.end_time", end_time.as_deref()),
+    )?;
+    let session = session_id.map(|name| SessionId::read(&project.redactor, "filters.session_id", &name));
+    let sessions = session.transpose()?.map_or(Sessions::All, |session| Sessions::Only(vec![session]));
+    let filter = Filter {
+        kinds: kind.map(|kind: Kind| vec![kind]),
+        topic: short("filters.topic", topic)?,
+        source: short("filters.source", source)?,
+        stash: Some(Stash::Only),
+        since,
+        until,
+        ..Filter::default()
+    };
+    Ok((filter, Scope { sessions, ..project.scope.clone() }))
+}
+
+/// Returns the best segments for `query`, at most `top_k`, whose similarity is at least `least`.
+async fn search(
+    engine: &Engine,
+    project: &OpenProject,
+    scope: &Scope,
+    filter: &Filter,
+    query: &str,
+    (top_k, least): (usize, f64),
+) -> Result<Found> {
+    let (store, now) = (&project.store, engine.now());
+    let mut found = Found::default();
+    let embedder = engine.embedder_or_say(&mut found.notices).await;
+    let searched = retrieve::search(&[(store, scope)], embedder, query, filter, &Weights::default()).await?;
+    found.notices.extend(searched.notices);
+    // The order of relevance is enough to choose from: the other parts of the score together weigh less than half.
+    let near: Vec<Ranked> = searched
+        .ranked
+        .into_iter()
+        .filter(|hit| least <= MIN_SIMILARITY || hit.cosine.is_none_or(|cosine| cosine >= least))
+        .collect();
+    let stashed = states(project, near.iter().map(|hit| hit.place.key)).await?;
+    let mut ranked: Vec<(Parts, Ranked)> = near
+        .into_iter()
+        .filter_map(|hit| {
+            let stashed = stashed.get(&hit.place.key)?;
+            Some((parts(hit.score / BEST_SCORE, hit.place.time, stashed.stashed_at, now), hit))
+        })
+        .collect();
+    ranked.sort_by(|a, b| b.0.sum().total_cmp(&a.0.sum()).then_with(|| a.1.place.id.cmp(&b.1.place.id)));
+    found.total = ranked.len();
+    ranked.truncate(top_k);
+    let wanted = ranked.iter().map(|(_, hit)| (hit.place.key, hit.chunk)).collect();
+    for shown in store.shown(scope, wanted).await? {
+        let (parts, hit) = &ranked[shown.place];
+        let piece = shown.memory.text.get(shown.chunk.start..shown.chunk.end).unwrap_or_default();
+        let mut preview = Preview::new(
+            &shown.memory,
+            stashed.get(&shown.memory.key),
+            beginning(piece.trim(), PREVIEW),
+            now,
+        );
+        preview.similarity = hit.cosine.map(rounded);
+        preview.score = Some((*parts).into());
+        link(project, &mut preview, shown.memory.key).await?;
+        found.previews.push(preview);
+    }
+    Ok(found)
+}
+
+/// Returns the segments that are reached from `from` along references, in both directions, in at most `hops` steps. The
+/// nearest come first; a circle is walked once.
+async fn walk(
+    engine: &Engine,
+    caller: &Caller,
+    project: &OpenProject,
+    from: &str,
+    hops: usize,
+) -> Result<Found> {
+    let ids = named::ids(engine, caller, "from_segment", &[from.to_owned()]).await?;
+    let mut found = Found::default();
+    let mut seen: HashSet<MemoryKey> = HashSet::new();
+    let mut reached = named::keys(engine, caller, &ids).await?;
+    let mut order: Vec<(usize, MemoryKey)> = Vec::new();
+    for hop in 0..=hops {
+        reached.retain(|key| seen.insert(*key));
+        let mut next = Vec::new();
+        for key in &reached {
+            if hop < hops {
+                next.extend(project.store.references(&project.scope, *key).await?);
+            }
+            order.push((hop, *key));
+        }
+        reached = next;
+        if order.len() > MOST_WALKED {
+            found.notices.push(format!("more than {MOST_WALKED} segments are linked; the nearest are shown"));
+            break;
+        }
+    }
+    order.truncate(MOST_WALKED);
+    found.total = order.len();
+    let stashed = states(project, order.iter().map(|(_, key)| *key)).await?;
+    let memories =
+        project.store.memories(&project.scope, order.iter().map(|(_, key)| *key).collect()).await?;
+    let memories: HashMap<MemoryKey, Memory> =
+        memories.into_iter().map(|memory| (memory.key, memory)).collect();
+    for (hop, key) in order {
+        let Some(memory) = memories.get(&key) else { continue };
+        let text = beginning(memory.text.trim(), PREVIEW);
+        let mut preview = Preview::new(memory, stashed.get(&key), text, engine.now());
+        preview.hops = Some(hop);
+        link(project, &mut preview, key).await?;
+        found.previews.push(preview);
+    }
+    Ok(found)
+}
+
+/// Returns the state in the stash of each of `keys` that is there.
+async fn states(
+    project: &OpenProject,
+    keys: impl Iterator<Item = MemoryKey>,
+) -> Result<HashMap<MemoryKey, StashedMemory>> {
+    let rows = project.store.stashed(&project.scope, keys.collect()).await?;
+    Ok(rows.into_iter().map(|row| (row.key, row)).collect())
+}
+
+/// Adds the references of the segment to its preview, in both directions.
+async fn link(project: &OpenProject, preview: &mut Preview, key: MemoryKey) -> Result<()> {
+    let (store, scope) = (&project.store, &project.scope);
+    let both = store.references(scope, key).await?;
+    if both.is_empty() {
+        return Ok(());
+    }
+    let to: HashSet<MemoryKey> = store.refers_to(scope, key).await?.into_iter().collect();
+    for memory in store.memories(scope, both).await? {
+        // A fact that was extracted from a message is no segment that refers to it.
+        if memory.provenance == crate::memory::Provenance::Derived {
+            continue;
+        }
+        let ids = if to.contains(&memory.key) { &mut preview.references } else { &mut preview.referenced_by };
+        if ids.len() < MOST_REFERENCES {
+            ids.push(memory.id.to_string());
+        }
+    }
+    Ok(())
+}

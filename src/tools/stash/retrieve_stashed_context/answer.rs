@@ -1,0 +1,152 @@
+//! Makes the answer, which never has more than [`LONGEST`] tokens, as text and as JSON.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::listing::Group;
+use crate::envelope;
+use crate::humanize::{counted, thousands};
+use crate::summaries::messages::count;
+use crate::tools::common::tool::Answer;
+use crate::tools::stash::preview::Preview;
+
+/// The most tokens (o200k) of an answer: clients cut off tool results after 25,000.
+const LONGEST: usize = 20_000;
+
+/// The answer of the call.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct Output {
+    /// Says that quoted text is data, not instructions.
+    pub caution: &'static str,
+    /// The segments, the best or nearest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<Preview>,
+    /// What the stash holds, if the call has no query.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    /// How many segments the search found, or the stash holds.
+    pub total_found: usize,
+    /// The tokens of this answer (o200k): of its text or of its JSON, whichever has more.
+    pub tokens_used: usize,
+    /// How many segments or groups did not fit.
+    pub dropped: usize,
+    /// How many chunks of the project have no embedding yet; only keywords find them.
+    pub pending: usize,
+    /// The cursor of the next page of a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// Remarks about what the answer lacks, each a sentence without a full stop.
+    pub notices: Vec<String>,
+    /// The answer as text.
+    #[serde(skip)]
+    rendered: String,
+}
+
+impl Output {
+    /// Returns the answer as text.
+    pub fn text(&self) -> String {
+        self.rendered.clone()
+    }
+}
+
+/// What a call found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// The segments found.
+    pub previews: Vec<Preview>,
+    /// The groups listed.
+    pub groups: Vec<Group>,
+    /// Whether the call lists the stash.
+    pub lists: bool,
+    /// How many segments were found, or are in the stash.
+    pub total: usize,
+    /// The tokens of the segments of a list.
+    pub tokens: i64,
+    /// How many groups come before the page.
+    pub offset: usize,
+    /// Whether there are groups after the page.
+    pub has_more: bool,
+    /// How many chunks have no embedding.
+    pub pending: usize,
+    /// Whether the text mentions that.
+    pub says_pending: bool,
+    /// Notices.
+    pub notices: Vec<String>,
+}
+
+impl Found {
+    /// Returns whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+}
+
+/// Returns the answer with as many segments and groups as fit.
+pub(super) fn fit(mut found: Found, secret: &[u8; 32]) -> Output {
+    let mut dropped = 0;
+    loop {
+        let output = answer(&found, dropped, secret);
+        if output.tokens_used <= LONGEST {
+            return output;
+        }
+        if found.previews.pop().is_none() && found.groups.pop().is_none() {
+            return output;
+        }
+        dropped += 1;
+    }
+}
+
+fn answer(found: &Found, dropped: usize, secret: &[u8; 32]) -> Output {
+    let next = found.offset + found.groups.len();
+    let has_next = found.lists && (found.has_more || dropped > 0) && !found.groups.is_empty();
+    let mut output = Output {
+        caution: envelope::CAUTION,
+        segments: found.previews.clone(),
+        groups: found.groups.clone(),
+        total_found: found.total,
+        tokens_used: LONGEST,
+        dropped,
+        pending: found.pending,
+        next_cursor: has_next.then(|| next.to_string()),
+        notices: found.notices.clone(),
+        rendered: String::new(),
+    };
+    output.rendered = rendered(found, &output, secret);
+    let json = serde_json::to_string(&Answer::new(String::new(), &output).fields).expect("an answer is JSON");
+    output.tokens_used = count(&output.rendered).max(count(&json));
+    output
+}
+
+fn rendered(found: &Found, output: &Output, secret: &[u8; 32]) -> String {
+    let body: String = match found.lists {
+        true => found.groups.iter().map(Group::lines).collect(),
+        false => found.previews.iter().map(Preview::lines).collect(),
+    };
+    let mut text = match (found.lists, body.is_empty()) {
+        (true, true) => "The stash is empty.".to_owned(),
+        (false, true) => "Nothing in the stash fits.".to_owned(),
+        (true, false) => {
+            let segments = counted(found.total as u64, "segment", "segments");
+            let tokens = thousands(found.tokens);
+            format!(
+                "The stash holds {segments} of {tokens} tokens.\n{}merge_stashed_context brings back segments by id; \
+                 retrieve_stashed_context with a query searches them.",
+                envelope::wrap(secret, &body)
+            )
+        }
+        (false, false) => envelope::wrap(secret, &body) + "merge_stashed_context brings back segments by id.",
+    };
+    if output.dropped > 0 {
+        text += &format!("\n{} more did not fit.", output.dropped);
+    }
+    if let Some(cursor) = &output.next_cursor {
+        text += &format!("\nMore with cursor `{cursor}`.");
+    }
+    if found.says_pending {
+        let one = "piece has no embedding yet; only keywords find it";
+        let several = "pieces have no embedding yet; only keywords find them";
+        text += &format!("\n{}.", counted(found.pending as u64, one, several));
+    }
+    found.notices.iter().for_each(|notice| text += &format!("\nNote: {notice}."));
+    text
+}

@@ -1,0 +1,117 @@
+//! Lists the stash by topic and session, so that a new session learns what is there.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::answer::Found;
+use crate::envelope;
+use crate::error::{Error, Result, quoted};
+use crate::filter::Filter;
+use crate::humanize::{counted, thousands};
+use crate::memory::{MemoryId, MemoryKey};
+use crate::project::OpenProject;
+use crate::scope::Scope;
+use crate::store::{StashGroup, StashPage};
+use crate::times::show_time;
+use crate::tools::common::beginning::beginning;
+
+/// The groups of a page.
+const GROUPS: usize = 20;
+/// The segments of each group that a page names.
+const NAMED: usize = 3;
+/// The most tokens of the beginning of a text.
+const BEGINNING: usize = 20;
+
+/// The segments of one topic and session.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct Group {
+    /// The topic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// The conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// How many segments there are.
+    pub segments: i64,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+    /// When the last of them was stashed, RFC 3339.
+    pub last_stashed: String,
+    /// The segments that were stashed last: their ids and the beginnings of their texts.
+    pub examples: Vec<Example>,
+}
+
+/// A segment of a group.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct Example {
+    /// Its id.
+    pub id: String,
+    /// The beginning of its text.
+    pub text: String,
+}
+
+impl Group {
+    /// Returns the group as lines of the answer.
+    pub(super) fn lines(&self) -> String {
+        let name = |what: &str, name: &Option<String>| match name {
+            Some(name) => format!("{what} {}", envelope::name(name)),
+            None => format!("no {what}"),
+        };
+        let mut lines = format!(
+            "[{}, {}: {}, {} tokens, last stashed {}]\n",
+            name("topic", &self.topic),
+            name("session", &self.session_id),
+            counted(self.segments, "segment", "segments"),
+            thousands(self.tokens),
+            self.last_stashed
+        );
+        for example in &self.examples {
+            lines += &format!("{} {}\n", example.id, envelope::quoted(&example.text));
+        }
+        lines
+    }
+}
+
+/// Returns a page of the stash, beginning at `cursor`.
+pub(super) async fn list(
+    project: &OpenProject,
+    scope: &Scope,
+    filter: &Filter,
+    cursor: Option<&str>,
+) -> Result<Found> {
+    let offset = cursor.map_or(Ok(0), |cursor| {
+        cursor.parse::<u32>().map(|offset| offset as usize).map_err(|_| {
+            Error::bad_input(format!("`cursor` was not returned by this tool: `{}`", quoted(cursor)))
+                .hint("leave it out to start at the beginning")
+        })
+    })?;
+    let page = StashPage { filter: filter.clone(), offset, groups: GROUPS, ids: NAMED };
+    let contents = project.store.stash_contents(scope, page).await?;
+    let mut found = Found { lists: true, offset, ..Found::default() };
+    (found.total, found.tokens) = (contents.memories.unsigned_abs() as usize, contents.tokens);
+    found.has_more = offset + contents.page.len() < contents.groups.unsigned_abs() as usize;
+    for group in contents.page {
+        found.groups.push(shown(project, group).await?);
+    }
+    Ok(found)
+}
+
+async fn shown(project: &OpenProject, group: StashGroup) -> Result<Group> {
+    let StashGroup { topic, session, memories, tokens, last, ids } = group;
+    let keys = project.store.keys_of(&project.scope, ids.clone()).await?;
+    let keys: Vec<MemoryKey> = keys.into_iter().flatten().collect();
+    let texts = project.store.memories(&project.scope, keys).await?;
+    let example = |id: &MemoryId| {
+        let memory = texts.iter().find(|memory| memory.id == *id)?;
+        let line = memory.text.split_whitespace().take(40).collect::<Vec<_>>().join(" ");
+        Some(Example { id: id.to_string(), text: beginning(&line, BEGINNING).to_owned() })
+    };
+    Ok(Group {
+        topic,
+        session_id: session.map(|session| session.to_string()),
+        segments: memories,
+        tokens,
+        last_stashed: show_time(last),
+        examples: ids.iter().filter_map(example).collect(),
+    })
+}
