@@ -16,6 +16,7 @@ CREATE TABLE stashed (
 ) STRICT;
 CREATE INDEX stashed_by_owner ON stashed (owner, stashed_at);
 CREATE INDEX stashed_by_topic ON stashed (owner, topic);
+CREATE INDEX stashed_by_pruning ON stashed (owner) WHERE cause = 'pruning';
 CREATE INDEX stashed_by_expiry ON stashed (owner, expires_at) WHERE expires_at IS NOT NULL;
 
 -- What the last assembled context of a session shows of each memory: the tokens of its lines, the number of the heading

@@ -9,7 +9,7 @@
 //! - open things: [`caller`] (who calls, and its project), [`engine`] (what the process has open), [`project`], [`config`]
 //! - steps of operations: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
 //!   [`context`] (the parts of a conversation to show), [`summarize`], [`inline`] (what a prompt contains of files),
-//!   [`ephemeral`] (an index of one call's texts)
+//!   [`ephemeral`] (an index of one call's texts), [`stash`] (order and merging of stashed segments)
 //! - effects: [`store`], [`embed`], [`git`], [`files`], [`clients`], [`llm`], [`spool`]
 //! - files that only this user can access: [`private`]
 //! - text: [`chunk`], [`tokens`], [`statements`]

@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Context, Kind, Result};
 use consult::chat;
-use memory::{add, backup, context, export, forget, mark, search, sessions, show, summarize};
+use memory::{add, backup, context, export, forget, mark, search, sessions, show, stash, summarize};
 use operate::{bench, extract_text, gc, hook, index, serve, stats};
 use print::Out;
 use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider};
@@ -89,6 +89,8 @@ enum Command {
     Summarize(summarize::Args),
     /// List the project's conversations
     Sessions(sessions::Args),
+    /// List, search or export what is stashed, and bring it back
+    Stash(stash::Args),
     /// List, move, link, merge or remove projects
     Projects(projects::Args),
     /// Count what the project's memory holds
@@ -228,6 +230,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             Command::Mark(args) => mark::run(&engine, &caller, args, out).await,
             Command::Summarize(args) => summarize::run(&engine, &caller, args, out).await,
             Command::Sessions(args) => sessions::run(&engine, &caller, args, out).await,
+            Command::Stash(args) => stash::run(&engine, &caller, args, out).await,
             Command::Projects(args) => projects::run(&engine, &caller, args, out).await,
             Command::Stats => stats::run(&engine, &caller, out).await,
             Command::Index(args) => index::run(&engine, &caller, args, out).await,

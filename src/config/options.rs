@@ -202,6 +202,15 @@ impl Options {
         millis(self.cache_ttl_s)
     }
 
+    /// Returns the time before which a memory must be made to leave the stash by its age, if it is `now`.
+    pub fn stash_made_before(&self, now: Millis) -> Millis {
+        const DAY: i64 = 86_400_000;
+        match self.stash_max_age_days {
+            0 => Millis::MIN,
+            days => now.saturating_sub(i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(DAY)),
+        }
+    }
+
     /// Returns how many bytes all cached answers may take.
     pub fn cache_bytes(&self) -> i64 {
         i64::try_from(self.cache_max_bytes).unwrap_or(i64::MAX)

@@ -22,6 +22,9 @@ use crate::summaries::{queue, segments, sessions};
 /// How many milliseconds after the beginning of an unfinished purge its process is considered dead.
 const ABANDONED: i64 = 60_000;
 
+/// The most segments of the stash that expire in one step. It takes some milliseconds.
+const EXPIRED_AT_ONCE: usize = 1_000;
+
 /// Runs the idle worker until this future is dropped. The worker wakes after each write.
 ///
 /// It does nothing while another process has the lease, and opens only stores that a call has opened.
@@ -60,6 +63,11 @@ async fn work_off(engine: &Engine, caller: &Caller) {
         for (store, scope) in places {
             if let Err(error) = store.finish_purges(scope, engine.now() - ABANDONED).await {
                 tracing::debug!(%error, "a purge is not finished yet");
+            }
+            let (now, options) = (engine.now(), &engine.config().options);
+            let expired = store.expire_stash(scope, now, options.stash_made_before(now), EXPIRED_AT_ONCE);
+            if let Err(error) = expired.await {
+                tracing::debug!(%error, "expired segments are not removed yet");
             }
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
             if quiet >= QUIET {

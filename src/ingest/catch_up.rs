@@ -5,6 +5,8 @@
 //! or the next call imports the rest. Commits are followed if the user imported the history or chose to capture the
 //! project. Sessions are followed if hooks are installed.
 
+mod compaction;
+
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,7 +27,7 @@ use crate::ingest::{commits, graph, pointer};
 use crate::memory::Millis;
 use crate::project;
 use crate::project::OpenProject;
-use crate::spool::{Spool, Taken};
+use crate::spool::{self, Spool, Taken};
 
 /// The longest time that a call reads transcripts before it answers.
 const BEFORE_A_CALL: Duration = Duration::from_millis(600);
@@ -333,6 +335,13 @@ impl CatchUp<'_> {
         let read = importer.follow((client, &path, found_by), Some(left), &mut |_| {}).await;
         match read {
             Ok(()) if importer.output.bytes_left > before => {}
+            Ok(()) if spool::is_compaction(&taken.reference.event) => {
+                let source = importer.source(&path);
+                match compaction::stash(engine, self.project, (&source, &path), taken.reference.at).await {
+                    Ok(()) => taken.done(),
+                    Err(error) => put_aside(engine, taken, &path, &error),
+                }
+            }
             Ok(()) => taken.done(),
             Err(error) => put_aside(engine, taken, &path, &error),
         }

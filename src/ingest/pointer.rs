@@ -13,6 +13,7 @@ pub async fn point(engine: &Engine, project: &OpenProject) -> Result<()> {
         (sizes.commits, "commit", "commits"),
         (sizes.messages, "message", "messages"),
         (sizes.notes, "note", "notes"),
+        (sizes.stashed, "stashed segment", "stashed segments"),
     ] {
         if count > 0 {
             parts.push(counted(count, one, several));

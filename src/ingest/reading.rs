@@ -115,8 +115,7 @@ impl<'a> Importer<'a> {
     ) -> Result<()> {
         let began = Instant::now();
         self.output.transcripts += 1;
-        let source = format!("transcript:{}", path.display());
-        let source = self.project.redactor.redact(&source).text.into_owned();
+        let source = self.source(path);
         let (cursor, all) = Cursor::of(self.project, &source, path).await?;
         if cursor.at + cursor.looked >= all {
             return Ok(());
@@ -158,6 +157,12 @@ impl<'a> Importer<'a> {
             reading.visited.tell(self.engine, client, path);
         }
         Ok(())
+    }
+
+    /// Returns the name under which the cursor of the transcript is stored.
+    pub(crate) fn source(&self, path: &Path) -> String {
+        let source = format!("transcript:{}", path.display());
+        self.project.redactor.redact(&source).text.into_owned()
     }
 
     /// Stores the batch, then the cursor.

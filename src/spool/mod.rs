@@ -69,6 +69,11 @@ pub struct Reference {
     pub trouble: Option<String>,
 }
 
+/// Returns whether a client's event says that the client is about to compact its conversation.
+pub fn is_compaction(event: &str) -> bool {
+    matches!(event, "PreCompact" | "PreCompress")
+}
+
 /// Returns a hash of a client's session id. The id itself is not used, because it could be anything, even a secret.
 pub fn key(session: &str) -> String {
     blake3::hash(session.as_bytes()).to_hex()[..32].to_owned()

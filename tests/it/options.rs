@@ -56,6 +56,7 @@ const CASES: &[Case] = &[
     Case("context.weight_user", ["0", "1"], smaller_context),
     Case("context.cache_ttl", ["86400", "0"], cached_answers),
     Case("context.cache_bytes", ["16777216", "0"], cached_answers),
+    Case("stash.max_age_days", ["0", "3"], stashed),
     Case("limits.call", ["0.5", "0"], charged),
     Case("limits.day", ["5", "0"], charged),
     Case("limits.project", ["none", "0"], charged),
@@ -70,6 +71,18 @@ const CASES: &[Case] = &[
     Case("ignore.paths", ["", "secrets/**"], imported_session),
     Case("git.trusted", ["", "/*"], commits_with_shared_objects),
 ];
+
+/// Returns how many segments are in the stash if one of them was made long ago.
+fn stashed(under: &Under) -> String {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut command = home.tiro(&project, &["serve"]);
+    command.env(&under.variable, under.value);
+    let mut server = Server::start(command);
+    let old = json!([{"text": "the old quince", "time": "2026-01-01"}, {"text": "the new quince"}]);
+    server.data("stash_context", json!({"segments": old}));
+    server.data("retrieve_stashed_context", json!({}))["total_found"].to_string()
+}
 
 /// Asks an assistant twice about the same files, one of them outside the project. Returns what the second answer says of
 /// `what`. The assistant needs two seconds if the option is about time.

@@ -171,6 +171,8 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("thread_turns", "of a thread: what was spent there"),
     ("blobs", "of a thread"),
     ("file_tokens", "counted anew"),
+    ("assemblies", "of the contexts assembled there"),
+    ("assembly_lines", "of the contexts assembled there"),
 ];
 
 /// The columns that differ after restoring, each with the reason.
@@ -251,6 +253,9 @@ fn a_restored_store_equals_the_backed_up_one_table_by_table() {
     }
     let decision = server.search("We use tabs")[0]["id"].take();
     server.data("forget_context", json!({"ids": [decision]}));
+    server.data("stash_context", json!({"segment_ids": ["one#4-9"], "topic": "cellar", "protected": true}));
+    let log = json!([{"text": "quince: cold", "type": "debug_output"}]);
+    server.data("stash_context", json!({"segments": log, "expires_in_days": 3}));
     drop(server);
     // This makes the memories of whole sessions. Without a model nothing is embedded.
     home.run(&repo.path, &["index"]);

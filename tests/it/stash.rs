@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Server, strings};
+use crate::talk::Talk;
 
 /// Saves the texts as messages of the session.
 fn say(server: &mut Server, session: &str, texts: &[&str]) {
@@ -247,6 +248,100 @@ fn many_segments_are_stashed_in_one_call_and_too_many_in_none() {
     let error = server.error("stash_context", json!({"segments": segments(10_001)}));
     assert!(error.contains("10001 segments"), "{error}");
     assert_eq!(server.data("retrieve_stashed_context", json!({}))["total_found"], json!(10_000));
+}
+
+#[test]
+fn what_a_client_compacts_is_stashed_and_the_next_session_is_told() {
+    let home = Home::new();
+    let repo = home.repo("project");
+    repo.commit("a.txt", "a\n", "Begin");
+    home.run(&repo.path, &["import", "git"]);
+    let talk = Talk::new(&home, "41799f8d", &repo.path, "main");
+    home.json(&repo.path, &["import", "claude-code"]);
+    let mut server = home.serve(&repo.path);
+    talk.says("user", 1, "why does the grommet rattle?");
+    talk.says("assistant", 2, "because the sprocket is loose");
+    talk.hook(&home, "PreCompact");
+    // The next event of the session replaces its reference, but not that of the compaction.
+    talk.hook(&home, "Stop");
+    let found = server.data("retrieve_stashed_context", json!({"query": "loose sprocket"}));
+    assert_eq!(found["segments"][0]["text"], json!("because the sprocket is loose"), "{found}");
+    assert_eq!(server.data("retrieve_stashed_context", json!({}))["total_found"], json!(2));
+    assert_eq!(home.waiting(), 0);
+    // After the compaction, the context of the session still has what the client's window lost.
+    let context = server.text("retrieve_context", json!({"query": "grommet", "session_id": "41799f8d"}));
+    assert!(context.contains("sprocket is loose"), "{context}");
+    server.hang_up();
+    server.wait();
+    let pointer = Talk::new(&home, "another", &repo.path, "main").begins(&home);
+    assert!(
+        pointer.contains("2 stashed segments") && pointer.contains("retrieve_stashed_context"),
+        "{pointer}"
+    );
+}
+
+#[test]
+fn a_message_without_room_and_summary_is_in_the_stash() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    let long: Vec<String> =
+        (0..9).map(|n| format!("Reading {n}: {}", "the press runs well. ".repeat(20))).collect();
+    let texts: Vec<&str> = long.iter().map(String::as_str).collect();
+    say(&mut server, "press", &texts);
+    let ask = json!({"query": "what is the latest reading?", "session_id": "press", "max_tokens": 400});
+    let context = server.data("retrieve_context", ask.clone());
+    let shown = context["context"].as_str().unwrap();
+    let listed = server.data("retrieve_stashed_context", json!({"query": "reading", "top_k": 50}));
+    let numbers: Vec<i64> =
+        listed["segments"].as_array().unwrap().iter().map(|hit| hit["number"].as_i64().unwrap()).collect();
+    for number in 0..9 {
+        let is_shown = shown.contains(&format!("#{number} "));
+        assert!(is_shown != numbers.contains(&number), "#{number}: {shown} {numbers:?}");
+    }
+    // Contexts with more room still show it.
+    let room = server.data(
+        "retrieve_context",
+        json!({"query": "what is the latest reading?", "session_id": "press", "max_tokens": 4000}),
+    );
+    assert!((0..9).all(|n| room["context"].as_str().unwrap().contains(&format!("Reading {n}:"))), "{room}");
+}
+
+#[test]
+fn a_person_lists_searches_restores_and_exports() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    say(&mut server, "press", &TALK);
+    server.data("stash_context", json!({"segment_ids": ["press#0-2"], "topic": "valve"}));
+    server.hang_up();
+    server.wait();
+    let listed = home.run(&project, &["stash", "list"]).stdout;
+    assert!(listed.contains("valve") && listed.contains("3 segments"), "{listed}");
+    let found = home.run(&project, &["stash", "search", "nitrile", "gasket"]).stdout;
+    assert!(found.contains("press#1") && found.contains("nitrile"), "{found}");
+    let exported = home.run(&project, &["stash", "export"]).stdout;
+    let segments: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(strings(&segments, "text"), TALK[..3]);
+    let restored = home.json(&project, &["stash", "restore", "press#0-2", "--remove"]);
+    assert_eq!(strings(restored["segments"].as_array().unwrap(), "text"), TALK[..3]);
+    assert!(home.run(&project, &["stash", "list"]).stdout.contains("The stash is empty."));
+}
+
+#[test]
+fn gc_removes_what_expired_and_lists_it_first() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    let given = json!([{"text": "the boiler ticks", "type": "debug_output"}]);
+    server.data("stash_context", json!({"segments": given, "expires_in_days": 0.000_001}));
+    server.hang_up();
+    server.wait();
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    assert_eq!(home.json(&project, &["gc", "--dry-run"])["stashed_texts"], json!(1));
+    assert_eq!(home.json(&project, &["gc"])["stashed_texts"], json!(1));
+    assert_eq!(home.json(&project, &["gc"])["stashed_texts"], json!(0));
+    assert!(!home.run(&project, &["export"]).stdout.contains("boiler"));
 }
 
 proptest! {

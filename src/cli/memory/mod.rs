@@ -9,4 +9,5 @@ pub mod mark;
 pub mod search;
 pub mod sessions;
 pub mod show;
+pub mod stash;
 pub mod summarize;

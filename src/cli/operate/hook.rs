@@ -143,7 +143,7 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
         let is_plain = event.len() <= LONGEST_EVENT
             && event.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
         let named = if is_plain { event.clone() } else { String::new() };
-        spool.leave(&Reference {
+        let reference = Reference {
             client: client.word().to_owned(),
             event: named,
             session,
@@ -152,7 +152,14 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
             directory,
             at: now(),
             trouble: None,
-        })?;
+        };
+        // The next event of the session replaces its reference. What is about to be compacted is stashed all the same, so
+        // it has a reference of its own.
+        if spool::is_compaction(&reference.event) {
+            let session = spool::key(&format!("compaction of {}", reference.session));
+            spool.leave(&Reference { session, ..reference.clone() })?;
+        }
+        spool.leave(&reference)?;
     }
     Ok(begins.then(|| {
         let pointer = pointer(spool.pointer().as_deref(), &payload.session_id);
@@ -189,9 +196,13 @@ fn pointer(remembered: Option<&str>, session: &str) -> String {
     let remembered = remembered.filter(is_plain).unwrap_or("nothing yet");
     let session: String =
         session.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.:".contains(*c)).take(80).collect();
+    let stash = match remembered.contains("stashed") {
+        true => " retrieve_stashed_context lists and finds what is stashed.",
+        false => "",
+    };
     format!(
         "Tiro keeps this project's memory: {remembered}. Before asking why something is as it is, or repeating work, \
-         call its tool search_project_memory; expand_detail shows a hit in full. This session is `{session}` there."
+         call its tool search_project_memory; expand_detail shows a hit in full.{stash} This session is `{session}` there."
     )
 }
 
@@ -208,7 +219,8 @@ mod tests {
 
     #[test]
     fn the_pointer_costs_at_most_150_tokens() {
-        let remembered = "123456 commits, 987654 messages in 54321 sessions, 1234 notes";
+        let remembered =
+            "123456 commits, 987654 messages in 54321 sessions, 1234 notes, 123456 stashed segments";
         let text = pointer(Some(remembered), &"0123456789abcdef-".repeat(20));
         assert!(tokens::count(&text) <= 150, "{text}");
         let session = "41799f8d-5af3-46fb-8473-94dff3a77ff6";

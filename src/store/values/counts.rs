@@ -59,6 +59,8 @@ pub struct Sizes {
     pub notes: i64,
     /// How many sessions there are.
     pub sessions: i64,
+    /// How many living memories are in the stash.
+    pub stashed: i64,
 }
 
 /// One bucket of a tool's histogram of durations: how many calls fell into it.

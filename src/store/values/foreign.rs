@@ -1,6 +1,6 @@
 //! Memories that are read from the file of another store, such as a backup.
 
-use super::{Origin, PreparedMemory, SegmentRow, Summary};
+use super::{Origin, PreparedMemory, SegmentRow, StashCause, Summary};
 use crate::memory::{CommitRecord, Memory, MemoryId, Millis};
 use crate::scope::SessionId;
 
@@ -36,6 +36,27 @@ pub struct ForeignMemory {
     /// The operation that forgot the memory, and the time of forgetting; `None` for a living memory. The backup
     /// may lack the operation.
     pub forgotten: Option<(Option<String>, Millis)>,
+    /// Its state in the stash, if it is there.
+    pub stashed: Option<ForeignStash>,
+}
+
+/// The state of a memory in the stash of a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignStash {
+    /// When it was stashed.
+    pub stashed_at: Millis,
+    /// When it leaves the stash.
+    pub expires_at: Option<Millis>,
+    /// Whether it never expires.
+    pub is_protected: bool,
+    /// Whether contexts leave it out.
+    pub is_held_out: bool,
+    /// Whether it was given as text.
+    pub is_given: bool,
+    /// Its topic in the stash.
+    pub topic: Option<String>,
+    /// Why it is in the stash.
+    pub cause: StashCause,
 }
 
 /// Some of the memories of a file, in the order they were stored.
@@ -170,4 +191,6 @@ pub struct RestoredMemory {
     pub evidence: ForeignEvidence,
     /// The memories that replace it by request. Those that it replaces are in its draft.
     pub superseded_by: Vec<MemoryId>,
+    /// Its state in the stash, if it is there.
+    pub stashed: Option<ForeignStash>,
 }

@@ -19,7 +19,7 @@ pub use counts::{
 };
 pub use foreign::{
     ForeignCall, ForeignConversation, ForeignDepth, ForeignEvidence, ForeignForgotten, ForeignMemory,
-    ForeignPage, ForeignPart, ForeignSession, ForeignWrite, RestoredMemory,
+    ForeignPage, ForeignPart, ForeignSession, ForeignStash, ForeignWrite, RestoredMemory,
 };
 pub use forget::{Expired, Forgotten, LeftSession, Operation, Reach, Selection};
 pub use found::{ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, ShownMemory, Vocabulary};

@@ -15,8 +15,8 @@ use crate::redact::{self, Redaction, Redactor};
 use crate::remember::prepare;
 use crate::scope::SessionId;
 use crate::store::{
-    Foreign, ForeignDepth, ForeignEvidence, ForeignMemory, ForeignPage, ForeignPart, ForeignSession, Origin,
-    Outcome, PreparedMemory, Receipt, RestoredMemory, Saved, Summary,
+    Foreign, ForeignDepth, ForeignEvidence, ForeignMemory, ForeignPage, ForeignPart, ForeignSession,
+    ForeignStash, Origin, Outcome, PreparedMemory, Receipt, RestoredMemory, Saved, Summary,
 };
 use crate::summaries::messages;
 
@@ -185,6 +185,8 @@ impl Target<'_> {
             (id, at)
         });
         let superseded_by = each.superseded_by.clone();
+        let clean = |topic: String| redactor.redact(&topic).text.into_owned();
+        let stashed = each.stashed.clone().map(|it| ForeignStash { topic: it.topic.map(clean), ..it });
         let draft = draft(redactor, each)?;
         let (memory, found) = prepare(redactor, draft, &mut || engine.random());
         found.iter().for_each(|(rule, count)| redact::add(&mut self.restored.redactions, rule, *count));
@@ -200,6 +202,7 @@ impl Target<'_> {
             links,
             evidence,
             superseded_by,
+            stashed,
         })
     }
 

@@ -9,6 +9,7 @@ mod long_conversation;
 mod mock;
 mod questions;
 mod sample;
+mod stashing;
 
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use self::consulting::Consulting;
 use self::long_conversation::Assembled;
+use self::stashing::Stashing;
 use crate::caller::Caller;
 use crate::embed::Model;
 use crate::embed::install::{self, Progress};
@@ -59,6 +61,8 @@ pub struct Output {
     pub answers: Vec<Answer>,
     /// The context that an agent would get for a question; absent if the user gave the question.
     pub assembled: Option<Assembled>,
+    /// The older half of a conversation, put aside and brought back; absent if the user gave the question.
+    pub stashing: Option<Stashing>,
     /// Three questions to a mock of an assistant; absent if the user gave the question.
     pub consulting: Option<Consulting>,
     /// Where the memories are kept.
@@ -120,7 +124,7 @@ pub async fn run(
     steps.timed("conversation", sample::save_conversation(engine, &sample)).await?;
     steps.timed("embedding", embed(engine, caller, &sample, history.is_sample)).await?;
 
-    let (mut answers, mut assembled, mut consulting) = (Vec::new(), None, None);
+    let (mut answers, mut assembled, mut stashing, mut consulting) = (Vec::new(), None, None, None);
     match args.ask {
         Some(question) => answers.push(ask(engine, commits, &history.name, question, None).await?),
         None => {
@@ -135,6 +139,7 @@ pub async fn run(
                         answers.push(ask(engine, &sample, of, question.question, Some(source)).await?);
                     }
                     ASSEMBLED => {
+                        stashing = stashing::stash(engine, &sample, &question.question, source).await?;
                         assembled = Some(
                             long_conversation::assemble(engine, &sample, question.question, source).await?,
                         );
@@ -149,6 +154,7 @@ pub async fn run(
         steps: steps.steps,
         answers,
         assembled,
+        stashing,
         consulting,
         data_directory: engine.config().data_dir.display().to_string(),
         milliseconds: millis(began),
@@ -363,6 +369,9 @@ impl Output {
         if let Some(assembled) = &self.assembled {
             text += &assembled.text(first_words);
         }
+        if let Some(stashing) = &self.stashing {
+            text += &stashing.text(first_words);
+        }
         if let Some(consulting) = &self.consulting {
             text += &consulting.text(first_words);
         }
@@ -396,6 +405,7 @@ mod tests {
             steps: vec![],
             answers: vec![],
             assembled: None,
+            stashing: None,
             consulting: None,
             data_directory,
             milliseconds: 1,

@@ -10,9 +10,10 @@ use serde::Serialize;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::humanize::counted;
+use crate::humanize::{counted, thousands};
 use crate::memory::Millis;
-use crate::store::{Expired, Reach, Selection};
+use crate::project::OpenProject;
+use crate::store::{Expired, Reach, Selection, StashExpired};
 use crate::summaries::quarters::{self, Quarter};
 use crate::times;
 use crate::tuning::forgetting::KEPT;
@@ -45,6 +46,12 @@ pub struct Output {
     pub queue_entries: i64,
     /// How many summaries were replaced by a later version more than a week ago.
     pub superseded_summaries: i64,
+    /// How many texts of the stash expired; they are removed.
+    pub stashed_texts: i64,
+    /// How many other memories left the stash, because their time there was over; they stay in the memory.
+    pub unstashed: i64,
+    /// By how many bytes the project's store became smaller.
+    pub freed_bytes: u64,
     /// Forgotten sessions that led to no commit.
     pub sessions: Vec<ForgottenSession>,
     /// The quarters that were summed up.
@@ -90,6 +97,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             store.finish_purges(scope, Millis::MAX).await?;
         }
     }
+    let stash = end_stash(engine, project, args.dry_run).await?;
     // Quarters come first, so that their summaries still include the sessions that are forgotten next.
     let quarters = match args.quarters {
         true => quarters::sum_up(engine, project, args.dry_run).await?,
@@ -118,8 +126,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             });
         }
     }
+    let freed_bytes = match args.dry_run {
+        true => 0,
+        false => project.store.vacuum(&project.scope).await?,
+    };
     Ok(Output {
         dry_run: args.dry_run,
+        stashed_texts: stash.removed,
+        unstashed: stash.ended,
+        freed_bytes,
         cached_answers: all.answers,
         cached_bytes: all.answer_bytes,
         queue_entries: all.made + all.given_up,
@@ -127,6 +142,26 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         sessions,
         quarters,
     })
+}
+
+/// Ends the stash of what is due, in steps between which others can write.
+async fn end_stash(engine: &Engine, project: &OpenProject, dry_run: bool) -> Result<StashExpired> {
+    const AT_ONCE: usize = 1_000;
+    let now = engine.now();
+    let before = engine.config().options.stash_made_before(now);
+    let due = project.store.expiring_stash(&project.scope, now, before).await?;
+    if dry_run {
+        return Ok(due);
+    }
+    let mut all = StashExpired::default();
+    loop {
+        let step = project.store.expire_stash(&project.scope, now, before, AT_ONCE).await?;
+        if step == StashExpired::default() {
+            return Ok(all);
+        }
+        all.removed += step.removed;
+        all.ended += step.ended;
+    }
 }
 
 impl Output {
@@ -140,6 +175,17 @@ impl Output {
             counted(self.queue_entries, "old queue entry", "old queue entries"),
             counted(self.superseded_summaries, "superseded summary", "superseded summaries"),
         );
+        if self.stashed_texts > 0 {
+            text += &format!("\n{removed} {} from the stash", counted(self.stashed_texts, "text", "texts"));
+        }
+        if self.unstashed > 0 {
+            let ended = if self.dry_run { "would leave" } else { "left" };
+            let memories = counted(self.unstashed, "memory", "memories");
+            text += &format!("\n{memories} {ended} the stash, and stay in the memory");
+        }
+        if self.freed_bytes > 0 {
+            text += &format!("\nThe store is {} bytes smaller", thousands(self.freed_bytes));
+        }
         let forgotten = if self.dry_run { "Would forget" } else { "Forgot" };
         for left in &self.sessions {
             let memories = counted(left.memories, "memory", "memories");

@@ -206,7 +206,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool
             let scope = Scope::project(caller.owner().clone(), row.id.clone());
             let sizes = async { Store::open(&path, Flavour::Project, row.id.clone())?.sizes(&scope).await };
             let sizes = sizes.await.ok();
-            sizes.map(|Sizes { commits, messages, sessions, notes }| Remembered {
+            sizes.map(|Sizes { commits, messages, sessions, notes, stashed: _ }| Remembered {
                 commits,
                 messages,
                 sessions,

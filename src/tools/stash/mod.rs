@@ -5,6 +5,7 @@ mod given;
 mod named;
 mod preview;
 
+pub mod export_stash;
 pub mod merge_stashed_context;
 pub mod retrieve_stashed_context;
 pub mod stash_context;

@@ -1,6 +1,8 @@
 //! Finds segments in the stash by meaning, follows their references, or lists what the stash holds.
 
 mod answer;
+mod found;
+mod group;
 mod listing;
 
 use std::collections::{HashMap, HashSet};
@@ -8,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::answer::Found;
+use self::found::Found;
 use super::preview::{Preview, rounded};
 use super::{expired, named};
 use crate::caller::Caller;

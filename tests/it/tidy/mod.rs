@@ -22,7 +22,7 @@ const ROWS: &[&[&str]] = &[
     &["engine"],
     &["project"],
     &["config"],
-    &["remember", "import", "retrieve", "context", "summarize", "inline", "ephemeral"],
+    &["remember", "import", "retrieve", "context", "summarize", "inline", "ephemeral", "stash"],
     &["spool"],
     &["store", "embed", "git", "files", "clients", "llm"],
     &["private"],

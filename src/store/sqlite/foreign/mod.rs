@@ -12,6 +12,7 @@ mod evidence;
 pub(super) mod open;
 mod rest;
 mod restore;
+mod stashed;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -46,7 +47,7 @@ const MOST_BESIDE: usize = 10_000;
 const LATEST: Millis = 253_402_300_799_999;
 
 /// The tables that are read. The flag tells whether the table may be missing in files of older versions.
-const TABLES: [(&str, bool); 19] = [
+const TABLES: [(&str, bool); 20] = [
     ("memories", false),
     ("sessions", false),
     ("chunks", false),
@@ -66,6 +67,7 @@ const TABLES: [(&str, bool); 19] = [
     ("file_writes", true),
     ("commit_calls", true),
     ("superseded", true),
+    ("stashed", true),
 ];
 
 /// The condition that the texts of a memory `m` and of its session `s` are not too long.
@@ -342,6 +344,7 @@ impl Reader {
             })
             .optional()
             .map_err(read)?;
+        let stashed = if self.has("stashed") { self.stashed(memory.key.in_store())? } else { None };
         let lead: Option<i64> = self
             .connection
             .prepare_cached("SELECT max(end_byte) FROM chunks WHERE memory = ?1")?
@@ -365,6 +368,7 @@ impl Reader {
             references,
             supersedes,
             superseded_by,
+            stashed,
             lead,
             files,
             commit,

@@ -202,7 +202,33 @@ fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory
             }
         }
     }
+    stash(connection, owner, restored)?;
     link(connection, owner, id, &restored.links)
+}
+
+/// Puts a memory into the stash if it is in the stash of the backup, and its text is the same here.
+fn stash(connection: &Connection, owner: &str, restored: &RestoredMemory) -> Result<()> {
+    let RestoredMemory { memory, stashed: Some(stashed), .. } = restored else { return Ok(()) };
+    connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO stashed
+                 (memory, owner, stashed_at, expires_at, is_protected, is_held_out, is_given, topic, cause)
+             SELECT seq, owner, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM memories
+             WHERE owner = ?1 AND id = ?2 AND text_hash = ?3",
+        )?
+        .execute(params![
+            owner,
+            memory.id.as_str(),
+            blake3::hash(memory.draft.text.as_bytes()).as_bytes().as_slice(),
+            stashed.stashed_at,
+            stashed.expires_at,
+            stashed.is_protected,
+            stashed.is_held_out,
+            stashed.is_given,
+            stashed.topic,
+            stashed.cause.as_str(),
+        ])?;
+    Ok(())
 }
 
 /// Stores the sessions that led to a commit, unless sessions are already stored for it here.

@@ -23,7 +23,7 @@ const COMMITTED: &str =
 const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
 
 impl Store {
-    /// Returns how many commits, messages, notes and sessions the scope's owner has.
+    /// Returns how many commits, messages, notes and sessions the scope's owner has, and how much is stashed.
     pub async fn sizes(&self, scope: &Scope) -> Result<Sizes> {
         self.read(scope, |_, connection, scope| {
             let mut sizes = Sizes::default();
@@ -43,6 +43,12 @@ impl Store {
             }
             sizes.sessions = connection
                 .prepare_cached(LIVING_SESSIONS)?
+                .query_row([scope.owner.as_str()], |row| row.get(0))?;
+            sizes.stashed = connection
+                .prepare_cached(
+                    "SELECT count(*) FROM stashed s JOIN memories m ON m.seq = s.memory
+                     WHERE s.owner = ?1 AND m.tombstoned_at IS NULL",
+                )?
                 .query_row([scope.owner.as_str()], |row| row.get(0))?;
             Ok(sizes)
         })

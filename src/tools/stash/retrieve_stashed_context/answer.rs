@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::listing::Group;
+use super::found::Found;
+use super::group::Group;
 use crate::envelope;
 use crate::humanize::{counted, thousands};
 use crate::summaries::messages::count;
@@ -46,38 +47,6 @@ impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         self.rendered.clone()
-    }
-}
-
-/// What a call found.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Found {
-    /// The segments found.
-    pub previews: Vec<Preview>,
-    /// The groups listed.
-    pub groups: Vec<Group>,
-    /// Whether the call lists the stash.
-    pub lists: bool,
-    /// How many segments were found, or are in the stash.
-    pub total: usize,
-    /// The tokens of the segments of a list.
-    pub tokens: i64,
-    /// How many groups come before the page.
-    pub offset: usize,
-    /// Whether there are groups after the page.
-    pub has_more: bool,
-    /// How many chunks have no embedding.
-    pub pending: usize,
-    /// Whether the text mentions that.
-    pub says_pending: bool,
-    /// Notices.
-    pub notices: Vec<String>,
-}
-
-impl Found {
-    /// Returns whether nothing was found.
-    pub fn is_empty(&self) -> bool {
-        self.total == 0
     }
 }
 
