@@ -18,6 +18,7 @@ mod reading;
 mod registry;
 mod restoring;
 mod searching;
+mod stash;
 pub(in crate::store) mod subject;
 mod summaries;
 #[cfg(test)]
@@ -264,6 +265,20 @@ macro_rules! promises {
                 counts_are_of_living_memories: ForgetsNothing,
                 a_store_is_empty_without_living_memories: ForgetsNothing,
                 measurements_and_savings_add_up: LosesMeasurements,
+            }
+            stash {
+                a_stashed_memory_is_in_the_stash: StashesNothing,
+                a_memory_is_stashed_once: StashesNothing,
+                a_stash_is_whole_or_not_at_all: StashesHalf,
+                a_stashed_message_is_held_out_until_it_is_brought_back: HoldsOutNothing,
+                a_memory_brought_back_leaves_the_stash_unless_it_is_kept: BringsBackNothing,
+                stashing_frees_what_the_last_context_showed: FreesNothing,
+                an_expired_text_is_removed_and_a_message_stays: ExpiresNothing,
+                a_protected_segment_does_not_expire: DropsProtection,
+                an_owner_sees_no_stash_of_another: IgnoresOwner,
+                the_stash_is_listed_by_topic_and_session: ReordersResults,
+                a_search_of_the_stash_finds_nothing_else: IgnoresFilter,
+                a_version_changes_with_what_is_held_out: ServesStaleCache,
             }
             threads {
                 a_turn_is_read_as_it_was_recorded: LosesBlocks,

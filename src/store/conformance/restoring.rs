@@ -20,6 +20,7 @@ fn restored(memory: PreparedMemory, ordinal: Option<i64>) -> RestoredMemory {
         links: Vec::new(),
         evidence: ForeignEvidence::default(),
         superseded_by: Vec::new(),
+        stashed: None,
     }
 }
 
@@ -143,7 +144,7 @@ pub async fn counts_are_of_living_memories<E: Engine>(place: Place<E>) {
     place.save(vec![note("larch"), embedded(commit('a', "one", 10), [0.5; 4])]).await;
     place.forget(&[&said[0]], "f1").await;
     let sizes = place.store.sizes(&place.scope).await.answered();
-    assert_eq!(sizes, Sizes { commits: 1, messages: 1, notes: 1, sessions: 1 });
+    assert_eq!(sizes, Sizes { commits: 1, messages: 1, notes: 1, sessions: 1, stashed: 0 });
     let stats = place.store.stats(&place.scope, 1).await.answered();
     let kinds: Vec<_> =
         stats.kinds.iter().map(|row| (row.kind.as_str(), row.memories, row.bytes, row.tokens)).collect();

@@ -17,8 +17,9 @@ use crate::store::{
     Neighbour, NewStatement, Operation, Origin, Outcome, PendingChunk, Planned, PreparedChunk,
     PreparedMemory, ProjectRow, QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Registry,
     Reservation, Reset, ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection, SessionRow,
-    ShownMemory, Sizes, SpendingRow, Spent, Statement, Stats, Store, SummarisedSegment, Summary, SummaryRow,
-    Superseded, ThreadRow, TurnRecord, TurnRow, Version, Vocabulary, Wanted, WriteRow,
+    ShownLine, ShownMemory, Sizes, SpendingRow, Spent, StashContents, StashExpired, StashPage, StashReceipt,
+    StashedMemory, Stashing, Statement, Stats, Store, SummarisedSegment, Summary, SummaryRow, Superseded,
+    ThreadRow, TurnRecord, TurnRow, Version, Vocabulary, Wanted, WriteRow,
 };
 use crate::thread::{ContentHash, Thread, ThreadName};
 
@@ -150,6 +151,16 @@ macro_rules! methods {
             restore_sessions(sessions: Vec<ForeignSession>) -> ();
             restore(restored: Vec<RestoredMemory>, now: Millis) -> Receipt;
             restore_forgotten(forgotten: ForeignForgotten) -> usize;
+            stash(stashing: Stashing, now: Millis) -> StashReceipt;
+            stash_in_passing(stashing: Stashing, now: Millis) -> ();
+            unstash(ids: &[MemoryId], keep: bool) -> Vec<MemoryId>;
+            stashed(keys: Vec<MemoryKey>) -> Vec<StashedMemory>;
+            list_stash(filter: &Filter, after: Option<MemoryKey>, limit: usize) -> Vec<StashedMemory>;
+            stash_contents(page: StashPage) -> StashContents;
+            held_out(session: &SessionId) -> Vec<(MemoryKey, Option<i64>)>;
+            record_assembly(session: &SessionId, key: [u8; 32], lines: Vec<ShownLine>) -> ();
+            expiring_stash(now: Millis, made_before: Millis) -> StashExpired;
+            expire_stash(now: Millis, made_before: Millis, limit: usize) -> StashExpired;
             thread(name: &ThreadName) -> Option<Thread>;
             copies(name: &ThreadName, paths: Vec<String>) -> HashMap<String, String>;
             record_turn(name: &ThreadName, turn: TurnRecord) -> Recorded;

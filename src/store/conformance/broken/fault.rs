@@ -200,6 +200,18 @@ faults! {
     LosesTurns,
     /// Reports threads as reset but keeps them.
     ResetsNothing,
+    /// Reports memories as stashed but stashes none.
+    StashesNothing,
+    /// Stashes the memories that it knows although it refuses the call.
+    StashesHalf,
+    /// Stashes protected memories without protection.
+    DropsProtection,
+    /// Reports no freed tokens.
+    FreesNothing,
+    /// Reports memories as brought back but changes nothing.
+    BringsBackNothing,
+    /// Says that nothing is held out of contexts.
+    HoldsOutNothing,
     /// Counts nothing for a call that has ended.
     SettlesNothing,
     /// Reserves amounts without checking any limit.

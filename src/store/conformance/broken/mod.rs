@@ -1,7 +1,7 @@
 //! A store that breaks a promise: it returns wrong results and no errors.
 //!
 //! A handle passes every call on to the handle of a sound engine. The methods that a [`Fault`] changes are in
-//! `memories`, `derived`, `shared` and `threads`. They take precedence over the methods of [`Passes`] that have the
+//! `memories`, `derived`, `shared`, `stash` and `threads`. They take precedence over the methods of [`Passes`] that have the
 //! same names.
 
 mod derived;
@@ -9,6 +9,7 @@ mod fault;
 mod memories;
 mod registry;
 mod shared;
+mod stash;
 mod threads;
 
 use std::any::Any;

@@ -170,7 +170,7 @@ pub(super) fn fit(merging: &Merging) -> Output {
     }
     loop {
         let output = answer(merging, &all, &taken);
-        if output.tokens_used <= merging.max_tokens && !(taken.is_empty() && !all.is_empty()) {
+        if output.tokens_used <= merging.max_tokens && (all.is_empty() || !taken.is_empty()) {
             return output;
         }
         if taken.pop().is_none() {
