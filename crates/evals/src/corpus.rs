@@ -4,6 +4,8 @@
 //! session has fifty messages and a topic. Most messages are short, but a few have several hundred words. So indexes
 //! and the encoder do the same work as for real conversations. The corpus can't show how good answers are.
 
+use anyhow::{Context, Result, bail};
+
 use crate::random::Random;
 use crate::suite::Message;
 
@@ -201,9 +203,36 @@ pub fn rfc3339(seconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
+/// Returns the seconds since 1970 of a time in RFC 3339 and UTC.
+pub fn seconds_of(time: &str) -> Result<i64> {
+    let fields: Vec<i64> = time
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|field| !field.is_empty())
+        .take(6)
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("reading the time `{time}`"))?;
+    let [year, month, day, hour, minute, second] = fields[..] else { bail!("`{time}` is no time") };
+    // Days since 1970: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    Ok(days * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_read_as_it_was_written() {
+        for seconds in [0, 951_782_400, 1_735_689_599, 1_677_628_799] {
+            assert_eq!(seconds_of(&rfc3339(seconds)).unwrap(), seconds);
+        }
+        assert_eq!(seconds_of("2023-05-08T13:56:00+00:00").unwrap(), 1_683_554_160);
+        assert!(seconds_of("yesterday").is_err());
+    }
 
     #[test]
     fn times_are_calendar_times() {

@@ -63,6 +63,8 @@ struct Write {
 #[derive(Default)]
 struct Seen {
     acknowledged: Vec<String>,
+    /// The marks of acknowledged segments of the stash.
+    stashed: Vec<String>,
     /// The marks of each write that was killed and not repeated.
     given_up: Vec<Vec<String>>,
     milliseconds: Vec<f64>,
@@ -151,6 +153,9 @@ impl Worker<'_> {
                 server.tool(write.tool, write.arguments)?;
             }
             let mut seen = self.seen.lock().expect("no holder panics");
+            if write.tool == "stash_context" {
+                seen.stashed.extend(write.marks.iter().cloned());
+            }
             seen.acknowledged.extend(write.marks);
             seen.milliseconds.push(answer.ms());
             seen.repeated += usize::from(repeats);
@@ -164,14 +169,21 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Makes a random write: either a fact, or one to four messages in a new session or in a session that all writers
-    /// share.
+    /// Makes a random write: a fact, one to four segments for the stash, or one to four messages in a new session or in a
+    /// session that all writers share.
     fn write(&self, ticket: usize, corpus: &Corpus, random: &mut Random) -> Write {
         let mark = |part: usize| format!("{MARK}{}x{ticket}x{part}", self.number);
         let text = |part: usize| format!("{} {}", mark(part), corpus.text(ticket * 4 + part, ticket, WORDS));
         if random.chance(0.5) {
             let arguments = json!({"text": text(0), "type": "fact"});
             return Write { tool: "store_memory", arguments, marks: vec![mark(0)] };
+        }
+        if random.chance(0.5) {
+            let count = 1 + random.below(4);
+            let segments: Vec<Value> =
+                (0..count).map(|part| json!({"text": text(part), "type": "research"})).collect();
+            let arguments = json!({"segments": segments});
+            return Write { tool: "stash_context", arguments, marks: (0..count).map(mark).collect() };
         }
         let count = 1 + random.below(4);
         let session = if random.chance(0.5) { "shared".into() } else { format!("own-{}", self.number) };
@@ -207,17 +219,22 @@ fn check(args: &Args, tiro: &Tiro, place: &Place, seen: Seen, elapsed: f64) -> R
         there != 0 && there != marks.len()
     };
     let halved: Vec<&Vec<String>> = seen.given_up.iter().filter(partial).collect();
+    let stash = tiro.run(place, &["stash", "export", "--project", project], LONG)?;
+    let (in_stash, _) = count_marks(&stash)?;
+    let unstashed: Vec<&String> = seen.stashed.iter().filter(|mark| !in_stash.contains_key(*mark)).collect();
     let doctor = doctor_complaints(tiro, place)?;
     let damage = damage(&place.data_dir)?;
 
     let mut report = Report::default();
     report.must_be_zero("acknowledged and lost", lost.len());
+    report.must_be_zero("segments acknowledged and not in the stash", unstashed.len());
     report.must_be_zero("stored twice", doubled.len());
     report.must_be_zero("calls stored in part", halved.len());
     report.must_be_zero("acknowledged and not found by a search", unfound.len());
     report.must_be_zero("complaints of `tiro doctor`", doctor.len());
     report.must_be_zero("complaints of SQLite", damage.len());
     report.add("memories acknowledged", seen.acknowledged.len() as f64, "");
+    report.add("  of these segments of the stash", seen.stashed.len() as f64, "");
     report.add("memories in the export", memories as f64, "");
     report.add("servers killed in mid-write", seen.kills as f64, "");
     report.add("  of these with the answer already given", seen.answered_before_kill as f64, "");

@@ -40,6 +40,7 @@ mod score;
 mod secrets;
 mod sessions;
 mod spend;
+mod stash;
 mod stats;
 mod suite;
 mod summaries;
@@ -113,6 +114,8 @@ enum Eval {
     Long(long::Args),
     /// Time, memory and descriptors of large texts, many calls, and clients that do not read
     Limits(limits::Args),
+    /// How much of the evidence the stash brings back, and how fast it is
+    Stash(stash::Args),
     /// Speed of embedding, compared with sentence-transformers
     Embed(embed::Args),
     /// Speed of counting tokens, compared with tiktoken
@@ -180,6 +183,7 @@ fn main() -> Result<ExitCode> {
         Eval::Hooks(args) => ("hooks", hooks::run(args, &tiro)?),
         Eval::Secrets(args) => ("secrets", secrets::run(args, &tiro)?),
         Eval::Spend(args) => ("spend", spend::run(args, &tiro)?),
+        Eval::Stash(args) => ("spend", stash::run(args, &tiro)?),
         Eval::Sessions(args) => ("sessions", sessions::run(args, &tiro)?),
         Eval::Join(args) => ("join", join::run(args, &tiro)?),
         Eval::Words(args) => ("words", words::run(args, &tiro)?),

@@ -89,9 +89,9 @@ impl From<Parts> for Score {
     }
 }
 
-/// Returns `value` with two decimal places.
+/// Returns `value` with three decimal places.
 pub(super) fn rounded(value: f64) -> f64 {
-    (value * 100.0).round() / 100.0
+    (value * 1000.0).round() / 1000.0
 }
 
 impl Preview {
