@@ -2,17 +2,17 @@
 -- keep cached answers and the caches of processes true, whatever program writes.
 
 -- `is_held_out` says that contexts leave the memory out. `is_given` says that the memory was made by stashing its text, so
--- it is removed when it expires. `cause` says who stashed it.
+-- it is removed when it expires. `cause` is `call`, `pruning` or `compaction`.
 CREATE TABLE stashed (
-    memory      INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE,
-    owner       TEXT NOT NULL,
-    stashed_at  INTEGER NOT NULL,
-    expires_at  INTEGER,
+    memory       INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE,
+    owner        TEXT NOT NULL,
+    stashed_at   INTEGER NOT NULL,
+    expires_at   INTEGER,
     is_protected INTEGER NOT NULL,
-    is_held_out INTEGER NOT NULL,
-    is_given    INTEGER NOT NULL,
-    topic       TEXT,
-    cause       TEXT NOT NULL CHECK (cause IN ('call', 'pruning', 'compaction'))
+    is_held_out  INTEGER NOT NULL,
+    is_given     INTEGER NOT NULL,
+    topic        TEXT,
+    cause        TEXT NOT NULL
 ) STRICT;
 CREATE INDEX stashed_by_owner ON stashed (owner, stashed_at);
 CREATE INDEX stashed_by_topic ON stashed (owner, topic);

@@ -35,6 +35,9 @@ const MOST_FACTS: usize = 200;
 /// many only if some segments should be closed but aren't yet.
 const MOST_OPEN: usize = 1000;
 
+/// The maximum number of uncovered messages that are stashed at a call. Arbitrary: this takes some milliseconds.
+const MOST_UNCOVERED: usize = 200;
+
 /// About how many tokens the line of a message takes in addition to its text.
 const LINE: i64 = 6;
 
@@ -117,11 +120,12 @@ impl<'a> Choice<'a> {
         held == 0 || i64::try_from(held).is_ok_and(|held| held < segment.messages)
     }
 
-    /// Returns the ids of the messages that no summary covers and that the context doesn't show.
+    /// Returns the ids of the latest messages that no summary covers and that the context doesn't show, at most
+    /// [`MOST_UNCOVERED`]. Later contexts return the others, unless a summary covers them by then.
     pub fn uncovered(&self) -> Vec<MemoryId> {
         let shown = self.shown();
-        let hidden = self.uncovered.iter().filter(|(ordinal, _)| !shown.contains(ordinal));
-        hidden.map(|(_, id)| id.clone()).collect()
+        let hidden = self.uncovered.iter().rev().filter(|(ordinal, _)| !shown.contains(ordinal));
+        hidden.take(MOST_UNCOVERED).map(|(_, id)| id.clone()).collect()
     }
 
     /// Chooses the passages that don't depend on the question.

@@ -17,7 +17,7 @@ use super::calls::{Calls, Outcome};
 use super::progress;
 use super::requests::Requests;
 use super::resources::{self, Address};
-use crate::error::{Error, Kind, quoted};
+use crate::error::{Error, Kind, cleaned, quoted};
 use crate::tools::{Answer, Resources, Tool};
 
 /// The instructions that clients give to their models, in at most 150 tokens: when to search and what to store.
@@ -188,7 +188,10 @@ impl ServerHandler for Handler {
             None => return Err(not_found("no such resource", &request.uri)),
         };
         let text = finished(self.calls.run("resources/read", &context, work).await, Some(&request.uri))?;
-        let result = ReadResourceResult::new(vec![resources::contents(text, request.uri)])
+        // A session whose name has a secret is found under that name, but the answer doesn't repeat the secret.
+        let clean = cleaned(&request.uri);
+        let uri = if clean.contains("REDACTED") { clean } else { request.uri };
+        let result = ReadResourceResult::new(vec![resources::contents(text, uri)])
             .with_ttl_ms(0)
             .with_cache_scope(CacheScope::Private);
         Ok(result.into())

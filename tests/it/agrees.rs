@@ -87,7 +87,14 @@ fn every_name_in_a_tool_description_exists_and_is_accepted() {
     let types = listed(&of("store_memory", "type"));
     let kinds = listed(of("search_project_memory", "kinds").trim_start_matches("Such as "));
     assert!(types.len() > 4 && kinds.len() > 2, "{types:?} {kinds:?}");
-    known.extend(types.iter().chain(&kinds).cloned());
+    let items =
+        &tools.iter().find(|each| each["name"] == "stash_context").unwrap()["inputSchema"]["properties"];
+    let stashed = listed(items["segments"]["items"]["properties"]["type"]["description"].as_str().unwrap());
+    for kind in &stashed {
+        let segment = json!([{"text": format!("a {kind} of the quay"), "type": kind}]);
+        assert_eq!(server.data("stash_context", json!({"segments": segment}))["stashed"], json!(1), "{kind}");
+    }
+    known.extend(types.iter().chain(&kinds).chain(&stashed).cloned());
     known.extend(["last", "extractive"].map(str::to_owned));
     for text in &told {
         for name in names(text) {

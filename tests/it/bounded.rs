@@ -131,7 +131,8 @@ fn a_client_that_never_reads_is_no_longer_served_and_its_end_is_noticed() {
     server.settle();
     assert!(!feeding.is_finished(), "the server reads on and on");
     let peak = memory(server.pid(), "VmHWM:");
-    assert!(peak < 128.0, "{peak} MiB");
+    // Half of the requests are for the list of tools, which has 20 kB.
+    assert!(peak < 160.0, "{peak} MiB");
     drop(server);
     feeding.join().unwrap();
 }

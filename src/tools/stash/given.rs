@@ -29,10 +29,10 @@ pub struct Segment {
     )]
     pub kind: Option<String>,
     /// Its file, or its name in the client.
-    #[schemars(description = "Its file")]
+    #[schemars(description = "")]
     pub source: Option<String>,
     /// Ids, `SESSION#NUMBER`, or `#0` for the first segment of this call.
-    #[schemars(description = "Ids, or #0 for this call's first segment")]
+    #[schemars(description = "Ids, or #0 of this call")]
     pub references: Option<Vec<String>>,
     /// The conversation it belongs to.
     #[schemars(description = "")]

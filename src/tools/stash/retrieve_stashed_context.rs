@@ -37,8 +37,8 @@ pub const NAME: &str = "retrieve_stashed_context";
 /// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Search the stash";
 /// The description of the tool, which agents read.
-pub const DESCRIPTION: &str = "Finds stashed context by meaning, from any session, as previews with ids for \
-    merge_stashed_context. Without a query it lists the stash. For all memories use search_project_memory.";
+pub const DESCRIPTION: &str = "Finds stashed context of any session by meaning; merge_stashed_context takes its \
+    ids. Without a query it lists the stash. For all memories use search_project_memory.";
 
 /// The most hits of a call.
 const MOST: usize = 50;
@@ -55,20 +55,21 @@ const LONGEST_HINT: usize = 1_500;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// What you need.
+    #[schemars(description = "")]
     pub query: Option<String>,
     /// The task at hand, which helps the search.
-    #[schemars(description = "Hint")]
+    #[schemars(description = "Hints: task, recent messages, file at hand")]
     pub task: Option<String>,
     /// The last messages.
-    #[schemars(description = "Hint: last messages")]
+    #[schemars(description = "")]
     pub recent: Option<String>,
     /// The file at hand, or its text.
-    #[schemars(description = "Hint: file at hand")]
+    #[schemars(description = "")]
     pub file: Option<String>,
     /// 5 if left out.
-    #[schemars(range(min = 1, max = MOST))]
     pub top_k: Option<usize>,
     /// Least cosine, 0 to 1.
+    #[schemars(description = "")]
     pub min_similarity: Option<f64>,
     /// Conditions on the segments.
     #[schemars(description = "")]
@@ -76,7 +77,7 @@ pub struct Args {
     /// Id whose references to follow.
     pub from_segment: Option<String>,
     /// 2 if left out.
-    #[schemars(range(min = 0, max = MOST_HOPS))]
+    #[schemars(description = "")]
     pub max_hops: Option<usize>,
     /// `next_cursor` of the answer before.
     #[schemars(description = "")]

@@ -21,9 +21,8 @@ pub const NAME: &str = "stash_context";
 /// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Stash context";
 /// The description of the tool, which agents read.
-pub const DESCRIPTION: &str = "Puts context aside that the task does not need now: stored messages and memories by \
-    id, or texts. All or nothing. retrieve_stashed_context finds it, merge_stashed_context brings it back. For facts \
-    to keep use store_memory.";
+pub const DESCRIPTION: &str = "Puts context aside, all or nothing: stored messages and memories by id, or texts. \
+    merge_stashed_context brings it back. For facts to keep use store_memory.";
 
 /// The longest expiry in days. Arbitrary: a hundred years.
 const LONGEST_EXPIRY: f64 = 36_500.0;
@@ -35,16 +34,19 @@ const MOST_LISTED: usize = 200;
 /// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
-    /// Ids, SESSION#3, or SESSION#0-49.
+    /// Ids, SESSION#3, SESSION#0-49.
     pub segment_ids: Option<Vec<String>>,
-    /// Texts of your own window.
+    /// Texts of the caller's own window.
+    #[schemars(description = "")]
     pub segments: Option<Vec<Segment>>,
     /// Never if left out.
+    #[schemars(description = "")]
     pub expires_in_days: Option<f64>,
     /// Whether they never expire.
     #[schemars(description = "")]
     pub protected: Option<bool>,
     /// Tag to find them by.
+    #[schemars(description = "")]
     pub topic: Option<String>,
 }
 
