@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use crate::memory::Millis;
 use crate::money::Money;
-use crate::tuning::{contexts, summaries};
+use crate::tuning::{contexts, stash, summaries};
 
 /// Ends each word of an array, so that a word may contain commas. It also distinguishes an array of one word from a
 /// text in which commas separate the words.
@@ -157,6 +157,12 @@ options! {
     cache_ttl_s: u64 = 86_400, "context.cache_ttl", "seconds, a whole number", any;
     /// The most bytes that the cache may take in each project's store.
     cache_max_bytes: u64 = 16 << 20, "context.cache_bytes", "bytes, a whole number", any;
+    /// The weight of words and meaning in the score of a stashed segment.
+    stash_weight_relevance: f64 = stash::WEIGHT_RELEVANCE, "stash.weight_relevance", "a number, 0 to 1", share;
+    /// The weight of the age of its text in the score of a stashed segment; it falls by 63% in 30 days.
+    stash_weight_age: f64 = stash::WEIGHT_AGE, "stash.weight_age", "a number, 0 to 1", share;
+    /// The weight of the time since stashing in the score of a stashed segment; it falls by 63% in 7 days.
+    stash_weight_stash_age: f64 = stash::WEIGHT_STASH_AGE, "stash.weight_stash_age", "a number, 0 to 1", share;
     /// After how many days a text that was given to the stash is removed, and other segments leave the stash, unless they are protected; 0 stands for never.
     stash_max_age_days: u64 = 0, "stash.max_age_days", "days, a whole number", any;
     /// The most US dollars that one call may cost.

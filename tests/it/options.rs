@@ -56,6 +56,9 @@ const CASES: &[Case] = &[
     Case("context.weight_user", ["0", "1"], smaller_context),
     Case("context.cache_ttl", ["86400", "0"], cached_answers),
     Case("context.cache_bytes", ["16777216", "0"], cached_answers),
+    Case("stash.weight_relevance", ["0.9", "0.5"], stash_score),
+    Case("stash.weight_age", ["0.05", "0.5"], stash_score),
+    Case("stash.weight_stash_age", ["0.05", "0.5"], stash_score),
     Case("stash.max_age_days", ["0", "3"], stashed),
     Case("limits.call", ["0.5", "0"], charged),
     Case("limits.day", ["5", "0"], charged),
@@ -71,6 +74,19 @@ const CASES: &[Case] = &[
     Case("ignore.paths", ["", "secrets/**"], imported_session),
     Case("git.trusted", ["", "/*"], commits_with_shared_objects),
 ];
+
+/// Returns the parts of the score of a stashed segment.
+fn stash_score(under: &Under) -> String {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut command = home.tiro(&project, &["serve"]);
+    command.env(&under.variable, under.value);
+    let mut server = Server::start(command);
+    server.data("stash_context", json!({"segments": [{"text": "the quince press"}]}));
+    let found = server.data("retrieve_stashed_context", json!({"query": "quince"}));
+    let score = &found["segments"][0]["score"];
+    ["relevance", "age", "stash_age"].map(|part| format!("{:.2}", score[part].as_f64().unwrap())).join(" ")
+}
 
 /// Returns how many segments are in the stash if one of them was made long ago.
 fn stashed(under: &Under) -> String {

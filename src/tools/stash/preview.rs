@@ -67,13 +67,13 @@ pub struct Preview {
 /// A score and its parts.
 #[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct Score {
-    /// The sum of the parts, 0 to 1.
+    /// The sum of the parts.
     pub sum: f64,
-    /// From how well words and meaning fit the query, at most 0.6.
+    /// From how well words and meaning fit the query.
     pub relevance: f64,
-    /// From the age of the text, at most 0.2.
+    /// From the age of the text.
     pub age: f64,
-    /// From the time since it was stashed, at most 0.2.
+    /// From the time since it was stashed.
     pub stash_age: f64,
 }
 

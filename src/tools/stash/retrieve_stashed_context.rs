@@ -22,7 +22,7 @@ use crate::memory::{Kind, Memory, MemoryKey};
 use crate::project::OpenProject;
 use crate::retrieve::{self, rank::Ranked, rank::Weights};
 use crate::scope::{Scope, SessionId, Sessions};
-use crate::stash::profile::{Parts, parts};
+use crate::stash::profile::{self, Parts, parts};
 use crate::store::StashedMemory;
 use crate::times;
 use crate::tools::common;
@@ -183,12 +183,16 @@ async fn search(
     query: &str,
     (top_k, least): (usize, f64),
 ) -> Result<Found> {
-    let (store, now) = (&project.store, engine.now());
+    let (store, now, options) = (&project.store, engine.now(), &engine.config().options);
+    let weights = profile::Weights {
+        relevance: options.stash_weight_relevance,
+        age: options.stash_weight_age,
+        stash_age: options.stash_weight_stash_age,
+    };
     let mut found = Found::default();
     let embedder = engine.embedder_or_say(&mut found.notices).await;
     let searched = retrieve::search(&[(store, scope)], embedder, query, filter, &Weights::default()).await?;
     found.notices.extend(searched.notices);
-    // The order of relevance is enough to choose from: the other parts of the score together weigh less than half.
     let near: Vec<Ranked> = searched
         .ranked
         .into_iter()
@@ -199,7 +203,8 @@ async fn search(
         .into_iter()
         .filter_map(|hit| {
             let stashed = stashed.get(&hit.place.key)?;
-            Some((parts(hit.score / BEST_SCORE, hit.place.time, stashed.stashed_at, now), hit))
+            let times = (hit.place.time, stashed.stashed_at);
+            Some((parts(hit.score / BEST_SCORE, times, now, &weights), hit))
         })
         .collect();
     ranked.sort_by(|a, b| b.0.sum().total_cmp(&a.0.sum()).then_with(|| a.1.place.id.cmp(&b.1.place.id)));

@@ -17,6 +17,8 @@ use crate::suite::{self, Message, Query};
 
 /// How many messages at the end of a conversation are not stashed.
 const RECENT: usize = 10;
+/// The default weight of relevance in a score.
+const RELEVANCE: f64 = 0.9;
 /// How many segments are found for the sweep of weights.
 const FOUND: usize = 50;
 
@@ -137,7 +139,7 @@ fn ask(
     let found = found.iter().filter_map(|segment| {
         Some(Found {
             is_gold: gold.contains(id_of(segment)?),
-            relevance: segment["score"]["relevance"].as_f64()? / 0.6,
+            relevance: segment["score"]["relevance"].as_f64()? / RELEVANCE,
             similarity: segment["similarity"].as_f64(),
             age_days: sweep::age_days(segment["time"].as_str()?)?,
         })

@@ -109,12 +109,17 @@ fn stashing(peer: &PeerArgs, tiro: &Tiro, report: &mut Report) -> Result<()> {
         // Neither side counts the time to load the model.
         server.tool("stash_context", json!({"segments": [{"text": "warm up"}]}))?;
         server.tool("retrieve_stashed_context", json!({"query": "warm up"}))?;
+        if server
+            .tool("retrieve_stashed_context", json!({"query": "warm"}))?
+            .text()
+            .contains("lexical search only")
+        {
+            bail!("stashing is timed with embedding: install the model, or name its folder with --model-dir");
+        }
         let began = Instant::now();
         stash(&mut server, &corpus, 0..EMBEDDED)?;
         calls::index(tiro, &place)?;
         loop {
-            let answer = server.tool("list_sessions", json!({}))?;
-            drop(answer);
             let left = server.tool("retrieve_stashed_context", json!({"query": "warm up"}))?;
             if left.pending() == Some(0) {
                 break;
