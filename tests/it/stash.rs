@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Server, strings};
@@ -334,10 +335,11 @@ fn gc_removes_what_expired_and_lists_it_first() {
     let project = home.dir("project");
     let mut server = home.serve(&project);
     let given = json!([{"text": "the boiler ticks", "type": "debug_output"}]);
-    server.data("stash_context", json!({"segments": given, "expires_in_days": 0.000_001}));
+    server.data("stash_context", json!({"segments": given, "expires_in_days": 3}));
     server.hang_up();
     server.wait();
-    std::thread::sleep(std::time::Duration::from_millis(150));
+    // A server that idles would remove it before the command could.
+    Connection::open(home.store()).unwrap().execute("UPDATE stashed SET expires_at = 1", []).unwrap();
     assert_eq!(home.json(&project, &["gc", "--dry-run"])["stashed_texts"], json!(1));
     assert_eq!(home.json(&project, &["gc"])["stashed_texts"], json!(1));
     assert_eq!(home.json(&project, &["gc"])["stashed_texts"], json!(0));

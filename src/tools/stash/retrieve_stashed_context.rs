@@ -42,6 +42,9 @@ pub const DESCRIPTION: &str = "Finds stashed context of any session by meaning; 
 
 /// The most hits of a call.
 const MOST: usize = 50;
+/// How many of the most relevant segments are weighed by their ages too, unless a call wants many. The ages together have a
+/// tenth of the weight, so they lift no segment from behind these.
+const WEIGHED: usize = 60;
 /// The most steps that references are followed.
 const MOST_HOPS: usize = 5;
 /// The most segments of a walk along references.
@@ -198,6 +201,8 @@ async fn search(
         .into_iter()
         .filter(|hit| least <= MIN_SIMILARITY || hit.cosine.is_none_or(|cosine| cosine >= least))
         .collect();
+    let all = near.len();
+    let near = near.into_iter().take(WEIGHED.max(4 * top_k)).collect::<Vec<_>>();
     let stashed = states(project, near.iter().map(|hit| hit.place.key)).await?;
     let mut ranked: Vec<(Parts, Ranked)> = near
         .into_iter()
@@ -208,7 +213,7 @@ async fn search(
         })
         .collect();
     ranked.sort_by(|a, b| b.0.sum().total_cmp(&a.0.sum()).then_with(|| a.1.place.id.cmp(&b.1.place.id)));
-    found.total = ranked.len();
+    found.total = all;
     ranked.truncate(top_k);
     let wanted = ranked.iter().map(|(_, hit)| (hit.place.key, hit.chunk)).collect();
     for shown in store.shown(scope, wanted).await? {

@@ -50,10 +50,14 @@ impl Conditions {
             self.and("m.branch = ?", [branch.clone().into()]);
         }
         match (stash, topic) {
-            (Some(Stash::Only), Some(topic)) => self.and(
-                "m.seq IN (SELECT memory FROM stashed WHERE owner = ? AND topic = ?)",
-                [owner, topic.clone().into()],
-            ),
+            (Some(Stash::Only), Some(topic)) => {
+                // The `+` keeps SQLite from reading all memories of the owner by their index.
+                self.sql = self.sql.replacen("m.owner = ?", "+m.owner = ?", 1);
+                self.and(
+                    "m.seq IN (SELECT memory FROM stashed WHERE owner = ? AND topic = ?)",
+                    [owner, topic.clone().into()],
+                );
+            }
             (Some(Stash::Only), None) => {
                 self.and("EXISTS (SELECT 1 FROM stashed x WHERE x.memory = m.seq)", []);
             }

@@ -77,15 +77,7 @@ impl Store {
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
             let from =
                 format!("FROM stashed s JOIN memories m ON m.seq = s.memory WHERE {}", conditions.sql);
-            let mut contents = connection
-                .prepare_cached(&format!("SELECT count(*), coalesce(sum(m.tokens), 0) {from}"))?
-                .query_row(params_from_iter(&conditions.values), |row| {
-                    Ok(StashContents {
-                        memories: row.get(0)?,
-                        tokens: row.get(1)?,
-                        ..StashContents::default()
-                    })
-                })?;
+            let mut contents = StashContents::default();
             let sql = format!(
                 "SELECT s.topic, m.session, (SELECT name FROM sessions WHERE seq = m.session), count(*), sum(m.tokens),
                      max(s.stashed_at) {from} GROUP BY s.topic, m.session ORDER BY 6 DESC, 1, 3"
@@ -96,6 +88,8 @@ impl Store {
             while let Some(row) = rows.next()? {
                 let place = contents.groups as usize;
                 contents.groups += 1;
+                contents.memories += row.get::<_, i64>(3)?;
+                contents.tokens += row.get::<_, i64>(4)?;
                 if !(offset..offset.saturating_add(groups)).contains(&place) {
                     continue;
                 }
