@@ -248,20 +248,21 @@ impl Store {
     pub async fn references(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
-            // One condition with OR would read all memories of the owner; so would an index of the owner.
+            // The joins begin with the references: otherwise SQLite reads all memories of the owner.
             let sql = format!(
-                "SELECT m.seq FROM memories m WHERE {} AND m.seq IN (
-                     SELECT o.seq FROM memory_references r JOIN memories o ON o.owner = ? AND o.id = r.target
-                         WHERE r.memory = ?
-                     UNION SELECT r.memory FROM memory_references r JOIN memories o ON o.id = r.target WHERE o.seq = ?)
-                 ORDER BY m.seq",
-                conditions.sql.replacen("m.owner = ?", "+m.owner = ?", 1)
+                "SELECT m.seq FROM (
+                     SELECT o.seq AS seq FROM memory_references r
+                         CROSS JOIN memories o ON o.owner = ? AND o.id = r.target WHERE r.memory = ?
+                     UNION SELECT r.memory FROM memories o
+                         CROSS JOIN memory_references r ON r.target = o.id WHERE o.seq = ?) x
+                 CROSS JOIN memories m ON m.seq = x.seq WHERE {} ORDER BY m.seq",
+                conditions.sql
             );
             let owner = Value::from(scope.owner.as_str().to_owned());
             let own = [owner, Value::from(memory), Value::from(memory)];
             let mut statement = connection.prepare_cached(&sql)?;
             let rows = statement
-                .query_map(params_from_iter(conditions.values.into_iter().chain(own)), |row| row.get(0))?;
+                .query_map(params_from_iter(own.into_iter().chain(conditions.values)), |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
