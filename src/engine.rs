@@ -16,11 +16,11 @@ use tokio::sync::{Notify, OnceCell};
 
 pub(crate) use self::latest::Latest;
 pub(crate) use self::notices::Notices;
-use crate::config::Config;
-use crate::embed::{Embedder, install};
+use crate::config::{Config, Encoding};
+use crate::embed::{Embedder, Loaded, Model, install};
 use crate::error::{Error, Kind, Result};
 use crate::git::{Repository, identity};
-use crate::memory::Millis;
+use crate::memory::{Content, Millis};
 use crate::private;
 
 use crate::project::OpenProject;
@@ -40,7 +40,8 @@ pub struct Engine {
     installation: Latest<Installation>,
     /// The empty installation in memory that is used as long as there is none on the disk.
     blank_installation: OnceCell<Installation>,
-    embedder: OnceCell<Arc<Embedder>>,
+    /// The embedders of [`Model::ALL`], in that order.
+    embedders: [OnceCell<Arc<Embedder>>; Model::ALL.len()],
     written: Notify,
     notices: Notices,
 }
@@ -82,7 +83,7 @@ impl Engine {
             installation: Latest::default(),
             blank_installation: OnceCell::new(),
             notices: Notices::default(),
-            embedder: OnceCell::new(),
+            embedders: Default::default(),
             written: Notify::new(),
         }
     }
@@ -193,25 +194,17 @@ impl Engine {
         self.config.data_dir.join("projects").join(folder).join("tiro.db")
     }
 
-    /// Returns the embedder. If there is none, adds the reason to `notices`.
-    pub async fn embedder_or_say(&self, notices: &mut Vec<String>) -> Option<Arc<Embedder>> {
-        match self.embedding().await {
-            Embedding::Ready(embedder) => Some(embedder),
-            Embedding::Missing(notice) => {
-                notices.push(notice);
-                None
-            }
-        }
-    }
-
-    /// Returns the embedder. The first call loads it.
+    /// Returns the embedder of the installed model. The first call loads it.
     ///
     /// A missing or damaged model is no error: search then works by words only.
     pub async fn embedding(&self) -> Embedding {
-        let model = install::chosen(&self.config.model_dir);
+        self.embedding_by(install::chosen(&self.config.model_dir)).await
+    }
+
+    /// Returns the embedder of `model`. The first call loads it.
+    pub async fn embedding_by(&self, model: Model) -> Embedding {
         let folder = model.folder(&self.config.model_dir);
-        let loaded = self
-            .embedder
+        let loaded = self.embedders[model as usize]
             .get_or_try_init(async || {
                 let load = tokio::task::spawn_blocking(move || Embedder::load(model, &folder));
                 let model = load
@@ -223,15 +216,40 @@ impl Engine {
         match loaded {
             Ok(embedder) => Embedding::Ready(Arc::clone(embedder)),
             Err(error) => {
-                let hint = error.way_out().unwrap_or("run `tiro model install`");
+                let hint = error.way_out().unwrap_or(model.installation());
                 Embedding::Missing(format!("lexical search only: {error}; {hint}"))
             }
         }
     }
 
-    /// Returns the embedder if it is already loaded. Writes use this method, so that they never wait for the model.
-    pub fn loaded_embedder(&self) -> Option<Arc<Embedder>> {
-        self.embedder.get().cloned()
+    /// Returns the model on this machine that is called `name`; without a name, the one that is installed.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`] if there is no such model.
+    pub fn model(&self, name: Option<&str>) -> Result<Model> {
+        let Some(name) = name else { return Ok(install::chosen(&self.config.model_dir)) };
+        Model::parse(name).ok_or_else(|| {
+            Error::bad_input(format!("nothing embeds as `{}`", crate::error::quoted(name)))
+                .hint("set `embedding.prose` and `embedding.code` to `english`, `multilingual`, `local` or a provider")
+        })
+    }
+
+    /// Returns the embedders that are already loaded. Writes use this method, so that they never wait for a model.
+    pub fn loaded_embedders(&self) -> Loaded {
+        let sources = &self.config.sources;
+        let Ok(options) = sources.options() else { return Loaded::default() };
+        let loaded = |content| match sources.encoding(&options, content) {
+            Ok(Encoding::Local(name)) => {
+                let model = self.model(name.as_deref()).ok()?;
+                self.embedders[model as usize].get().cloned()
+            }
+            Ok(Encoding::Provider(_)) | Err(_) => None,
+        };
+        if self.embedders.iter().all(|embedder| embedder.get().is_none()) {
+            return Loaded::default();
+        }
+        Loaded { prose: loaded(Content::Prose), code: loaded(Content::Code) }
     }
 
     /// Wakes the idle worker after a write, because new chunks may have to be embedded.

@@ -15,7 +15,7 @@ use crate::error::{Error, Result, quoted};
 use crate::scope::SessionId;
 
 pub(crate) use self::words::words;
-pub use self::words::{Group, Kind, Level, Provenance, Role};
+pub use self::words::{Content, Group, Kind, Level, Provenance, Role};
 
 /// Milliseconds since 1970-01-01 UTC.
 pub type Millis = i64;

@@ -6,6 +6,7 @@
 //! provider is asked only for the purposes that the configuration names. An external model whose price is unknown is
 //! not asked, since spending limits could not be enforced.
 
+mod encoders;
 mod known;
 mod meter;
 mod place;
@@ -25,6 +26,7 @@ use crate::memory::Millis;
 use crate::money::Money;
 use crate::store::{Planned, SpendLimits};
 
+pub(crate) use self::encoders::encoders;
 pub(crate) use self::meter::Bill;
 pub(crate) use self::place::place;
 
@@ -180,7 +182,10 @@ pub(crate) async fn ask_one(
     let installation = engine.begin_installation().await?;
     let redact = |text: &str| known::redacted(&installation.redactor, text);
     let bounds = [Some(request.max_output).filter(|most| *most > 0), provider.max_output];
-    let max_output = bounds.into_iter().flatten().min().unwrap_or(MOST_OUTPUT);
+    let max_output = match request.is_embedding {
+        true => 0,
+        false => bounds.into_iter().flatten().min().unwrap_or(MOST_OUTPUT),
+    };
     let request = Request { max_output, ..request.with_texts(&redact) };
     let tokens = request.tokens_by(&known::high);
     let most = estimate(provider, &request, tokens)?;

@@ -6,7 +6,6 @@
 //! [`Room`]; tokens that are left go to the neighbours of the best messages, then to the rest of long messages.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use crate::assembly::filling::Filling;
 use crate::assembly::order::{Conversation, Lane, Weighed, conversation, is_event, lane, order, weigh};
@@ -16,7 +15,7 @@ use crate::assembly::passages::{
 use crate::assembly::quote::{self, quote};
 use crate::assembly::{Asked, IncludeLevel};
 use crate::context::render;
-use crate::embed::Embedder;
+use crate::embed::Encoders;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::filter::Filter;
@@ -68,7 +67,7 @@ pub async fn choose(
     engine: &Engine,
     project: &OpenProject,
     asked: &Asked,
-    embedder: Option<Arc<Embedder>>,
+    encoders: &Encoders<'_>,
 ) -> Result<Chosen> {
     let owners = &engine.installation().await?.registry;
     let mut places: Vec<(&Store, &Scope)> = vec![(&project.store, &asked.scope)];
@@ -81,7 +80,7 @@ pub async fn choose(
     }
     let filter = Filter { kinds: Some(KINDS.to_vec()), ..asked.filter.clone() };
     let mut found =
-        retrieve::search(&places, embedder, &asked.query, &filter, &Weights::of_context()).await?;
+        retrieve::search(&places, encoders, &asked.query, &filter, &Weights::of_context()).await?;
     chosen.notices.append(&mut found.notices);
     if !found.is_named && !answers(project, &places, &found).await? {
         chosen.notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());

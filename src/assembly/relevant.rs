@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::assembly::Asked;
 use crate::assembly::choice::{Choice, fact};
 use crate::assembly::order::is_event;
 use crate::assembly::passages::{Part, Passage, Room, fill, remembered};
 use crate::context::importance::{Mentions, Signals, importance, recency};
-use crate::embed::Embedder;
+use crate::embed::Encoders;
 use crate::error::Result;
 use crate::filter::{Filter, Stash};
 use crate::memory::{Kind, Memory, MemoryKey, Provenance};
@@ -31,7 +30,7 @@ const KINDS: &[Kind] = &[Kind::Message, Kind::Fact, Kind::Decision, Kind::Resear
 impl Choice<'_> {
     /// Chooses passages that answer the question and aren't shown yet. Then adds the neighbouring messages of the best
     /// passages, as long as there is room.
-    pub async fn relevant(&mut self, embedder: Option<Arc<Embedder>>) -> Result<()> {
+    pub async fn relevant(&mut self, encoders: &Encoders<'_>) -> Result<()> {
         let Asked { scope, query, .. } = self.asked;
         let store = &self.project.store;
         let (begun, mut shown): (BTreeSet<i64>, BTreeSet<i64>) =
@@ -39,7 +38,7 @@ impl Choice<'_> {
         let stash = (!self.held.is_empty()).then_some(Stash::Without);
         let filter = Filter { kinds: Some(KINDS.to_vec()), stash, ..self.asked.filter.clone() };
         let found =
-            retrieve::search(&[(store, scope)], embedder, query, &filter, &Weights::default()).await?;
+            retrieve::search(&[(store, scope)], encoders, query, &filter, &Weights::default()).await?;
         self.chosen.notices.extend(found.notices);
         let is_listed = |hit: &Ranked| !cues::asks_for_order(query) || is_event(hit);
         let hits: Vec<_> = found

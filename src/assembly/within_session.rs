@@ -4,12 +4,10 @@
 //! The first part depends only on the closed segments and the budget, so it stays the same, byte for byte, until a
 //! segment closes. The open end of the conversation and the relevant passages follow.
 
-use std::sync::Arc;
-
 use crate::assembly::choice::Choice;
 use crate::assembly::passages::Chosen;
 use crate::assembly::{Asked, IncludeLevel};
-use crate::embed::Embedder;
+use crate::embed::Encoders;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::memory::MemoryId;
@@ -54,7 +52,7 @@ pub async fn choose(
     asked: &Asked,
     session: &SessionId,
     mut prepared: Prepared,
-    embedder: Option<Arc<Embedder>>,
+    encoders: &Encoders<'_>,
 ) -> Result<Chosen> {
     let waiting = prepared.leaves.waiting + prepared.waiting;
     let pending = project.store.pending(&asked.scope).await? + waiting;
@@ -81,7 +79,7 @@ pub async fn choose(
     choice.stable(&prepared.closed, &prepared.leaves.made).await?;
     choice.open(open_from).await?;
     if asked.level != IncludeLevel::Summary && !choice.shows_all() {
-        choice.relevant(embedder).await?;
+        choice.relevant(encoders).await?;
         choice.rest().await?;
     }
     if !asked.filter.has_range() {

@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "only this module reads the environment")]
 
 mod edit;
+mod encoding;
 mod endpoint;
 mod file;
 mod keys;
@@ -19,6 +20,7 @@ use etcetera::BaseStrategy;
 use globset::{Glob, GlobSet};
 
 pub use edit::{Change, Edit, change, remove};
+pub use encoding::Encoding;
 pub use endpoint::{host, is_loopback};
 pub use file::Sources;
 pub use keys::key;

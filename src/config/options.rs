@@ -157,6 +157,10 @@ options! {
     cache_ttl_s: u64 = 86_400, "context.cache_ttl", "seconds, a whole number", any;
     /// The most bytes that the cache may take in each project's store.
     cache_max_bytes: u64 = 16 << 20, "context.cache_bytes", "bytes, a whole number", any;
+    /// What embeds prose: `english` or `multilingual` (models on this machine), `local` (the one that is installed), or the name of a provider with the use `embed`; `auto` stands for such a provider if there is one, otherwise for `local`.
+    embedding_prose: String = "auto".into(), "embedding.prose", "auto, local, english, multilingual or a provider's name", is_name;
+    /// What embeds code, files and logs, with the same values; `auto` stands for what embeds prose.
+    embedding_code: String = "auto".into(), "embedding.code", "auto, local, english, multilingual or a provider's name", is_name;
     /// The weight of words and meaning in the score of a stashed segment.
     stash_weight_relevance: f64 = stash::WEIGHT_RELEVANCE, "stash.weight_relevance", "a number, 0 to 1", share;
     /// The weight of the age of its text in the score of a stashed segment; it falls by 63% in 30 days.

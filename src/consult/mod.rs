@@ -282,6 +282,7 @@ fn request(
         effort: question.effort,
         keeps_prefix: true,
         cache_key: Some(key[..32].to_owned()),
+        is_embedding: false,
     }
 }
 

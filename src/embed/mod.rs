@@ -16,6 +16,7 @@
 
 mod e5;
 mod embedder;
+mod encoder;
 mod forward;
 pub mod install;
 mod kernels;
@@ -27,16 +28,15 @@ mod split;
 mod tests;
 mod unigram;
 mod weights;
-mod whole;
 mod wordpiece;
 
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
-pub use embedder::Embedder;
+pub use embedder::{Embedder, embed_whole};
+pub use encoder::{Embedding, Encode, Encoded, Encoders, Loaded, Local};
 pub use model::Model;
 pub use raw::give_back_freed;
-pub use whole::embed_whole;
 
 /// The name of a vector space: model, pooling and normalisation. Only vectors of the same space can be compared.
 ///

@@ -6,12 +6,12 @@
 
 pub(crate) mod pending;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::pending::{LEASE, places, step};
 use crate::caller::Caller;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::ingest::{catch_up, pointer};
 use crate::project;
 use crate::scope::Scope;
@@ -21,6 +21,12 @@ use crate::summaries::{queue, segments, sessions};
 
 /// How many milliseconds after the beginning of an unfinished purge its process is considered dead.
 const ABANDONED: i64 = 60_000;
+
+/// How many threads embed what a call has just stored. Other work gets one thread, so that it disturbs nobody.
+const THREADS_AFTER_WRITE: usize = 2;
+
+/// How long no provider is asked for embeddings after it failed. Arbitrary.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(60);
 
 /// The most segments of the stash that expire in one step. It takes some milliseconds.
 const EXPIRED_AT_ONCE: usize = 1_000;
@@ -41,6 +47,7 @@ async fn work_off(engine: &Engine, caller: &Caller) {
     const QUIET: u32 = 2;
     let mut quiet = 0;
     let mut is_mended = false;
+    let mut embeds_again = Instant::now();
     loop {
         let wrote = tokio::select! {
             () = engine.wait_for_writes() => true,
@@ -69,7 +76,22 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             if let Err(error) = expired.await {
                 tracing::debug!(%error, "expired segments are not removed yet");
             }
-            while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
+            // What a call of this process has just stored may be searched soon.
+            let threads = if wrote { THREADS_AFTER_WRITE } else { 1 };
+            // A provider that fails, or may cost no more today, is not asked again at once.
+            while Instant::now() >= embeds_again {
+                match step(engine, caller, store, scope, threads).await {
+                    Ok(0) => break,
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::debug!(%error, "not embedded");
+                        if matches!(error.kind(), Kind::Provider | Kind::Limit) {
+                            embeds_again = Instant::now() + PAUSE_AFTER_FAILURE;
+                        }
+                        break;
+                    }
+                }
+            }
             if quiet >= QUIET {
                 reindex_text(store, scope).await;
                 merge_text(store, scope).await;

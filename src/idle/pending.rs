@@ -1,12 +1,14 @@
 //! Embeds pending chunks, a batch at a time, in one process per store.
 
+use crate::ask;
 use crate::caller::Caller;
-use crate::embed::embed_whole;
-use crate::engine::{Embedding, Engine};
+use crate::embed::Encode;
+use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
+use crate::memory::Content;
 use crate::remember;
 use crate::scope::Scope;
-use crate::store::{PendingChunk, Store};
+use crate::store::Store;
 
 /// How many chunks one thread embeds before they are stored: about half a second of work. Arbitrary.
 const BATCH: usize = 32;
@@ -29,36 +31,64 @@ pub(crate) async fn places<'a>(
     Ok([(&project.store, &project.scope), (owners.memories(), owners.scope())])
 }
 
-/// Embeds one batch and returns how many chunks it had; 0 if none are pending. Errors if another process has the lease.
-pub(crate) async fn step(engine: &Engine, store: &Store, scope: &Scope, threads: usize) -> Result<usize> {
+/// Embeds one batch and returns how many chunks it had; 0 if none are pending.
+///
+/// # Errors
+///
+/// Errors if another process has the lease, or if no chunk could be embedded.
+pub(crate) async fn step(
+    engine: &Engine,
+    caller: &Caller,
+    store: &Store,
+    scope: &Scope,
+    threads: usize,
+) -> Result<usize> {
     if store.pending(scope).await? == 0 {
         return Ok(0);
     }
-    let embedder = match engine.embedding().await {
-        Embedding::Ready(embedder) => embedder,
-        Embedding::Missing(notice) => return Err(Error::new(Kind::Model, notice)),
-    };
+    let mut notices = Vec::new();
+    let encoders = ask::encoders(engine, caller, &mut notices).await;
+    let mut failed = notices.into_iter().next().map(|notice| Error::new(Kind::Model, notice));
+    if encoders.each().next().is_none() {
+        return Err(failed.unwrap_or_else(|| Error::new(Kind::Model, "there is no embedding model")));
+    }
     let holder = engine.process();
     if !store.lease(scope, "embedding", holder, LEASE).await? {
         return Err(
             Error::new(Kind::Busy, "another process is already embedding").hint("it will finish the work")
         );
     }
-    let chunks = store.pending_chunks(scope, BATCH * threads).await?;
-    let done = chunks.len();
-    let space = embedder.space().to_string();
-    let embed = move || -> Result<Vec<(PendingChunk, Vec<f32>)>> {
-        let texts: Vec<String> = chunks.iter().map(remember::pending_text).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let embeddings = embed_whole(embedder.as_ref(), &texts, threads)?;
-        Ok(chunks.into_iter().zip(embeddings).collect())
-    };
-    let embeddings = tokio::task::spawn_blocking(embed)
-        .await
-        .map_err(|error| Error::new(Kind::Model, "embedding stopped").source(error))??;
-    store.save_embeddings(scope, &space, embeddings).await?;
+    let mut done = 0;
+    for content in encoders.contents() {
+        let Some(encoder) = encoders.of(content.unwrap_or(Content::Prose)) else { continue };
+        match batch(store, scope, encoder, *content, threads).await {
+            Ok(embedded) => done += embedded,
+            Err(error) => failed = Some(error),
+        }
+    }
     if done < BATCH * threads {
         store.release(scope, "embedding", holder).await?;
     }
+    match failed {
+        Some(failed) if done == 0 => Err(failed),
+        _ => Ok(done),
+    }
+}
+
+/// Embeds up to [`BATCH`] chunks for each thread, of `content` if it is named. Returns how many.
+async fn batch(
+    store: &Store,
+    scope: &Scope,
+    encoder: &dyn Encode,
+    content: Option<Content>,
+    threads: usize,
+) -> Result<usize> {
+    let chunks = store.pending_chunks(scope, content, BATCH * threads).await?;
+    let done = chunks.len();
+    let texts = chunks.iter().map(remember::pending_text).collect();
+    let embeddings = encoder.texts(texts, threads).await?;
+    let Some(space) = embeddings.first().map(|embedding| embedding.space.to_string()) else { return Ok(0) };
+    let vectors = embeddings.into_iter().map(|embedding| embedding.vector);
+    store.save_embeddings(scope, &space, chunks.into_iter().zip(vectors).collect()).await?;
     Ok(done)
 }

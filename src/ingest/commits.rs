@@ -12,6 +12,7 @@ use tokio::time::timeout_at;
 
 use crate::caller::Caller;
 use crate::config::Ignored;
+use crate::embed::Loaded;
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha, Stop, Tip, Tips};
@@ -193,7 +194,8 @@ async fn store(
 ) -> Result<()> {
     let (store, scope, redactor) = (&project.store, &project.scope, &project.redactor);
     let random = || engine.random();
-    let remembered = remember(store, scope, redactor, None, drafts, engine.now(), random, |_| {}).await?;
+    let remembered =
+        remember(store, scope, redactor, &Loaded::default(), drafts, engine.now(), random, |_| {}).await?;
     let receipt = &remembered.receipt;
     output.imported += receipt.count(Outcome::Stored);
     output.already_stored += receipt.count(Outcome::AlreadyStored) + receipt.count(Outcome::Conflict);

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::caller::Caller;
 use crate::clients::Client;
 use crate::clients::transcripts::{Line, Lines};
+use crate::embed::Loaded;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::import::transcript::{About, Entry, Format, Transcript};
@@ -228,7 +229,8 @@ impl<'a> Importer<'a> {
         let now = self.engine.now();
         let random = || self.engine.random();
         let remembered =
-            remember(store, scope, &self.project.redactor, None, drafts, now, random, |_| {}).await?;
+            remember(store, scope, &self.project.redactor, &Loaded::default(), drafts, now, random, |_| {})
+                .await?;
         self.output.count_entries(remembered);
         if reading.described.as_ref() != Some(&origin) {
             store.describe_session(scope, &session, origin.clone()).await?;

@@ -115,6 +115,8 @@ pub struct Reply {
     pub text: String,
     /// The functions that the model wants to call.
     pub calls: Vec<Call>,
+    /// The vectors of the texts, each of length 1 and all with the same number of dimensions: see [`Request::embedding`].
+    pub vectors: Vec<Vec<f32>>,
     /// What the service needs back unchanged in the next request: see [`Turn::Assistant`].
     pub kept: Option<serde_json::Value>,
     /// Whether the answer was cut off at its limit of tokens. The arguments of its last call may then be incomplete.

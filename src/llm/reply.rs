@@ -15,7 +15,10 @@ pub(super) fn reply(
     answer: Answer,
     kept: Option<Value>,
 ) -> Result<Reply, Failure> {
-    let Answer { text, calls, stop, counts } = answer;
+    let Answer { text, calls, vectors, stop, counts } = answer;
+    if request.is_embedding {
+        return embedded(request, vectors, counts);
+    }
     let is_cut = stop == Some(Stop::Cut);
     if stop == Some(Stop::Withheld) {
         return Err(Failure::Withheld);
@@ -29,7 +32,22 @@ pub(super) fn reply(
     // If ids were replaced, what is kept has other ids than the results will have.
     let fits = is_distinct && (had_ids || !dialect.keeps_ids());
     let kept = kept.filter(|_| fits).map(|parts| json!({"of": author(provider, dialect), "parts": parts}));
-    Ok(Reply { text, calls, kept, is_cut, usage, attempts: 1 })
+    Ok(Reply { text, calls, kept, is_cut, usage, attempts: 1, ..Reply::default() })
+}
+
+/// Returns the reply to a request for embeddings: a vector for each text, all with the same number of dimensions.
+fn embedded(request: &Request, vectors: Vec<Vec<f32>>, counts: Counts) -> Result<Reply, Failure> {
+    let is_whole = vectors.len() == request.turns.len();
+    if !is_whole || vectors.iter().any(|vector| vector.len() != vectors[0].len()) {
+        return Err(Failure::Unreadable);
+    }
+    let input = counts.input.filter(|tokens| *tokens > 0);
+    let usage = Usage {
+        input: input.unwrap_or_else(|| request.tokens() as u64),
+        is_estimate: input.is_none(),
+        ..Usage::default()
+    };
+    Ok(Reply { vectors, usage, attempts: 1, ..Reply::default() })
 }
 
 /// Returns the calls, and whether the service gave each another id. A call without an id of its own gets one.

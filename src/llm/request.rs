@@ -148,9 +148,20 @@ pub struct Request {
     pub keeps_prefix: bool,
     /// A name that all requests with the same beginning have in common, and no others. OpenAI uses it to find its cache.
     pub cache_key: Option<String>,
+    /// Whether the texts of the turns are to be embedded: the answer has a vector for each of them and no text.
+    pub is_embedding: bool,
 }
 
 impl Request {
+    /// Returns a request for an embedding of each of `texts`.
+    pub fn embedding(texts: impl IntoIterator<Item = String>) -> Request {
+        Request {
+            turns: texts.into_iter().map(Turn::user).collect(),
+            is_embedding: true,
+            ..Request::default()
+        }
+    }
+
     /// Returns every text that is sent with the request, except [`Turn::Assistant::kept`].
     pub fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let turns = self.turns.iter().flat_map(|turn| match turn {
@@ -243,6 +254,7 @@ impl Request {
             effort: self.effort,
             keeps_prefix: self.keeps_prefix,
             cache_key: self.cache_key.clone(),
+            is_embedding: self.is_embedding,
         }
     }
 }

@@ -148,7 +148,24 @@ impl Provenance {
     }
 }
 
+/// What a text consists of. Models that embed may differ by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Sentences.
+    Prose,
+    /// Code, files and logs.
+    Code,
+}
+
 impl Kind {
+    /// Returns what texts of this kind consist of.
+    pub fn content(self) -> Content {
+        match self.group() {
+            Group::Artifact => Content::Code,
+            _ => Content::Prose,
+        }
+    }
+
     /// Returns the group of the kind.
     pub fn group(self) -> Group {
         match self {

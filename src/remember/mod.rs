@@ -5,8 +5,9 @@
 
 mod prepare;
 
-use crate::embed::{Embedder, embed_whole};
+use crate::embed::{Loaded, embed_whole};
 use crate::error::Result;
+use crate::memory::Content;
 use crate::memory::{Draft, Millis};
 use crate::redact::Redactor;
 use crate::scope::Scope;
@@ -36,22 +37,22 @@ pub async fn remember(
     store: &Store,
     scope: &Scope,
     redactor: &Redactor,
-    embedder: Option<&Embedder>,
+    loaded: &Loaded,
     drafts: Vec<Draft>,
     now: Millis,
     mut fresh: impl FnMut() -> [u8; 16],
     on_batch: impl FnMut(usize) + Send,
 ) -> Result<Remembered> {
-    let (memories, redactions) = prepared(redactor, embedder, drafts, &mut fresh);
+    let (memories, redactions) = prepared(redactor, loaded, drafts, &mut fresh);
     let receipt = store.save(scope, memories, now, on_batch).await?;
     Ok(Remembered { receipt, redactions })
 }
 
 /// Returns the memories that `drafts` become, and how many secrets each rule replaced in them, in the order of the rules'
-/// names. If `embedder` is loaded and the chunks are few, they are embedded.
+/// names. If a model is loaded and the chunks are few, they are embedded.
 pub fn prepared(
     redactor: &Redactor,
-    embedder: Option<&Embedder>,
+    loaded: &Loaded,
     drafts: Vec<Draft>,
     fresh: &mut impl FnMut() -> [u8; 16],
 ) -> (Vec<PreparedMemory>, Vec<(String, usize)>) {
@@ -64,25 +65,28 @@ pub fn prepared(
         }
         memories.push(memory);
     }
-    if let Some(embedder) = embedder {
-        embed_few(embedder, &mut memories);
-    }
+    embed_few(loaded, &mut memories);
     (memories, redactions.into_iter().collect())
 }
 
 /// Embeds the chunks if they are few. If they are many or embedding fails, they stay pending.
-fn embed_few(embedder: &Embedder, memories: &mut [PreparedMemory]) {
+fn embed_few(loaded: &Loaded, memories: &mut [PreparedMemory]) {
     let chunks = memories.iter().map(|memory| memory.chunks.len()).sum::<usize>();
     if chunks > EMBEDDED_AT_ONCE {
         return;
     }
-    let texts =
-        memories.iter().flat_map(|memory| memory.chunks.iter().map(|chunk| embedded_text(memory, chunk)));
-    let texts: Vec<String> = texts.collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let Ok(embeddings) = embed_whole(embedder, &texts, 1) else { return };
-    let chunks = memories.iter_mut().flat_map(|memory| &mut memory.chunks);
-    for (chunk, embedding) in chunks.zip(embeddings) {
-        chunk.embedding = Some((embedder.space().to_string(), embedding));
+    for content in [Content::Prose, Content::Code] {
+        let Some(embedder) = loaded.of(content) else { continue };
+        let own = |memory: &&mut PreparedMemory| memory.draft.kind.content() == content;
+        let texts = memories.iter_mut().filter(own).flat_map(|memory| {
+            memory.chunks.iter().map(|chunk| embedded_text(memory, chunk)).collect::<Vec<_>>()
+        });
+        let texts: Vec<String> = texts.collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let Ok(embeddings) = embed_whole(embedder, &texts, 1) else { continue };
+        let chunks = memories.iter_mut().filter(own).flat_map(|memory| &mut memory.chunks);
+        for (chunk, embedding) in chunks.zip(embeddings) {
+            chunk.embedding = Some((embedder.space().to_string(), embedding));
+        }
     }
 }

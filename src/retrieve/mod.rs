@@ -14,17 +14,16 @@ pub mod superseded;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use query::Question;
 use rank::{Candidate, Ranked, Weights};
 
-use crate::embed::{Embedder, Model};
+use crate::embed::{Embedding, Encode, Encoders, Model};
 use crate::error::{Error, Kind, Result};
 use crate::filter::Filter;
-use crate::memory::{Group, Kind as MemoryKind, Memory, MemoryKey};
+use crate::memory::{Content, Group, Kind as MemoryKind, Memory, MemoryKey};
 use crate::scope::Scope;
 use crate::store::{ChunkKey, DenseCandidate, LexicalCandidate, Store, Vocabulary};
 use crate::tuning::ranking::{CANDIDATES, LARGE_STORE};
@@ -81,7 +80,7 @@ pub struct Timings {
 /// if a store can't be read after these searches.
 pub async fn search(
     stores: &[(&Store, &Scope)],
-    embedder: Option<Arc<Embedder>>,
+    encoders: &Encoders<'_>,
     query: &str,
     filter: &Filter,
     weights: &Weights,
@@ -95,16 +94,20 @@ pub async fn search(
     }
     let Question { terms, identifiers, language } = query::read(query);
 
-    found.notices.extend(unread(language, embedder.as_ref().map(|embedder| embedder.model())));
+    let model = encoders.of(Content::Prose).and_then(Encode::model);
+    found.notices.extend(unread(language, model));
 
     let began = Instant::now();
     let lexical = timed(lexical(stores, filter, &groups, &terms, identifiers));
     let dense = async {
-        let (embedding, embed_time) = timed(embed(embedder.clone(), query.to_owned())).await;
-        let (candidates, dense_time) = timed(dense(stores, filter, &groups, &embedding)).await;
-        (embedding, candidates, embed_time, dense_time)
+        let (embedded, embed_time) = timed(embed(encoders, query)).await;
+        let (candidates, dense_time) = timed(dense(stores, filter, &groups, &embedded)).await;
+        (embedded, candidates, embed_time, dense_time)
     };
-    let ((lexical, lexical_time), (embedding, dense, embed_time, dense_time)) = tokio::join!(lexical, dense);
+    let ((lexical, lexical_time), (embedded, dense, embed_time, dense_time)) = tokio::join!(lexical, dense);
+    found.notices.extend(encoders.each().flat_map(Encode::disclosures));
+    let failed = embedded.iter().filter_map(|embedded| embedded.as_ref().err());
+    found.notices.extend(failed.map(|error| format!("no search by meaning: {}", error.with_hint())));
     let mut candidates: HashMap<(usize, ChunkKey), (MemoryKey, f64)> = HashMap::new();
     match dense {
         Ok(dense) => {
@@ -128,13 +131,13 @@ pub async fn search(
     }
 
     let cosine_began = Instant::now();
-    let cosines = match &embedding {
-        Ok(Some(embedding)) => cosines(stores, embedding, &candidates).await.unwrap_or_else(|error| {
-            found.notices.push(format!("no search by meaning: {error}"));
-            HashMap::new()
-        }),
-        Ok(None) | Err(_) => HashMap::new(),
-    };
+    let mut cosines = HashMap::new();
+    for question in embedded.iter().flatten() {
+        match self::cosines(stores, question, &candidates).await {
+            Ok(more) => cosines.extend(more),
+            Err(error) => found.notices.push(format!("no search by meaning: {error}")),
+        }
+    }
     found.timings = Timings {
         embed: embed_time,
         lexical: lexical_time,
@@ -246,22 +249,19 @@ async fn newest(
     Ok(in_place.filter(|each| placed.insert((each.store, each.place.key))).collect())
 }
 
-/// The query's embedding, its model, and the name of its vector space.
-struct Embedding {
-    model: Model,
-    space: String,
-    vector: Vec<f32>,
+/// The query as a vector, and the model on this machine that made it.
+struct Embedded {
+    model: Option<Model>,
+    embedding: Embedding,
 }
 
-/// Embeds the query on a blocking thread. Returns `None` if there is no embedder.
-async fn embed(embedder: Option<Arc<Embedder>>, query: String) -> Result<Option<Embedding>> {
-    let Some(embedder) = embedder else { return Ok(None) };
-    let (model, space) = (embedder.model(), embedder.space().to_string());
-    let embed = tokio::task::spawn_blocking(move || embedder.embed_question(query.trim()));
-    let embedded = within_deadline(async {
-        embed.await.map_err(|error| Error::new(Kind::Model, "embedding stopped").source(error))?
+/// Embeds the query for each vector space.
+async fn embed(encoders: &Encoders<'_>, query: &str) -> Vec<Result<Embedded>> {
+    let each = encoders.each().map(async |encoder| {
+        let embedding = within_deadline(encoder.question(query.trim().to_owned())).await?;
+        Ok(Embedded { model: encoder.model(), embedding })
     });
-    Ok(Some(Embedding { model, space, vector: embedded.await? }))
+    futures_util::future::join_all(each).await
 }
 
 /// Returns the candidates that the search by words finds, and the rarity of each of `terms`.
@@ -328,17 +328,15 @@ async fn dense(
     stores: &[(&Store, &Scope)],
     filter: &Filter,
     groups: &[Group],
-    embedding: &Result<Option<Embedding>>,
+    embedded: &[Result<Embedded>],
 ) -> Result<Vec<(usize, DenseCandidate)>> {
     let mut candidates = Vec::new();
-    let Embedding { space, vector, .. } = match embedding {
-        Ok(Some(embedding)) => embedding,
-        Ok(None) => return Ok(candidates),
-        Err(error) => return Err(Error::new(error.kind(), error.to_string())),
-    };
-    for (number, (store, scope)) in stores.iter().enumerate() {
-        let near = store.dense(scope, filter, groups, space, vector, CANDIDATES);
-        candidates.extend(within_deadline(near).await?.into_iter().map(|candidate| (number, candidate)));
+    for Embedded { embedding: Embedding { space, vector }, .. } in embedded.iter().flatten() {
+        for (number, (store, scope)) in stores.iter().enumerate() {
+            let near = store.dense(scope, filter, groups, space.as_str(), vector, CANDIDATES);
+            let near = within_deadline(near).await?;
+            candidates.extend(near.into_iter().map(|candidate| (number, candidate)));
+        }
     }
     Ok(candidates)
 }
@@ -346,15 +344,16 @@ async fn dense(
 /// Returns the cosine, on the scale of the default model, of every candidate that has a vector, including those that only the search by words found.
 async fn cosines(
     stores: &[(&Store, &Scope)],
-    Embedding { model, space, vector }: &Embedding,
+    Embedded { model, embedding: Embedding { space, vector } }: &Embedded,
     candidates: &HashMap<(usize, ChunkKey), (MemoryKey, f64)>,
 ) -> Result<HashMap<(usize, ChunkKey), f64>> {
     let mut cosines = HashMap::with_capacity(candidates.len());
     for (number, (store, scope)) in stores.iter().enumerate() {
         let own = candidates.keys().filter(|(store, _)| *store == number);
         let chunks = own.map(|(_, chunk)| *chunk).collect();
-        let found = within_deadline(store.cosines(scope, space, vector, chunks)).await?;
-        let scaled = |(chunk, cosine)| ((number, chunk), model.on_common_scale(cosine));
+        let found = within_deadline(store.cosines(scope, space.as_str(), vector, chunks)).await?;
+        let scaled =
+            |(chunk, cosine)| ((number, chunk), model.map_or(cosine, |model| model.on_common_scale(cosine)));
         cosines.extend(found.into_iter().map(scaled));
     }
     Ok(cosines)

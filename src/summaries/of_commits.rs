@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::ask::{self, Bill, Dearest};
 use crate::caller::Caller;
 use crate::config::{Configured, Use};
+use crate::embed::Loaded;
 use crate::engine::{Engine, Installation};
 use crate::error::{Error, Kind, Result};
 use crate::git::{Reader, Repository, Sha};
@@ -268,7 +269,9 @@ async fn keep(
     let (store, scope) = (&project.store, &project.scope);
     let random = || engine.random();
     let kept =
-        remember(store, scope, redactor, None, vec![draft], engine.now(), random, |_| {}).await?.receipt;
+        remember(store, scope, redactor, &Loaded::default(), vec![draft], engine.now(), random, |_| {})
+            .await?
+            .receipt;
     let outcome = kept.outcomes.first().map_or(Outcome::Forgotten, |(_, outcome)| *outcome);
     Ok((outcome, kept.pending))
 }

@@ -17,6 +17,7 @@ mod consults;
 mod context;
 mod derived;
 mod documents;
+mod embeds;
 mod extracts;
 mod finds;
 mod follows;

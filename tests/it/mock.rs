@@ -1,4 +1,4 @@
-//! A server that speaks OpenAI's chat completions and can misbehave.
+//! A server that speaks OpenAI's chat completions and embeddings, and can misbehave.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -21,6 +21,8 @@ pub enum Manner {
     Claims(String, u64, u64),
     /// Calls these functions, each with its arguments, if the last message is not a result; then answers with this text.
     Calls(Vec<(&'static str, Value)>, String),
+    /// Embeds the texts of the request in that many dimensions: see [`vector`].
+    Embeds(usize),
     /// Answers in part, and closes the connection.
     BreaksOff,
     /// Never answers.
@@ -81,6 +83,17 @@ impl Mock {
     }
 }
 
+/// Returns a vector that counts the words of `text`. Animals of the cat family count as the same word.
+fn vector(text: &str, dimensions: usize) -> Vec<f32> {
+    let mut vector = vec![0.01; dimensions];
+    for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let word = if matches!(word, "feline" | "kitten" | "tomcat") { "cat" } else { word };
+        let place = word.bytes().fold(7_usize, |sum, byte| (sum * 31 + usize::from(byte)) % 65_521);
+        vector[place % dimensions] += 1.0;
+    }
+    vector
+}
+
 fn answer(
     stream: TcpStream,
     seen: &Mutex<Vec<(String, Value)>>,
@@ -129,6 +142,19 @@ fn answer(
         stream.write_all((head + body).as_bytes()).ok()
     };
     match manner {
+        Manner::Embeds(dimensions) => {
+            let texts: Vec<&str> =
+                body["input"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let tokens = texts.iter().map(|text| text.len() as u64 / 4 + 1).sum::<u64>();
+            used.lock().unwrap().push((tokens, 0));
+            let items: Vec<Value> = texts
+                .iter()
+                .enumerate()
+                .map(|(index, text)| json!({"index": index, "embedding": vector(text, dimensions)}))
+                .collect();
+            let reply = json!({"data": items, "usage": {"prompt_tokens": tokens}}).to_string();
+            put(200, "", &reply, reply.len())
+        }
         Manner::Says(text) => {
             let reply = said(is_stream, &text, bill(&text));
             put(200, "", &reply, reply.len())

@@ -56,6 +56,8 @@ const CASES: &[Case] = &[
     Case("context.weight_user", ["0", "1"], smaller_context),
     Case("context.cache_ttl", ["86400", "0"], cached_answers),
     Case("context.cache_bytes", ["16777216", "0"], cached_answers),
+    Case("embedding.prose", ["auto", "multilingual"], embeds),
+    Case("embedding.code", ["auto", "multilingual"], embeds),
     Case("stash.weight_relevance", ["0.9", "0.5"], stash_score),
     Case("stash.weight_age", ["0.05", "0.5"], stash_score),
     Case("stash.weight_stash_age", ["0.05", "0.5"], stash_score),
@@ -86,6 +88,19 @@ fn stash_score(under: &Under) -> String {
     let found = server.data("retrieve_stashed_context", json!({"query": "quince"}));
     let score = &found["segments"][0]["score"];
     ["relevance", "age", "stash_age"].map(|part| format!("{:.2}", score[part].as_f64().unwrap())).join(" ")
+}
+
+/// Returns what a search reports. Only the default model is installed, if any.
+fn embeds(under: &Under) -> String {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut command = home.tiro(&project, &["serve"]);
+    command.env(&under.variable, under.value);
+    let mut server = Server::start(command);
+    server.data("stash_context", json!({"segments": [{"text": "the quince"}]}));
+    server.data("retrieve_stashed_context", json!({"query": "quince"}))["notices"]
+        .to_string()
+        .replace(&home.path().display().to_string(), "")
 }
 
 /// Returns how many segments are in the stash if one of them was made long ago.

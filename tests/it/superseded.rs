@@ -149,7 +149,7 @@ fn downgrade(home: &Home) {
     let store = Connection::open(home.store()).unwrap();
     store
         .execute_batch(
-            "DROP TABLE assembly_lines; DROP TABLE assemblies; DROP TABLE stashed;
+            "DROP TABLE embedding_cache; DROP TABLE assembly_lines; DROP TABLE assemblies; DROP TABLE stashed;
              DROP TRIGGER quoted_message_removed; DROP TRIGGER quoted_message_forgotten; DROP TABLE thread_turns;
              DROP TABLE thread_copies; DROP TABLE thread_files; DROP TABLE thread_blocks; DROP TABLE blobs;
              DROP TABLE threads; DROP TABLE file_tokens;

@@ -7,6 +7,7 @@
 
 mod anthropic;
 mod chat;
+mod embeddings;
 mod gemini;
 mod ollama;
 mod parts;
@@ -33,6 +34,8 @@ pub(super) enum Dialect {
     Gemini,
     /// Ollama's.
     Ollama,
+    /// OpenAI's Embeddings.
+    Embeddings,
 }
 
 impl Dialect {
@@ -45,6 +48,7 @@ impl Dialect {
                 && has_functions(request)
         };
         match provider.service {
+            _ if request.is_embedding => Dialect::Embeddings,
             Service::Openai if needs_responses() => Dialect::Responses,
             Service::Openai | Service::OpenaiCompatible => Dialect::Chat,
             Service::OpenaiResponses => Dialect::Responses,
@@ -62,6 +66,7 @@ impl Dialect {
             Dialect::Anthropic => anthropic::post(asked, author),
             Dialect::Gemini => gemini::post(asked, author),
             Dialect::Ollama => ollama::post(asked, author),
+            Dialect::Embeddings => embeddings::post(asked),
         }
     }
 
@@ -73,6 +78,7 @@ impl Dialect {
             Dialect::Anthropic => Box::new(anthropic::Reader::new(asked)),
             Dialect::Gemini => Box::<gemini::Reader>::default(),
             Dialect::Ollama => Box::<ollama::Reader>::default(),
+            Dialect::Embeddings => Box::new(embeddings::Reader),
         }
     }
 

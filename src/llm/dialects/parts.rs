@@ -194,6 +194,8 @@ pub(in crate::llm) struct Answer {
     pub text: String,
     /// The calls.
     pub calls: Vec<Piece>,
+    /// The vectors of the texts, each of length 1, if they were to be embedded.
+    pub vectors: Vec<Vec<f32>>,
     /// Why the model stopped; `None` if the service didn't say so yet.
     pub stop: Option<Stop>,
     /// The numbers of tokens.

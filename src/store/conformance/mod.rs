@@ -115,6 +115,8 @@ macro_rules! promises {
                 chunks_wait_in_the_order_of_storing: ReordersResults,
                 an_embedding_of_a_purged_chunk_is_passed_over: LosesEmbeddings,
                 embeddings_of_other_spaces_are_made_again: KeepsOtherSpaces,
+                code_and_prose_have_spaces_of_their_own: MixesContents,
+                embeddings_of_providers_are_kept_by_their_keys_until_a_purge: LosesPaidEmbeddings,
                 derived_memories_without_chunks_get_theirs_later: LosesChunks,
             }
             reading {

@@ -6,7 +6,7 @@ use super::place::{
 };
 use super::subject::{Engine, Subject};
 use crate::filter::Filter;
-use crate::memory::{Draft, Group, Kind, MemoryKey, Provenance};
+use crate::memory::{Content, Draft, Group, Kind, MemoryKey, Provenance};
 use crate::store::{DenseCandidate, PreparedChunk, PreparedMemory, Selection};
 use crate::words::Term;
 
@@ -263,7 +263,7 @@ pub async fn a_text_has_a_share_of_the_words<E: Engine>(place: Place<E>) {
 pub async fn chunks_without_an_embedding_wait_for_one<E: Engine>(place: Place<E>) {
     let receipt = place.save(vec![note("maple"), embedded(note("willow"), NEAR)]).await;
     assert_eq!((receipt.pending, place.store.pending(&place.scope).await.answered()), (1, 1));
-    let waiting = place.store.pending_chunks(&place.scope, 9).await.answered();
+    let waiting = place.store.pending_chunks(&place.scope, None, 9).await.answered();
     let named = waiting.iter().map(|chunk| (chunk.text.as_str(), chunk.kind, chunk.time));
     assert_eq!(named.collect::<Vec<_>>(), [("maple", Kind::Decision, 10)]);
 }
@@ -271,7 +271,7 @@ pub async fn chunks_without_an_embedding_wait_for_one<E: Engine>(place: Place<E>
 pub async fn a_chunk_is_found_once_it_is_embedded<E: Engine>(place: Place<E>) {
     place.put(note("maple")).await;
     assert!(place.near(&place.scope, &Filter::default(), NEAR, 9).await.is_empty());
-    let waiting = place.store.pending_chunks(&place.scope, 9).await.answered();
+    let waiting = place.store.pending_chunks(&place.scope, None, 9).await.answered();
     let embeddings = waiting.into_iter().map(|chunk| (chunk, NEAR.to_vec())).collect();
     place.store.save_embeddings(&place.scope, SPACE, embeddings).await.answered();
     assert_eq!(place.near(&place.scope, &Filter::default(), NEAR, 9).await, ["maple"]);
@@ -282,7 +282,7 @@ pub async fn chunks_wait_in_the_order_of_storing<E: Engine>(place: Place<E>) {
     place.save(vec![message_at("s", "maple", 90), message_at("t", "willow", 10)]).await;
     place.put(note("larch")).await;
     let waiting = async |limit| {
-        let chunks = place.store.pending_chunks(&place.scope, limit).await.answered();
+        let chunks = place.store.pending_chunks(&place.scope, None, limit).await.answered();
         chunks.into_iter().map(|chunk| chunk.text).collect::<Vec<_>>()
     };
     assert_eq!(waiting(9).await, ["maple", "willow", "larch"]);
@@ -291,7 +291,7 @@ pub async fn chunks_wait_in_the_order_of_storing<E: Engine>(place: Place<E>) {
 
 pub async fn an_embedding_of_a_purged_chunk_is_passed_over<E: Engine>(place: Place<E>) {
     let ids = place.save(vec![note("maple"), note("willow")]).await.outcomes;
-    let waiting = place.store.pending_chunks(&place.scope, 9).await.answered();
+    let waiting = place.store.pending_chunks(&place.scope, None, 9).await.answered();
     let selection = Selection::Ids(vec![ids[0].0.clone()]);
     place.store.forget_for_good(&place.scope, &selection, "p1", 5).await.answered();
     // A new chunk may get the key of the purged chunk.
@@ -308,11 +308,55 @@ pub async fn embeddings_of_other_spaces_are_made_again<E: Engine>(place: Place<E
     let mut old = note("maple");
     old.chunks[0].embedding = Some(("old".into(), NEAR.to_vec()));
     place.save(vec![old, embedded(note("willow"), NEXT)]).await;
-    assert_eq!(place.store.mark_other_spaces_pending(&place.scope, SPACE).await.answered(), 1);
-    let waiting = place.store.pending_chunks(&place.scope, 9).await.answered();
+    assert_eq!(place.store.mark_other_spaces_pending(&place.scope, SPACE, SPACE).await.answered(), 1);
+    let waiting = place.store.pending_chunks(&place.scope, None, 9).await.answered();
     assert_eq!(waiting.iter().map(|chunk| chunk.text.as_str()).collect::<Vec<_>>(), ["maple"]);
     assert_eq!(place.near(&place.scope, &Filter::default(), NEAR, 9).await, ["willow"]);
-    assert_eq!(place.store.mark_other_spaces_pending(&place.scope, SPACE).await.answered(), 0);
+    assert_eq!(place.store.mark_other_spaces_pending(&place.scope, SPACE, SPACE).await.answered(), 0);
+}
+
+pub async fn code_and_prose_have_spaces_of_their_own<E: Engine>(place: Place<E>) {
+    let code = |text: &str| {
+        let mut memory = embedded(note(text), NEAR);
+        memory.draft.kind = Kind::CodeBlock;
+        memory
+    };
+    place.save(vec![embedded(note("willow"), NEXT), code("fn maple() {}")]).await;
+    let waiting = async |content| {
+        let chunks = place.store.pending_chunks(&place.scope, content, 9).await.answered();
+        chunks.into_iter().map(|chunk| chunk.text).collect::<Vec<_>>()
+    };
+    let marked = place.store.mark_other_spaces_pending(&place.scope, SPACE, "code").await.answered();
+    assert_eq!(marked, 1);
+    assert_eq!(waiting(Some(Content::Code)).await, ["fn maple() {}"]);
+    assert_eq!(waiting(Some(Content::Prose)).await, [""; 0]);
+    let chunks = place.store.pending_chunks(&place.scope, None, 9).await.answered();
+    let embeddings = chunks.into_iter().map(|chunk| (chunk, vec![1.0, 0.0])).collect();
+    place.store.save_embeddings(&place.scope, "code", embeddings).await.answered();
+    // A search in one space finds nothing of the other, in either order, and the numbers of dimensions may differ.
+    for _ in 0..2 {
+        assert_eq!(place.near(&place.scope, &Filter::default(), NEAR, 9).await, ["willow"]);
+        let groups = Filter::default().groups();
+        let near = place
+            .store
+            .dense(&place.scope, &Filter::default(), &groups, "code", &[1.0, 0.0], 9)
+            .await
+            .answered();
+        assert_eq!(near.len(), 1);
+    }
+    assert_eq!(place.store.mark_other_spaces_pending(&place.scope, SPACE, "code").await.answered(), 0);
+}
+
+pub async fn embeddings_of_providers_are_kept_by_their_keys_until_a_purge<E: Engine>(place: Place<E>) {
+    let entries = vec![([1; 32], vec![0.5, -0.25]), ([2; 32], vec![1.0])];
+    place.store.cache_embeddings(&place.scope, entries).await.answered();
+    place.store.cache_embeddings(&place.scope, vec![([2; 32], vec![0.75])]).await.answered();
+    let keys = vec![[2; 32], [3; 32], [1; 32]];
+    let found = place.store.cached_embeddings(&place.scope, keys.clone()).await.answered();
+    assert_eq!(found, [Some(vec![0.75]), None, Some(vec![0.5, -0.25])]);
+    let id = place.put(note("a willow")).await;
+    place.store.forget_for_good(&place.scope, &Selection::Ids(vec![id]), "p1", 5).await.answered();
+    assert_eq!(place.store.cached_embeddings(&place.scope, keys).await.answered(), [None, None, None]);
 }
 
 pub async fn derived_memories_without_chunks_get_theirs_later<E: Engine>(place: Place<E>) {

@@ -64,9 +64,11 @@ macro_rules! methods {
             cosines(space: &str, embedding: &[f32], chunks: Vec<ChunkKey>) -> Vec<(ChunkKey, f64)>;
             shares(terms: Vec<crate::words::Term>, rarity: Vec<f64>, texts: Vec<String>) -> Vec<f64>;
             pending() -> usize;
-            pending_chunks(limit: usize) -> Vec<PendingChunk>;
+            pending_chunks(content: Option<crate::memory::Content>, limit: usize) -> Vec<PendingChunk>;
             save_embeddings(space: &str, embeddings: Vec<(PendingChunk, Vec<f32>)>) -> ();
-            mark_other_spaces_pending(space: &str) -> usize;
+            mark_other_spaces_pending(prose: &str, code: &str) -> usize;
+            cached_embeddings(keys: Vec<[u8; 32]>) -> Vec<Option<Vec<f32>>>;
+            cache_embeddings(entries: Vec<([u8; 32], Vec<f32>)>) -> ();
             derived_without_chunk(limit: usize) -> Vec<Memory>;
             add_chunks(found: Vec<(MemoryKey, Draft, Vec<PreparedChunk>)>) -> ();
             superseded(keys: Vec<MemoryKey>) -> Vec<Superseded>;

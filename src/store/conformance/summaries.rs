@@ -285,7 +285,7 @@ async fn change<E: Engine>(place: &Place<E>, said: &[MemoryId], step: usize) {
         3 => drop(place.store.mark(&place.scope, said, true, None).await.answered()),
         4 => drop(place.summarise("s", 0, 1).await),
         _ => {
-            let mut waiting = place.store.pending_chunks(&place.scope, 1).await.answered();
+            let mut waiting = place.store.pending_chunks(&place.scope, None, 1).await.answered();
             let embeddings = vec![(waiting.remove(0), vec![0.5; 4])];
             place.store.save_embeddings(&place.scope, "space", embeddings).await.answered();
         }

@@ -34,7 +34,7 @@ use file::connect::connect;
 use file::{migrate, place, readers};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use search::stems::CommonTerms;
-use search::vector_cache::VectorCache;
+use search::vector_cache::VectorCaches;
 use stash::chunks::StashedChunks;
 
 use crate::error::{Error, Kind, Result};
@@ -68,7 +68,7 @@ struct Inner {
     project: ProjectId,
     writer: Mutex<Connection>,
     readers: readers::Readers,
-    vectors: Mutex<VectorCache>,
+    vectors: Mutex<VectorCaches>,
     common_terms: Mutex<CommonTerms>,
     stashed_chunks: Mutex<StashedChunks>,
     cache_use: Mutex<CacheUse>,
@@ -184,7 +184,7 @@ impl Store {
         self.inner.place.leave();
         self.inner.readers.close();
         if let Ok(mut vectors) = self.inner.vectors.try_lock() {
-            *vectors = VectorCache::default();
+            *vectors = VectorCaches::default();
         }
         match (self.inner.writer.try_lock(), Connection::open_in_memory()) {
             (Ok(mut writer), Ok(empty)) => *writer = empty,

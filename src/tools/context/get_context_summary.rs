@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ask;
 use crate::assembly::across_sessions::{Hit, read};
 use crate::assembly::order::{Conversation, Weighed, conversation, weigh};
 use crate::caller::Caller;
@@ -134,11 +135,11 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let sessions = requested_sessions(project, args.conversation_ids.as_deref())?;
     let scope = Scope { sessions, ..project.scope.clone() };
     notices.extend(missing_sessions(project, &scope).await?);
-    let embedder = engine.embedder_or_say(&mut notices).await;
+    let encoders = ask::encoders(engine, caller, &mut notices).await;
     let kinds = vec![Kind::Message, Kind::Conversation, Kind::Summary];
     let filter = Filter { kinds: Some(kinds), since, until, ..Filter::default() };
     let places = [(&project.store, &scope)];
-    let found = retrieve::search(&places, embedder, &query, &filter, &Weights::default()).await?;
+    let found = retrieve::search(&places, &encoders, &query, &filter, &Weights::default()).await?;
     notices.extend(found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, project).await?);

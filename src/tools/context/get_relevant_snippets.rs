@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ask;
 use crate::assembly::across_sessions::{Hit, passage, read};
 use crate::assembly::order::{conversation, weigh};
 use crate::assembly::passages::{Chosen, Part, Passage, Room, SMALL_FRAME, fill, remembered};
@@ -78,10 +79,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let project = caller.project(engine).await?;
     let mut chosen = Chosen { notices: catch_up::before_a_call(engine, caller).await, ..Chosen::default() };
     chosen.notices.extend(notice);
-    let embedder = engine.embedder_or_say(&mut chosen.notices).await;
+    let encoders = ask::encoders(engine, caller, &mut chosen.notices).await;
     let filter = Filter { kinds: Some(vec![Kind::Message]), ..Filter::default() };
     let places = [(&project.store, &project.scope)];
-    let found = retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?;
+    let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
     chosen.notices.extend(found.notices);
     chosen.pending = project.store.pending(&project.scope).await?;
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {

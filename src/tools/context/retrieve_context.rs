@@ -4,6 +4,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
+use crate::ask;
 use crate::assembly::{Asked, IncludeLevel, across_sessions, superseded, within_session};
 use crate::caller::Caller;
 use crate::engine::Engine;
@@ -93,8 +94,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         }
         (None, Sessions::All) => {}
     }
-    let embedder = engine.embedder_or_say(&mut notices).await;
-    let space = embedder.as_ref().map(|embedder| embedder.space().to_string());
+    let encoders = ask::encoders(engine, caller, &mut notices).await;
+    let space = encoders.names();
     notices.extend(notice);
     let options = &engine.config().options;
     let store = &project.store;
@@ -121,9 +122,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
                 before = version(engine, project, &asked).await?;
                 prepared = within_session::prepare(engine, project, session).await?;
             }
-            within_session::choose(engine, project, &asked, session, prepared, embedder).await?
+            within_session::choose(engine, project, &asked, session, prepared, &encoders).await?
         }
-        None => across_sessions::choose(engine, project, &asked, embedder).await?,
+        None => across_sessions::choose(engine, project, &asked, &encoders).await?,
     };
     superseded::mark(project, &asked, &mut chosen).await?;
     if chosen.stable.is_empty() && chosen.live.is_empty() {

@@ -1,9 +1,7 @@
 //! Finds the conversations that led to the commits on a page of hits. For each conversation it returns the name, the
 //! argument that opens it, and the message that answers the query best.
 
-use std::sync::Arc;
-
-use crate::embed::Embedder;
+use crate::embed::Encoders;
 use crate::envelope;
 use crate::error::Result;
 use crate::filter::Filter;
@@ -25,7 +23,7 @@ const SEARCHED: usize = 3;
 /// What is needed to search some conversations once more: the query of the search and its embedder.
 pub(crate) struct Question<'a> {
     pub query: &'a str,
-    pub embedder: Option<Arc<Embedder>>,
+    pub encoders: &'a Encoders<'a>,
 }
 
 /// For each hit in `shown`, returns the conversation that most likely led to it, or `None` if the hit isn't a
@@ -61,9 +59,9 @@ pub(crate) async fn conversations(
         false => {
             let scope = Scope { sessions: Sessions::Only(missing), ..scope.clone() };
             let filter = Filter { kinds: Some(vec![Kind::Message]), ..Filter::default() };
-            let Question { query, embedder } = question;
+            let Question { query, encoders } = question;
             let places = [(store, &scope)];
-            retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?.ranked
+            retrieve::search(&places, encoders, query, &filter, &Weights::default()).await?.ranked
         }
     };
     let mut all = Vec::with_capacity(rows.len());

@@ -113,14 +113,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if engine.config().ignored.session(session.as_str()) {
         return Ok(Output { session_id: session.to_string(), left_out: drafts.len(), ..Output::default() });
     }
-    let embedder = engine.loaded_embedder();
+    let loaded = engine.loaded_embedders();
     let mut durable = 0;
     let source_ids: Vec<Option<String>> = drafts.iter().map(|draft| draft.source_id.clone()).collect();
     let remembered = remember(
         &project.store,
         &project.scope,
         &project.redactor,
-        embedder.as_deref(),
+        &loaded,
         drafts,
         now,
         || engine.random(),

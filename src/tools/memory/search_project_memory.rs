@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::ask;
 use crate::assembly::quote;
 use crate::caller::Caller;
 use crate::chunk::excerpt::Shown;
@@ -109,9 +110,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     // Only the first page imports new messages and commits, so that later pages have the same ranking.
     let mut notices = if offset == 0 { catch_up::before_a_call(engine, caller).await } else { Vec::new() };
     notices.extend(clamped);
-    let embedder = engine.embedder_or_say(&mut notices).await;
+    let encoders = ask::encoders(engine, caller, &mut notices).await;
     notices.extend(missing_sessions(project, &scope).await?);
-    let found = retrieve::search(&places, embedder.clone(), query, &filter, &Weights::default()).await?;
+    let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
     notices.extend(found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, project).await?);
@@ -120,7 +121,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let has_more = found.ranked.len() > offset + page.len();
     let shown = read_shown(&places, &page).await?;
     let standing = standings(project, shown.iter().map(|(_, shown, _)| shown)).await;
-    let question = behind::Question { query, embedder };
+    let question = behind::Question { query, encoders: &encoders };
     let behind = behind::conversations(project, question, &shown, &found.ranked).await?;
     let texts = shown
         .iter()

@@ -130,10 +130,9 @@ pub async fn store(
     }
     let (kind, supersedes) = (draft.kind, draft.supersedes.iter().map(MemoryId::to_string).collect());
 
-    let embedder = engine.loaded_embedder();
+    let loaded = engine.loaded_embedders();
     let remembered =
-        remember(store, scope, &redactor, embedder.as_deref(), vec![draft], now, || engine.random(), |_| {})
-            .await?;
+        remember(store, scope, &redactor, &loaded, vec![draft], now, || engine.random(), |_| {}).await?;
     engine.wrote();
 
     let (id, outcome) = remembered.receipt.outcomes.first().expect("one draft has one outcome");

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::ask;
 use crate::caller::Caller;
-use crate::engine::{Embedding, Engine};
+use crate::engine::Engine;
 use crate::error::{Kind, Result};
 use crate::humanize::counted;
 use crate::idle::pending::{LEASE, places, step};
@@ -54,12 +55,13 @@ pub async fn run(
         while !is_over() && store.reindex_text(scope).await? {}
         // Vectors of different models can't be compared, so those of another model are removed and their chunks are
         // embedded again. If the run is interrupted, the next one continues with the rest.
-        if let Embedding::Ready(embedder) = engine.embedding().await {
-            store.mark_other_spaces_pending(scope, embedder.space().as_str()).await?;
+        let encoders = ask::encoders(engine, caller, &mut Vec::new()).await;
+        if let Some([prose, code]) = encoders.spaces().await? {
+            store.mark_other_spaces_pending(scope, prose.as_str(), code.as_str()).await?;
         }
         let mut others = Others::default();
         while !is_over() {
-            let done = match step(engine, store, scope, args.threads.max(1)).await {
+            let done = match step(engine, caller, store, scope, args.threads.max(1)).await {
                 // A server of the project holds the lease: it is working, or it died and the lease hasn't expired yet.
                 Err(error) if error.kind() == Kind::Busy => {
                     if !others.make_progress(store.pending(scope).await?) {

@@ -4,9 +4,10 @@ mod threads;
 
 use serde::Serialize;
 
+use crate::ask;
 use crate::caller::Caller;
 use crate::context::tier::{Tier, Tiers};
-use crate::engine::{Embedding, Engine};
+use crate::engine::Engine;
 use crate::envelope;
 use crate::error::Result;
 use crate::memory::Level as SummaryLevel;
@@ -187,10 +188,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let owners = &engine.installation().await?.registry;
     let stats = project.store.stats(&project.scope, engine.now()).await?;
     let owner_stats = owners.memories().stats(owners.scope(), engine.now()).await?;
-    let embedder = match engine.embedding().await {
-        Embedding::Ready(embedder) => Some(embedder.space().to_string()),
-        Embedding::Missing(_) => None,
-    };
+    let embedder = ask::encoders(engine, caller, &mut Vec::new()).await.names();
     let kinds = stats.kinds.into_iter().map(|each| KindCount {
         kind: each.kind,
         memories: each.memories,

@@ -9,10 +9,11 @@ use serde::Serialize;
 
 use crate::ask::{self, named};
 use crate::caller::Caller;
-use crate::config::{self, Change, Configured, External, Options, Use};
+use crate::config::{self, Change, Configured, Encoding, External, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::llm::{Key, Request, Service, Turn};
+use crate::memory::Content;
 use crate::tools::provider::spending::{Day, days};
 
 /// The longest time that a test request may take.
@@ -32,6 +33,8 @@ pub struct Output {
     pub fallback: String,
     /// The provider that makes summaries with the present configuration; `None` if summaries are made without a model.
     pub summaries: Option<String>,
+    /// What embeds prose and what embeds code with the present configuration: providers, or models on this machine.
+    pub embeddings: [String; 2],
     /// Providers that are configured for summaries but can't be asked, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub idle: Vec<String>,
@@ -145,6 +148,7 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
         default: options.default_provider.clone(),
         fallback: options.fallback_provider.clone(),
         summaries,
+        embeddings: [Content::Prose, Content::Code].map(|content| embeds(engine, &options, content)),
         idle,
         external: options.external == External::Allowed,
         providers: providers.iter().map(|each| shown(each, &options)).collect(),
@@ -256,8 +260,13 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
         Some(name) => {
             let (options, providers) = read(engine)?;
             let (name, _) = configured_name(&providers, name);
-            ask::ask_one(engine, caller, &options, &find(providers, &name)?, &request, TRIAL, &bill, None)
-                .await
+            let found = find(providers, &name)?;
+            // A provider that only embeds has a model that writes no text.
+            let request = match found.uses[..] {
+                [Use::Embed] => Request::embedding(["ready".to_owned()]),
+                _ => request,
+            };
+            ask::ask_one(engine, caller, &options, &found, &request, TRIAL, &bill, None).await
         }
         None => ask::ask(engine, caller, Use::Summarize, &request, TRIAL, &bill).await,
     };
@@ -269,13 +278,28 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
         disclosure: bill.disclosures().join("; "),
         name: answered.provider,
         model: answered.model,
-        answer: answered.reply.text.chars().filter(|c| !c.is_control()).take(200).collect(),
+        answer: match answered.reply.vectors.first() {
+            Some(vector) => format!("a vector of {} numbers", vector.len()),
+            None => answered.reply.text.chars().filter(|c| !c.is_control()).take(200).collect(),
+        },
         ms: began.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
         input: answered.reply.usage.input,
         output: answered.reply.usage.output,
         cost: bill.total().dollars(),
         notices: answered.notices,
     })
+}
+
+/// Returns in words what embeds texts of `content`.
+fn embeds(engine: &Engine, options: &Options, content: Content) -> String {
+    match engine.config().sources.encoding(options, content) {
+        Ok(Encoding::Local(name)) => match engine.model(name.as_deref()) {
+            Ok(model) => format!("{} on this machine", model.name()),
+            Err(error) => format!("nothing: {error}"),
+        },
+        Ok(Encoding::Provider(found)) => format!("{} ({})", found.provider.name, found.provider.model),
+        Err(error) => format!("nothing: {error}"),
+    }
 }
 
 /// Reads the options and the providers from the file and the environment.

@@ -82,9 +82,9 @@ pub(super) async fn read(
         named.push(segment.references.clone().unwrap_or_default());
         drafts.push(draft(engine, project, (place, segment), topic)?);
     }
-    let embedder = engine.loaded_embedder();
+    let loaded = engine.loaded_embedders();
     let redactor = project.redactor.clone();
-    let prepare = move || prepared(&redactor, embedder.as_deref(), drafts, &mut || [0; 16]);
+    let prepare = move || prepared(&redactor, &loaded, drafts, &mut || [0; 16]);
     let (mut memories, redactions) =
         tokio::task::spawn_blocking(prepare).await.expect("preparing does not panic");
     let own: Vec<MemoryId> = memories.iter().map(|memory| memory.id.clone()).collect();

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use self::found::Found;
 use super::preview::{Preview, rounded};
 use super::{expired, named};
+use crate::ask;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -133,7 +134,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let mut found = match (&args.from_segment, query.is_empty()) {
         (Some(from), _) => walk(engine, caller, project, from, hops).await?,
         (None, true) => listing::list(project, &scope, &filter, args.cursor.as_deref()).await?,
-        (None, false) => search(engine, project, &scope, &filter, &query, (top_k, least)).await?,
+        (None, false) => search((engine, caller), project, &scope, &filter, &query, (top_k, least)).await?,
     };
     found.notices.splice(0..0, notices);
     if found.is_empty() && project.store.is_empty(&project.scope).await? {
@@ -179,7 +180,7 @@ fn conditions(project: &OpenProject, filters: Filters) -> Result<(Filter, Scope)
 
 /// Returns the best segments for `query`, at most `top_k`, whose similarity is at least `least`.
 async fn search(
-    engine: &Engine,
+    (engine, caller): (&Engine, &Caller),
     project: &OpenProject,
     scope: &Scope,
     filter: &Filter,
@@ -193,8 +194,8 @@ async fn search(
         stash_age: options.stash_weight_stash_age,
     };
     let mut found = Found::default();
-    let embedder = engine.embedder_or_say(&mut found.notices).await;
-    let searched = retrieve::search(&[(store, scope)], embedder, query, filter, &Weights::default()).await?;
+    let encoders = ask::encoders(engine, caller, &mut found.notices).await;
+    let searched = retrieve::search(&[(store, scope)], &encoders, query, filter, &Weights::default()).await?;
     found.notices.extend(searched.notices);
     let near: Vec<Ranked> = searched
         .ranked

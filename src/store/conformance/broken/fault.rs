@@ -66,6 +66,10 @@ faults! {
     LosesEmbeddings,
     /// Keeps embeddings of other vector spaces when it should drop them.
     KeepsOtherSpaces,
+    /// Returns pending chunks of any content.
+    MixesContents,
+    /// Doesn't keep the last of the embeddings that a provider made.
+    LosesPaidEmbeddings,
     /// Drops the chunks that are added to a stored memory.
     LosesChunks,
     /// Numbers messages by their places among the living messages instead of keeping their ordinals.

@@ -7,7 +7,7 @@ use super::super::subject::Subject;
 use super::{BrokenStore, Fault};
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::memory::{Draft, Group, Memory, MemoryId, MemoryKey, Millis};
+use crate::memory::{Content, Draft, Group, Memory, MemoryId, MemoryKey, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::*;
 use crate::words::Term;
@@ -304,8 +304,14 @@ impl<S: Subject> BrokenStore<S> {
         Ok(if self.is(Fault::ForgetsPending) { 0 } else { pending })
     }
 
-    pub async fn pending_chunks(&self, scope: &Scope, limit: usize) -> Result<Vec<PendingChunk>> {
-        let mut found = self.inner.pending_chunks(&self.scope(scope), self.limit(limit)).await?;
+    pub async fn pending_chunks(
+        &self,
+        scope: &Scope,
+        content: Option<Content>,
+        limit: usize,
+    ) -> Result<Vec<PendingChunk>> {
+        let content = content.filter(|_| !self.is(Fault::MixesContents));
+        let mut found = self.inner.pending_chunks(&self.scope(scope), content, self.limit(limit)).await?;
         if self.is(Fault::ForgetsPending) {
             found.clear();
         }
@@ -324,11 +330,11 @@ impl<S: Subject> BrokenStore<S> {
         self.inner.save_embeddings(&self.scope(scope), space, embeddings).await
     }
 
-    pub async fn mark_other_spaces_pending(&self, scope: &Scope, space: &str) -> Result<usize> {
+    pub async fn mark_other_spaces_pending(&self, scope: &Scope, prose: &str, code: &str) -> Result<usize> {
         if self.is(Fault::KeepsOtherSpaces) {
             return Ok(0);
         }
-        self.inner.mark_other_spaces_pending(&self.scope(scope), space).await
+        self.inner.mark_other_spaces_pending(&self.scope(scope), prose, code).await
     }
 
     pub async fn add_chunks(

@@ -1,10 +1,11 @@
 //! A store that breaks a promise: it returns wrong results and no errors.
 //!
 //! A handle passes every call on to the handle of a sound engine. The methods that a [`Fault`] changes are in
-//! `memories`, `derived`, `shared`, `stash` and `threads`. They take precedence over the methods of [`Passes`] that have the
-//! same names.
+//! `memories`, `derived`, `embedded`, `shared`, `stash` and `threads`. They take precedence over the methods of [`Passes`]
+//! that have the same names.
 
 mod derived;
+mod embedded;
 mod fault;
 mod memories;
 mod registry;

@@ -107,6 +107,7 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     // Cached answers are left out, since they can be made again; and texts of files, since they are not restored.
     for sql in [
         "DELETE FROM context_cache",
+        "DELETE FROM embedding_cache",
         "DELETE FROM file_tokens",
         "UPDATE blobs SET body = NULL, bytes = 0 WHERE body IS NOT NULL",
     ] {

@@ -55,6 +55,11 @@ const THREADS: Migration =
     Migration { sql: include_str!("../../../../migrations/0009_threads.sql"), min_reader: 1, min_writer: 1 };
 const STASH: Migration =
     Migration { sql: include_str!("../../../../migrations/0010_stash.sql"), min_reader: 1, min_writer: 1 };
+const EMBEDDING_CACHE: Migration = Migration {
+    sql: include_str!("../../../../migrations/0011_embedding_cache.sql"),
+    min_reader: 1,
+    min_writer: 1,
+};
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. Their versions are higher, because they
 /// come after the migration [`REGISTRY`] there.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -66,6 +71,7 @@ const OWNER_WEAK_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..
 const OWNER_SUPERSEDED: Migration = Migration { min_reader: 2, min_writer: 2, ..SUPERSEDED };
 const OWNER_THREADS: Migration = Migration { min_reader: 2, min_writer: 2, ..THREADS };
 const OWNER_STASH: Migration = Migration { min_reader: 2, min_writer: 2, ..STASH };
+const OWNER_EMBEDDING_CACHE: Migration = Migration { min_reader: 2, min_writer: 2, ..EMBEDDING_CACHE };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -76,9 +82,19 @@ const LEDGER: Migration = Migration {
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
-        Flavour::Project => {
-            &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, WEAK_LINKS, SUPERSEDED, THREADS, STASH]
-        }
+        Flavour::Project => &[
+            MEMORIES,
+            SESSIONS,
+            CONTEXT,
+            QUARTERS,
+            LINKS,
+            STORE,
+            WEAK_LINKS,
+            SUPERSEDED,
+            THREADS,
+            STASH,
+            EMBEDDING_CACHE,
+        ],
         Flavour::Owner => &[
             MEMORIES,
             REGISTRY,
@@ -92,6 +108,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_SUPERSEDED,
             OWNER_THREADS,
             OWNER_STASH,
+            OWNER_EMBEDDING_CACHE,
         ],
     }
 }

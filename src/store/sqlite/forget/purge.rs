@@ -172,6 +172,8 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
     }
     // Cached answers may contain the text.
     connection.prepare_cached("DELETE FROM context_cache WHERE owner = ?1")?.execute([owner])?;
+    // Much of a text can be guessed from its embedding.
+    connection.prepare_cached("DELETE FROM embedding_cache WHERE owner = ?1")?.execute([owner])?;
     // This turns off the merges that SQLite begins when entries are deleted: they would clean the same parts of
     // the index again and again while memories are removed.
     configure(connection, "deletemerge", 0)?;

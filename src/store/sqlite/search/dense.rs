@@ -46,8 +46,9 @@ impl Store {
                 true => Admitted::Chunks(admitted(connection, scope, &filter)?.into()),
                 false => sessions(connection, scope)?.map_or(Admitted::All, Admitted::Sessions),
             };
-            let mut cache = lock(&inner.vectors);
-            cache.catch_up(connection, &space, embedding.len())?;
+            let mut caches = lock(&inner.vectors);
+            let cache = caches.of(&space);
+            cache.catch_up(connection, embedding.len())?;
             Ok(cache.near(scope, &groups, &embedding, &admitted, limit))
         })
         .await

@@ -16,10 +16,33 @@ use crate::store::{ChunkKey, DenseCandidate};
 /// messages. The labels of other chunks are the numbers of their groups.
 const ANSWERS: usize = Group::ALL.len();
 
+/// How many vector spaces a process caches: one for prose and one for code.
+const SPACES: usize = 2;
+
 /// How many threads share a scan of many vectors.
 const THREADS: usize = 2;
 
-/// The codes of every living chunk, by owner. They include the changes in the log up to the number `seen`.
+/// The caches of the spaces that were searched last, the latest last.
+#[derive(Default)]
+pub(in crate::store::sqlite) struct VectorCaches(Vec<VectorCache>);
+
+impl VectorCaches {
+    /// Returns the cache of `space`. It is empty if the space was not searched lately.
+    pub(in crate::store::sqlite) fn of(&mut self, space: &str) -> &mut VectorCache {
+        let known = self.0.iter().position(|cache| cache.space == space);
+        let cache = match known {
+            Some(place) => self.0.remove(place),
+            None => VectorCache { space: space.to_owned(), ..VectorCache::default() },
+        };
+        if self.0.len() >= SPACES {
+            self.0.remove(0);
+        }
+        self.0.push(cache);
+        self.0.last_mut().expect("a cache was added")
+    }
+}
+
+/// The codes of every living chunk with a vector of `space`, by owner. They include the changes in the log up to the number `seen`.
 #[derive(Default)]
 pub(in crate::store::sqlite) struct VectorCache {
     space: String,
@@ -74,15 +97,12 @@ impl VectorCache {
     pub(in crate::store::sqlite) fn catch_up(
         &mut self,
         connection: &Connection,
-        space: &str,
         dimensions: usize,
     ) -> Result<()> {
         let last: i64 = connection
             .prepare_cached("SELECT coalesce(max(seq), 0) FROM changes")?
             .query_row([], |row| row.get(0))?;
-        if self.space != space {
-            *self = VectorCache { space: space.to_owned(), ..VectorCache::default() };
-        } else if last <= self.seen {
+        if last <= self.seen {
             return Ok(());
         }
         if self.seen == 0 {

@@ -1,6 +1,7 @@
 //! Stores memories: their rows, index entries and vectors in one transaction.
 
 pub(super) mod chunks;
+mod embedded;
 pub(super) mod one;
 pub(super) mod pending;
 pub(super) mod record;

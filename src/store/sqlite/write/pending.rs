@@ -6,7 +6,7 @@ use rusqlite::blob::Blob;
 use rusqlite::{Connection, params};
 
 use crate::error::Result;
-use crate::memory::{Kind, Role};
+use crate::memory::{Content, Kind, Role};
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::columns;
 use crate::store::sqlite::read::segments;
@@ -20,7 +20,8 @@ const WAITING: &str =
          m.topic, m.time, c.end_byte, m.seq
      FROM pending p CROSS JOIN chunks c ON c.seq = p.chunk CROSS JOIN memories m ON m.seq = c.memory
      LEFT JOIN sessions s ON s.seq = m.session
-     WHERE m.owner = ?1 ORDER BY p.chunk LIMIT ?2";
+     WHERE m.owner = ?1 AND (?3 IS NULL OR ?3 = (m.kind IN (SELECT value FROM json_each(?4))))
+     ORDER BY p.chunk LIMIT ?2";
 
 impl Store {
     /// Returns how many chunks of the scope's owner wait for an embedding.
@@ -46,14 +47,22 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` chunks of the scope's owner that wait for an embedding, the oldest first.
+    /// Returns up to `limit` chunks of the scope's owner that wait for an embedding, the oldest first; only those of
+    /// `content`, if it is named.
     ///
     /// Two callers at once may get the same chunks, unless they take turns by a [lease](Store::lease).
-    pub async fn pending_chunks(&self, scope: &Scope, limit: usize) -> Result<Vec<PendingChunk>> {
+    pub async fn pending_chunks(
+        &self,
+        scope: &Scope,
+        content: Option<Content>,
+        limit: usize,
+    ) -> Result<Vec<PendingChunk>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(WAITING)?;
             let mut texts = Texts::of(connection);
-            let mut rows = statement.query(params![scope.owner.as_str(), limit as i64])?;
+            let is_code = content.map(|content| content == Content::Code);
+            let mut rows =
+                statement.query(params![scope.owner.as_str(), limit as i64, is_code, code_kinds()])?;
             let mut chunks = Vec::new();
             while let Some(row) = rows.next()? {
                 let (start, end): (i64, i64) = (row.get(2)?, row.get(12)?);
@@ -107,14 +116,16 @@ impl Store {
         .await
     }
 
-    /// Removes the owner's embeddings that aren't of the vector space `space`. Their chunks then wait for new
-    /// embeddings. Returns the number of these chunks.
-    pub async fn mark_other_spaces_pending(&self, scope: &Scope, space: &str) -> Result<usize> {
-        let space = space.to_owned();
+    /// Removes the owner's embeddings that aren't of the vector space for their content: `prose` or `code`. Their chunks
+    /// then wait for new embeddings. Returns the number of these chunks.
+    pub async fn mark_other_spaces_pending(&self, scope: &Scope, prose: &str, code: &str) -> Result<usize> {
+        let (prose, code) = (prose.to_owned(), code.to_owned());
         self.write(scope, move |connection, scope| {
-            let values = (&space, scope.owner.as_str());
-            let others = "vectors WHERE space <> ?1 AND ?2 = (SELECT m.owner FROM chunks c
-                CROSS JOIN memories m ON m.seq = c.memory WHERE c.seq = vectors.chunk)";
+            let values = params![prose, code, code_kinds(), scope.owner.as_str()];
+            let others = "vectors WHERE space <> (SELECT CASE m.kind IN (SELECT value FROM json_each(?3))
+                    WHEN 1 THEN ?2 ELSE ?1 END
+                FROM chunks c CROSS JOIN memories m ON m.seq = c.memory
+                WHERE c.seq = vectors.chunk AND m.owner = ?4)";
             let logged = format!("INSERT INTO changes (chunk, change) SELECT chunk, 'removed' FROM {others}");
             connection.execute(&logged, values)?;
             let waiting = format!("INSERT OR IGNORE INTO pending (chunk) SELECT chunk FROM {others}");
@@ -124,6 +135,13 @@ impl Store {
         })
         .await
     }
+}
+
+/// Returns the words for the kinds whose texts are code, as a JSON array.
+fn code_kinds() -> String {
+    let code = Kind::ALL.iter().filter(|kind| kind.content() == Content::Code);
+    let words: Vec<String> = code.map(|kind| format!("\"{kind}\"")).collect();
+    format!("[{}]", words.join(","))
 }
 
 /// Reads ranges of texts without reading the whole texts.
@@ -170,7 +188,9 @@ mod tests {
         let scope = Scope::project(OwnerId::new("ines"), project);
         let plan = store.read(&scope, |_, connection, _| {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {WAITING}"))?;
-            let steps = statement.query_map(params!["ines", 32], |row| row.get::<_, String>("detail"))?;
+            let steps = statement.query_map(params!["ines", 32, None::<bool>, code_kinds()], |row| {
+                row.get::<_, String>("detail")
+            })?;
             Ok(steps.collect::<Result<Vec<_>, _>>()?)
         });
         let plan = plan.await.unwrap();

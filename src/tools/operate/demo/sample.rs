@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::caller::Caller;
+use crate::embed::Loaded;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::memory::{CommitRecord, Draft, Identity, Kind, Provenance};
@@ -66,7 +67,8 @@ pub async fn save_commits(engine: &Engine, sample: &Caller) -> Result<(usize, us
     let redactor = &project.redactor;
     let (store, scope) = (&project.store, &project.scope);
     let fresh = || engine.random();
-    let saved = remember(store, scope, redactor, None, drafts, engine.now(), fresh, |_| {}).await?;
+    let saved =
+        remember(store, scope, redactor, &Loaded::default(), drafts, engine.now(), fresh, |_| {}).await?;
     Ok((saved.receipt.count(Outcome::Stored), saved.receipt.count(Outcome::AlreadyStored)))
 }
 

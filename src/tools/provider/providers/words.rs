@@ -37,6 +37,10 @@ impl Output {
             Some(name) => format!("\nsummaries are made by {name}\n"),
             None => "\nsummaries are made without a model\n".to_owned(),
         };
+        text += &match &self.embeddings {
+            [prose, code] if prose == code => format!("texts are embedded by {prose}\n"),
+            [prose, code] => format!("prose is embedded by {prose}, code by {code}\n"),
+        };
         for fault in &self.idle {
             text += &format!("{fault}\n");
         }

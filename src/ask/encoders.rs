@@ -1,0 +1,186 @@
+//! What embeds the texts of a project: a model on this machine, or a provider that the user named for that.
+//!
+//! What a provider embedded is kept by a keyed hash of its text, so that no text is paid for twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{Bill, ask_one, known};
+use crate::caller::Caller;
+use crate::config::{Configured, Encoding, Options};
+use crate::embed::{self, Encode, Encoded, Encoders, Local, Model, SpaceId};
+use crate::engine::{self, Engine};
+use crate::error::{Error, Kind, Result};
+use crate::llm::{Request, Service};
+use crate::memory::Content;
+
+/// The longest that a provider may take for a question. A search gives up soon after.
+const QUESTION: Duration = Duration::from_millis(4_500);
+
+/// The longest that a provider may take for the texts of one call. The lease on embedding lasts two seconds longer.
+const TEXTS: Duration = Duration::from_secs(8);
+
+/// The most texts of a request. Arbitrary: with 3,072 numbers each, the answer has 2 MB.
+const TEXTS_AT_ONCE: usize = 32;
+
+/// Returns what embeds the caller's texts, now that the configuration is read again. Adds to `notices` why an encoder is
+/// missing; searches then work by words.
+pub(crate) async fn encoders<'e>(
+    engine: &'e Engine,
+    caller: &'e Caller,
+    notices: &mut Vec<String>,
+) -> Encoders<'e> {
+    let sources = &engine.config().sources;
+    let read = sources.options().map(|options| {
+        let [prose, code] =
+            [Content::Prose, Content::Code].map(|content| sources.encoding(&options, content));
+        (options, prose, code)
+    });
+    let (options, prose, code) = match read {
+        Ok(read) => read,
+        Err(error) => {
+            notices.push(lexical(&error));
+            return Encoders::default();
+        }
+    };
+    if let (Ok(prose), Ok(code)) = (&prose, &code)
+        && prose == code
+    {
+        return Encoders::one(encoder(engine, caller, &options, prose, notices).await);
+    }
+    let mut found = Vec::new();
+    for encoding in [prose, code] {
+        found.push(match encoding {
+            Ok(encoding) => encoder(engine, caller, &options, &encoding, notices).await,
+            Err(error) => {
+                notices.push(lexical(&error));
+                None
+            }
+        });
+    }
+    let code = found.pop().flatten();
+    Encoders::two(found.pop().flatten(), code)
+}
+
+async fn encoder<'e>(
+    engine: &'e Engine,
+    caller: &'e Caller,
+    options: &Options,
+    encoding: &Encoding,
+    notices: &mut Vec<String>,
+) -> Option<Arc<dyn Encode + 'e>> {
+    let model = match encoding {
+        Encoding::Local(name) => engine.model(name.as_deref()),
+        Encoding::Provider(configured) => {
+            let (configured, options) = (configured.as_ref().clone(), options.clone());
+            let (bill, told) = (Bill::default(), AtomicUsize::new(0));
+            return Some(Arc::new(Remote { engine, caller, configured, options, bill, told }));
+        }
+    };
+    let embedding = match model {
+        Ok(model) => engine.embedding_by(model).await,
+        Err(error) => engine::Embedding::Missing(lexical(&error)),
+    };
+    match embedding {
+        engine::Embedding::Ready(embedder) => Some(Arc::new(Local(embedder))),
+        engine::Embedding::Missing(notice) => {
+            notices.push(notice);
+            None
+        }
+    }
+}
+
+fn lexical(error: &Error) -> String {
+    format!("lexical search only: {}", error.with_hint())
+}
+
+/// A provider as an encoder.
+struct Remote<'e> {
+    engine: &'e Engine,
+    caller: &'e Caller,
+    configured: Configured,
+    options: Options,
+    bill: Bill,
+    /// How many lines of the bill were returned.
+    told: AtomicUsize,
+}
+
+impl Remote<'_> {
+    /// Returns the embeddings of `texts`. What is not stored is asked for within `deadline`, and stored.
+    async fn embed(&self, texts: Vec<String>, deadline: Duration) -> Result<Vec<embed::Embedding>> {
+        let end = Instant::now() + deadline;
+        let installation = self.engine.begin_installation().await?;
+        // A text that is stored has no secrets, but a question may have.
+        let texts: Vec<String> =
+            texts.iter().map(|text| known::redacted(&installation.redactor, text)).collect();
+        let space = self.name();
+        let key = |text: &String| {
+            let mut hasher = blake3::Hasher::new_keyed(&installation.secret);
+            hasher.update(space.as_bytes()).update(&[0]).update(text.as_bytes());
+            *hasher.finalize().as_bytes()
+        };
+        let keys: Vec<[u8; 32]> = texts.iter().map(key).collect();
+        let project = self.caller.project(self.engine).await?;
+        let (store, scope) = (&project.store, &project.scope);
+        let mut found = store.cached_embeddings(scope, keys.clone()).await?;
+        let missing: Vec<usize> = (0..texts.len()).filter(|place| found[*place].is_none()).collect();
+        for places in missing.chunks(TEXTS_AT_ONCE) {
+            let asked = places.iter().map(|place| texts[*place].clone());
+            let vectors = self.ask(asked.collect(), end.saturating_duration_since(Instant::now())).await?;
+            let entries: Vec<([u8; 32], Vec<f32>)> =
+                places.iter().map(|place| keys[*place]).zip(vectors.iter().cloned()).collect();
+            store.cache_embeddings(scope, entries).await?;
+            for (place, vector) in places.iter().zip(vectors) {
+                found[*place] = Some(vector);
+            }
+        }
+        let vectors: Vec<Vec<f32>> = found.into_iter().flatten().collect();
+        let embedding = |vector: Vec<f32>| {
+            let space = SpaceId::new(format!("{space}/{}", vector.len()));
+            embed::Embedding { space, vector }
+        };
+        Ok(vectors.into_iter().map(embedding).collect())
+    }
+
+    /// Asks the provider for the vectors of `texts`.
+    async fn ask(&self, texts: Vec<String>, deadline: Duration) -> Result<Vec<Vec<f32>>> {
+        let provider = &self.configured.provider;
+        if matches!(provider.service, Service::Anthropic | Service::Gemini) {
+            let message = format!("provider `{}` can't be asked for embeddings", provider.name);
+            return Err(Error::new(Kind::Provider, message)
+                .hint("name one with OpenAI's Embeddings API: openai, ollama or openai-compatible"));
+        }
+        let request = Request::embedding(texts);
+        let Remote { engine, caller, options, configured, bill, .. } = self;
+        let answered = ask_one(engine, caller, options, configured, &request, deadline, bill, None).await?;
+        Ok(answered.reply.vectors)
+    }
+}
+
+impl Encode for Remote<'_> {
+    fn model(&self) -> Option<Model> {
+        None
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.configured.provider.host(), self.configured.provider.model)
+    }
+
+    fn question(&self, question: String) -> Encoded<'_, embed::Embedding> {
+        Box::pin(async {
+            let embedded = self.embed(vec![question], QUESTION).await?;
+            embedded.into_iter().next().ok_or_else(|| Error::new(Kind::Provider, "there is no embedding"))
+        })
+    }
+
+    fn texts(&self, texts: Vec<String>, _: usize) -> Encoded<'_, Vec<embed::Embedding>> {
+        Box::pin(self.embed(texts, TEXTS))
+    }
+
+    fn disclosures(&self) -> Vec<String> {
+        let lines = self.bill.disclosures();
+        let told = self.told.swap(lines.len(), Ordering::Relaxed);
+        lines.into_iter().skip(told).collect()
+    }
+}
