@@ -2,16 +2,19 @@
 
 use crate::ask;
 use crate::caller::Caller;
-use crate::embed::Encode;
+use crate::embed::{Embedding, Encode};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::memory::Content;
 use crate::remember;
 use crate::scope::Scope;
-use crate::store::Store;
+use crate::store::{PendingChunk, Store};
 
-/// How many chunks one thread embeds before they are stored: about half a second of work. Arbitrary.
-const BATCH: usize = 32;
+/// How many chunks are read for each thread. Arbitrary.
+const BATCH: usize = 128;
+
+/// How many of them are embedded before they are stored: at most two seconds of work. Arbitrary.
+const PART: usize = 64;
 
 /// How long the lease on embedding lasts, in milliseconds.
 pub(crate) const LEASE: i64 = 10_000;
@@ -53,15 +56,11 @@ pub(crate) async fn step(
         return Err(failed.unwrap_or_else(|| Error::new(Kind::Model, "there is no embedding model")));
     }
     let holder = engine.process();
-    if !store.lease(scope, "embedding", holder, LEASE).await? {
-        return Err(
-            Error::new(Kind::Busy, "another process is already embedding").hint("it will finish the work")
-        );
-    }
+    take_lease(store, scope, holder).await?;
     let mut done = 0;
     for content in encoders.contents() {
         let Some(encoder) = encoders.of(content.unwrap_or(Content::Prose)) else { continue };
-        match batch(store, scope, encoder, *content, threads).await {
+        match batch(store, scope, holder, encoder, *content, threads).await {
             Ok(embedded) => done += embedded,
             Err(error) => failed = Some(error),
         }
@@ -79,16 +78,45 @@ pub(crate) async fn step(
 async fn batch(
     store: &Store,
     scope: &Scope,
+    holder: &str,
     encoder: &dyn Encode,
     content: Option<Content>,
     threads: usize,
 ) -> Result<usize> {
-    let chunks = store.pending_chunks(scope, content, BATCH * threads).await?;
+    let mut chunks = store.pending_chunks(scope, content, BATCH * threads).await?;
     let done = chunks.len();
-    let texts = chunks.iter().map(remember::pending_text).collect();
-    let embeddings = encoder.texts(texts, threads).await?;
-    let Some(space) = embeddings.first().map(|embedding| embedding.space.to_string()) else { return Ok(0) };
-    let vectors = embeddings.into_iter().map(|embedding| embedding.vector);
-    store.save_embeddings(scope, &space, chunks.into_iter().zip(vectors).collect()).await?;
+    // While a part is embedded, the part before it is stored and the lease is renewed.
+    let mut embedded = Vec::new();
+    while !chunks.is_empty() {
+        let rest = chunks.split_off(chunks.len().min(PART * threads));
+        let texts = chunks.iter().map(remember::pending_text).collect();
+        let before = std::mem::take(&mut embedded);
+        let keep = async {
+            save(store, scope, before).await?;
+            take_lease(store, scope, holder).await
+        };
+        let (embeddings, kept) = tokio::join!(encoder.texts(texts, threads), keep);
+        kept?;
+        embedded = chunks.into_iter().zip(embeddings?).collect();
+        chunks = rest;
+    }
+    save(store, scope, embedded).await?;
     Ok(done)
+}
+
+/// Takes or renews the lease on embedding. Errors with [`Kind::Busy`] if another process has it.
+async fn take_lease(store: &Store, scope: &Scope, holder: &str) -> Result<()> {
+    if store.lease(scope, "embedding", holder, LEASE).await? {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Busy, "another process is already embedding").hint("it will finish the work"))
+}
+
+/// Stores embeddings, all of one space.
+async fn save(store: &Store, scope: &Scope, embedded: Vec<(PendingChunk, Embedding)>) -> Result<()> {
+    let Some(space) = embedded.first().map(|(_, embedding)| embedding.space.to_string()) else {
+        return Ok(());
+    };
+    let vectors = embedded.into_iter().map(|(chunk, embedding)| (chunk, embedding.vector));
+    store.save_embeddings(scope, &space, vectors.collect()).await
 }

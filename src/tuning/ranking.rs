@@ -180,5 +180,9 @@ pub const ENOUGH: usize = 20;
 /// facet.
 pub const LARGE_GROUP: f64 = 0.2;
 
+/// The most chunks that a search by words reads one after the other instead of taking the best of all chunks that
+/// contain the words. Arbitrary; it takes about a microsecond for each.
+pub const FEW_CHUNKS: usize = 5_000;
+
 /// A group with fewer candidates than this is searched again, by its facet. Arbitrary.
 pub const LITTLE: usize = 40;

@@ -118,7 +118,17 @@ pub async fn a_filter_of_paths_admits_a_file_or_a_directory<E: Engine>(place: Pl
 
 pub async fn a_filter_of_topics_narrows_every_search<E: Engine>(place: Place<E>) {
     place.save(maples(["a", "b"], |place, draft| draft.topic = Some(["trees", "tree"][place].into()))).await;
-    admits(&place, Filter { topic: Some("trees".into()), ..Filter::default() }, &["a"]).await;
+    let trees = Filter { topic: Some("trees".into()), ..Filter::default() };
+    admits(&place, trees.clone(), &["a"]).await;
+    // What a filter admits is current at each search: after a write, after forgetting, after a memory came back.
+    place.save(maples(["c"], |_, draft| draft.topic = Some("trees".into()))).await;
+    admits(&place, trees.clone(), &["a", "c"]).await;
+    let found = place.store.list(&place.scope, &trees, None, 9).await.answered();
+    let first = found.iter().find(|memory| memory.text == "maple a").expect("it is there").id.clone();
+    place.store.forget(&place.scope, &Selection::Ids(vec![first]), "o1", 5).await.answered();
+    admits(&place, trees.clone(), &["c"]).await;
+    place.store.undo(&place.scope, Some("o1"), 6).await.answered();
+    admits(&place, trees, &["a", "c"]).await;
 }
 
 pub async fn a_filter_of_client_ids_narrows_every_search<E: Engine>(place: Place<E>) {
@@ -336,12 +346,8 @@ pub async fn code_and_prose_have_spaces_of_their_own<E: Engine>(place: Place<E>)
     // A search in one space finds nothing of the other, in either order, and the numbers of dimensions may differ.
     for _ in 0..2 {
         assert_eq!(place.near(&place.scope, &Filter::default(), NEAR, 9).await, ["willow"]);
-        let groups = Filter::default().groups();
-        let near = place
-            .store
-            .dense(&place.scope, &Filter::default(), &groups, "code", &[1.0, 0.0], 9)
-            .await
-            .answered();
+        let (filter, groups) = (Filter::default(), [Group::Artifact]);
+        let near = place.store.dense(&place.scope, &filter, &groups, "code", &[1.0, 0.0], 9).await.answered();
         assert_eq!(near.len(), 1);
     }
     assert_eq!(place.store.mark_other_spaces_pending(&place.scope, SPACE, "code").await.answered(), 0);

@@ -33,6 +33,7 @@ use connection::{BUSY_TIMEOUT, LOOK_AGAIN, Unsynced, blocking, lock, moves_log_a
 use file::connect::connect;
 use file::{migrate, place, readers};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use search::admitted::AdmittedChunks;
 use search::stems::CommonTerms;
 use search::vector_cache::VectorCaches;
 use stash::chunks::StashedChunks;
@@ -71,6 +72,7 @@ struct Inner {
     vectors: Mutex<VectorCaches>,
     common_terms: Mutex<CommonTerms>,
     stashed_chunks: Mutex<StashedChunks>,
+    admitted_chunks: Mutex<AdmittedChunks>,
     cache_use: Mutex<CacheUse>,
     clock: Clock,
 }
@@ -155,6 +157,7 @@ impl Store {
             vectors: Mutex::default(),
             common_terms: Mutex::default(),
             stashed_chunks: Mutex::default(),
+            admitted_chunks: Mutex::default(),
             cache_use: Mutex::default(),
             clock: Clock::default(),
         };

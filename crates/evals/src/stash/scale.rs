@@ -107,7 +107,8 @@ fn stashing(peer: &PeerArgs, tiro: &Tiro, report: &mut Report) -> Result<()> {
         let place = Place::create(&own)?;
         let mut server = tiro.serve(&place, Era::Session)?;
         // Neither side counts the time to load the model.
-        server.tool("stash_context", json!({"segments": [{"text": "warm up"}]}))?;
+        let first = server.tool("stash_context", json!({"segments": [{"text": "warm up"}]}))?;
+        let first = first.structured()["segment_ids"][0].clone();
         server.tool("retrieve_stashed_context", json!({"query": "warm up"}))?;
         if server
             .tool("retrieve_stashed_context", json!({"query": "warm"}))?
@@ -117,14 +118,18 @@ fn stashing(peer: &PeerArgs, tiro: &Tiro, report: &mut Report) -> Result<()> {
             bail!("stashing is timed with embedding: install the model, or name its folder with --model-dir");
         }
         let began = Instant::now();
-        stash(&mut server, &corpus, 0..EMBEDDED)?;
-        calls::index(tiro, &place)?;
+        // As the peer, the segments have types and no topic.
+        let segments: Vec<Value> = (0..EMBEDDED).map(|index| segment(&corpus, index)).collect();
+        server.tool("stash_context", json!({"segments": segments}))?;
+        // The server embeds what was stashed between calls.
         loop {
-            let left = server.tool("retrieve_stashed_context", json!({"query": "warm up"}))?;
+            // This call reads one segment and embeds nothing.
+            let left =
+                server.tool("retrieve_stashed_context", json!({"from_segment": first, "max_hops": 0}))?;
             if left.pending() == Some(0) {
                 break;
             }
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(50));
         }
         ours.push(began.elapsed().as_secs_f64());
         server.close()?;

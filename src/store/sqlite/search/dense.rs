@@ -6,7 +6,7 @@
 //! the session of each chunk. If a filter asks for anything else, the list of chunks that it admits is read
 //! before the search.
 
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rusqlite::{OptionalExtension, params};
 
 use super::vector_cache::Admitted;
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::filter::Filter;
 use crate::memory::Group;
 use crate::scope::{Scope, Sessions};
 use crate::store::sqlite::connection::lock;
-use crate::store::sqlite::read::conditions::{Conditions, sessions};
+use crate::store::sqlite::read::conditions::sessions;
 use crate::store::vectors;
 use crate::store::vectors::Hit;
 use crate::store::{ChunkKey, DenseCandidate, Store};
@@ -43,7 +43,7 @@ impl Store {
                 true if is_whole_stash => {
                     Admitted::Chunks(lock(&inner.stashed_chunks).of(connection, scope.owner.as_str())?)
                 }
-                true => Admitted::Chunks(admitted(connection, scope, &filter)?.into()),
+                true => Admitted::Chunks(lock(&inner.admitted_chunks).of(connection, scope, &filter)?),
                 false => sessions(connection, scope)?.map_or(Admitted::All, Admitted::Sessions),
             };
             let mut caches = lock(&inner.vectors);
@@ -82,16 +82,4 @@ impl Store {
         })
         .await
     }
-}
-
-/// Returns the chunks that scope and filter admit, in ascending order.
-fn admitted(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Vec<i64>> {
-    let conditions = Conditions::of_scope(connection, scope)?.narrowed(filter);
-    let sql = format!(
-        "SELECT c.seq FROM memories m JOIN chunks c ON c.memory = m.seq WHERE {} ORDER BY c.seq",
-        conditions.sql
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params_from_iter(conditions.values), |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
 }

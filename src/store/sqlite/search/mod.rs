@@ -1,5 +1,6 @@
 //! Candidates of a search, by words and by meaning.
 
+pub(super) mod admitted;
 pub(super) mod dense;
 pub(super) mod lexical;
 pub(super) mod stems;

@@ -19,9 +19,10 @@ pub(in crate::store::sqlite) mod rank;
 mod weighed;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, Statement, params_from_iter};
 
 use self::query::{Counted, Queries, Query};
 use crate::error::Result;
@@ -30,11 +31,12 @@ use crate::memory::{Group, Kind};
 use crate::scope::Scope;
 use crate::store::sqlite::Inner;
 use crate::store::sqlite::columns::is_answer;
+use crate::store::sqlite::connection::lock;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::search::vocabulary::{self, count};
 use crate::store::sqlite::write::chunks;
 use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
-use crate::tuning::ranking::{ENOUGH, LARGE_GROUP, LARGE_STORE, LITTLE};
+use crate::tuning::ranking::{ENOUGH, FEW_CHUNKS, LARGE_GROUP, LARGE_STORE, LITTLE};
 use crate::words::Term;
 
 /// The maximum number of rows that are read to fill every group. Arbitrary: a row takes some five microseconds.
@@ -63,6 +65,11 @@ impl Store {
             let queries = queries(&terms, &vocabulary);
             let large = large(inner, connection, &groups, vocabulary.documents)?;
             let mut found = Best::new(&groups, limit);
+            if let Some(chunks) = few(inner, connection, scope, &filter, &vocabulary)? {
+                let query = queries.loosest.in_text(&terms).among(&chunks);
+                found.read(connection, &conditions, &query, &groups, limit, chunks.len())?;
+                return Ok((found.candidates(), vocabulary));
+            }
             let mut has_more = false;
             // The tiers ignore groups. If only small groups are wanted, tiers would mostly find chunks of other
             // groups.
@@ -171,6 +178,23 @@ impl Best {
     }
 }
 
+/// Returns the chunks that scope and filter admit if they are few and the store is large. Scoring others would take most of
+/// the time.
+fn few(
+    inner: &Inner,
+    connection: &Connection,
+    scope: &Scope,
+    filter: &Filter,
+    vocabulary: &Vocabulary,
+) -> Result<Option<Arc<[i64]>>> {
+    let narrows = filter.groups().into_iter().any(|group| filter.narrows(group));
+    if vocabulary.documents < LARGE_STORE || !narrows || filter.is_whole_stash() {
+        return Ok(None);
+    }
+    let chunks = lock(&inner.admitted_chunks).of(connection, scope, filter)?;
+    Ok(Some(chunks).filter(|chunks| chunks.len() <= FEW_CHUNKS))
+}
+
 /// Returns those of `groups` that have a large share of the `documents`.
 fn large(inner: &Inner, connection: &Connection, groups: &[Group], documents: i64) -> Result<Vec<Group>> {
     if documents < LARGE_STORE {
@@ -210,20 +234,42 @@ pub(in crate::store::sqlite) fn search(
     limit: usize,
     each: &mut dyn FnMut(LexicalCandidate) -> bool,
 ) -> Result<usize> {
+    let by = rank::by(query.weights.as_deref());
+    let mut values = vec![Value::from(query.text.clone())];
     // The index returns rows in the order of their rank. The join drops rows that are out of scope, and the
-    // query ends after `limit` rows in scope.
+    // query ends after `limit` rows in scope. If only a few chunks are admitted, no others are ranked: the `+` keeps
+    // FTS5 from searching for each of them.
+    let (rank, ranked) = match &query.among {
+        None => {
+            values.push(Value::from(by));
+            ("t.rank".to_owned(), "t.rank MATCH ?")
+        }
+        Some(chunks) => {
+            values.push(Value::from(chunks.clone()));
+            (by.replacen('(', "(t.text_index, ", 1), "+t.rowid IN (SELECT value FROM json_each(?))")
+        }
+    };
     let sql = format!(
-        "SELECT c.memory, c.seq, m.kind, t.rank, {} FROM text_index t
+        "SELECT c.memory, c.seq, m.kind, {rank}, {} FROM text_index t
          CROSS JOIN chunks c ON c.seq = t.rowid CROSS JOIN memories m ON m.seq = c.memory
-         WHERE t.text_index MATCH ? AND t.rank MATCH ? AND {} ORDER BY t.rank LIMIT ?",
+         WHERE t.text_index MATCH ? AND {ranked} AND {} ORDER BY 4 LIMIT ?",
         is_answer(),
         conditions.sql
     );
-    let values = [Value::from(query.text.clone()), Value::from(rank::by(query.weights.as_deref()))]
-        .into_iter()
-        .chain(conditions.values.iter().cloned())
-        .chain(std::iter::once(Value::from(limit as i64)));
-    let mut statement = connection.prepare_cached(&sql)?;
+    values.extend(conditions.values.iter().cloned());
+    values.push(Value::from(limit as i64));
+    // The weights of the words are in the text of the query for few chunks, so it hardly occurs twice.
+    let (mut cached, mut fresh);
+    let statement: &mut Statement<'_> = match query.among {
+        None => {
+            cached = connection.prepare_cached(&sql)?;
+            &mut cached
+        }
+        Some(_) => {
+            fresh = connection.prepare(&sql)?;
+            &mut fresh
+        }
+    };
     let mut rows = statement.query(params_from_iter(values))?;
     let mut count = 0;
     while let Some(row) = rows.next()? {

@@ -24,6 +24,8 @@ pub(in crate::store::sqlite) struct Query {
     /// that the query contains twice has the same number in both places, and so have the forms of a word. If this
     /// is `None`, FTS5 weighs the words.
     pub weights: Option<Vec<(usize, f64)>>,
+    /// If this is a JSON array of chunks, all others are passed over before they are scored.
+    pub among: Option<String>,
 }
 
 impl Query {
@@ -38,7 +40,7 @@ impl Query {
             true => format!("{{speaker header text context}} : ({})", self.text),
             false => self.text.clone(),
         };
-        Query { text, weights: self.weights.clone() }
+        Query { text, weights: self.weights.clone(), among: self.among.clone() }
     }
 
     /// Returns the query that also matches documents with any of `words`.
@@ -48,7 +50,13 @@ impl Query {
         let further_weights = further.weights.into_iter().flatten().map(numbered);
         let texts = [self.text, further.text].into_iter().filter(|text| !text.is_empty());
         let weights = self.weights.into_iter().flatten().chain(further_weights).collect();
-        Query { text: texts.collect::<Vec<_>>().join(" OR "), weights: Some(weights) }
+        Query { text: texts.collect::<Vec<_>>().join(" OR "), weights: Some(weights), among: None }
+    }
+
+    /// Returns the query restricted to `chunks`.
+    pub(super) fn among(self, chunks: &[i64]) -> Query {
+        let chunks: Vec<String> = chunks.iter().map(i64::to_string).collect();
+        Query { among: Some(format!("[{}]", chunks.join(","))), ..self }
     }
 
     /// Returns the query restricted to documents of `groups`.
@@ -57,7 +65,7 @@ impl Query {
         let text = format!("facets : ({}) AND ({})", marks.join(" OR "), self.text);
         let unweighed = || groups.iter().map(|_| (0, 0.0));
         let weights = self.weights.as_ref().map(|own| unweighed().chain(own.iter().copied()).collect());
-        Query { text, weights }
+        Query { text, weights, among: self.among.clone() }
     }
 }
 
@@ -135,7 +143,7 @@ fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Co
 fn any(words: &[&Counted], documents: i64) -> Query {
     let text = words.iter().map(|(_, word)| any_form(word)).collect::<Vec<_>>().join(" OR ");
     let weigh = |(number, counted): (usize, &&Counted)| weights(number, counted, documents);
-    Query { text, weights: Some(words.iter().enumerate().flat_map(weigh).collect()) }
+    Query { text, weights: Some(words.iter().enumerate().flat_map(weigh).collect()), among: None }
 }
 
 /// Returns the query that matches documents with any two of `words`: it pairs each word with any rarer one.
@@ -151,7 +159,7 @@ fn pairs(words: &[&Counted], documents: i64) -> Query {
         all.extend(weights(number, counted, documents));
         all.extend(rarer.weights.into_iter().flatten());
     }
-    Query { text: text.join(" OR "), weights: Some(all) }
+    Query { text: text.join(" OR "), weights: Some(all), among: None }
 }
 
 /// Returns the number and the weight of a word, once for each of its forms.
@@ -249,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_marks_of_groups_are_looked_for_in_the_text_alone() {
-        let any = Query { text: "w".to_owned(), weights: None };
+        let any = Query { text: "w".to_owned(), weights: None, among: None };
         let of = |terms: &[&str]| any.in_text(&terms.iter().map(|term| Term::new(*term)).collect::<Vec<_>>());
         assert_eq!(
             (of(&["group", "message"]).text, of(&["a GroupMessage"]).text),

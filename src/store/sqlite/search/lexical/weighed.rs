@@ -33,7 +33,7 @@ impl Store {
             for (place, term) in terms.iter().enumerate() {
                 let text = format!("{{speaker header text context}} : ({})", any_form(term));
                 let weight = term.factor() * rank::weight(weights.documents, weights.counts[place]);
-                let query = Query { text, weights: Some(vec![(0, weight); term.forms().len()]) };
+                let query = Query { text, weights: Some(vec![(0, weight); term.forms().len()]), among: None };
                 let most = LARGE_STORE as usize;
                 search(connection, &conditions, &query, most, &mut |candidate| {
                     found
