@@ -171,6 +171,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("thread_turns", "of a thread: what was spent there"),
     ("blobs", "of a thread"),
     ("file_tokens", "counted anew"),
+    ("embedding_cache", "paid embeddings of texts that may be gone"),
     ("assemblies", "of the contexts assembled there"),
     ("assembly_lines", "of the contexts assembled there"),
 ];
