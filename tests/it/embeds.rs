@@ -79,7 +79,12 @@ fn a_provider_embeds_what_is_stashed_and_is_paid_once() {
     server.wait();
     assert!(home.run(&project, &["index"]).is_ok);
     assert_eq!(mock.requests(), asked);
+    let doctor = home.run(&project, &["doctor"]).stdout;
+    assert!(doctor.contains("`vectors-small` of provider `vectors`"), "{doctor}");
+    let tried = home.run(&project, &["provider", "test", "vectors"]).stdout;
+    assert!(tried.contains("a vector of 96 numbers"), "{tried}");
     let shown = home.json(&project, &["provider", "show"]);
+    assert_eq!(shown["embeddings"], json!(["vectors (vectors-small)", "vectors (vectors-small)"]));
     let spent: f64 =
         shown["spending"].as_array().unwrap().iter().map(|day| day["cost"].as_f64().unwrap()).sum();
     assert!((spent - mock.billed(100, 0)).abs() < 1e-6, "{shown}");

@@ -10,12 +10,14 @@ use serde::Serialize;
 
 use self::finding::{Finding, failed};
 use crate::caller::Caller;
+use crate::config::{Configured, Encoding};
 use crate::embed::install;
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Kind, Result};
 use crate::humanize::{self, counted};
 use crate::ingest::history::{self, Share, Stored};
+use crate::memory::Content;
 use crate::private;
 use crate::project::{OpenProject, SeenProject};
 use crate::scope::Scope;
@@ -162,6 +164,13 @@ fn exposed(folder: &Path) -> Option<(String, String)> {
 fn model(engine: &Engine) -> Finding {
     let models = install::list(&engine.config().model_dir);
     let what = "embedding model";
+    let sources = &engine.config().sources;
+    let encoding = sources.options().and_then(|options| sources.encoding(&options, Content::Prose));
+    if let Ok(Encoding::Provider(provider)) = encoding {
+        let Configured { provider: asked, .. } = &*provider;
+        let found = format!("`{}` of provider `{}` at {}", asked.model, asked.name, asked.host());
+        return Finding { what, ok: true, found, mend: None };
+    }
     match models.first() {
         // Not a fault: keyword search works without a model.
         None => Finding {

@@ -161,9 +161,10 @@ impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         let mut text = format!(
-            "Stashed {} of {} tokens; {} tokens leave the assembled context.",
+            "Stashed {} of {} {}; {} tokens leave the assembled context.",
             counted(self.stashed, "segment", "segments"),
             thousands(self.tokens),
+            if self.tokens == 1 { "token" } else { "tokens" },
             thousands(self.tokens_freed)
         );
         if self.already_stashed > 0 {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use std::time::Duration;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::Result;
@@ -9,11 +11,18 @@ use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::read::segments::named;
 use crate::store::{ShownLine, Store};
 
+/// How long recording a context waits for other writers. Arbitrary.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 impl Store {
     /// Records what the last context of `session` shows of its memories. `key` names the context: if it is the one that
     /// is recorded already, nothing is written.
     ///
-    /// Records nothing, and returns no error, if other processes write or the store can't be written.
+    /// Waits for other writers, but not longer than half a second: then it is recorded after this method has returned.
+    ///
+    /// # Errors
+    ///
+    /// Errors if the store can't be written.
     pub async fn record_assembly(
         &self,
         scope: &Scope,
@@ -38,11 +47,11 @@ impl Store {
             return Ok(());
         }
         let name = session.clone();
-        self.write_in_passing(scope, move |connection, scope| {
+        let written = self.write_unsynced(scope, move |connection, scope| {
             let Some((session, _)) = named(connection, scope.owner.as_str(), &name)? else { return Ok(()) };
             record(connection, session, key, &lines)
-        })
-        .await
+        });
+        tokio::time::timeout(PATIENCE, written).await.unwrap_or(Ok(()))
     }
 }
 
