@@ -375,22 +375,3 @@ proptest! {
         prop_assert_eq!(back, expected);
     }
 }
-
-/// What a context shows was not recorded if another call or process was just writing; then `tokens_freed` was 0.
-#[test]
-fn a_context_is_recorded_also_while_others_write() {
-    let home = Home::new();
-    let project = home.dir("project");
-    let mut server = home.serve(&project);
-    say(&mut server, "press", &TALK);
-    let other = Connection::open(home.store()).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let writer = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        other.execute_batch("COMMIT").unwrap();
-    });
-    server.data("retrieve_context", json!({"query": "the bottling line", "session_id": "press"}));
-    writer.join().unwrap();
-    let stashed = server.data("stash_context", json!({"segment_ids": ["press#0-2"]}));
-    assert!(stashed["tokens_freed"].as_i64().unwrap() > 0, "{stashed}");
-}

@@ -106,3 +106,43 @@ pub(super) fn free(connection: &Connection, session: i64, memories: &[i64]) -> R
     }
     Ok(freed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scope::{OwnerId, ProjectId};
+    use crate::store::Flavour;
+    use crate::store::sqlite::connection::lock;
+
+    /// It was skipped if another call of the process was just writing; then stashing reported that it freed no tokens.
+    #[tokio::test]
+    async fn a_context_is_recorded_also_while_another_call_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = ProjectId::from_random([7; 8]);
+        let store = Store::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
+        let scope = Scope::project(OwnerId::new("ines"), project);
+        let session = SessionId::parse("press").unwrap();
+        let add = store.write(&scope, |connection, scope| {
+            connection
+                .execute("INSERT INTO sessions (owner, name) VALUES (?1, 'press')", [scope.owner.as_str()])?;
+            Ok(())
+        });
+        add.await.unwrap();
+        let (begun, is_begun) = std::sync::mpsc::channel();
+        let writing = {
+            let store = store.clone();
+            std::thread::spawn(move || {
+                let _writer = lock(&store.inner.writer);
+                begun.send(()).unwrap();
+                std::thread::sleep(PATIENCE / 5);
+            })
+        };
+        is_begun.recv().unwrap();
+        store.record_assembly(&scope, &session, [1; 32], Vec::new()).await.unwrap();
+        writing.join().unwrap();
+        let count = store.read(&scope, |_, connection, _| {
+            Ok(connection.query_row("SELECT count(*) FROM assemblies", [], |row| row.get::<_, i64>(0))?)
+        });
+        assert_eq!(count.await.unwrap(), 1);
+    }
+}
