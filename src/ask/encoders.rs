@@ -15,8 +15,9 @@ use crate::error::{Error, Kind, Result};
 use crate::llm::{Request, Service};
 use crate::memory::Content;
 
-/// The longest that a provider may take for a question. A search gives up soon after.
-const QUESTION: Duration = Duration::from_millis(4_500);
+/// The longest that a provider may take for a question, which is not repeated if it fails: a search waits for it. Arbitrary;
+/// services take some tenths of a second.
+const QUESTION: Duration = Duration::from_millis(2_500);
 
 /// The longest that a provider may take for the texts of one call. The lease on embedding lasts two seconds longer.
 const TEXTS: Duration = Duration::from_secs(8);
@@ -107,8 +108,14 @@ struct Remote<'e> {
 }
 
 impl Remote<'_> {
-    /// Returns the embeddings of `texts`. What is not stored is asked for within `deadline`, and stored.
-    async fn embed(&self, texts: Vec<String>, deadline: Duration) -> Result<Vec<embed::Embedding>> {
+    /// Returns the embeddings of `texts`. What is not stored is asked for within `deadline`, and stored. A failed request is
+    /// repeated up to `retries` times.
+    async fn embed(
+        &self,
+        texts: Vec<String>,
+        deadline: Duration,
+        retries: u32,
+    ) -> Result<Vec<embed::Embedding>> {
         let end = Instant::now() + deadline;
         let installation = self.engine.begin_installation().await?;
         // A text that is stored has no secrets, but a question may have.
@@ -127,7 +134,8 @@ impl Remote<'_> {
         let missing: Vec<usize> = (0..texts.len()).filter(|place| found[*place].is_none()).collect();
         for places in missing.chunks(TEXTS_AT_ONCE) {
             let asked = places.iter().map(|place| texts[*place].clone());
-            let vectors = self.ask(asked.collect(), end.saturating_duration_since(Instant::now())).await?;
+            let left = end.saturating_duration_since(Instant::now());
+            let vectors = self.ask(asked.collect(), left, retries).await?;
             let entries: Vec<([u8; 32], Vec<f32>)> =
                 places.iter().map(|place| keys[*place]).zip(vectors.iter().cloned()).collect();
             store.cache_embeddings(scope, entries).await?;
@@ -144,7 +152,7 @@ impl Remote<'_> {
     }
 
     /// Asks the provider for the vectors of `texts`.
-    async fn ask(&self, texts: Vec<String>, deadline: Duration) -> Result<Vec<Vec<f32>>> {
+    async fn ask(&self, texts: Vec<String>, deadline: Duration, retries: u32) -> Result<Vec<Vec<f32>>> {
         let provider = &self.configured.provider;
         if matches!(provider.service, Service::Anthropic | Service::Gemini) {
             let message = format!("provider `{}` can't be asked for embeddings", provider.name);
@@ -152,8 +160,9 @@ impl Remote<'_> {
                 .hint("name one with OpenAI's Embeddings API: openai, ollama or openai-compatible"));
         }
         let request = Request::embedding(texts);
-        let Remote { engine, caller, options, configured, bill, .. } = self;
-        let answered = ask_one(engine, caller, options, configured, &request, deadline, bill, None).await?;
+        let Remote { engine, caller, configured, bill, .. } = self;
+        let options = Options { max_retries: retries.min(self.options.max_retries), ..self.options.clone() };
+        let answered = ask_one(engine, caller, &options, configured, &request, deadline, bill, None).await?;
         Ok(answered.reply.vectors)
     }
 }
@@ -169,13 +178,13 @@ impl Encode for Remote<'_> {
 
     fn question(&self, question: String) -> Encoded<'_, embed::Embedding> {
         Box::pin(async {
-            let embedded = self.embed(vec![question], QUESTION).await?;
+            let embedded = self.embed(vec![question], QUESTION, 0).await?;
             embedded.into_iter().next().ok_or_else(|| Error::new(Kind::Provider, "there is no embedding"))
         })
     }
 
     fn texts(&self, texts: Vec<String>, _: usize) -> Encoded<'_, Vec<embed::Embedding>> {
-        Box::pin(self.embed(texts, TEXTS))
+        Box::pin(self.embed(texts, TEXTS, self.options.max_retries))
     }
 
     fn disclosures(&self) -> Vec<String> {

@@ -100,6 +100,9 @@ fn without_the_provider_words_are_searched_and_nothing_is_lost() {
     let (texts, notices) = found(&mut server, "kiln");
     assert_eq!(texts, ["The cat sleeps on the warm kiln."]);
     assert!(notices.contains("no search by meaning") && notices.contains("vectors"), "{notices}");
+    // A search waits for it only for a while.
+    mock.behaves(&Manner::Hangs);
+    assert_eq!(found(&mut server, "warm").0, ["The cat sleeps on the warm kiln."]);
     // It is embedded once the provider answers.
     mock.behaves(&Manner::Embeds(64));
     server.hang_up();
