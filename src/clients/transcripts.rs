@@ -1,15 +1,16 @@
 //! Finds the transcripts that clients wrote for a project.
 
 mod lines;
+mod unpacked;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use self::lines::open;
 use super::{Client, Places};
 
-pub use self::lines::{Line, Lines, around, is_file};
+pub use self::lines::{Line, Lines, around, is_file, open};
+pub use self::unpacked::{End, Stamp, is_copy, is_named_transcript, plain, stamp};
 
 /// How many bytes of a transcript are searched for the working directory of its session. The number is large
 /// because the first lines can be whole prompts.
@@ -181,9 +182,7 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
         match entry.file_type() {
             Ok(kind) if kind.is_dir() && depth > 0 => collect(&path, depth - 1, found),
             Ok(kind) if kind.is_file() => {
-                let is_transcript =
-                    path.extension().is_some_and(|extension| extension == "jsonl" || extension == "json");
-                found.extend(is_transcript.then_some(path));
+                found.extend(is_named_transcript(&path).then_some(path));
             }
             _ => {}
         }

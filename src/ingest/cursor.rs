@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::import::transcript::{About, Transcript};
 use crate::memory::Millis;
 use crate::project::{OpenProject, SeenProject};
+use crate::redact::Redactor;
 
 /// How many bytes are compared to recognise a transcript, both at its beginning and before the cursor.
 const AROUND: u64 = 4096;
@@ -34,6 +35,10 @@ pub(crate) struct Cursor {
     /// How many bytes of the entries before `at` are stored.
     #[serde(flatten)]
     kept: Kept,
+    /// Length and time of the compressed file that was read, if the transcript is compressed. As long as they are the
+    /// same, the file need not be decompressed to see that nothing was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) packed: Option<transcripts::Stamp>,
     /// Whether the turn at `at` has already acted in this project. Used only for a session that runs in another
     /// project.
     #[serde(default)]
@@ -69,17 +74,29 @@ impl Cursor {
     pub(crate) async fn of(project: &OpenProject, source: &str, path: &Path) -> Result<(Cursor, u64)> {
         let stored = project.store.import_cursor(&project.scope, source).await?;
         let cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let packed = transcripts::stamp(path);
+        if packed.is_some() && cursor.packed == packed {
+            let all = cursor.at + cursor.looked;
+            return Ok((cursor, all));
+        }
         let (all, around) = transcripts::around(path, cursor.at, AROUND)?;
         // The file was replaced or cut off, so it is read from its beginning. Entries that the former file contained
         // too are recognised as already stored.
         let is_other = cursor.at + cursor.looked > all || cursor.around != digest(&around);
-        Ok((if is_other { Cursor::default() } else { cursor }, all))
+        let cursor = if is_other { Cursor::default() } else { cursor };
+        Ok((Cursor { packed, ..cursor }, all))
+    }
+
+    /// Returns the name under which the cursor of a transcript is stored. It stays the same when the client compresses
+    /// the transcript.
+    pub(crate) fn source(redactor: &Redactor, path: &Path) -> String {
+        redactor.redact(&format!("transcript:{}", transcripts::plain(path).display())).text.into_owned()
     }
 
     /// Returns how many bytes of the transcript are not read yet.
     pub(crate) async fn unread(seen: &SeenProject, path: &Path) -> Result<u64> {
         let Some(project) = &seen.open else { return Ok(transcripts::around(path, 0, 0)?.0) };
-        let source = project.redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
+        let source = Cursor::source(&project.redactor, path);
         let (cursor, all) = Cursor::of(project, &source, path).await?;
         Ok(all.saturating_sub(cursor.at + cursor.looked))
     }
@@ -136,7 +153,12 @@ impl Cursor {
         (self.session, self.worktree) = (about.session.clone(), about.worktree.clone());
         (self.branch, self.is_subagent) = (about.branch.clone(), about.is_subagent);
         self.last = reader.known_before();
-        let text = serde_json::to_string(&self).expect("a cursor is plain values");
+        self.write(engine, project, source).await
+    }
+
+    /// Stores the cursor as it is.
+    pub(crate) async fn write(&self, engine: &Engine, project: &OpenProject, source: &str) -> Result<()> {
+        let text = serde_json::to_string(self).expect("a cursor is plain values");
         let text = project.redactor.redact(&text).text.into_owned();
         project.store.set_import_cursor(&project.scope, source, &text, engine.now()).await
     }
