@@ -1,6 +1,7 @@
 //! Finds the transcripts that clients wrote for a project.
 
 mod lines;
+mod thin;
 mod unpacked;
 
 use std::fs;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::{Client, Places};
 
 pub use self::lines::{Line, Lines, around, is_file, open};
-pub use self::unpacked::{End, Stamp, is_copy, is_named_transcript, plain, stamp};
+pub use self::unpacked::{End, Stamp, is_copy, is_named_transcript, modified, plain, stamp};
 
 /// How many bytes of a transcript are searched for the working directory of its session. The number is large
 /// because the first lines can be whole prompts.

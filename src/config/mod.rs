@@ -198,6 +198,8 @@ impl Config {
 pub struct Ignored {
     sessions: GlobSet,
     paths: GlobSet,
+    /// Whether sessions that a script ran are not remembered.
+    pub headless: bool,
 }
 
 impl Ignored {
@@ -220,6 +222,7 @@ impl Ignored {
         Ok(Ignored {
             sessions: set("ignore.sessions", &options.ignore_sessions)?,
             paths: set("ignore.paths", &options.ignore_paths)?,
+            headless: options.ignore_headless,
         })
     }
 

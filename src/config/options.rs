@@ -193,6 +193,8 @@ options! {
     ignore_sessions: List = List::default(), "ignore.sessions", "patterns", any;
     /// Patterns of paths in the project: changes to such files are never stored.
     ignore_paths: List = List::default(), "ignore.paths", "patterns", any;
+    /// Whether sessions that a script ran (`claude -p`, `codex exec`) are never stored.
+    ignore_headless: bool = false, "ignore.headless", "true or false", any;
     /// Directories whose repositories are accepted even if they have links in place of git's files, a git directory that does not point back, another owner, or objects in other repositories.
     git_trusted: List = List::default(), "git.trusted", "directories; `/*` at the end means all below", any;
 }

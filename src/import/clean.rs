@@ -157,6 +157,109 @@ pub(super) fn without<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
     }
 }
 
+/// Returns a user's message `text` without the blocks `<name>…</name>` that the client put into it. A tag that the user
+/// wrote about is kept: one within a line, or in a block of code.
+pub(super) fn without_blocks<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
+    let (mut kept, mut from, mut at) = (None::<String>, 0, 0);
+    let mut added = Added { text: &text, names, line: 0, is_code: false, unclosed: Vec::new() };
+    while let Some(found) = text[at..].find('<') {
+        let start = at + found;
+        let Some(end) = added.end(start, from) else {
+            at = start + 1;
+            continue;
+        };
+        *kept.get_or_insert_default() += &text[from..start];
+        (from, at) = (end, end);
+    }
+    match kept {
+        Some(kept) => Cow::Owned(kept + &text[from..]),
+        None => text,
+    }
+}
+
+/// Finds the ends of blocks in a text, from its beginning to its end. It remembers what it found, because a text can
+/// have many tags.
+struct Added<'t, 'n> {
+    text: &'t str,
+    names: &'t [&'n str],
+    /// Where the first line begins that was not searched for code, and whether it is in a block of code.
+    line: usize,
+    is_code: bool,
+    /// The names whose tags are not closed in the rest of the text.
+    unclosed: Vec<&'n str>,
+}
+
+impl<'n> Added<'_, 'n> {
+    /// Returns the end of the client's block that starts at `start`, if it is one. `from` is the end of the block before
+    /// it.
+    ///
+    /// A client writes a block on lines of its own, or begins its content with a line break. Without a closing tag, it
+    /// must do both, and then the block reaches to the end of the text.
+    fn end(&mut self, start: usize, from: usize) -> Option<usize> {
+        let rest = &self.text[start + 1..];
+        let is_name = |rest: &str, name: &str| {
+            rest.strip_prefix(name).is_some_and(|rest| rest.starts_with(['>', ' ', '\n']))
+        };
+        let name: &'n str = self.names.iter().find(|name| is_name(rest, name))?;
+        if self.is_code(start) {
+            return None;
+        }
+        let before = self.text[from..start].trim_end_matches([' ', '\t']);
+        let is_indented = start - from - before.len() > 3;
+        let begins_line = (before.is_empty() || before.ends_with('\n')) && !is_indented;
+        let opened = start + 1 + rest.find('>')? + 1;
+        let is_broken = self.text[opened..].starts_with(['\n', '\r']);
+        let closing = format!("</{name}>");
+        let is_open = self.unclosed.contains(&name);
+        let end = if is_open { None } else { self.text[opened..].find(&closing) };
+        let Some(end) = end.map(|found| opened + found + closing.len()) else {
+            if !is_open {
+                self.unclosed.push(name);
+            }
+            return (begins_line && is_broken).then_some(self.text.len());
+        };
+        let after = self.text[end..].trim_start_matches([' ', '\t']);
+        let is_followed =
+            after.strip_prefix('<').is_some_and(|rest| self.names.iter().any(|it| is_name(rest, it)));
+        let ends_line = after.is_empty() || after.starts_with(['\n', '\r']) || is_followed;
+        (is_broken || (begins_line && ends_line)).then_some(end)
+    }
+
+    /// Returns whether the byte `at` is in a block of code.
+    fn is_code(&mut self, at: usize) -> bool {
+        while let Some(length) = self.text[self.line..at].find('\n') {
+            let line = self.text[self.line..self.line + length].trim_start();
+            self.is_code ^= line.starts_with("```") || line.starts_with("~~~");
+            self.line += length + 1;
+        }
+        self.is_code
+    }
+}
+
+/// Returns what the blocks `<name>…</name>` contain, if `text` consists of such blocks alone, with the names of the
+/// blocks.
+pub(super) fn only_blocks<'a>(text: &'a str, names: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
+    let mut found = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let opened = rest.strip_prefix('<')?;
+        let (name, inner) =
+            names.iter().find_map(|name| Some((*name, opened.strip_prefix(name)?.strip_prefix('>')?)))?;
+        let (inner, after) = inner.split_once(&format!("</{name}>"))?;
+        found.push((name, inner.trim()));
+        rest = after.trim_start();
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Returns whether `text` is a block `<name>…</name>` of a client: nothing follows it, or its content begins with a line
+/// break.
+pub(super) fn is_block(text: &str, name: &str) -> bool {
+    let text = text.trim();
+    let inner = text.strip_prefix(&format!("<{name}>"));
+    inner.is_some_and(|inner| inner.starts_with(['\n', '\r']) || inner.ends_with(&format!("</{name}>")))
+}
+
 /// Returns the text between `<name>` and `</name>`. If the closing tag is missing, returns all the text after `<name>`.
 pub(super) fn within<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;

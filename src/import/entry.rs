@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::evidence::Written;
 use super::gist;
 use crate::memory::{Millis, Role};
+use crate::times;
 
 /// An entry of a session: a message or a tool call.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +47,26 @@ pub struct Entry {
     pub is_subagent: bool,
     /// For a tool call, a hash that is equal for calls that differ only in times, counts and temporary paths.
     pub fingerprint: Option<u64>,
+    /// The entry of another session of which this one is a copy, according to the client.
+    pub copy_of: Option<CopyOf>,
+}
+
+/// What the client says of a copied entry. The key of the entry is that of the original.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyOf {
+    /// The client's id of the original session.
+    pub session: String,
+    /// The copy's own id, by which a copy of the copy names it.
+    pub own: Option<String>,
+}
+
+/// What is known of a session that begins with a copy of another one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Forked {
+    /// The client's id of the original session.
+    pub from: String,
+    /// When the copy was made.
+    pub at: Option<Millis>,
 }
 
 /// What is known of the session so far. It is needed to continue reading in the middle of a file.
@@ -61,6 +84,12 @@ pub struct About {
     pub title: Option<String>,
     /// Whether this is the session of a sub-agent.
     pub is_subagent: bool,
+    /// Whether a script ran the session, without a user at the terminal.
+    pub is_headless: bool,
+    /// When the session began, if the client says so.
+    pub began: Option<Millis>,
+    /// The session of which this one begins with a copy, if the client doesn't mark the copied entries.
+    pub forked: Option<Forked>,
     /// The time of the last line that has a time.
     pub last: Option<Millis>,
 }
@@ -74,6 +103,10 @@ pub struct Counts {
     pub unreadable: usize,
     /// Lines that are too long to be read.
     pub cut: usize,
+    /// Lines that were read, but are too long or not finished, so that long texts or their end were left out.
+    pub shortened: usize,
+    /// Lines that were read with some of their characters replaced.
+    pub replaced: usize,
     /// Known lines and parts that are not worth remembering, by type.
     pub skipped: BTreeMap<String, usize>,
     /// Lines and parts of unknown types, by type.
@@ -109,6 +142,8 @@ pub(in crate::import) struct Line<'a> {
     pub(in crate::import) is_subagent: bool,
     /// The name of the sub-agent that wrote the line.
     pub(in crate::import) speaker: Option<Cow<'a, str>>,
+    /// The entry of another session of which the line is a copy.
+    pub(in crate::import) copy_of: Option<CopyOf>,
     pub(in crate::import) parts: Vec<Part<'a>>,
 }
 
@@ -121,9 +156,19 @@ impl About {
     }
 }
 
-/// Parses an RFC 3339 time. Returns `None` if it is invalid or outside the years 1 to 9999.
+/// The least number that is a time: seconds since 1970. From the second number on, milliseconds are meant.
+const SECONDS: f64 = 1e8;
+const MILLISECONDS: f64 = 1e11;
+
+/// Parses a time: RFC 3339, a date and time without an offset (taken as UTC), or seconds or milliseconds since 1970.
+/// Returns `None` for any other text, and for times that can't be printed.
 pub(in crate::import) fn time(text: Option<Cow<'_, str>>) -> Option<Millis> {
-    let time = text?.parse::<jiff::Timestamp>().ok()?.as_millisecond();
-    // Only times in the years 1 to 9999 can be printed.
-    (-62_135_596_800_000..253_402_300_800_000).contains(&time).then_some(time)
+    let text = text?;
+    if let Ok(time) = times::parse_time("timestamp", &text) {
+        return Some(time);
+    }
+    let number: f64 = text.trim().parse().ok().filter(|number| *number >= SECONDS)?;
+    let millis = if number < MILLISECONDS { number * 1000.0 } else { number };
+    // The end of the year 9999.
+    (millis < 253_402_300_800_000.0).then_some(millis as Millis)
 }

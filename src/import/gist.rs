@@ -378,9 +378,10 @@ fn pieces_of<'a>(raw: &'a RawValue, depth: usize, into: &mut Vec<Cow<'a, str>>) 
         into.push(Cow::Owned(file));
     } else if let Some(text) = fields.text("text") {
         into.push(text);
-    } else if let Some(raw) = ["content", "output", "error", "stdout", "functionResponse", "response"]
-        .iter()
-        .find_map(|name| fields.raw(name))
+    } else if let Some(raw) =
+        ["text", "content", "parts", "output", "error", "stdout", "functionResponse", "response"]
+            .iter()
+            .find_map(|name| fields.raw(name))
     {
         pieces_of(raw, depth - 1, into);
     }

@@ -12,8 +12,10 @@ mod fingerprint;
 mod formats;
 mod gist;
 pub mod git;
+pub mod messages;
 mod session;
 mod shell;
+pub mod specstory;
 #[cfg(test)]
 mod tests;
 pub mod transcript;

@@ -88,6 +88,21 @@ impl Session {
         self.counts.unreadable += 1;
     }
 
+    /// Names the entries that follow after another byte than the one at which the line begins.
+    pub fn move_to(&mut self, at: u64) {
+        self.at = at;
+    }
+
+    /// Counts a line of which characters were replaced, because they can't be read.
+    pub fn replaced(&mut self) {
+        self.counts.replaced += 1;
+    }
+
+    /// Counts a line that is too long, of which long texts were left out.
+    pub fn shortened(&mut self) {
+        self.counts.shortened += 1;
+    }
+
     /// Counts a line that is too long to be read, and closes the calls whose ids occur in the beginning of the
     /// line.
     pub fn cut(&mut self, start: &str, bytes: u64) {
@@ -178,7 +193,7 @@ impl Session {
                 private.note(text);
             }
         }
-        let context = self.context(line.time, line.is_subagent);
+        let context = Entry { copy_of: line.copy_of, ..self.context(line.time, line.is_subagent) };
         for part in line.parts {
             match part {
                 Part::Text { role, text, is_summary } => {
@@ -258,6 +273,7 @@ impl Session {
             is_summary: false,
             is_subagent: is_subagent || self.about.is_subagent,
             fingerprint: None,
+            copy_of: None,
         }
     }
 

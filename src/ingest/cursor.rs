@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::clients::transcripts;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::import::transcript::{About, Transcript};
+use crate::import::transcript::{About, Forked, Transcript};
+use crate::ingest::reading::forks::Prefix;
 use crate::memory::Millis;
 use crate::project::{OpenProject, SeenProject};
 use crate::redact::Redactor;
@@ -39,6 +40,14 @@ pub(crate) struct Cursor {
     /// same, the file need not be decompressed to see that nothing was added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) packed: Option<transcripts::Stamp>,
+    /// The session of which this one begins with a copy, and how far the copy was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    forked: Option<Forked>,
+    #[serde(default)]
+    pub(crate) prefix: Prefix,
+    /// Whether a script ran the session.
+    #[serde(default)]
+    is_headless: bool,
     /// Whether the turn at `at` has already acted in this project. Used only for a session that runs in another
     /// project.
     #[serde(default)]
@@ -108,6 +117,8 @@ impl Cursor {
             worktree: self.worktree.clone(),
             branch: self.branch.clone(),
             is_subagent: self.is_subagent,
+            forked: self.forked.clone(),
+            is_headless: self.is_headless,
             last: self.last,
             ..About::default()
         }
@@ -152,6 +163,7 @@ impl Cursor {
         self.around = digest(&transcripts::around(path, self.at, AROUND)?.1);
         (self.session, self.worktree) = (about.session.clone(), about.worktree.clone());
         (self.branch, self.is_subagent) = (about.branch.clone(), about.is_subagent);
+        (self.forked, self.is_headless) = (about.forked.clone(), about.is_headless);
         self.last = reader.known_before();
         self.write(engine, project, source).await
     }

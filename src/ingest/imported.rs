@@ -31,12 +31,18 @@ pub struct Imported {
     pub left_out: usize,
     /// How many of the entries in `left_out` exceed the limit of one session or entry.
     pub too_much: usize,
+    /// How many of the entries in `left_out` are of sessions that a script ran, which the configuration leaves out.
+    pub headless: usize,
     /// Private passages removed.
     pub private: usize,
     /// Lines of unknown types, by type.
     pub unknown: Vec<Redaction>,
     /// Lines that can't be read: invalid JSON, or too long.
     pub unreadable: usize,
+    /// Lines that were read with some of their characters replaced.
+    pub replaced: usize,
+    /// Lines that were read without their longest texts or their end, because they are too long or not finished.
+    pub shortened: usize,
     /// Transcripts that can't be read, with the reason.
     pub failed: Vec<String>,
     /// Bytes read.
@@ -57,6 +63,8 @@ impl Imported {
     /// Adds the counts of unreadable lines, of private passages and of unknown types.
     pub(crate) fn count_lines(&mut self, counts: &Counts) {
         self.unreadable += counts.unreadable + counts.cut;
+        self.replaced += counts.replaced;
+        self.shortened += counts.shortened;
         self.private += counts.private;
         for (kind, count) in &counts.unknown {
             redact::add(&mut self.unknown, kind, *count);

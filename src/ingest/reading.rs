@@ -3,7 +3,9 @@
 //! Reading is done in steps. Each step reads some lines, stores their entries, and moves the cursor behind these lines.
 //! An interrupted step is repeated. That is harmless, because an entry gets the same id each time.
 
-use std::collections::HashSet;
+pub(crate) mod forks;
+
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -19,11 +21,13 @@ use crate::ingest::imported::Imported;
 use crate::ingest::link::{Place, Span};
 use crate::ingest::pauses::{self, KeptOut};
 use crate::ingest::share::{self, FoundBy, Share, Visited};
-use crate::memory::{Draft, FileWrite, Identity, Kind, LONGEST_TEXT, Millis, Provenance, Role, Work};
+use crate::memory::{Draft, FileWrite, LONGEST_TEXT, Millis, Provenance, Role, Work};
 use crate::project::OpenProject;
 use crate::remember::remember;
 use crate::scope::SessionId;
-use crate::store::Origin;
+use crate::store::{HEADLESS, Origin};
+
+use self::forks::{Belongs, Originals};
 
 /// The maximum number of entries that one transaction stores, and the most bytes of their texts. The last line of a
 /// transaction can exceed both limits.
@@ -36,8 +40,9 @@ const TOOLS_KEPT: usize = 4 * 1024 * 1024;
 const ALL_KEPT: usize = 16 * 1024 * 1024;
 
 /// The minimum number of bytes that an id from a client must have to count as unique across sessions. UUIDs are
-/// longer, and so are the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 24 letters).
-const UNIQUE: usize = 24;
+/// longer, and so are the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 16 or more
+/// letters).
+const UNIQUE: usize = 20;
 
 /// How many bytes may follow a tool call before Tiro stops waiting for its result.
 const WAITED: u64 = 256 * 1024;
@@ -86,6 +91,8 @@ struct Reading<'a> {
     turn: Option<u64>,
     /// The origin of the session as last stored.
     described: Option<Origin>,
+    /// What is stored of the sessions of which this one is a fork.
+    originals: Originals,
 }
 
 #[derive(Default)]
@@ -220,6 +227,11 @@ impl<'a> Importer<'a> {
         if said.is_empty() {
             return Ok(());
         }
+        if about.is_headless && self.engine.config().ignored.headless {
+            self.output.left_out += said.len();
+            self.output.headless += said.len();
+            return Ok(());
+        }
         let (store, scope) = (&self.project.store, &self.project.scope);
         let plain = transcripts::plain(reading.path);
         let stem = plain.file_stem().unwrap_or_default().to_string_lossy();
@@ -232,7 +244,17 @@ impl<'a> Importer<'a> {
         // A forked session begins with copies of the entries of the original session, which have the same ids.
         let ids = said.iter().map(|(_, said)| said.key.clone()).filter(|key| key.len() >= UNIQUE).collect();
         let copied = store.known_elsewhere(scope, &session, ids).await?;
-        let mut drafts = self.drafts(reading, &session, &pauses, said, &copied);
+        reading.originals.load(self.project, &session, about, &said).await?;
+        let (said, copies) = self.without_copies(reading, &session, about, said, &copied);
+        let mut drafts = self.drafts(reading, &session, &pauses, said);
+        for (name, said) in copies {
+            let original = SessionId::read(&self.project.redactor, "session", &name)?;
+            drafts.extend(self.drafts(reading, &original, &pauses, said));
+            let (client, worktree) = (origin.client.clone(), origin.worktree.clone());
+            store
+                .describe_session(scope, &original, Origin { client, worktree, ..Origin::default() })
+                .await?;
+        }
         self.find_heads(&mut drafts).await?;
         let now = self.engine.now();
         let random = || self.engine.random();
@@ -253,32 +275,54 @@ impl<'a> Importer<'a> {
         let title = about.title.as_deref().filter(|_| !pauses.title(reading.cursor.first, about.last));
         let work_tree = about.worktree.as_deref().and_then(|directory| self.place.work_tree(directory));
         Origin {
-            client: Some(reading.client.word().to_owned()),
+            client: Some(match about.is_headless {
+                true => format!("{}{HEADLESS}", reading.client.word()),
+                false => reading.client.word().to_owned(),
+            }),
             worktree: work_tree.as_ref().map(|root| root.to_string_lossy().into_owned()),
             title: title.map(redacted),
             aliases: about.aliases.iter().map(|alias| redacted(alias)).collect(),
         }
     }
 
-    /// Returns drafts for the entries `said`, and counts those that are left out. Entries whose ids are in `copied` are
-    /// skipped, because they are already stored for another session.
+    /// Returns the entries that belong to `session`, and those that belong to the sessions of which it is a fork. Counts
+    /// the copies that are already stored. `elsewhere` are the ids that are stored in other sessions.
+    fn without_copies(
+        &mut self,
+        reading: &mut Reading<'_>,
+        session: &SessionId,
+        about: &About,
+        said: Vec<(u64, Entry)>,
+        elsewhere: &HashSet<String>,
+    ) -> (Vec<(u64, Entry)>, BTreeMap<String, Vec<(u64, Entry)>>) {
+        let (mut own, mut copies) = (Vec::with_capacity(said.len()), BTreeMap::<_, Vec<_>>::new());
+        for (end, said) in said {
+            let redactor = &self.project.redactor;
+            let read = (session, about, &mut reading.cursor.prefix);
+            match reading.originals.place(redactor, read, &said, elsewhere) {
+                Belongs::Here => own.push((end, said)),
+                Belongs::Stored => self.output.already_stored += 1,
+                Belongs::There { session, key } => {
+                    copies.entry(session).or_default().push((end, Entry { key, ..said }));
+                }
+            }
+        }
+        (own, copies)
+    }
+
+    /// Returns drafts for the entries `said`, and counts those that are left out.
     fn drafts(
         &mut self,
         reading: &mut Reading<'_>,
         session: &SessionId,
         pauses: &KeptOut,
         said: Vec<(u64, Entry)>,
-        copied: &HashSet<String>,
     ) -> Vec<Draft> {
         let ignored = &self.engine.config().ignored;
         let cursor = &mut reading.cursor;
         let mut drafts = Vec::with_capacity(said.len());
         let mut kept = cursor.kept();
         for (end, said) in said {
-            if copied.contains(&said.key) {
-                self.output.already_stored += 1;
-                continue;
-            }
             let time = said.time.or(said.since).unwrap_or_else(|| self.engine.now());
             let files =
                 said.files.iter().filter_map(|file| self.place.relative(file, said.worktree.as_deref()));
@@ -343,6 +387,7 @@ impl<'a> Reading<'a> {
             visited,
             turn: None,
             described: None,
+            originals: Originals::default(),
         }
     }
 
@@ -398,8 +443,7 @@ fn is_too_much(said: &Entry, kept: Kept) -> bool {
 }
 
 fn draft(said: Entry, session: &SessionId, time: Millis, files: Vec<String>, place: &Place) -> Draft {
-    // Clients write their summary of a conversation as a user message.
-    let role = if said.is_summary { Role::Assistant } else { said.role };
+    let role = forks::role(&said);
     let provenance = match role {
         _ if said.is_summary => Provenance::Derived,
         Role::User if said.is_subagent => Provenance::ModelSaid,
@@ -408,13 +452,13 @@ fn draft(said: Entry, session: &SessionId, time: Millis, files: Vec<String>, pla
         Role::Tool => Provenance::ToolOutput,
         Role::System => Provenance::Imported,
     };
-    let kind = if said.is_summary { Kind::Summary } else { Kind::Message };
-    let mut draft = Draft::new(kind, provenance, said.text, time);
-    draft.identity = match said.fingerprint {
-        Some(fingerprint) => Identity::Named(format!("like:{fingerprint:016x}")),
-        None => Identity::Named(format!("id:{}", said.key)),
+    let identity = forks::identity(&said);
+    let mut draft = Draft::new(forks::kind(&said), provenance, said.text, time);
+    draft.identity = identity;
+    draft.occurrence = match said.fingerprint {
+        Some(_) => Some(said.key.clone()),
+        None => said.copy_of.and_then(|copy| copy.own),
     };
-    draft.occurrence = said.fingerprint.map(|_| said.key.clone());
     draft.source_id = Some(said.key);
     draft.session = Some(session.clone());
     draft.role = Some(role);

@@ -46,7 +46,11 @@ pub(crate) async fn import(
     let place = Place::of(project);
     let mut importer = Importer::new(engine, caller, project, &place);
     let is_named = !args.transcripts.is_empty();
-    let found = find(engine, &place, args.client, args.transcripts)?;
+    let mut found = find(engine, &place, args.client, args.transcripts)?;
+    // Codex names a file after its time, and a session is older than its forks.
+    found.sort_by(|one, other| {
+        one.path.file_name().cmp(&other.path.file_name()).then(one.path.cmp(&other.path))
+    });
     if found.is_empty() {
         let notice = format!("no session of {} ran in this project", args.client.name());
         importer.output.notices.push(notice);

@@ -35,6 +35,7 @@ mod migrates;
 mod misbehaves;
 mod mock;
 mod never_over_budget;
+mod odd_histories;
 mod options;
 mod packaging;
 mod person;

@@ -74,6 +74,7 @@ const CASES: &[Case] = &[
     Case("files.max_bytes", ["1048576", "10"], |under| consulted(under, "skipped")),
     Case("ignore.sessions", ["", "scratch-*"], imported_session),
     Case("ignore.paths", ["", "secrets/**"], imported_session),
+    Case("ignore.headless", ["false", "true"], imported_session),
     Case("git.trusted", ["", "/*"], commits_with_shared_objects),
 ];
 
@@ -347,6 +348,10 @@ fn imported_session(under: &Under) -> String {
         talk.says("user", 1, "Look after the wombat.");
         talk.says("assistant", 2, "I see the wombat.");
     }
+    let talk = Talk::new(&home, "script", &project, "main");
+    let mut line = talk.line("user", 1_800_000_000_000, json!("Feed the wombat."));
+    line["entrypoint"] = json!("sdk-cli");
+    talk.put(&line);
     let talk = Talk::new(&home, "third", &project, "main");
     talk.says("user", 1, "Turn the platypus.");
     talk.edits(2, "secrets/platypus.txt");

@@ -81,7 +81,8 @@ fn page(listed: &list_sessions::Output, screen: Screen, now: Millis) -> Page {
         );
         let branch = session.branch.as_ref().map_or(String::new(), |branch| format!(", branch {branch}"));
         let consulted = list_sessions::consulted(&session.assistants);
-        let about = size + &branch + &consulted;
+        let headless = if session.headless { ", run by a script" } else { "" };
+        let about = size + &branch + headless + &consulted;
         page.line(3, [Span::new(Style::Id, &session.session_id), Span::new(Style::Faint, about)]);
     }
     page.gap();

@@ -11,13 +11,17 @@ use crate::cli::progress;
 use crate::clients::Client;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::operate::{import_git, import_preview, import_sessions};
+use crate::tools::operate::{import_git, import_messages, import_preview, import_sessions};
 
 /// The arguments of `tiro import`.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct Args {
     #[command(subcommand)]
-    source: Source,
+    source: Option<Source>,
+    /// Files with JSON lines of messages, such as {"role": "user", "text": "…", "time": "…", "session": "…"}
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -43,6 +47,8 @@ enum Source {
     Codex(Transcripts),
     /// Import the sessions of Gemini CLI in this project
     Gemini(Transcripts),
+    /// Import the sessions that SpecStory keeps in .specstory/history of this project
+    Specstory,
 }
 
 #[derive(clap::Args)]
@@ -58,7 +64,7 @@ struct Transcripts {
 /// Imports commits or sessions, and prints the counts.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let (client, Transcripts { transcripts, dry_run }) = match args.source {
-        Source::Git { limit, threads, summarize, dry_run } => {
+        Some(Source::Git { limit, threads, summarize, dry_run }) => {
             let args = import_git::Args { threads, limit, summarize, ..Default::default() };
             return if dry_run {
                 preview(engine, caller, args, out).await
@@ -66,9 +72,13 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
                 git(engine, caller, args, out).await
             };
         }
-        Source::ClaudeCode(transcripts) => (Client::ClaudeCode, transcripts),
-        Source::Codex(transcripts) => (Client::Codex, transcripts),
-        Source::Gemini(transcripts) => (Client::Gemini, transcripts),
+        Some(Source::ClaudeCode(transcripts)) => (Client::ClaudeCode, transcripts),
+        Some(Source::Codex(transcripts)) => (Client::Codex, transcripts),
+        Some(Source::Gemini(transcripts)) => (Client::Gemini, transcripts),
+        Some(Source::Specstory) => {
+            return messages(engine, caller, import_messages::Args::Specstory, out).await;
+        }
+        None => return messages(engine, caller, import_messages::Args::Files(args.files), out).await,
     };
     if dry_run {
         let args = import_sessions::Args { client, transcripts, patience: None };
@@ -76,6 +86,17 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
         return out.answer(&output, &output.text());
     }
     sessions(engine, caller, client, transcripts, out).await
+}
+
+/// Imports conversations that other programs keep as files.
+async fn messages(
+    engine: &Engine,
+    caller: &Caller,
+    args: import_messages::Args,
+    out: Out,
+) -> Result<ExitCode> {
+    let output = import_messages::run(engine, caller, args).await?;
+    out.answer(&output, &output.text())
 }
 
 /// Imports the sessions of a client.

@@ -1,13 +1,16 @@
 //! Reads a transcript line by line.
 //!
-//! A transcript may grow while it is read, end in the middle of a line, be replaced, or be gigabytes long. Only whole
-//! lines are returned, one at a time. If a line is too long, only its beginning is returned. A hook can name any
-//! path, so only regular files are read, and no files that the system generates.
+//! A transcript may grow while it is read, end in the middle of a line, be replaced, or be gigabytes long. Lines are
+//! returned one at a time, and a last line without an end only if it is a whole JSON value. Of a line that is too long,
+//! the long strings are shortened while it is read. A file that is a single JSON value over many lines, as old versions
+//! of Gemini CLI wrote it, is returned as one line. A hook can name any path, so only regular files are read, and no
+//! files that the system generates.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use super::thin::{Thin, completed, is_whole};
 use super::unpacked::{End, Unpacked};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
@@ -15,7 +18,11 @@ use crate::file::{self, Links};
 /// The longest line that is read whole, in bytes; a longer line contains an image or a pasted file.
 const LONGEST_LINE: u64 = 32 * 1024 * 1024;
 
-/// How many bytes at the beginning of a longer line are returned.
+/// The longest line whose long strings are shortened even if it exceeds the limit of one reading. Of a longer line only
+/// the beginning is returned if it needs several readings.
+const LONGEST_THINNED: u64 = 256 * 1024 * 1024;
+
+/// How many bytes are returned of such a line, and of a line that is too long and no JSON.
 const START: usize = 64 * 1024;
 
 /// Folders of generated files, where reading may block forever.
@@ -26,7 +33,8 @@ const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 pub enum Line<'a> {
     /// The whole line, without its line end.
     Whole(&'a [u8]),
-    /// The beginning of a line that is too long, and the length of the whole line.
+    /// What is kept of a line that is too long or not finished, and the length of the whole line. If the line is JSON,
+    /// what is kept is JSON too.
     Cut(&'a [u8], u64),
 }
 
@@ -39,6 +47,16 @@ pub struct Lines {
     /// How many more bytes may be read.
     most: u64,
     buffer: Vec<u8>,
+    /// The current line, if it is too long for `buffer`.
+    thin: Option<Thin>,
+    /// The longest line that is shortened in one reading.
+    thinned: u64,
+    /// Whether only empty lines were read since the beginning of the file.
+    is_first: bool,
+    /// Whether the file is a single JSON value over many lines.
+    is_document: bool,
+    /// Whether the unfinished end of the file was returned.
+    is_over: bool,
 }
 
 impl Lines {
@@ -51,60 +69,118 @@ impl Lines {
         Lines::resume(path, at, 0, u64::MAX)
     }
 
-    /// Opens the transcript at `path` to read at most `most` bytes, beginning at byte `at`. The line that begins
-    /// there is known to have no line end in its first `looked` bytes; see [`Lines::looked`].
+    /// Opens the transcript at `path` to read at most `most` bytes, beginning at byte `at`. A line is read to its end,
+    /// unless it is very long. The line that begins there is known to have no line end in its first `looked` bytes; see
+    /// [`Lines::looked`].
     ///
     /// # Errors
     ///
     /// The errors of [`Lines::open`].
     pub fn resume(path: &Path, at: u64, looked: u64, most: u64) -> Result<Lines> {
+        Lines::with_limits(path, (at, looked), most, LONGEST_THINNED)
+    }
+
+    fn with_limits(path: &Path, (at, looked): (u64, u64), most: u64, thinned: u64) -> Result<Lines> {
         let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
         let mut text = open(path)?;
-        let mut buffer = Vec::new();
         text.skip_to(at).context(Kind::Io, failed)?;
+        // A line that can be shortened is read again from its beginning.
+        let looked = if looked > thinned { looked } else { 0 };
+        let (mut buffer, mut thin) = (Vec::new(), None);
         if looked > 0 {
             text.by_ref().take(START as u64).read_to_end(&mut buffer).context(Kind::Io, failed)?;
             text.skip_to(at + looked).context(Kind::Io, failed)?;
+            thin = Some(Thin::start(buffer.clone()));
         }
-        Ok(Lines { reader: BufReader::with_capacity(256 * 1024, text), at, looked, most, buffer })
+        Ok(Lines {
+            reader: BufReader::with_capacity(256 * 1024, text),
+            at,
+            looked,
+            most,
+            is_first: at == 0,
+            is_document: looked > 0 && at == 0 && is_document(&buffer),
+            buffer,
+            thin,
+            thinned,
+            is_over: false,
+        })
     }
 
-    /// Returns the next whole line, and the byte at which it begins. `None` if no whole line is left, or if the limit
-    /// of bytes is reached.
+    /// Returns the next line, and the byte at which it begins. `None` if no line is left, or if the limit of bytes is
+    /// reached.
     ///
     /// # Errors
     ///
     /// [`Kind::Io`] if reading fails.
     pub fn next_line(&mut self) -> Result<Option<(u64, Line<'_>)>> {
-        let failed = || "cannot read the transcript".to_owned();
         if self.looked == 0 {
             self.buffer.clear();
+            self.thin = None;
         }
+        if self.is_over || !self.read_line()? {
+            return Ok(None);
+        }
+        let begins = self.at;
+        let bytes = self.looked;
+        if !self.is_over {
+            self.at += std::mem::take(&mut self.looked);
+        }
+        let thin = self.thin.take();
+        if thin.is_none() && !self.is_over {
+            let line = self.buffer.trim_ascii_end();
+            self.is_first &= line.is_empty();
+            return Ok(Some((begins, Line::Whole(line))));
+        }
+        if let Some(thin) = thin {
+            self.buffer = thin.into_kept();
+        }
+        if !is_whole(&self.buffer) {
+            match completed(&self.buffer) {
+                Some(line) => self.buffer = line,
+                None => self.buffer.truncate(START),
+            }
+        }
+        self.is_first = false;
+        Ok(Some((begins, Line::Cut(&self.buffer, bytes))))
+    }
+
+    /// Reads the current line. Returns whether there is something to return.
+    fn read_line(&mut self) -> Result<bool> {
+        let failed = || "cannot read the transcript".to_owned();
         loop {
             let part = self.reader.fill_buf().context(Kind::Io, failed)?;
-            if part.is_empty() || self.most == 0 {
-                return Ok(None);
+            if part.is_empty() {
+                break;
             }
-            let end = part.iter().position(|byte| *byte == b'\n');
+            if self.most == 0 && (self.looked == 0 || self.looked > self.thinned) {
+                return Ok(false);
+            }
+            let end = part.iter().position(|byte| *byte == b'\n').filter(|_| !self.is_document);
             let taken = end.map_or(part.len(), |end| end + 1);
-            let room = if self.looked + taken as u64 > LONGEST_LINE { START } else { LONGEST_LINE as usize };
-            let kept = taken.min(room.saturating_sub(self.buffer.len()));
-            self.buffer.extend_from_slice(&part[..kept]);
+            match &mut self.thin {
+                Some(thin) => thin.push(&part[..taken]),
+                None => self.buffer.extend_from_slice(&part[..taken]),
+            }
             self.reader.consume(taken);
             self.looked += taken as u64;
             self.most = self.most.saturating_sub(taken as u64);
+            if self.thin.is_none() && self.looked > LONGEST_LINE {
+                let mut thin = Thin::new(LONGEST_LINE as usize);
+                thin.push(&self.buffer);
+                self.thin = Some(thin);
+                self.buffer = Vec::new();
+            }
             if end.is_some() {
-                break;
+                self.is_document = self.is_first && self.thin.is_none() && is_document(&self.buffer);
+                if !self.is_document {
+                    return Ok(true);
+                }
             }
         }
-        let (begins, bytes) = (self.at, std::mem::take(&mut self.looked));
-        self.at += bytes;
-        if bytes > LONGEST_LINE {
-            self.buffer.truncate(START);
-            self.buffer.shrink_to(START);
-            return Ok(Some((begins, Line::Cut(&self.buffer, bytes))));
-        }
-        Ok(Some((begins, Line::Whole(self.buffer.trim_ascii_end()))))
+        let is_whole = is_whole(self.thin.as_ref().map_or(&self.buffer, |thin| thin.kept()));
+        // An unfinished document is read as far as it goes, and again when it has grown.
+        self.is_over = !is_whole && self.is_document && self.looked > 0;
+        Ok(self.looked > 0 && (is_whole || self.is_document))
     }
 
     /// Returns the byte at which the next line begins.
@@ -112,10 +188,10 @@ impl Lines {
         self.at
     }
 
-    /// Returns how many bytes of the next line were already searched for its end and need not be searched again. It
-    /// is 0 unless the line is already too long.
+    /// Returns how many bytes of the next line were already searched for its end. It is 0 unless the line is already too
+    /// long, or the file is a document that is not finished.
     pub fn looked(&self) -> u64 {
-        if self.looked > LONGEST_LINE { self.looked } else { 0 }
+        if self.looked > LONGEST_LINE || self.is_over { self.looked } else { 0 }
     }
 
     /// Returns how the text of the transcript ended, once no line is left.
@@ -126,6 +202,17 @@ impl Lines {
     /// Returns whether the limit of bytes is reached.
     pub fn is_spent(&self) -> bool {
         self.most == 0
+    }
+}
+
+/// Returns whether the first line of a file begins a single JSON value over many lines.
+fn is_document(start: &[u8]) -> bool {
+    let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start);
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
+    match line.first() {
+        Some(b'[') => true,
+        Some(b'{') => matches!(line.last(), Some(b'{' | b'[' | b',' | b':')),
+        _ => false,
     }
 }
 
@@ -236,7 +323,8 @@ mod tests {
         fs::write(&path, format!("one\n{long}")).unwrap();
         let (mut at, mut looked, mut steps) = (0, 0, 0);
         let mut step = |at: &mut u64, looked: &mut u64| {
-            let mut lines = Lines::resume(&path, *at, *looked, LONGEST_LINE + (1 << 20)).unwrap();
+            let mut lines =
+                Lines::with_limits(&path, (*at, *looked), LONGEST_LINE + (1 << 20), LONGEST_LINE).unwrap();
             let (before, mut found) = (*at + *looked, Vec::new());
             while let Some((_, line)) = lines.next_line().unwrap() {
                 found.push(match line {
@@ -258,5 +346,43 @@ mod tests {
         let (found, _) = step(&mut at, &mut looked);
         assert_eq!(found, [format!("{START} of {}", long.len() + 2), "next".to_owned()]);
         assert_eq!((looked, steps), (0, 4));
+    }
+    #[test]
+    fn the_texts_of_a_very_long_line_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let picture = "A".repeat(LONGEST_LINE as usize);
+        let line = |text: &str| format!("{{\"text\":\"{text}\",\"data\":\"{picture}\",\"end\":1}}\n");
+        fs::write(&path, format!("{}next\n{}", line("why"), line("last").trim_end())).unwrap();
+        let mut lines = Lines::resume(&path, 0, 0, 1).unwrap();
+        let shown = format!("{{\"text\":\"why\",\"data\":\"[… {} bytes]\",\"end\":1}}", picture.len());
+        let bytes = line("why").len() as u64;
+        assert_eq!(lines.next_line().unwrap(), Some((0, Line::Cut(format!("{shown}\n").as_bytes(), bytes))));
+        assert!(lines.next_line().unwrap().is_none() && lines.is_spent());
+        let mut lines = Lines::open(&path, bytes + 5).unwrap();
+        let Some((_, Line::Cut(kept, _))) = lines.next_line().unwrap() else { panic!("it is long") };
+        assert!(kept.starts_with(b"{\"text\":\"last\""));
+        assert!(lines.next_line().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_document_is_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.json");
+        for document in
+            ["{\n \"a\": [\n 1\n ]\n}", "\n\u{feff}{ \n\"a\":1}\n\n", "[{\"a\":1},\n{\"b\":2}]", "{\"a\":1}"]
+        {
+            fs::write(&path, document).unwrap();
+            let (lines, at) = read(&path, 0);
+            assert_eq!(at, document.len() as u64, "{document}");
+            assert_eq!(lines.last().unwrap().1, document.trim_start_matches('\n').trim_end());
+        }
+        // It is still being written, so reading begins at its start again.
+        fs::write(&path, "{\n\"a\":[{\"b\":1},{\"c\":\"unfini").unwrap();
+        let mut lines = Lines::open(&path, 0).unwrap();
+        let length = fs::metadata(&path).unwrap().len();
+        assert_eq!(lines.next_line().unwrap(), Some((0, Line::Cut(b"{\n\"a\":[{\"b\":1}]}", length))));
+        assert!(lines.next_line().unwrap().is_none());
+        assert_eq!((lines.at(), lines.looked()), (0, length));
     }
 }

@@ -209,9 +209,14 @@ pub type Stamp = (u64, i64);
 
 /// Returns length and time of a compressed transcript. Returns `None` if the transcript is not compressed.
 pub fn stamp(path: &Path) -> Option<Stamp> {
-    let metadata = (plain(path) != path).then(|| path.metadata().ok())??;
-    let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some((metadata.len(), i64::try_from(changed.as_millis()).ok()?))
+    let is_packed = plain(path) != path;
+    is_packed.then(|| Some((path.metadata().ok()?.len(), modified(path)?)))?
+}
+
+/// Returns when a file was last changed, in milliseconds since 1970.
+pub fn modified(path: &Path) -> Option<i64> {
+    let changed = path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(changed.as_millis()).ok()
 }
 
 /// Returns whether `path` is the compressed copy of a transcript that still exists uncompressed, and so may have grown.

@@ -8,9 +8,9 @@
 use std::borrow::Cow;
 
 use crate::blocks;
-use crate::import::clean::{within, without};
-use crate::import::entry::{About, Line, Outcome, Part, time};
-use crate::import::fields::{Fields, items, string};
+use crate::import::clean::{only_blocks, without, without_blocks};
+use crate::import::entry::{About, CopyOf, Line, Outcome, Part, time};
+use crate::import::fields::{Fields, items, scalar, string};
 use crate::import::gist::{self, Arguments};
 use crate::import::session::Session;
 use crate::memory::Role;
@@ -88,6 +88,7 @@ fn note_place(about: &mut About, fields: &Fields<'_>) {
             None => about.session = Some(session.into_owned()),
         }
     }
+    about.is_headless |= fields.text("entrypoint").as_deref() == Some("sdk-cli");
     let forked = fields.object("forkedFrom").filled("sessionId");
     for id in [fields.filled("requestSessionId"), forked].into_iter().flatten() {
         about.add_alias(&id);
@@ -126,17 +127,27 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
         _ => Role::User,
     };
     let (mut parts, mut texts) = (Vec::new(), Vec::new());
-    let Some(content) = message.raw("content") else { return session.skip("empty") };
-    if let Some(text) = string(content) {
-        texts.push(text);
-    }
-    for block in items(content) {
-        let block = Fields::of(block);
+    let content =
+        message.raw("content").or_else(|| fields.raw("message").filter(|raw| scalar(raw).is_some()));
+    let Some(content) = content else { return session.skip("empty") };
+    texts.extend(scalar(content));
+    for raw in if content.get().starts_with('{') { vec![content] } else { items(content) } {
+        if let Some(text) = string(raw) {
+            texts.push(text);
+            continue;
+        }
+        let block = Fields::of(raw);
         match block.text("type").as_deref() {
-            Some("text") => texts.extend(block.text("text")),
-            Some("tool_use" | "server_tool_use" | "mcp_tool_use") => parts.extend(call(&block)),
-            Some("tool_result" | "mcp_tool_result" | "web_search_tool_result") => {
-                parts.extend(result(&block, fields));
+            Some("text") => texts.push(gist::content(raw)),
+            Some(kind @ ("tool_use" | "server_tool_use" | "mcp_tool_use")) => match call(&block) {
+                Some(part) => parts.push(part),
+                None => session.unknown(Some(&format!("{kind} without a name"))),
+            },
+            Some(kind @ ("tool_result" | "mcp_tool_result" | "web_search_tool_result")) => {
+                match result(&block, fields) {
+                    Some(part) => parts.push(part),
+                    None => session.unknown(Some(&format!("{kind} without a call"))),
+                }
             }
             Some("thinking" | "redacted_thinking") => session.skip("thinking"),
             kind => match gist::attached(&block) {
@@ -156,13 +167,23 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
         parts.insert(0, Part::Text { role, text, is_summary });
     }
     let speaker = fields.filled("attributionAgent").filter(|_| role == Role::Assistant);
-    session.add_line(Line {
-        key: fields.filled("uuid"),
-        time: time(fields.text("timestamp")),
-        is_subagent: fields.is_true("isSidechain"),
-        speaker,
-        parts,
-    });
+    let (key, copy_of) = identity(fields);
+    let time = time(fields.text("timestamp"));
+    session.add_line(Line { key, time, is_subagent: fields.is_true("isSidechain"), speaker, copy_of, parts });
+}
+
+/// Returns the id of a line. If the line was copied from another session, this is the id of the original, and the second
+/// value says where it was copied from.
+fn identity<'a>(fields: &Fields<'a>) -> (Option<Cow<'a, str>>, Option<CopyOf>) {
+    let own = fields.filled("uuid");
+    let from = fields.object("forkedFrom");
+    match (from.filled("sessionId"), from.filled("messageUuid")) {
+        (Some(session), Some(original)) if fields.text("sessionId").as_ref() != Some(&session) => {
+            let own = own.map(Cow::into_owned).filter(|own| *own != original);
+            (Some(original), Some(CopyOf { session: session.into_owned(), own }))
+        }
+        _ => (own, None),
+    }
 }
 
 fn call<'a>(block: &Fields<'a>) -> Option<Part<'a>> {
@@ -204,30 +225,52 @@ fn attachment(session: &mut Session, fields: &Fields<'_>) {
     };
     note_place(session.about_mut(), fields);
     let text = written(gist::content(prompt));
+    let (key, copy_of) = identity(fields);
     session.add_line(Line {
-        key: fields.filled("uuid"),
+        key,
         time: time(fields.text("timestamp")),
         is_subagent: fields.is_true("isSidechain"),
+        copy_of,
         parts: vec![Part::Text { role: Role::User, text, is_summary: false }],
         ..Line::default()
     });
 }
 
 /// The beginning of a summary that the client puts in place of the conversation.
-const CONTINUED: &str = "This session is being continued from a previous conversation";
+const CONTINUED: &str =
+    "This session is being continued from a previous conversation that ran out of context";
+
+/// The names of the tags of which a message consists that runs a command.
+const COMMANDS: [&str; 6] = [
+    "command-name",
+    "command-message",
+    "command-args",
+    "command-contents",
+    "bash-input",
+    "local-command-caveat",
+];
+
+/// The beginning of the line that the client writes when the user interrupts it.
+const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// Returns the part of a user message that the user wrote: without the client's additions, and with commands as the
-/// user typed them.
+/// user typed them. Only a message that consists of tags alone is a command; any other may be about them.
 fn written(text: Cow<'_, str>) -> Cow<'_, str> {
-    if let Some(name) = within(&text, "command-name").filter(|name| !name.is_empty()) {
-        let arguments = within(&text, "command-args").unwrap_or_default();
+    let blocks = only_blocks(&text, &COMMANDS).unwrap_or_default();
+    let inner = |name: &str| blocks.iter().find(|(each, inner)| *each == name && !inner.is_empty());
+    if let Some((_, name)) = inner("command-name") {
+        let arguments = inner("command-args").map_or("", |(_, arguments)| arguments);
         return Cow::Owned(format!("/{} {arguments}", name.trim_start_matches('/')).trim_end().to_owned());
     }
-    if let Some(command) = within(&text, "bash-input").filter(|command| !command.is_empty()) {
+    if let Some((_, command)) = inner("bash-input") {
         return Cow::Owned(format!("! {command}"));
     }
-    let text = without(text, &blocks::ADDED);
-    if text.trim_start().starts_with("[Request interrupted by user") { Cow::Borrowed("") } else { text }
+    let text = without_blocks(text, &blocks::ADDED);
+    let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
+    if line.starts_with(INTERRUPTED) && line.ends_with(']') {
+        return Cow::Owned(text.trim_start()[line.len()..].to_owned());
+    }
+    text
 }
 
 /// Returns a summary without the instructions that the client puts before and after it for the model.

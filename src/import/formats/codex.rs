@@ -10,12 +10,12 @@
 use std::borrow::Cow;
 
 use crate::blocks;
-use crate::import::clean::{within, without};
-use crate::import::entry::{Line, Outcome, Part, time};
-use crate::import::fields::{Fields, items};
+use crate::import::clean::{is_block, only_blocks, within, without_blocks};
+use crate::import::entry::{Forked, Line, Outcome, Part, time};
+use crate::import::fields::{Fields, has_half_pairs, items, scalar};
 use crate::import::gist::{self, Arguments};
 use crate::import::session::Session;
-use crate::memory::Role;
+use crate::memory::{Millis, Role};
 
 /// Types of response items that are known and not worth remembering.
 const SKIPPED_ITEMS: [&str; 9] = [
@@ -46,7 +46,10 @@ const SUMMARY_FOLLOWS: &str = "use the information in this summary to assist wit
 pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
     let payload = fields.object("payload");
     match fields.text("type").as_deref() {
-        Some("session_meta") => note_session(session, &payload),
+        Some("session_meta") => {
+            let time = time(payload.text("timestamp")).or_else(|| time(fields.text("timestamp")));
+            note_session(session, &payload, time);
+        }
         Some("turn_context") => {
             session.skip("turn_context");
             if let Some(cwd) = payload.filled("cwd") {
@@ -72,20 +75,32 @@ pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
 
 /// Reads the first line of a session. The file of a fork has a second such line, because a copy of the original session
 /// follows the fork's own line.
-fn note_session(session: &mut Session, meta: &Fields<'_>) {
+fn note_session(session: &mut Session, meta: &Fields<'_>, time: Option<Millis>) {
     session.skip("session_meta");
     let about = session.about_mut();
     let id = meta.filled("id").or_else(|| meta.filled("session_id"));
     match (&about.session, id) {
         (None, Some(id)) => about.session = Some(id.into_owned()),
-        (Some(known), Some(id)) if *known != id => return about.add_alias(&id),
+        (Some(known), Some(id)) if *known != id => {
+            // Old versions don't say from which session the copy is.
+            let at = about.began;
+            about.forked.get_or_insert_with(|| Forked { from: id.clone().into_owned(), at });
+            return about.add_alias(&id);
+        }
         _ => {}
     }
+    about.began = about.began.or(time);
+    let by = [meta.text("originator"), meta.text("source")];
+    about.is_headless |= by.iter().flatten().any(|by| matches!(by.as_ref(), "codex_exec" | "exec"));
     let source = meta.object("source");
     let parent = source.object("subagent").object("thread_spawn").filled("parent_thread_id");
     let kind = meta.text("thread_source");
     about.is_subagent |= source.raw("subagent").is_some() || kind.as_deref() == Some("subagent");
     let named = ["forked_from_id", "parent_thread_id", "session_id"].map(|name| meta.filled(name));
+    let from = named[0].clone().or_else(|| parent.clone());
+    if let Some(from) = from.filter(|from| about.session.as_deref() != Some(from.as_ref())) {
+        about.forked.get_or_insert_with(|| Forked { from: from.into_owned(), at: time });
+    }
     for id in named.into_iter().chain([parent]).flatten() {
         about.add_alias(&id);
     }
@@ -165,6 +180,10 @@ fn item(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
                 (None, Some(raw)) => Arguments::Json(raw),
                 (text, _) => Arguments::Text(text.unwrap_or_default()),
             };
+            // The arguments are JSON within a string.
+            if matches!(&arguments, Arguments::Text(text) if has_half_pairs(text)) {
+                session.replaced();
+            }
             let name = item.filled("name").unwrap_or(Cow::Borrowed("tool"));
             let tool = match item.filled("namespace") {
                 Some(server) => Cow::Owned(format!("{}__{name}", server.trim_end_matches('_'))),
@@ -209,17 +228,24 @@ fn message(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
     let passed = item.object("internal_chat_message_metadata_passthrough");
     let provenances = passed.items("content_item_metadata");
     let mut texts = Vec::new();
-    let content = item.raw("content").map(items).unwrap_or_default();
-    for (place, block) in content.into_iter().enumerate() {
+    let content =
+        item.raw("content").map(|raw| if raw.get().starts_with('[') { items(raw) } else { vec![raw] });
+    for (place, block) in content.unwrap_or_default().into_iter().enumerate() {
         // Newer versions mark the blocks that the client added to a message.
         let provenance = provenances.get(place).map(|raw| Fields::of(raw).object("provenance"));
         let is_added = provenance.is_some_and(|it| it.text("type").is_some_and(|by| by != "user"));
         if role == Role::User && is_added {
             session.skip("put in by the client");
-        } else {
-            texts.push(gist::content(block));
+            continue;
         }
+        let text = scalar(block).unwrap_or_else(|| gist::content(block));
+        if text.is_empty() && Fields::of(block).raw("text").is_none() {
+            let kind = Fields::of(block).text("type").map(|kind| format!("block {kind}"));
+            session.unknown(kind.as_deref());
+        }
+        texts.push(text);
     }
+    texts.retain(|text| !text.is_empty());
     let text = Cow::Owned(texts.join("\n\n"));
     let text = if role == Role::User { written(text) } else { text };
     add_parts(session, line, item, vec![Part::Text { role, text, is_summary: false }]);
@@ -235,21 +261,24 @@ fn ordinal(line: &Fields<'_>) -> Option<String> {
     line.number("ordinal").map(|ordinal| format!("ordinal:{ordinal}"))
 }
 
-/// Returns the part of a user message that the user wrote.
+/// Returns the part of a user message that the user wrote. A prompt that only mentions what the client writes is kept.
 fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     let begins = text.trim_start();
-    if begins.starts_with("# AGENTS.md instructions") || begins.starts_with("<permissions instructions>") {
+    let is_rules = begins.starts_with("# AGENTS.md instructions") && begins.contains("\n<INSTRUCTIONS>");
+    if is_rules || is_block(begins, "permissions instructions") {
         return Cow::Borrowed("");
     }
-    if let Some(command) = within(&text, "user_shell_command").and_then(|run| within(run, "command")) {
+    let shell = only_blocks(begins, &["user_shell_command"]).unwrap_or_default();
+    if let Some(command) = shell.first().and_then(|(_, run)| within(run, "command")) {
         return Cow::Owned(format!("! {command}"));
     }
     // An editor extension lists the open files before the user's request.
-    if begins.starts_with("# Context from my IDE setup") {
-        let request = begins.split_once("## My request for Codex:").map_or("", |(_, request)| request);
+    if begins.starts_with("# Context from my IDE setup")
+        && let Some((_, request)) = begins.split_once("## My request for Codex:")
+    {
         return Cow::Owned(request.to_owned());
     }
-    without(text, &blocks::ADDED)
+    without_blocks(text, &blocks::ADDED)
 }
 
 /// Returns the outcome of a call, and its output without the header lines of the client.

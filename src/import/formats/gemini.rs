@@ -2,22 +2,35 @@
 //!
 //! The first line describes the session. Each further line is a message, or a change (`$set`) that may replace all
 //! messages. A message contains its tool calls with their results. A message that has grown is written again as a
-//! whole. An older version kept a single JSON object with all messages, which is read as one line.
+//! whole. Versions before 0.58 kept a single JSON object with all messages, indented over many lines, which is read as
+//! one line.
 
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
 use crate::blocks;
-use crate::import::clean::without;
+use crate::import::clean::{is_block, without_blocks};
 use crate::import::entry::{Line, Outcome, Part, time};
-use crate::import::fields::{Fields, items, string};
+use crate::import::fields::{Fields, items, scalar, string};
 use crate::import::gist::{self, Arguments};
 use crate::import::session::Session;
 use crate::memory::Role;
 
 /// After this line the client appends the files that a prompt names.
 const FILES_FOLLOW: &str = "\n--- Content from referenced files ---";
+
+/// The fields by which the known parts of a message are recognised.
+const PARTS: [&str; 8] = [
+    "text",
+    "thought",
+    "functionCall",
+    "functionResponse",
+    "inlineData",
+    "fileData",
+    "executableCode",
+    "codeExecutionResult",
+];
 
 /// Reads a line.
 pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
@@ -72,6 +85,14 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
     }
     let content = fields.raw("displayContent").or_else(|| fields.raw("content"));
     let text = content.map(message_text).unwrap_or_default();
+    for part in content.map(items).unwrap_or_default() {
+        let part = Fields::of(part);
+        if let Some((name, _)) =
+            part.iter().next().filter(|_| !PARTS.iter().any(|name| part.raw(name).is_some()))
+        {
+            session.unknown(Some(&format!("part {name}")));
+        }
+    }
     let is_summary = is_summary(fields);
     let text = match role {
         Role::User => written(text),
@@ -82,7 +103,7 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
         parts.push(Part::Text { role, text, is_summary });
     }
     for call in fields.items("toolCalls") {
-        tool_call(&Fields::of(call), &mut parts);
+        tool_call(session, &Fields::of(call), &mut parts);
     }
     if parts.is_empty() {
         session.skip("empty");
@@ -94,15 +115,14 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
 /// Returns whether a message is the client's summary of the messages before it.
 fn is_summary(fields: &Fields<'_>) -> bool {
     let is_users = fields.text("type").as_deref() == Some("user");
-    is_users
-        && fields
-            .raw("content")
-            .is_some_and(|raw| message_text(raw).trim_start().starts_with("<state_snapshot>"))
+    is_users && fields.raw("content").is_some_and(|raw| is_block(&message_text(raw), "state_snapshot"))
 }
 
 /// Adds a tool call and, if the call has ended, its result.
-fn tool_call<'a>(call: &Fields<'a>, into: &mut Vec<Part<'a>>) {
-    let (Some(id), Some(tool)) = (call.filled("id"), call.filled("name")) else { return };
+fn tool_call<'a>(session: &mut Session, call: &Fields<'a>, into: &mut Vec<Part<'a>>) {
+    let (Some(id), Some(tool)) = (call.filled("id"), call.filled("name")) else {
+        return session.unknown(Some("tool call without a name"));
+    };
     let arguments = call.raw("args").map_or(Arguments::Text("".into()), Arguments::Json);
     into.push(Part::Call { id: id.clone(), tool, arguments });
     let outcome = match call.text("status").as_deref() {
@@ -121,7 +141,10 @@ fn message_text(raw: &RawValue) -> Cow<'_, str> {
         part.is_true("thought") || part.raw("functionCall").or_else(|| part.raw("functionResponse")).is_some()
     };
     if !raw.get().starts_with('[') {
-        return if is_no_text(&Fields::of(raw)) { Cow::Borrowed("") } else { gist::content(raw) };
+        return match is_no_text(&Fields::of(raw)) {
+            true => Cow::Borrowed(""),
+            false => scalar(raw).unwrap_or_else(|| gist::content(raw)),
+        };
     }
     let parts = items(raw).into_iter().filter(|part| !is_no_text(&Fields::of(part)));
     Cow::Owned(parts.map(gist::content).collect::<Vec<_>>().join("\n"))
@@ -129,9 +152,10 @@ fn message_text(raw: &RawValue) -> Cow<'_, str> {
 
 /// Returns the part of a user message that the user wrote.
 fn written(text: Cow<'_, str>) -> Cow<'_, str> {
-    let text = match text.find(FILES_FOLLOW) {
+    let follows = |end: &usize| matches!(text.as_bytes().get(end + FILES_FOLLOW.len()), None | Some(b'\n'));
+    let text = match text.find(FILES_FOLLOW).filter(follows) {
         Some(end) => Cow::Owned(text[..end].to_owned()),
         None => text,
     };
-    without(text, &blocks::ADDED)
+    without_blocks(text, &blocks::ADDED)
 }

@@ -82,6 +82,7 @@ fn a_session_is_read_in_order() {
         is_summary: false,
         is_subagent: false,
         fingerprint: None,
+        copy_of: None,
     };
     assert_eq!(said[0], first);
     assert_eq!((about.session.as_deref(), about.title.as_deref()), (Some("s1"), Some("Greeting")));
@@ -94,7 +95,7 @@ fn a_session_is_read_in_order() {
 fn text_that_the_user_did_not_write_is_left_out() {
     let put_in = [
         "<system-reminder>\nHIDDEN\n</system-reminder>",
-        "<system-reminder>HIDDEN, and never closed",
+        "<system-reminder>\nHIDDEN, and never closed",
         "<local-command-caveat>HIDDEN</local-command-caveat>",
         "<local-command-stdout>HIDDEN</local-command-stdout>",
         "<bash-stdout>HIDDEN</bash-stdout><bash-stderr></bash-stderr>",

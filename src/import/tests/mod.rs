@@ -1,9 +1,11 @@
-//! Tests of the readers: a module for each client, and one for the promise that no input makes them fail.
+//! Tests of the readers: a module for each client, one for messages that are odd, and one for the promise that no input
+//! makes them fail.
 
 mod claude_code;
 mod codex;
 mod gemini;
 mod generate;
+mod odd;
 mod robust;
 
 use super::transcript::{About, Entry, Format, Transcript};

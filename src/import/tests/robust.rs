@@ -35,7 +35,7 @@ fn bad_lines_are_counted_and_the_rest_is_read() {
     let (said, _, counts) = read(Format::ClaudeCode, &bytes);
     assert_eq!(lines_of(&said), ["User: caf\u{fffd}", "User: hello"]);
     assert_eq!((counts.lines, counts.unreadable), (11, 3));
-    assert_eq!((counts.skipped["repeated"], counts.unknown["without a type"]), (1, 1));
+    assert_eq!((counts.skipped["repeated"], counts.unknown["7"], counts.replaced), (1, 1, 1));
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn odd_types_cost_their_field_only() {
     let mut transcript = Transcript::new(Format::ClaudeCode, About::default());
     assert!(transcript.line(42, line.to_string().as_bytes()).is_empty(), "its time may be known later");
     let said = transcript.rest();
-    assert_eq!(lines_of(&said), ["User: kept"]);
-    assert_eq!((said[0].key.as_str(), said[0].time), ("at:42", None));
-    assert_eq!(*transcript.about(), About::default());
+    assert_eq!(lines_of(&said), ["User: kept\n\n5"]);
+    assert_eq!((said[0].key.as_str(), said[0].time), ("7", None));
+    assert_eq!(*transcript.about(), About { session: Some("1".into()), ..About::default() });
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub use found::{ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, ShownMe
 pub use ledger::{Planned, Reservation, SpendLimits, SpendingRow, Spent};
 pub use links::{BehindRow, CallRow, CommitLinks, CommitRow, GraphRow, LinkedCommit, WriteRow};
 pub use projects::{Flavour, ProjectRow};
-pub use sessions::{About, GrownSession, MessageRow, Origin, SegmentRow, SessionRow, source_hash};
+pub use sessions::{About, GrownSession, HEADLESS, MessageRow, Origin, SegmentRow, SessionRow, source_hash};
 pub use stash::{
     ShownLine, StashCause, StashContents, StashExpired, StashGroup, StashPage, StashReceipt, StashedMemory,
     Stashing,

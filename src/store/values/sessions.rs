@@ -23,6 +23,9 @@ pub struct SessionRow {
     pub head_sha: Option<String>,
 }
 
+/// The end of the client's name if a script ran the session. Such sessions are listed last.
+pub const HEADLESS: &str = " headless";
+
 /// A session's title and client, by which people recognise it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result, quoted};
 use crate::humanize::counted;
 use crate::ingest::catch_up;
 use crate::scope::SessionId;
-use crate::store::{About, SessionRow};
+use crate::store::{About, HEADLESS, SessionRow};
 use crate::times;
 use crate::tools::common;
 use crate::tools::memory::show;
@@ -72,6 +72,9 @@ pub struct Session {
     pub last: String,
     /// The branch that was last checked out in it.
     pub branch: Option<String>,
+    /// Whether a script ran it, without a user; such conversations are listed last.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub headless: bool,
     /// The assistants that were consulted in it, with the number of their turns.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub assistants: BTreeMap<String, u32>,
@@ -123,6 +126,7 @@ fn session(row: SessionRow, about: About, assistants: BTreeMap<String, u32>) -> 
         first: times::show_time(row.first),
         last: times::show_time(row.last),
         branch: row.branch.map(|branch| envelope::escape(&branch).into_owned()),
+        headless: about.client.is_some_and(|client| client.ends_with(HEADLESS)),
         assistants,
     }
 }
@@ -147,7 +151,8 @@ impl Output {
         }
         let mut body = String::new();
         for session in &self.sessions {
-            let Session { session_id, title, memories, tokens, first, last, branch, assistants } = session;
+            let Session { session_id, title, memories, tokens, first, last, branch, headless, assistants } =
+                session;
             let title = title.as_ref().map(|title| format!(" \"{}\"", envelope::name(title)));
             let title = title.unwrap_or_default();
             let branch = branch
@@ -158,8 +163,9 @@ impl Output {
             // `envelope::name` keeps each session on one line.
             let name = envelope::name(session_id);
             body += &format!(
-                "{}{title}: {memories}, {tokens}, {first} to {last}{branch}{}\n",
+                "{}{title}: {memories}, {tokens}, {first} to {last}{branch}{}{}\n",
                 envelope::quoted(&name),
+                if *headless { ", run by a script" } else { "" },
                 consulted(assistants)
             );
         }

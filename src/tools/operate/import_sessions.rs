@@ -42,6 +42,10 @@ impl Output {
             }
         }
         text.push('.');
+        if self.headless > 0 {
+            let left_out = counted(self.headless, "entry is", "entries are");
+            text += &format!("\n{left_out} left out because a script ran the session (`ignore.headless`).");
+        }
         if self.commits_linked > 0 {
             text += &format!("\n{} linked to sessions.", counted(self.commits_linked, "commit", "commits"));
         }
@@ -59,6 +63,14 @@ impl Output {
                     false => kinds.join(", "),
                 }
             );
+        }
+        for (count, how) in [
+            (self.replaced, "with replaced characters"),
+            (self.shortened, "without their longest texts or their end"),
+        ] {
+            if count > 0 {
+                text += &format!("\n{} read {how}.", counted(count, "line", "lines"));
+            }
         }
         if !self.failed.is_empty() {
             text += &format!("\nUnreadable: {}.", humanize::some(&self.failed));

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod export;
 pub mod gc;
 pub mod import_git;
+pub mod import_messages;
 pub mod import_preview;
 pub mod import_sessions;
 pub mod index;

@@ -24,15 +24,16 @@ const OPENING: &str = "(
         AND u.tombstoned_at IS NULL ORDER BY u.ordinal LIMIT 1)";
 
 impl Store {
-    /// Returns up to `limit` sessions of the scope that have living memories, the latest first. The first
-    /// `offset` sessions are left out.
+    /// Returns up to `limit` sessions of the scope that have living memories, the latest first, and after them those
+    /// that a script ran. The first `offset` sessions are left out.
     pub async fn sessions(&self, scope: &Scope, offset: usize, limit: usize) -> Result<Vec<SessionRow>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
                 "SELECT s.name, count(*), sum(m.tokens), min(m.time), max(m.time), s.branch, s.head_sha
                  FROM sessions s JOIN memories m ON m.session = s.seq
                  WHERE s.owner = ?1 AND m.owner = ?1 AND m.tombstoned_at IS NULL
-                 GROUP BY s.seq ORDER BY max(m.time) DESC, s.name LIMIT ?2 OFFSET ?3",
+                 GROUP BY s.seq
+                 ORDER BY coalesce(s.client, '') LIKE '% headless', max(m.time) DESC, s.name LIMIT ?2 OFFSET ?3",
             )?;
             // If the scope has all sessions, SQL picks the page, because a project may have thousands of
             // sessions. Otherwise the page is picked below.
