@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Client, Places};
 
-pub use self::lines::{Line, Lines, around, is_file, open};
+pub use self::lines::{Line, Lines, around, forked_from, is_file, open};
 pub use self::unpacked::{End, Stamp, is_copy, is_named_transcript, modified, plain, stamp};
 
 /// How many bytes of a transcript are searched for the working directory of its session. The number is large

@@ -3,6 +3,7 @@
 //! Reading is done in steps. Each step reads some lines, stores their entries, and moves the cursor behind these lines.
 //! An interrupted step is repeated. That is harmless, because an entry gets the same id each time.
 
+mod draft;
 pub(crate) mod forks;
 
 use std::collections::{BTreeMap, HashSet};
@@ -21,12 +22,13 @@ use crate::ingest::imported::Imported;
 use crate::ingest::link::{Place, Span};
 use crate::ingest::pauses::{self, KeptOut};
 use crate::ingest::share::{self, FoundBy, Share, Visited};
-use crate::memory::{Draft, FileWrite, LONGEST_TEXT, Millis, Provenance, Role, Work};
+use crate::memory::{Draft, LONGEST_TEXT, Millis, Role};
 use crate::project::OpenProject;
 use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::{HEADLESS, Origin};
 
+use self::draft::draft;
 use self::forks::{Belongs, Originals};
 
 /// The maximum number of entries that one transaction stores, and the most bytes of their texts. The last line of a
@@ -46,6 +48,9 @@ const UNIQUE: usize = 20;
 
 /// How many bytes may follow a tool call before Tiro stops waiting for its result.
 const WAITED: u64 = 256 * 1024;
+
+/// How long a tool call can take, in milliseconds: a day. The session of an older one has ended.
+const LONGEST_CALL: Millis = 24 * 60 * 60 * 1000;
 
 /// The maximum number of bytes of an unfinished turn that the next step reads again, if the session runs in another
 /// project. In a longer turn, messages before the first action in this project can be lost. Arbitrary: most turns are
@@ -168,7 +173,7 @@ impl<'a> Importer<'a> {
         self.output.bytes += lines.at() - reading.begins;
         self.output.count_lines(reading.reader.counts());
         self.output.count_end(path, lines.end());
-        self.finish(&mut reading, &lines).await?;
+        self.finish(&mut reading, &lines, patience.is_none()).await?;
         if matches!(found_by, FoundBy::Hook(_)) {
             reading.visited.tell(self.engine, client, path);
         }
@@ -196,10 +201,12 @@ impl<'a> Importer<'a> {
         reading.keep_cursor(self.engine, self.project).await
     }
 
-    /// Stores the tool calls whose results Tiro no longer waits for.
-    async fn finish(&mut self, reading: &mut Reading<'_>, lines: &Lines) -> Result<()> {
+    /// Stores the tool calls whose results Tiro no longer waits for. An import doesn't wait for those of old sessions.
+    async fn finish(&mut self, reading: &mut Reading<'_>, lines: &Lines, is_import: bool) -> Result<()> {
         let end = lines.at() + lines.looked();
-        if reading.reader.open_from().is_none_or(|from| end - from <= WAITED) {
+        let is_old = reading.reader.about().last.is_some_and(|last| self.engine.now() - last > LONGEST_CALL);
+        let Some(from) = reading.reader.open_from() else { return Ok(()) };
+        if end - from <= WAITED && !(is_import && is_old) {
             return Ok(());
         }
         // The session probably ended during the call. If the call were not stored now, every later reading would begin
@@ -440,51 +447,6 @@ fn is_too_much(said: &Entry, kept: Kept) -> bool {
     let size = said.text.len();
     let is_tool = said.role == Role::Tool;
     kept.all + size > ALL_KEPT || (is_tool && kept.tools + size > TOOLS_KEPT) || size > LONGEST_TEXT
-}
-
-fn draft(said: Entry, session: &SessionId, time: Millis, files: Vec<String>, place: &Place) -> Draft {
-    let role = forks::role(&said);
-    let provenance = match role {
-        _ if said.is_summary => Provenance::Derived,
-        Role::User if said.is_subagent => Provenance::ModelSaid,
-        Role::User => Provenance::UserSaid,
-        Role::Assistant => Provenance::ModelSaid,
-        Role::Tool => Provenance::ToolOutput,
-        Role::System => Provenance::Imported,
-    };
-    let identity = forks::identity(&said);
-    let mut draft = Draft::new(forks::kind(&said), provenance, said.text, time);
-    draft.identity = identity;
-    draft.occurrence = match said.fingerprint {
-        Some(_) => Some(said.key.clone()),
-        None => said.copy_of.and_then(|copy| copy.own),
-    };
-    draft.source_id = Some(said.key);
-    draft.session = Some(session.clone());
-    draft.role = Some(role);
-    draft.speaker = match said.is_subagent {
-        true => Some(said.speaker.map_or("sub-agent".to_owned(), |name| format!("sub-agent {name}"))),
-        false => said.speaker,
-    };
-    let reflog = said.worktree.as_deref().and_then(|directory| place.work_tree(directory));
-    let reflog = reflog.and_then(|root| place.reflogs.get(&root));
-    draft.head_sha = reflog.and_then(|reflog| reflog.at(time)).map(|sha| sha.to_string());
-    draft.branch = said.branch.filter(|branch| branch != "HEAD" && !branch.is_empty());
-    draft.files = files;
-    let directory = said.worktree.as_deref();
-    let writes = said.written.into_iter().filter_map(|written| {
-        let (path, root) = place.relative(&written.path, directory)?;
-        Some(FileWrite { path, worktree: Some(root.to_string_lossy().into_owned()), lines: written.lines })
-    });
-    draft.work = Work {
-        writes: writes.collect(),
-        worktree: directory
-            .and_then(|it| place.work_tree(it))
-            .map(|root| root.to_string_lossy().into_owned()),
-        ended: said.until,
-        commits: said.commits,
-    };
-    draft
 }
 
 /// Returns the transcript format of `client`. Fails for git, which keeps no transcripts.

@@ -1,6 +1,6 @@
 //! Imports the sessions that a client keeps as transcripts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
@@ -19,6 +19,9 @@ pub use crate::ingest::imported::Imported;
 /// The longest time that an import spends on summaries of the imported sessions. The idle server and `tiro index` make
 /// the remaining summaries.
 const SUMMARISING: Duration = Duration::from_secs(1);
+
+/// The most forks of forks that are put in order. Arbitrary.
+const DEEPEST_FORK: usize = 16;
 
 /// The arguments of `tiro import claude-code|codex|gemini`.
 #[derive(Debug)]
@@ -47,10 +50,7 @@ pub(crate) async fn import(
     let mut importer = Importer::new(engine, caller, project, &place);
     let is_named = !args.transcripts.is_empty();
     let mut found = find(engine, &place, args.client, args.transcripts)?;
-    // Codex names a file after its time, and a session is older than its forks.
-    found.sort_by(|one, other| {
-        one.path.file_name().cmp(&other.path.file_name()).then(one.path.cmp(&other.path))
-    });
+    originals_first(&mut found);
     if found.is_empty() {
         let notice = format!("no session of {} ran in this project", args.client.name());
         importer.output.notices.push(notice);
@@ -80,6 +80,26 @@ pub(crate) async fn import(
     }
     pointer::point(engine, project).await?;
     Ok(output)
+}
+
+/// Puts a session before its forks, so that what they repeat gets the session and the time of the original.
+fn originals_first(found: &mut [transcripts::Found]) {
+    let stem =
+        |path: &Path| transcripts::plain(path).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let parents: Vec<(String, Option<String>)> =
+        found.iter().map(|each| (stem(&each.path), transcripts::forked_from(&each.path))).collect();
+    let depth = |path: &Path| {
+        let (mut name, mut depth) = (stem(path), 0);
+        // The name of a transcript ends with the id of its session.
+        while let Some((_, Some(parent))) = parents.iter().find(|(each, _)| each.ends_with(&name))
+            && depth < DEEPEST_FORK
+        {
+            (name, depth) = (parent.clone(), depth + 1);
+        }
+        depth
+    };
+    // Codex names a file after its time.
+    found.sort_by_cached_key(|each| (depth(&each.path), stem(&each.path), each.path.clone()));
 }
 
 /// Returns the transcripts that the user named, or if none is named, those of the project.

@@ -254,6 +254,23 @@ pub fn open(path: &Path) -> Result<Unpacked> {
     }
 }
 
+/// How many bytes of a transcript are searched for the session that it forks. The copied lines are the first ones.
+const HEAD: u64 = 64 * 1024;
+
+/// Returns the client's id of the session of which the transcript begins with a copy, if it says so at its beginning.
+pub fn forked_from(path: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    let id = head.split_once("\"forked_from_id\"").or_else(|| {
+        let (_, rest) = head.split_once("\"forkedFrom\"")?;
+        rest.split_once("\"sessionId\"")
+    });
+    let (before, rest) = id?.1.split_once('"')?;
+    let (id, _) = rest.split_once('"')?;
+    (before.trim() == ":").then(|| id.to_owned())
+}
+
 /// Returns the length of the transcript's text and some of its bytes: up to `length` at its beginning, and up to
 /// `length` before `at`. They show whether the file was replaced or truncated.
 ///

@@ -1,0 +1,59 @@
+//! Makes the draft of a memory from an entry of a transcript.
+
+use super::forks;
+use crate::import::transcript::Entry;
+use crate::ingest::link::Place;
+use crate::memory::{Draft, FileWrite, Millis, Provenance, Role, Work};
+use crate::scope::SessionId;
+
+/// Returns the draft of an entry of `session`. `files` are the paths that the entry names, relative to their work tree.
+pub(super) fn draft(
+    said: Entry,
+    session: &SessionId,
+    time: Millis,
+    files: Vec<String>,
+    place: &Place,
+) -> Draft {
+    let role = forks::role(&said);
+    let provenance = match role {
+        _ if said.is_summary => Provenance::Derived,
+        Role::User if said.is_subagent => Provenance::ModelSaid,
+        Role::User => Provenance::UserSaid,
+        Role::Assistant => Provenance::ModelSaid,
+        Role::Tool => Provenance::ToolOutput,
+        Role::System => Provenance::Imported,
+    };
+    let identity = forks::identity(&said);
+    let mut draft = Draft::new(forks::kind(&said), provenance, said.text, time);
+    draft.identity = identity;
+    draft.occurrence = match said.fingerprint {
+        Some(_) => Some(said.key.clone()),
+        None => said.copy_of.and_then(|copy| copy.own),
+    };
+    draft.source_id = Some(said.key);
+    draft.session = Some(session.clone());
+    draft.role = Some(role);
+    draft.speaker = match said.is_subagent {
+        true => Some(said.speaker.map_or("sub-agent".to_owned(), |name| format!("sub-agent {name}"))),
+        false => said.speaker,
+    };
+    let reflog = said.worktree.as_deref().and_then(|directory| place.work_tree(directory));
+    let reflog = reflog.and_then(|root| place.reflogs.get(&root));
+    draft.head_sha = reflog.and_then(|reflog| reflog.at(time)).map(|sha| sha.to_string());
+    draft.branch = said.branch.filter(|branch| branch != "HEAD" && !branch.is_empty());
+    draft.files = files;
+    let directory = said.worktree.as_deref();
+    let writes = said.written.into_iter().filter_map(|written| {
+        let (path, root) = place.relative(&written.path, directory)?;
+        Some(FileWrite { path, worktree: Some(root.to_string_lossy().into_owned()), lines: written.lines })
+    });
+    draft.work = Work {
+        writes: writes.collect(),
+        worktree: directory
+            .and_then(|it| place.work_tree(it))
+            .map(|root| root.to_string_lossy().into_owned()),
+        ended: said.until,
+        commits: said.commits,
+    };
+    draft
+}
