@@ -13,6 +13,7 @@ mod behind;
 #[cfg(target_os = "linux")]
 mod bounded;
 mod commits_in_short;
+mod compacts;
 mod consults;
 mod context;
 mod derived;

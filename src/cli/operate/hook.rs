@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::envelope;
 use crate::error::{Kind, Result};
 use crate::project;
-use crate::spool::{self, Reference, Spool};
+use crate::spool::{self, Reference, Spool, running};
 
 /// The longest time that a hook waits for its work before it exits.
 const PATIENCE: Duration = Duration::from_millis(80);
@@ -126,6 +126,11 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     };
     let detached = repository.filter(|_| client == Client::Git).and_then(|it| it.detached());
     let commit = detached.map(|sha| sha.to_string());
+    let is_plain_id = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    if client != Client::Git && payload.agent_transcript_path.is_none() && payload.session_id.chars().all(is_plain_id)
+    {
+        spool.set_running(client.word(), &payload.session_id, &running::ancestors(), now())?;
+    }
     // A sub-agent has a separate transcript file.
     let (session, transcript) = match payload.agent_transcript_path {
         Some(path) => (payload.agent_id.unwrap_or_default(), Some(path)),
@@ -153,12 +158,6 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
             at: now(),
             trouble: None,
         };
-        // The next event of the session replaces its reference. What is about to be compacted is stashed all the same, so
-        // it has a reference of its own.
-        if spool::is_compaction(&reference.event) {
-            let session = spool::key(&format!("compaction of {}", reference.session));
-            spool.leave(&Reference { session, ..reference.clone() })?;
-        }
         spool.leave(&reference)?;
     }
     Ok(begins.then(|| {

@@ -137,7 +137,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(missing_sessions(project, &scope).await?);
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     let kinds = vec![Kind::Message, Kind::Conversation, Kind::Summary];
-    let filter = Filter { kinds: Some(kinds), since, until, ..Filter::default() };
+    let is_named = scope.sessions != Sessions::All;
+    let without = if is_named { None } else { caller.running_session(engine, project) };
+    let filter = Filter { kinds: Some(kinds), since, until, without, ..Filter::default() };
     let places = [(&project.store, &scope)];
     let found = retrieve::search(&places, &encoders, &query, &filter, &Weights::default()).await?;
     notices.extend(found.notices);
@@ -245,7 +247,7 @@ async fn summarise(
             by_model: false,
         };
         source_tokens += wanted.tokens();
-        let made = make::make(engine, caller, project, wanted).await?;
+        let made = make::make(engine, caller, project, wanted, make::Keeping::Later).await?;
         if made.text.is_empty() {
             continue;
         }
