@@ -191,7 +191,12 @@ pub struct Server {
 
 impl Server {
     /// Starts the server `command` and does the handshake.
-    pub fn start(mut command: Command) -> Server {
+    pub fn start(command: Command) -> Server {
+        Server::start_as(command, "it")
+    }
+
+    /// Starts the server `command` and does the handshake as the client called `client`.
+    pub fn start_as(mut command: Command, client: &str) -> Server {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
@@ -211,7 +216,7 @@ impl Server {
         let mut server =
             Server { child, stdin, lines, log, log_reader: Some(log_reader), next_id: 0, deadline: DEADLINE };
         let params = json!({
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "it", "version": "0"},
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": client, "version": "0"},
         });
         let answer = server.request("initialize", params);
         assert_eq!(answer["result"]["serverInfo"]["name"], "tiro", "{answer}");

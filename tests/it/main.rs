@@ -46,6 +46,7 @@ mod remembers;
 mod replaced;
 mod restores;
 mod retires;
+mod running;
 mod scopes;
 mod set_up_again;
 mod sets_up;

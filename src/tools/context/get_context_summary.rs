@@ -1,4 +1,5 @@
-//! Summarises the conversations that are related to a question, one by one, within one budget.
+//! Summarises the conversations that are related to a question, one by one, within one budget. Without a question, it
+//! summarises the conversations that the call names: so an agent whose window was compacted learns where its own stands.
 //!
 //! Each conversation gets a weight that says how related it is to the question. The weight is computed as for
 //! `retrieve_context`. A conversation's share of the budget is proportional to its weight. Tokens that one summary
@@ -22,8 +23,8 @@ use crate::humanize::counted;
 use crate::ingest::catch_up;
 use crate::memory::{Kind, Level, Millis};
 use crate::project::OpenProject;
-use crate::retrieve;
 use crate::retrieve::rank::Weights;
+use crate::retrieve::{self, Found};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::summaries::levels::Depth;
 use crate::summaries::wanted::Wanted;
@@ -40,7 +41,8 @@ pub const NAME: &str = "get_context_summary";
 pub const TITLE: &str = "Summarise context";
 /// The description of the tool, which agents read.
 pub const DESCRIPTION: &str = "Summarises the conversations that have to do with a question, within a \
-    budget, and says how to open each. For the messages themselves use retrieve_context.";
+    budget, and says how to open each; without a question, where the named ones stand. For the messages themselves \
+    use retrieve_context.";
 
 /// The budget of an answer, in tokens, if the call names none.
 const MAX_TOKENS: usize = 2000;
@@ -64,7 +66,7 @@ const MOST_MESSAGES: usize = 2000;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// A question or key words.
-    pub query: String,
+    pub query: Option<String>,
     /// Only these sessions.
     pub conversation_ids: Option<Vec<String>>,
     /// Only messages of this time.
@@ -122,9 +124,11 @@ pub struct SessionSummary {
 
 /// Weighs the conversations against the question and summarises those with the most weight.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
-    let query = args.query.trim().to_owned();
-    if query.is_empty() {
-        return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
+    let query = args.query.unwrap_or_default().trim().to_owned();
+    let names = args.conversation_ids.unwrap_or_default();
+    if query.is_empty() && names.is_empty() {
+        return Err(Error::bad_input("neither `query` nor `conversation_ids` is given")
+            .hint("ask a question, give key words, or name the conversations"));
     }
     let (budget, clamped) = common::max_tokens(args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
     let (since, until) = args.time_range.unwrap_or_default().read()?;
@@ -132,7 +136,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(clamped);
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
-    let sessions = requested_sessions(project, args.conversation_ids.as_deref())?;
+    let sessions = requested_sessions(project, &names)?;
     let scope = Scope { sessions, ..project.scope.clone() };
     notices.extend(missing_sessions(project, &scope).await?);
     let encoders = ask::encoders(engine, caller, &mut notices).await;
@@ -141,14 +145,21 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let without = if is_named { None } else { caller.running_session(engine, project) };
     let filter = Filter { kinds: Some(kinds), since, until, without, ..Filter::default() };
     let places = [(&project.store, &scope)];
-    let found = retrieve::search(&places, &encoders, &query, &filter, &Weights::default()).await?;
+    // Without a question there is nothing to search for, and all of the named conversations are wanted.
+    let found = match query.is_empty() {
+        true => Found::default(),
+        false => retrieve::search(&places, &encoders, &query, &filter, &Weights::default()).await?,
+    };
     notices.extend(found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, project).await?);
     }
     let weights = weigh(&found.ranked);
     let hits = read(&places, found.ranked).await?;
-    let mut order = by_weight(&hits, &weights, &scope);
+    let mut order = match &scope.sessions {
+        Sessions::Only(named) if query.is_empty() => named.iter().map(|name| (name.clone(), 1.0)).collect(),
+        _ => by_weight(&hits, &weights, &scope),
+    };
     let all = order.len();
     order.truncate(RELATED_SESSIONS);
 
@@ -174,8 +185,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 }
 
 /// Returns the sessions called `names`; all sessions if there are no names.
-fn requested_sessions(project: &OpenProject, names: Option<&[String]>) -> Result<Sessions> {
-    let Some(names) = names.filter(|names| !names.is_empty()) else { return Ok(Sessions::All) };
+fn requested_sessions(project: &OpenProject, names: &[String]) -> Result<Sessions> {
+    if names.is_empty() {
+        return Ok(Sessions::All);
+    }
     let ids = names.iter().map(|name| SessionId::read(&project.redactor, "conversation_ids", name));
     Ok(Sessions::Only(ids.collect::<Result<Vec<SessionId>>>()?))
 }
