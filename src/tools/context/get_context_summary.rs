@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::ask;
 use crate::assembly::across_sessions::{Hit, read};
 use crate::assembly::order::{Conversation, Weighed, conversation, weigh};
+use crate::assembly::quote::quote;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
@@ -21,11 +22,12 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::humanize::counted;
 use crate::ingest::catch_up;
-use crate::memory::{Kind, Level, Millis};
+use crate::memory::{Kind, Level, Millis, Role};
 use crate::project::OpenProject;
 use crate::retrieve::rank::Weights;
 use crate::retrieve::{self, Found};
 use crate::scope::{Scope, SessionId, Sessions};
+use crate::store::MessageRow;
 use crate::summaries::levels::Depth;
 use crate::summaries::wanted::Wanted;
 use crate::summaries::{make, messages};
@@ -58,6 +60,10 @@ const FRAME: usize = 90;
 
 /// The most tokens that the frame of one summary in the answer takes.
 const SUMMARY_FRAME: usize = 54;
+
+/// The share of a summary's tokens that what was said last may take, if the call asks where a conversation stands.
+/// Arbitrary.
+const LAST: (usize, usize) = (2, 5);
 
 /// The most messages of a conversation that are summarised; earlier messages are left out. Arbitrary.
 const MOST_MESSAGES: usize = 2000;
@@ -251,6 +257,12 @@ async fn summarise(
         let usual =
             crate::summarize::length(level, rows.iter().map(|row| row.tokens.unsigned_abs() as usize).sum());
         let (first, last) = (rows[0].ordinal, rows[rows.len() - 1].ordinal);
+        // Where a conversation stands is what was said last.
+        let end = match query.is_empty() {
+            true => end(project, &rows, most * LAST.0 / LAST.1).await?,
+            false => String::new(),
+        };
+        let most = most - messages::count(&end).min(most / 2);
         let wanted = Wanted {
             session: session.clone(),
             rows,
@@ -261,10 +273,10 @@ async fn summarise(
         };
         source_tokens += wanted.tokens();
         let made = make::make(engine, caller, project, wanted, make::Keeping::Later).await?;
-        if made.text.is_empty() {
+        if made.text.is_empty() && end.is_empty() {
             continue;
         }
-        let text = envelope::escape(&made.text).into_owned();
+        let text = envelope::escape(format!("{}\n{end}", made.text).trim()).into_owned();
         let name = envelope::escape(session.as_str()).into_owned();
         // `open` is the message of the conversation that answers best, if there is one.
         let mut own = hits.iter().filter(|hit| hit.memory.session.as_ref() == Some(session));
@@ -282,6 +294,21 @@ async fn summarise(
         summaries.push(one);
     }
     Ok((summaries, source_tokens))
+}
+
+/// Returns the last request of the conversation and the last answer to it, each by whole sentences, in about `most` tokens.
+async fn end(project: &OpenProject, rows: &[MessageRow], most: usize) -> Result<String> {
+    let asked = rows.iter().rposition(|row| row.role == Some(Role::User));
+    let answered = rows.iter().rposition(|row| row.role == Some(Role::Assistant));
+    let answered = answered.filter(|place| asked.is_none_or(|asked| *place > asked));
+    let last: Vec<MessageRow> = asked.into_iter().chain(answered).map(|place| rows[place].clone()).collect();
+    let said = messages::texts(project, &last).await?;
+    let line = |(row, text): &(MessageRow, String)| {
+        let who = row.speaker.as_deref().or(row.role.map(Role::as_str)).unwrap_or_default();
+        let text = quote(text, 0..text.len(), most / 2).trim().replace('\n', " ");
+        format!("#{} {who}: {text}", row.ordinal)
+    };
+    Ok(said.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 /// Leaves out notices, then the least related summaries, until the answer fits the budget as text and as JSON.

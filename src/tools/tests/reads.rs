@@ -124,7 +124,7 @@ async fn calls(engine: &Engine, caller: &Caller) -> BTreeMap<&'static str, Vec<V
                 json!({"from_segment": stashed}),
             ],
         ),
-        ("describe_session", vec![json!({}), json!({"session_id": "press"})]),
+        ("describe_session", vec![json!({})]),
         ("count_tokens", vec![json!({"paths": ["press.txt"]})]),
     ])
 }
