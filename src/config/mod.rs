@@ -23,7 +23,7 @@ pub use edit::{Change, Edit, change, remove};
 pub use encoding::Encoding;
 pub use endpoint::{host, is_loopback};
 pub use file::Sources;
-pub use keys::key;
+pub use keys::{UnusedKey, key};
 pub use known::{own_keys, usual_endpoint, usual_name, usual_service};
 pub use options::{External, List, Options, Setting};
 pub use providers::{CHAT_PREFIX, Configured, Limits, Origin, Use, is_provider, is_variable, purpose};
