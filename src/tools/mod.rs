@@ -70,6 +70,12 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
     table
 }
 
+/// Returns the names of the tools that only read, which a user may let agents call without asking.
+pub fn reading(engine: &Arc<Engine>) -> Vec<String> {
+    let table = offered(engine, &Arc::new(Caller::of_process(engine.config())));
+    table.into_iter().filter(|tool| tool.hints.read_only).map(|tool| tool.name).collect()
+}
+
 /// Returns the reader of sessions and memories as MCP resources.
 pub fn resources(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Resources {
     Resources::of(engine, caller)
