@@ -5,6 +5,7 @@
 //! caller. What all callers share is in [`Engine`].
 
 mod around;
+mod form;
 mod found;
 mod news;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use crate::project::{self, OpenProject, SeenProject};
 use crate::scope::{OwnerId, ProjectId, Scope};
 use crate::store::{Flavour, Measurement, Savings, Store};
 
+pub use self::form::Form;
 pub use self::toolset::{Toolset, Toolsets};
 
 /// A caller, with the project that was opened for it. Several calls can use it at the same time.
@@ -34,6 +36,7 @@ pub struct Caller {
     /// Whether the user named the directory as the project. If so, a bare repository in it is accepted.
     is_named: bool,
     toolsets: Toolsets,
+    form: Form,
     project: Latest<Found>,
     /// The empty project in memory that is used until something is stored for the project.
     blank_project: Latest<Found>,
@@ -66,6 +69,7 @@ impl Caller {
             directory,
             is_named,
             toolsets: Toolsets::default(),
+            form: Form::default(),
             project: Latest::default(),
             blank_project: Latest::default(),
             refs: Mutex::default(),
@@ -80,6 +84,16 @@ impl Caller {
     /// Returns the caller restricted to the tools of `toolsets`.
     pub fn with_toolsets(self, toolsets: Toolsets) -> Caller {
         Caller { toolsets, ..self }
+    }
+
+    /// Returns the caller, who reads answers in `form`.
+    pub fn with_form(self, form: Form) -> Caller {
+        Caller { form, ..self }
+    }
+
+    /// Returns the forms in which the caller reads answers.
+    pub fn form(&self) -> Form {
+        self.form
     }
 
     /// Returns whether the caller may use the tools of `toolset`.
