@@ -5,6 +5,7 @@
 //! caller. What all callers share is in [`Engine`].
 
 mod around;
+mod form;
 mod found;
 mod later;
 mod news;
@@ -30,6 +31,7 @@ use crate::scope::{OwnerId, ProjectId, Scope, SessionId};
 use crate::spool::running::{self, Process};
 use crate::store::{Flavour, Measurement, Savings, Store};
 
+pub use self::form::Form;
 pub use self::later::Task;
 pub use self::toolset::{Toolset, Toolsets};
 
@@ -48,6 +50,7 @@ struct State {
     /// Whether the user named the directory as the project. If so, a bare repository in it is accepted.
     is_named: bool,
     toolsets: Toolsets,
+    form: Form,
     project: Latest<Found>,
     /// The empty project in memory that is used until something is stored for the project.
     blank_project: Latest<Found>,
@@ -84,6 +87,7 @@ impl Caller {
             directory,
             is_named,
             toolsets: Toolsets::default(),
+            form: Form::default(),
             project: Latest::default(),
             blank_project: Latest::default(),
             refs: Mutex::default(),
@@ -110,6 +114,18 @@ impl Caller {
         let state = Arc::get_mut(&mut self.state).expect("nothing has used the caller yet");
         state.toolsets = toolsets;
         self
+    }
+
+    /// Returns the caller, who reads answers in `form`. Nothing must have used the caller yet.
+    pub fn with_form(mut self, form: Form) -> Caller {
+        let state = Arc::get_mut(&mut self.state).expect("nothing has used the caller yet");
+        state.form = form;
+        self
+    }
+
+    /// Returns the forms in which the caller reads answers.
+    pub fn form(&self) -> Form {
+        self.state.form
     }
 
     /// Returns whether the caller may use the tools of `toolset`.

@@ -44,6 +44,7 @@ mod import;
 mod ingest;
 mod inline;
 mod llm;
+mod lossy;
 mod memory;
 mod money;
 mod parallel;

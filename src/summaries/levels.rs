@@ -181,6 +181,19 @@ pub(crate) async fn summary(
     Ok(Some(at_depth(engine, caller, id.clone(), session, rows, wanted, &walk.focus).await?))
 }
 
+/// Returns the messages of `session` at the depth that `walk` requests, or else in short.
+pub(crate) async fn session(
+    engine: &Engine,
+    caller: &Caller,
+    session: &SessionId,
+    walk: &Walk,
+) -> Result<Memory> {
+    let project = caller.project(engine).await?;
+    let rows = make::range(project, session, (None, None), (None, None)).await?;
+    let depth = walk.level.unwrap_or(Depth::Brief);
+    at_depth(engine, caller, rows[0].id.clone(), session.clone(), rows, depth, &walk.focus).await
+}
+
 /// Returns the segment that contains the message `memory`, at the depth that `walk` requests. If `memory` is no
 /// message, returns it with its text shortened to that depth.
 pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Walk) -> Result<Memory> {

@@ -80,6 +80,12 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
     table
 }
 
+/// Returns the names of the tools that only read, which a user may let agents call without asking.
+pub fn reading(engine: &Arc<Engine>) -> Vec<String> {
+    let table = offered(engine, &Arc::new(Caller::of_process(engine.config())));
+    table.into_iter().filter(|tool| tool.hints.read_only).map(|tool| tool.name).collect()
+}
+
 /// The tools that search by meaning, for which a provider may embed the question.
 const SEARCHING: [&str; 5] = [
     search_project_memory::NAME,

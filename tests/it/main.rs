@@ -53,6 +53,7 @@ mod sets_up;
 mod shares;
 mod shows;
 mod spends;
+mod starts;
 mod stash;
 mod summaries;
 mod superseded;

@@ -9,11 +9,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::arguments;
+use super::arguments::{self, Given};
 use super::progress::Progress;
 use super::schema::{input_schema, output_schema};
-use crate::caller::Toolset;
+use crate::caller::{Form, Toolset};
 use crate::error::Result;
+use crate::tokens;
 
 /// An operation that agents can call.
 pub struct Tool {
@@ -68,25 +69,35 @@ impl Tool {
         // wait.
         let call = Box::new(move |arguments, progress| -> Pending<Answer> {
             let (schema, run) = (Arc::clone(&schema), run.clone());
-            Box::pin(async move { run(arguments::read::<A>(&schema, arguments)?, progress).await })
+            Box::pin(async move {
+                let Given { args, remark } = arguments::read::<A>(&schema, arguments)?;
+                match (run(args, progress).await, remark) {
+                    (Err(error), Some(remark)) => {
+                        let hint = error.way_out().map_or(String::new(), |hint| format!("{hint}. "));
+                        Err(error.hint(hint + &remark))
+                    }
+                    (answer, remark) => answer.map(|answer| answer.with(remark)),
+                }
+            })
         });
         Tool { name, title, description, input_schema, output_schema, hints, toolset, call }
     }
 
-    /// Calls the tool with a JSON object of arguments, spelled in snake_case or camelCase. A long call tells `progress`
-    /// how far it is.
+    /// Calls the tool with JSON arguments, which are read as liberally as [`arguments`] says. A long call tells
+    /// `progress` how far it is.
     ///
-    /// A missing, unknown or wrongly typed argument is a [`BadInput`](crate::error::Kind::BadInput) error that names
-    /// the argument and what it should be.
+    /// A missing argument, and a value that can't be read, is a [`BadInput`](crate::error::Kind::BadInput) error that
+    /// names the argument and gives an example. The answer names the arguments that the tool doesn't have.
     pub fn call(&self, arguments: Value, progress: Progress) -> Pending<Answer> {
         (self.call)(arguments, progress)
     }
 }
 
-/// The answer of a tool: the same content as text for a model and as data for a program.
+/// The answer of a tool: the same content as text for a model and as data for a program. Clients get the data only from
+/// `tiro serve --structured`.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The answer as text. It is complete, since some clients show a model only the text.
+    /// The answer as text. It is complete, since a model gets nothing else.
     pub text: String,
     /// The answer as data. Fields without a value are left out rather than set to `null`.
     pub fields: Map<String, Value>,
@@ -105,6 +116,21 @@ impl Answer {
         // Output schemas give an optional field a plain type, which `null` would not match.
         fields.retain(|_, value| !value.is_null());
         Answer { text, fields }
+    }
+
+    /// Returns how many tokens (o200k) an answer costs its reader: those of `text`, or if the reader may get the data of
+    /// `output` instead, the larger of the two counts.
+    pub(crate) fn cost(form: Form, text: &str, output: &impl Serialize) -> usize {
+        match form {
+            Form::Text => tokens::count(text),
+            Form::Both => tokens::count(text).max(Answer::data_cost(output)),
+        }
+    }
+
+    /// Returns how many tokens (o200k) the data of `output` has as JSON.
+    pub(crate) fn data_cost(output: &impl Serialize) -> usize {
+        let fields = Answer::new(String::new(), output).fields;
+        tokens::count(&serde_json::to_string(&fields).expect("an answer is JSON"))
     }
 
     /// Returns the answer with `news` as a last line of its text and as one of its notices.

@@ -15,7 +15,7 @@ use crate::ask;
 use crate::assembly::across_sessions::{Hit, read};
 use crate::assembly::order::{Conversation, Weighed, conversation, weigh};
 use crate::assembly::quote::quote;
-use crate::caller::Caller;
+use crate::caller::{Caller, Form};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
@@ -32,6 +32,7 @@ use crate::summaries::levels::Depth;
 use crate::summaries::wanted::Wanted;
 use crate::summaries::{make, messages};
 use crate::tools::common;
+use crate::tools::common::tool::Answer;
 use crate::tools::context::retrieve_context::TimeRange;
 use crate::tools::context::summarize_conversation::Detail;
 use crate::tools::memory::search_project_memory::missing_sessions;
@@ -187,7 +188,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         rendered: String::new(),
     };
     let secret = installation.secret;
-    messages::blocking(move || fit(output, budget, &secret)).await
+    let form = caller.form();
+    messages::blocking(move || fit(output, (budget, form), &secret)).await
 }
 
 /// Returns the sessions called `names`; all sessions if there are no names.
@@ -311,14 +313,13 @@ async fn end(project: &OpenProject, rows: &[MessageRow], most: usize) -> Result<
     Ok(said.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// Leaves out notices, then the least related summaries, until the answer fits the budget as text and as JSON.
-fn fit(mut output: Output, budget: usize, secret: &[u8; 32]) -> Output {
+/// Leaves out notices, then the least related summaries, until the answer fits the budget in each form of `form`.
+fn fit(mut output: Output, (budget, form): (usize, Form), secret: &[u8; 32]) -> Output {
     loop {
         output.rendered = render(&output, secret);
-        let text = messages::count(&output.rendered);
-        output.tokens_used = text;
-        let data = messages::count(&serde_json::to_string(&output).expect("an answer serialises"));
-        output.tokens_used = text.max(data);
+        // `tokens_used` is part of the JSON that is counted. The final number takes no more tokens than the budget.
+        output.tokens_used = budget;
+        output.tokens_used = Answer::cost(form, &output.rendered, &output);
         if output.tokens_used <= budget {
             return output;
         }

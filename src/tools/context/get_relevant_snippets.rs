@@ -119,7 +119,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     fill(passages, &mut budget, &mut chosen, true);
     let secret = engine.installation().await?.secret;
     // The first count loads the tokenizer's dictionary, which blocks the thread.
-    let fit = tokio::task::spawn_blocking(move || answer::fit(&mut chosen, max_tokens, &secret));
+    let budget = (max_tokens, caller.form());
+    let fit = tokio::task::spawn_blocking(move || answer::fit(&mut chosen, budget, &secret));
     Ok(fit.await.expect("fitting does not panic"))
 }
 

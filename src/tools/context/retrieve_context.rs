@@ -103,7 +103,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(notice);
     let options = &engine.config().options;
     let store = &project.store;
-    let key = |version: [Version; 2]| key(engine, &args, &asked, space.as_deref(), version);
+    let key = |version: [Version; 2]| key((engine, caller), &args, &asked, space.as_deref(), version);
     // The version is read before the memories. If a write comes in between, the answer is cached under the older
     // version, so no later call finds it.
     let before = version(engine, project, &asked).await?;
@@ -136,7 +136,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     chosen.notices.splice(0..0, notices);
     let secret = engine.installation().await?.secret;
-    let budget = asked.budget;
+    let budget = (asked.budget, caller.form());
     // The first count loads the tokenizer's dictionary, which blocks the thread.
     let fit = tokio::task::spawn_blocking(move || {
         let context = answer::fit(&mut chosen, budget, &secret);
@@ -253,13 +253,19 @@ async fn version(engine: &Engine, project: &OpenProject, asked: &Asked) -> Resul
 }
 
 /// Returns the cache key: a hash of everything that the answer depends on.
-fn key(engine: &Engine, args: &Args, asked: &Asked, space: Option<&str>, version: [Version; 2]) -> [u8; 32] {
+fn key(
+    (engine, caller): (&Engine, &Caller),
+    args: &Args,
+    asked: &Asked,
+    space: Option<&str>,
+    version: [Version; 2],
+) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 assembled context");
     let parts = [
         env!("CARGO_PKG_VERSION").to_owned(),
         serde_json::to_string(args).expect("arguments are JSON"),
         format!("{:?} {:?}", asked.scope, asked.filter.without),
-        asked.budget.to_string(),
+        format!("{} {:?}", asked.budget, caller.form()),
         format!("{:?}", engine.config().options),
         space.unwrap_or_default().to_owned(),
         format!("{:?}", version.map(Version::bytes)),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::blocks;
 use crate::caller::{Caller, Task};
 use crate::engine::Engine;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result};
 use crate::humanize::{self, counted};
 use crate::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
 use crate::redact::{Redaction, redactions};
@@ -182,10 +182,7 @@ fn remarks(without_id: usize, added: usize) -> Vec<String> {
 
 fn draft(place: usize, message: Message, now: Millis) -> Result<Draft> {
     let named = |field: &str| format!("messages[{place}].{field}");
-    let role = Role::parse(message.role.trim()).ok_or_else(|| {
-        Error::bad_input(format!("`{}` is not a role: `{}`", named("role"), quoted(&message.role)))
-            .hint("use user, assistant, tool or system")
-    })?;
+    let role = common::role(&named("role"), &message.role)?;
     if message.text.trim().is_empty() {
         return Err(Error::bad_input(format!("`{}` is empty", named("text"))).hint("leave the message out"));
     }

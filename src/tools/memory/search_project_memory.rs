@@ -171,8 +171,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         rendered: String::new(),
     };
     let secret = installation.secret;
-    messages::blocking(move || hits::fit(Page { hits, length, output, offset, has_more, max_tokens, secret }))
-        .await
+    let form = caller.form();
+    let page = Page { hits, length, output, offset, has_more, max_tokens, form, secret };
+    messages::blocking(move || hits::fit(page)).await
 }
 
 /// Reads the memories of a page, in the order of the ranking, each with its scope, `project` or `owner`.

@@ -71,6 +71,7 @@ pub struct Args {
     #[schemars(description = "")]
     pub file: Option<String>,
     /// 5 if left out.
+    #[schemars(range(min = 1, max = MOST))]
     pub top_k: Option<usize>,
     /// Least cosine, 0 to 1.
     #[schemars(description = "")]
@@ -81,7 +82,7 @@ pub struct Args {
     /// Id whose references to follow.
     pub from_segment: Option<String>,
     /// 2 if left out.
-    #[schemars(description = "")]
+    #[schemars(description = "", range(max = MOST_HOPS))]
     pub max_hops: Option<usize>,
     /// `next_cursor` of the answer before.
     #[schemars(description = "")]
@@ -143,7 +144,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     found.pending = project.store.pending(&project.scope).await?;
     found.says_pending = found.pending > 0 && caller.says_pending();
     let secret = engine.installation().await?.secret;
-    crate::summaries::messages::blocking(move || answer::fit(found, &secret)).await
+    let form = caller.form();
+    crate::summaries::messages::blocking(move || answer::fit(found, form, &secret)).await
 }
 
 /// Returns the text to search for: the query, then the hints. One text is enough, since the search weighs its words by

@@ -29,8 +29,8 @@ const ROWS: &[&[&str]] = &[
     &["chunk", "tokens", "statements"],
     &["blocks"],
     &[
-        "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "money",
-        "parallel", "thread", "times", "tuning", "words",
+        "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "lossy",
+        "money", "parallel", "thread", "times", "tuning", "words",
     ],
 ];
 
