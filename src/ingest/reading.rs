@@ -3,10 +3,14 @@
 //! Reading is done in steps. Each step reads some lines, stores their entries, and moves the cursor behind these lines.
 //! An interrupted step is repeated. That is harmless, because an entry gets the same id each time.
 
+mod batch;
+mod compaction;
+
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use self::batch::Batch;
 use crate::caller::Caller;
 use crate::clients::Client;
 use crate::clients::transcripts::{Line, Lines};
@@ -14,7 +18,6 @@ use crate::embed::Loaded;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::import::transcript::{About, Entry, Format, Transcript};
-use crate::ingest::compaction;
 use crate::ingest::cursor::{Cursor, Kept};
 use crate::ingest::imported::Imported;
 use crate::ingest::link::{Place, Span};
@@ -25,11 +28,6 @@ use crate::project::OpenProject;
 use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::Origin;
-
-/// The maximum number of entries that one transaction stores, and the most bytes of their texts. The last line of a
-/// transaction can exceed both limits.
-const BATCH: usize = 256;
-const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
 /// The maximum number of bytes that are stored of one session. The first limit is for its tool outputs, the second
 /// for all its entries. A longer session is probably an agent in a loop.
@@ -89,15 +87,6 @@ struct Reading<'a> {
     described: Option<Origin>,
     /// Whether messages that the client compacted are stashed: a hook reported the transcript.
     stashes: bool,
-}
-
-#[derive(Default)]
-struct Batch {
-    /// Each entry, with the offset of the line that completed it.
-    said: Vec<(u64, Entry)>,
-    bytes: usize,
-    /// How many of the entries the client has compacted since, if the transcript shows a compaction.
-    compacted: Option<usize>,
 }
 
 impl<'a> Importer<'a> {
@@ -390,18 +379,6 @@ impl<'a> Reading<'a> {
     /// Stores the cursor.
     async fn keep_cursor(&mut self, engine: &Engine, project: &OpenProject) -> Result<()> {
         self.cursor.keep(engine, project, &self.source, self.path, &self.reader).await
-    }
-}
-
-impl Batch {
-    fn take(&mut self, end: u64, said: Vec<Entry>) {
-        self.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
-        self.said.extend(said.into_iter().map(|said| (end, said)));
-    }
-
-    /// Returns whether the batch has reached the size of one transaction.
-    fn is_full(&self) -> bool {
-        self.said.len() >= BATCH || self.bytes >= BATCH_BYTES
     }
 }
 
