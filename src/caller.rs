@@ -131,6 +131,7 @@ impl Caller {
                 is_blank: false,
                 trouble,
                 original: None,
+                formerly: seen.formerly.clone(),
             }),
         };
         Ok(SeenProject {
@@ -139,6 +140,7 @@ impl Caller {
             repository,
             trouble: seen.trouble,
             original: seen.original,
+            formerly: seen.formerly,
             open,
         })
     }
@@ -190,6 +192,7 @@ impl Caller {
                 scope: Scope::project(self.owner.clone(), id),
                 is_blank: true,
                 original: seen.original,
+                formerly: seen.formerly,
             };
             let registered_in = installation.registry.memories().clone();
             Ok(Found { project, registered_in, keeps_id: None, around })
@@ -237,6 +240,7 @@ impl Caller {
                 is_blank: false,
                 original: None,
                 trouble: found.trouble.as_ref().map(unread),
+                formerly: found.formerly,
                 name: found.name,
                 root: found.root,
                 repository: found.repository.map(Arc::new),

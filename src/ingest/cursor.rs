@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::import::transcript::{About, Transcript};
 use crate::memory::Millis;
-use crate::project::{OpenProject, SeenProject};
+use crate::project::OpenProject;
 
 /// How many bytes are compared to recognise a transcript, both at its beginning and before the cursor.
 const AROUND: u64 = 4096;
@@ -44,6 +44,15 @@ pub(crate) struct Cursor {
     ahead: Vec<(u64, Kept)>,
 }
 
+/// How far a transcript was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    /// How many bytes are not read yet.
+    pub(crate) unread: u64,
+    /// Whether anything of the session is stored.
+    pub(crate) has_kept: bool,
+}
+
 /// How many bytes of a session are stored.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Kept {
@@ -76,12 +85,11 @@ impl Cursor {
         Ok((if is_other { Cursor::default() } else { cursor }, all))
     }
 
-    /// Returns how many bytes of the transcript are not read yet.
-    pub(crate) async fn unread(seen: &SeenProject, path: &Path) -> Result<u64> {
-        let Some(project) = &seen.open else { return Ok(transcripts::around(path, 0, 0)?.0) };
+    /// Returns how far the transcript was read.
+    pub(crate) async fn read(project: &OpenProject, path: &Path) -> Result<Read> {
         let source = project.redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
         let (cursor, all) = Cursor::of(project, &source, path).await?;
-        Ok(all.saturating_sub(cursor.at + cursor.looked))
+        Ok(Read { unread: all.saturating_sub(cursor.at + cursor.looked), has_kept: cursor.kept().all > 0 })
     }
 
     /// Returns what is known of the session so far.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::import::transcript::Counts;
+use crate::ingest::sessions::Account;
 use crate::redact::{self, Redaction};
 use crate::remember::Remembered;
 use crate::store::Outcome;
@@ -45,6 +46,8 @@ pub struct Imported {
     pub redactions: Vec<Redaction>,
     /// Pieces of text that are not embedded yet.
     pub pending: usize,
+    /// What became of all transcripts of the client; absent if the user named some.
+    pub account: Option<Account>,
     /// Further notices for the user.
     pub notices: Vec<String>,
 }

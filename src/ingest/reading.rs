@@ -4,12 +4,12 @@
 //! An interrupted step is repeated. That is harmless, because an entry gets the same id each time.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
 use crate::clients::Client;
-use crate::clients::transcripts::{Line, Lines};
+use crate::clients::transcripts::{self, Line, Lines};
 use crate::embed::Loaded;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::ingest::cursor::{Cursor, Kept};
 use crate::ingest::imported::Imported;
 use crate::ingest::link::{Place, Span};
 use crate::ingest::pauses::{self, KeptOut};
-use crate::ingest::share::{self, FoundBy, Share, Visited};
+use crate::ingest::share::{self, FoundBy, Share, Visited, Within};
 use crate::memory::{Draft, FileWrite, Identity, Kind, LONGEST_TEXT, Millis, Provenance, Role, Work};
 use crate::project::OpenProject;
 use crate::remember::remember;
@@ -58,6 +58,8 @@ pub(crate) struct Importer<'a> {
     project: &'a OpenProject,
     /// The project's work trees and reflogs.
     pub(crate) place: &'a Place,
+    /// Roots of other projects, also of those that no longer exist.
+    pub(crate) others: &'a [PathBuf],
     /// The sums so far.
     pub(crate) output: Imported,
     /// The times of the first and the last entry that was stored.
@@ -76,8 +78,7 @@ struct Reading<'a> {
     begins: u64,
     /// Entries that are read and not stored yet.
     batch: Batch,
-    /// Chooses the part of the session that belongs to this project, if the session runs in another one. `None` if the
-    /// whole session belongs to this project.
+    /// Chooses the part of the session that belongs to this project. `None` if the whole session belongs to it.
     share: Option<Share<'a>>,
     /// The other repositories that the session worked in.
     visited: Visited<'a>,
@@ -103,7 +104,8 @@ impl<'a> Importer<'a> {
         project: &'a OpenProject,
         place: &'a Place,
     ) -> Importer<'a> {
-        Importer { engine, caller, project, place, output: Imported::default(), span: Span::default() }
+        let (output, span) = (Imported::default(), Span::default());
+        Importer { engine, caller, project, place, others: &[], output, span }
     }
 
     /// Reads the new lines of one transcript for at most `patience`, and stores their entries. `progress` is called
@@ -126,7 +128,9 @@ impl<'a> Importer<'a> {
         let reader = Transcript::new(format(client)?, cursor.about());
         let most = patience.map_or(u64::MAX, |_| STEP);
         let mut lines = Lines::resume(path, cursor.at, cursor.looked, most)?;
-        let share = Share::of(self.engine, self.caller, self.place, (client, path, found_by));
+        let within = Within::new(self.engine, self.caller, self.place, self.others);
+        let began_in = transcripts::directory_of(client, path);
+        let share = Share::of(within, (client, path, found_by), began_in);
         let visited = Visited::new(self.engine, self.caller, self.place);
         let mut reading = Reading::new((client, path), source, cursor, reader, share, visited);
         loop {
@@ -344,12 +348,14 @@ impl<'a> Reading<'a> {
             Line::Whole(bytes) => self.reader.line(at, bytes),
             Line::Cut(start, bytes) => self.reader.cut(at, start, bytes),
         };
-        match &mut self.share {
-            Some(share) => {
-                self.turn = if said.iter().any(share::begins_turn) { Some(at) } else { self.turn };
-                said = share.take(said);
-            }
-            None => self.visited.note(&said),
+        let is_held_here = self.share.as_ref().is_none_or(Share::is_held_here);
+        if is_held_here {
+            self.visited.note(&said);
+        } else if said.iter().any(share::begins_turn) {
+            self.turn = Some(at);
+        }
+        if let Some(share) = &mut self.share {
+            said = share.take(said);
         }
         self.batch.take(at, said);
     }

@@ -30,6 +30,8 @@ pub struct OpenProject {
     pub trouble: Option<String>,
     /// The project from which this repository was copied, as long as nothing of the copy is stored.
     pub original: Option<ProjectRow>,
+    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    pub formerly: Vec<PathBuf>,
 }
 
 /// A project that was only looked at: nothing was registered, created or changed.
@@ -44,6 +46,8 @@ pub struct SeenProject {
     pub trouble: Option<Error>,
     /// The project from which this repository was copied, if the copy has no id of its own yet.
     pub original: Option<ProjectRow>,
+    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    pub formerly: Vec<PathBuf>,
     /// The open project, if anything of it is stored.
     pub open: Option<OpenProject>,
 }

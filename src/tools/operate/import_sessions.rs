@@ -60,6 +60,9 @@ impl Output {
                 }
             );
         }
+        if let Some(account) = &self.account {
+            text += &format!("\n{}.", account.text());
+        }
         if !self.failed.is_empty() {
             text += &format!("\nUnreadable: {}.", humanize::some(&self.failed));
         }

@@ -79,15 +79,17 @@ impl Backfill {
             let transcripts = counted(*transcripts, "transcript", "transcripts");
             parts.push(format!("{transcripts} of {} ({} bytes)", client.name(), thousands(*bytes)));
         }
-        match parts.is_empty() {
-            true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
-            false => format!(
-                "{} of `{}` can be imported, in about {} s.\n",
-                parts.join(" and "),
-                quoted(project),
-                self.seconds
-            ),
-        }
+        let accounts: String = self.accounts.iter().map(|account| account.text() + ".\n").collect();
+        accounts
+            + &match parts.is_empty() {
+                true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
+                false => format!(
+                    "{} of `{}` can be imported, in about {} s.\n",
+                    parts.join(" and "),
+                    quoted(project),
+                    self.seconds
+                ),
+            }
     }
 }
 
