@@ -9,18 +9,19 @@ mod lines;
 mod look;
 mod looks;
 mod trees;
+mod unpacked;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use self::lines::open;
 use super::Client;
 
 pub use self::every::{Listed, of_client};
-pub use self::lines::{Line, Lines, around, is_file};
+pub use self::lines::{Line, Lines, around, is_file, open};
 pub use self::look::Look;
 pub use self::looks::Looks;
 pub use self::trees::Trees;
+pub use self::unpacked::{End, Stamp, is_copy, plain, stamp};
 
 /// The folder in the data directory that contains what was found by looking at transcripts.
 const FOLDER: &str = "looks";

@@ -11,6 +11,8 @@ use crate::import::transcript::{About, Transcript};
 use crate::memory::Millis;
 use crate::project::OpenProject;
 
+use crate::redact::Redactor;
+
 /// How many bytes are compared to recognise a transcript, both at its beginning and before the cursor.
 const AROUND: u64 = 4096;
 
@@ -34,6 +36,10 @@ pub(crate) struct Cursor {
     /// How many bytes of the entries before `at` are stored.
     #[serde(flatten)]
     kept: Kept,
+    /// Length and time of the compressed file that was read, if the transcript is compressed. As long as they are the
+    /// same, the file need not be decompressed to see that nothing was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) packed: Option<transcripts::Stamp>,
     /// Whether the turn at `at` has already acted in this project. Used only for a session that runs in another
     /// project.
     #[serde(default)]
@@ -78,16 +84,28 @@ impl Cursor {
     pub(crate) async fn of(project: &OpenProject, source: &str, path: &Path) -> Result<(Cursor, u64)> {
         let stored = project.store.import_cursor(&project.scope, source).await?;
         let cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let packed = transcripts::stamp(path);
+        if packed.is_some() && cursor.packed == packed {
+            let all = cursor.at + cursor.looked;
+            return Ok((cursor, all));
+        }
         let (all, around) = transcripts::around(path, cursor.at, AROUND)?;
         // The file was replaced or cut off, so it is read from its beginning. Entries that the former file contained
         // too are recognised as already stored.
         let is_other = cursor.at + cursor.looked > all || cursor.around != digest(&around);
-        Ok((if is_other { Cursor::default() } else { cursor }, all))
+        let cursor = if is_other { Cursor::default() } else { cursor };
+        Ok((Cursor { packed, ..cursor }, all))
+    }
+
+    /// Returns the name under which the cursor of a transcript is stored. It stays the same when the client compresses
+    /// the transcript.
+    pub(crate) fn source(redactor: &Redactor, path: &Path) -> String {
+        redactor.redact(&format!("transcript:{}", transcripts::plain(path).display())).text.into_owned()
     }
 
     /// Returns how far the transcript was read.
     pub(crate) async fn read(project: &OpenProject, path: &Path) -> Result<Read> {
-        let source = project.redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
+        let source = Cursor::source(&project.redactor, path);
         let (cursor, all) = Cursor::of(project, &source, path).await?;
         Ok(Read { unread: all.saturating_sub(cursor.at + cursor.looked), has_kept: cursor.kept().all > 0 })
     }
@@ -144,7 +162,12 @@ impl Cursor {
         (self.session, self.worktree) = (about.session.clone(), about.worktree.clone());
         (self.branch, self.is_subagent) = (about.branch.clone(), about.is_subagent);
         self.last = reader.known_before();
-        let text = serde_json::to_string(&self).expect("a cursor is plain values");
+        self.write(engine, project, source).await
+    }
+
+    /// Stores the cursor as it is.
+    pub(crate) async fn write(&self, engine: &Engine, project: &OpenProject, source: &str) -> Result<()> {
+        let text = serde_json::to_string(self).expect("a cursor is plain values");
         let text = project.redactor.redact(&text).text.into_owned();
         project.store.set_import_cursor(&project.scope, source, &text, engine.now()).await
     }

@@ -1,7 +1,11 @@
 //! The result of importing sessions.
 
+use std::path::Path;
+
 use serde::Serialize;
 
+use crate::clients::transcripts::End;
+use crate::error::quoted;
 use crate::import::transcript::Counts;
 use crate::ingest::sessions::Account;
 use crate::redact::{self, Redaction};
@@ -60,6 +64,16 @@ impl Imported {
         for (kind, count) in &counts.unknown {
             redact::add(&mut self.unknown, kind, *count);
         }
+    }
+
+    /// Says how the text of a compressed transcript ended, if that was not its end.
+    pub(crate) fn count_end(&mut self, path: &Path, end: End) {
+        let what = match end {
+            End::Whole => return,
+            End::Damaged => "damaged or not finished; what stands before that is imported",
+            End::TooLarge => "too large when decompressed; its beginning is imported",
+        };
+        self.notices.push(format!("`{}` is {what}", quoted(path.display())));
     }
 
     /// Counts what the write path did with the entries.

@@ -118,10 +118,17 @@ impl<'a> Importer<'a> {
     ) -> Result<()> {
         let began = Instant::now();
         self.output.transcripts += 1;
+        if transcripts::is_copy(path) {
+            return Ok(());
+        }
         let source = self.source(path);
         let (cursor, all) = Cursor::of(self.project, &source, path).await?;
         if cursor.at + cursor.looked >= all {
-            return Ok(());
+            return if cursor.packed.is_some() {
+                cursor.write(self.engine, self.project, &source).await
+            } else {
+                Ok(())
+            };
         }
         self.output.grown += 1;
 
@@ -157,6 +164,7 @@ impl<'a> Importer<'a> {
         }
         self.output.bytes += lines.at() - reading.begins;
         self.output.count_lines(reading.reader.counts());
+        self.output.count_end(path, lines.end());
         self.finish(&mut reading, &lines).await?;
         if matches!(found_by, FoundBy::Hook(_)) {
             reading.visited.tell(self.engine, client, path);
@@ -166,8 +174,7 @@ impl<'a> Importer<'a> {
 
     /// Returns the name under which the cursor of the transcript is stored.
     pub(crate) fn source(&self, path: &Path) -> String {
-        let source = format!("transcript:{}", path.display());
-        self.project.redactor.redact(&source).text.into_owned()
+        Cursor::source(&self.project.redactor, path)
     }
 
     /// Stores the batch, then the cursor.
@@ -218,7 +225,8 @@ impl<'a> Importer<'a> {
             return Ok(());
         }
         let (store, scope) = (&self.project.store, &self.project.scope);
-        let stem = reading.path.file_stem().unwrap_or_default().to_string_lossy();
+        let plain = transcripts::plain(reading.path);
+        let stem = plain.file_stem().unwrap_or_default().to_string_lossy();
         let name = about.session.as_deref().unwrap_or(&stem);
         let session = SessionId::read(&self.project.redactor, "session", name)?;
         let pauses = KeptOut::of(self.engine, self.project);

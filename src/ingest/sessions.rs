@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
-use crate::clients::transcripts;
 use crate::clients::Client;
+use crate::clients::transcripts;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::ingest::cursor::Cursor;

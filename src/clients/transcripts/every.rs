@@ -10,6 +10,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
+use super::unpacked::{is_copy, plain};
 use crate::clients::{Client, Places};
 
 /// How many levels of nested folders are searched for transcripts. Arbitrary: twice as many as the clients make.
@@ -70,12 +71,12 @@ pub fn of_client(places: &Places, client: Client) -> Listing {
 
 /// Returns whether `client` gives such names to transcripts.
 fn is_named_as_one(client: Client, path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    match client {
-        Client::ClaudeCode => name.ends_with(".jsonl"),
-        Client::Codex => [".jsonl", ".jsonl.zst", ".json"].iter().any(|end| name.ends_with(end)),
-        Client::Gemini => [".jsonl", ".json"].iter().any(|end| name.ends_with(end)),
-        Client::Git => false,
+    let plain = plain(path);
+    match plain.extension().and_then(|extension| extension.to_str()) {
+        Some("jsonl") => true,
+        // Claude Code keeps other things in such files.
+        Some("json") => client != Client::ClaudeCode,
+        _ => false,
     }
 }
 
@@ -126,7 +127,8 @@ impl Walk {
     }
 
     fn add(&mut self, path: PathBuf) {
-        if !is_named_as_one(self.client, &path) {
+        // While a client compresses a transcript, there are two files of it.
+        if !is_named_as_one(self.client, &path) || is_copy(&path) {
             return;
         }
         match fs::metadata(&path) {

@@ -182,7 +182,7 @@ pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) ->
     for transcript in found {
         output.transcripts += 1;
         let path = &transcript.path;
-        let source = redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
+        let source = Cursor::source(&redactor, path);
         let read = async {
             let (cursor, all) = match &seen.open {
                 Some(project) => Cursor::of(project, &source, path).await?,
