@@ -17,6 +17,7 @@ mod gemini;
 mod git_hook;
 mod leftover;
 mod record;
+pub mod retention;
 #[cfg(test)]
 mod tests;
 pub mod transcripts;
@@ -56,6 +57,14 @@ pub struct Places {
     pub codex: PathBuf,
     /// The directory of Gemini CLI: `.gemini` in `GEMINI_CLI_HOME`, or in the home directory if that is not set.
     pub gemini: PathBuf,
+}
+
+impl Places {
+    /// Returns the file in which the client lists the prompts of all sessions, also of those whose transcripts it
+    /// deleted. Only Claude Code has one.
+    pub fn prompts(&self, client: Client) -> Option<PathBuf> {
+        (client == Client::ClaudeCode).then(|| self.claude_code.join("history.jsonl"))
+    }
 }
 
 /// The directories of a repository and its hooks.
@@ -335,7 +344,10 @@ impl Finding {
 /// This function knows the files of all clients, because the record may be older than the current plan.
 fn without(client: Client, path: &Path, text: &str, before: Option<&str>) -> Result<Option<String>> {
     match client {
-        Client::ClaudeCode => claude_code::without(path, text, before).map(Some),
+        Client::ClaudeCode => {
+            let text = retention::without(path, text, before)?;
+            claude_code::without(path, &text, before).map(Some)
+        }
         Client::Codex => codex::without(path, text, before).map(Some),
         Client::Gemini => cut::remove(text, before, &gemini::OURS).map(Some),
         Client::Git => git_hook::without(text),

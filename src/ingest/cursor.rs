@@ -40,6 +40,13 @@ pub(crate) struct Cursor {
     /// same, the file need not be decompressed to see that nothing was added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) packed: Option<transcripts::Stamp>,
+    /// How far the transcript was read. This is behind `at` while a turn or a tool call is unfinished, which are read
+    /// again when the transcript has grown.
+    #[serde(default)]
+    pub(crate) seen: u64,
+    /// Whether anything of the session belongs to this project.
+    #[serde(default)]
+    has_any: bool,
     /// Whether the turn at `at` has already acted in this project. Used only for a session that runs in another
     /// project.
     #[serde(default)]
@@ -55,8 +62,8 @@ pub(crate) struct Cursor {
 pub(crate) struct Read {
     /// How many bytes are not read yet.
     pub(crate) unread: u64,
-    /// Whether anything of the session is stored.
-    pub(crate) has_kept: bool,
+    /// Whether anything of the session belongs to the project.
+    pub(crate) has_any: bool,
 }
 
 /// How many bytes of a session are stored.
@@ -86,7 +93,7 @@ impl Cursor {
         let cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let packed = transcripts::stamp(path);
         if packed.is_some() && cursor.packed == packed {
-            let all = cursor.at + cursor.looked;
+            let all = cursor.done();
             return Ok((cursor, all));
         }
         let (all, around) = transcripts::around(path, cursor.at, AROUND)?;
@@ -94,7 +101,8 @@ impl Cursor {
         // too are recognised as already stored.
         let is_other = cursor.at + cursor.looked > all || cursor.around != digest(&around);
         let cursor = if is_other { Cursor::default() } else { cursor };
-        Ok((Cursor { packed, ..cursor }, all))
+        let seen = if cursor.seen > all { 0 } else { cursor.seen };
+        Ok((Cursor { packed, seen, ..cursor }, all))
     }
 
     /// Returns the name under which the cursor of a transcript is stored. It stays the same when the client compresses
@@ -107,7 +115,13 @@ impl Cursor {
     pub(crate) async fn read(project: &OpenProject, path: &Path) -> Result<Read> {
         let source = Cursor::source(&project.redactor, path);
         let (cursor, all) = Cursor::of(project, &source, path).await?;
-        Ok(Read { unread: all.saturating_sub(cursor.at + cursor.looked), has_kept: cursor.kept().all > 0 })
+        let has_any = cursor.has_any || cursor.kept.all > 0;
+        Ok(Read { unread: all.saturating_sub(cursor.done()), has_any })
+    }
+
+    /// Returns the byte up to which everything was read.
+    pub(crate) fn done(&self) -> u64 {
+        self.seen.max(self.at + self.looked)
     }
 
     /// Returns what is known of the session so far.
@@ -132,6 +146,7 @@ impl Cursor {
     /// Counts the stored bytes of an entry that ends with the line at `end`.
     pub(crate) fn keeps(&mut self, end: u64, kept: Kept) {
         self.ahead.push((end, kept));
+        self.has_any = true;
     }
 
     /// Moves the cursor to `at`. The counts of entries that end before `at` become final. Later entries will be read

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::clients::transcripts::End;
 use crate::error::quoted;
 use crate::import::transcript::Counts;
+use crate::ingest::reading::Prompts;
 use crate::ingest::sessions::Account;
 use crate::redact::{self, Redaction};
 use crate::remember::Remembered;
@@ -50,6 +51,8 @@ pub struct Imported {
     pub redactions: Vec<Redaction>,
     /// Pieces of text that are not embedded yet.
     pub pending: usize,
+    /// Prompts of sessions whose transcripts the client deleted.
+    pub prompts: Prompts,
     /// What became of all transcripts of the client; absent if the user named some.
     pub account: Option<Account>,
     /// Further notices for the user.

@@ -3,6 +3,9 @@
 //! Reading is done in steps. Each step reads some lines, stores their entries, and moves the cursor behind these lines.
 //! An interrupted step is repeated. That is harmless, because an entry gets the same id each time.
 
+mod drafts;
+mod prompts;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,21 +22,19 @@ use crate::ingest::imported::Imported;
 use crate::ingest::link::{Place, Span};
 use crate::ingest::pauses::{self, KeptOut};
 use crate::ingest::share::{self, FoundBy, Share, Visited, Within};
-use crate::memory::{Draft, FileWrite, Identity, Kind, LONGEST_TEXT, Millis, Provenance, Role, Work};
+use crate::memory::{Draft, Role};
 use crate::project::OpenProject;
 use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::Origin;
 
+use self::drafts::{draft, is_too_much};
+pub use self::prompts::Prompts;
+
 /// The maximum number of entries that one transaction stores, and the most bytes of their texts. The last line of a
 /// transaction can exceed both limits.
 const BATCH: usize = 256;
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
-
-/// The maximum number of bytes that are stored of one session. The first limit is for its tool outputs, the second
-/// for all its entries. A longer session is probably an agent in a loop.
-const TOOLS_KEPT: usize = 4 * 1024 * 1024;
-const ALL_KEPT: usize = 16 * 1024 * 1024;
 
 /// The minimum number of bytes that an id from a client must have to count as unique across sessions. UUIDs are
 /// longer, and so are the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 24 letters).
@@ -123,7 +124,7 @@ impl<'a> Importer<'a> {
         }
         let source = self.source(path);
         let (cursor, all) = Cursor::of(self.project, &source, path).await?;
-        if cursor.at + cursor.looked >= all {
+        if cursor.done() >= all {
             return if cursor.packed.is_some() {
                 cursor.write(self.engine, self.project, &source).await
             } else {
@@ -187,6 +188,7 @@ impl<'a> Importer<'a> {
         let cursor = &mut reading.cursor;
         cursor.advance(from.unwrap_or(u64::MAX).min(lines.at()).max(cursor.at));
         cursor.looked = if from.is_none() { lines.looked() } else { 0 };
+        cursor.seen = lines.at() + lines.looked();
         // If the turn will be read again from its beginning, the next reading finds out for itself whether the turn
         // acted here.
         cursor.is_here = reading.turn.is_none() && reading.share.as_ref().is_some_and(Share::is_here);
@@ -209,7 +211,7 @@ impl<'a> Importer<'a> {
         let rest = rest.into_iter().map(|said| (lines.at().saturating_sub(1), said)).collect();
         self.store(reading, &about, rest).await?;
         reading.cursor.advance(lines.at());
-        reading.cursor.looked = lines.looked();
+        (reading.cursor.looked, reading.cursor.seen) = (lines.looked(), lines.at() + lines.looked());
         reading.cursor.is_here = reading.share.as_ref().is_some_and(Share::is_here);
         reading.keep_cursor(self.engine, self.project).await
     }
@@ -393,60 +395,6 @@ impl Batch {
     fn is_full(&self) -> bool {
         self.said.len() >= BATCH || self.bytes >= BATCH_BYTES
     }
-}
-
-/// Returns whether the entry exceeds the limit of one entry or the limit of its session. `kept` is how much of
-/// the session is already stored.
-fn is_too_much(said: &Entry, kept: Kept) -> bool {
-    let size = said.text.len();
-    let is_tool = said.role == Role::Tool;
-    kept.all + size > ALL_KEPT || (is_tool && kept.tools + size > TOOLS_KEPT) || size > LONGEST_TEXT
-}
-
-fn draft(said: Entry, session: &SessionId, time: Millis, files: Vec<String>, place: &Place) -> Draft {
-    // Clients write their summary of a conversation as a user message.
-    let role = if said.is_summary { Role::Assistant } else { said.role };
-    let provenance = match role {
-        _ if said.is_summary => Provenance::Derived,
-        Role::User if said.is_subagent => Provenance::ModelSaid,
-        Role::User => Provenance::UserSaid,
-        Role::Assistant => Provenance::ModelSaid,
-        Role::Tool => Provenance::ToolOutput,
-        Role::System => Provenance::Imported,
-    };
-    let kind = if said.is_summary { Kind::Summary } else { Kind::Message };
-    let mut draft = Draft::new(kind, provenance, said.text, time);
-    draft.identity = match said.fingerprint {
-        Some(fingerprint) => Identity::Named(format!("like:{fingerprint:016x}")),
-        None => Identity::Named(format!("id:{}", said.key)),
-    };
-    draft.occurrence = said.fingerprint.map(|_| said.key.clone());
-    draft.source_id = Some(said.key);
-    draft.session = Some(session.clone());
-    draft.role = Some(role);
-    draft.speaker = match said.is_subagent {
-        true => Some(said.speaker.map_or("sub-agent".to_owned(), |name| format!("sub-agent {name}"))),
-        false => said.speaker,
-    };
-    let reflog = said.worktree.as_deref().and_then(|directory| place.work_tree(directory));
-    let reflog = reflog.and_then(|root| place.reflogs.get(&root));
-    draft.head_sha = reflog.and_then(|reflog| reflog.at(time)).map(|sha| sha.to_string());
-    draft.branch = said.branch.filter(|branch| branch != "HEAD" && !branch.is_empty());
-    draft.files = files;
-    let directory = said.worktree.as_deref();
-    let writes = said.written.into_iter().filter_map(|written| {
-        let (path, root) = place.relative(&written.path, directory)?;
-        Some(FileWrite { path, worktree: Some(root.to_string_lossy().into_owned()), lines: written.lines })
-    });
-    draft.work = Work {
-        writes: writes.collect(),
-        worktree: directory
-            .and_then(|it| place.work_tree(it))
-            .map(|root| root.to_string_lossy().into_owned()),
-        ended: said.until,
-        commits: said.commits,
-    };
-    draft
 }
 
 /// Returns the transcript format of `client`. Fails for git, which keeps no transcripts.

@@ -4,6 +4,7 @@ mod accounting;
 mod gone;
 mod search;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -55,13 +56,13 @@ pub(crate) async fn import(
     let began = Instant::now();
     let mut place = Place::of(project);
     let is_named = !args.transcripts.is_empty();
-    let (mut account, mut others) = (None, Vec::new());
+    let (mut account, mut others, mut sessions) = (None, Vec::new(), HashSet::new());
     let found = if is_named {
         named(args.transcripts)?
     } else {
         let subject = (Subject::open(project), args.client);
         let search = search(engine, caller, subject, &mut place, Keep::Yes, &mut progress).await?;
-        (account, others) = (Some(search.account), search.others);
+        (account, others, sessions) = (Some(search.account), search.others, search.sessions);
         search.found
     };
     let mut importer = Importer::new(engine, caller, project, &place);
@@ -89,6 +90,12 @@ pub(crate) async fn import(
         done += transcript.bytes;
         progress(done, all);
     }
+    if let Some(path) = places(engine)?.prompts(args.client).filter(|path| !is_named && path.exists()) {
+        match importer.follow_prompts(&path, &sessions).await {
+            Ok(prompts) => importer.output.prompts = prompts,
+            Err(error) => importer.output.failed.push(error.to_string()),
+        }
+    }
     let Importer { mut output, span, .. } = importer;
     output.account = account.map(|account| Account { is_done: true, ..account });
     output.commits_linked = link_span(project, &place, &span, args.patience).await?;
@@ -107,7 +114,7 @@ async fn correct(account: &mut Account, project: &OpenProject, transcript: &Cand
     if !is_read {
         account.take_back(transcript);
         account.leave_out(Why::Unreadable, &path.to_string_lossy(), path);
-    } else if !transcript.is_certain && Cursor::read(project, path).await.is_ok_and(|read| !read.has_kept) {
+    } else if !transcript.is_certain && Cursor::read(project, path).await.is_ok_and(|read| !read.has_any) {
         account.take_back(transcript);
         account.elsewhere += 1;
     }

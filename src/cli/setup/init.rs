@@ -53,6 +53,9 @@ impl ScopeName {
     }
 }
 
+/// The question about the transcripts of Claude Code.
+const KEEP: &str = "Let Claude Code keep transcripts for ten years?";
+
 /// Shows the changes, asks for confirmation, writes the changes, and imports the history.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     if args.remove {
@@ -86,7 +89,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
             return out.line("Nothing was changed.").map(|()| ExitCode::SUCCESS);
         }
     }
-    let output = init::apply(engine, &prepared)?;
+    let mut output = init::apply(engine, &prepared)?;
+    if prepared.short_retention().is_some()
+        && (args.yes || (std::io::stdin().is_terminal() && confirmed(KEEP, true)?))
+    {
+        let applied = init::keep_transcripts(engine)?;
+        output.written.extend(applied.written);
+        output.findings.extend(applied.findings);
+    }
     init::choose_project(engine, caller, &prepared).await?;
     // From here on, new commits are imported. This comes before the next question, which may never be answered, and
     // before the import, which may fail.

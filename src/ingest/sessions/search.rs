@@ -214,12 +214,12 @@ async fn candidates(
     for (Listed { path, stamp }, is_certain) in found {
         let read = match subject.open {
             Some(project) => Cursor::read(project, path).await,
-            None => Ok(Read { unread: stamp.bytes, has_kept: false }),
+            None => Ok(Read { unread: stamp.bytes, has_any: false }),
         };
         // The import reports what can't be read.
-        let Read { unread, has_kept } = read.unwrap_or(Read { unread: stamp.bytes, has_kept: false });
+        let Read { unread, has_any } = read.unwrap_or(Read { unread: stamp.bytes, has_any: false });
         let candidate = Candidate { path: path.clone(), bytes: stamp.bytes, unread, is_certain };
-        match unread == 0 && !has_kept && !is_certain {
+        match unread == 0 && !has_any && !is_certain {
             true => account.elsewhere += 1,
             false => account.count_here(&candidate),
         }

@@ -1,6 +1,9 @@
 //! Connects Tiro to the agents installed on this machine, and disconnects it.
 
+mod history;
 mod words;
+
+pub use history::{keep_transcripts, retention};
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,6 +11,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::caller::Caller;
+use crate::clients::retention::Retention;
 use crate::clients::{self, Applied, Client, GitPlace, Plan, Removed, by_hand};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result, quoted};
@@ -39,6 +43,8 @@ pub struct Prepared {
     pub additional: Vec<clients::Finding>,
     /// The commits and sessions that can be imported.
     pub backfill: Backfill,
+    /// How long Claude Code keeps transcripts; `None` if it is not installed.
+    pub retention: Option<Retention>,
     /// The project's root; `None` if the working directory is not in a project.
     pub root: Option<PathBuf>,
     /// The project's name; `None` if the working directory is not in a project.
@@ -134,6 +140,7 @@ pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> 
         is_chosen,
         additional,
         backfill,
+        retention: retention(engine),
         root,
         project: project.map(|project| project.name),
         makes,

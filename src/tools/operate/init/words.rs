@@ -23,6 +23,7 @@ impl Prepared {
             text += &format!("In addition, {} in `{path}`: {found}; {mend}\n", client.name());
         }
         text += &self.backfill.text(self.project.as_deref());
+        text += &self.retention_text();
         if !self.makes.is_empty() {
             text += &format!(
                 "Nothing is stored yet: the first call that stores something creates {}.\n",
