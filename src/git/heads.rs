@@ -67,6 +67,16 @@ impl Repository {
         found
     }
 
+    /// Returns the roots of the linked work trees that git still lists and that no longer exist.
+    pub fn gone_work_trees(&self) -> Vec<PathBuf> {
+        let root = |git_dir: Folder| {
+            let link = git_dir.end("gitdir", 4096)?;
+            let root = PathBuf::from(link.trim()).parent()?.to_owned();
+            (root.is_absolute() && root.symlink_metadata().is_err()).then_some(root)
+        };
+        self.worktrees().into_iter().filter_map(root).collect()
+    }
+
     /// Returns the git directories of the linked worktrees.
     fn worktrees(&self) -> Vec<Folder> {
         let common = &self.location.common;

@@ -6,6 +6,7 @@
     reason = "tests run `git` and the program itself, and read the environment"
 )]
 
+mod accounts;
 mod agrees;
 mod answers;
 mod bad_input;

@@ -129,7 +129,9 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let detached = repository.filter(|_| client == Client::Git).and_then(|it| it.detached());
     let commit = detached.map(|sha| sha.to_string());
     let is_plain_id = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
-    if client != Client::Git && payload.agent_transcript_path.is_none() && payload.session_id.chars().all(is_plain_id)
+    if client != Client::Git
+        && payload.agent_transcript_path.is_none()
+        && payload.session_id.chars().all(is_plain_id)
     {
         spool.set_running(client.word(), &payload.session_id, &running::ancestors(), now())?;
     }
