@@ -16,8 +16,11 @@ mod commits_in_short;
 mod consults;
 mod context;
 mod derived;
+#[cfg(unix)]
+mod documented;
 mod documents;
 mod embeds;
+mod encodings;
 mod extracts;
 mod finds;
 mod follows;
