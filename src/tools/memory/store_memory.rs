@@ -209,9 +209,9 @@ fn nothing_to_supersede(id: &str) -> Error {
 
 /// Returns whether the memory is for the owner rather than the project.
 fn is_owners(scope: Option<&str>) -> Result<bool> {
-    match scope.map(str::trim) {
-        None | Some("project") => Ok(false),
-        Some("owner") => Ok(true),
+    match scope.map(common::words::plain).as_deref() {
+        None | Some("project" | "local" | "repo" | "repository" | "workspace" | "this_project") => Ok(false),
+        Some("owner" | "user" | "global" | "all" | "all_projects") => Ok(true),
         Some(other) => {
             Err(Error::bad_input(format!("`scope` can't be `{}`", quoted(other)))
                 .hint("use project or owner"))

@@ -1,5 +1,6 @@
 //! Checks the installation and reports how to repair each fault.
 
+mod clients;
 mod finding;
 mod surroundings;
 
@@ -76,7 +77,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
         }
         Err(error) => findings.push(failed("project", &error)),
     }
-    findings.extend(surroundings::clients(engine, caller).await);
+    findings.extend(clients::check(engine, caller).await);
     let ok = findings.iter().all(|finding| finding.ok);
     Ok(Output { version: env!("CARGO_PKG_VERSION"), findings, ok })
 }
@@ -100,13 +101,22 @@ fn configuration(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns the faults of configured providers. Everything that needs no provider works despite these faults.
+/// Returns the faults of configured providers, and the keys that no provider uses. Everything that needs no provider
+/// works despite these faults.
 fn providers(engine: &Engine) -> Vec<Finding> {
     let config = engine.config();
     // If the file can't be read, the check of the configuration reports that.
     let providers = config.sources.providers(&config.options).unwrap_or_default();
     let faults = providers.iter().filter_map(|each| each.check_encryption().err());
-    faults.map(|fault| failed("providers", &fault)).collect()
+    let unused = init::unused_keys(engine);
+    // Not a fault: the key may be there for another program.
+    let unused = unused.iter().map(|key| Finding {
+        what: "providers",
+        ok: true,
+        found: format!("{} is set but not used; the command makes an assistant of it", key.variable),
+        mend: Some(key.command()),
+    });
+    faults.map(|fault| failed("providers", &fault)).chain(unused).collect()
 }
 
 fn data_directory(engine: &Engine) -> Finding {

@@ -1,4 +1,4 @@
-//! Makes the answer that shows an opened memory, within its budget both as text and as JSON.
+//! Makes the answer that shows an opened memory, within its budget as text, and if the caller reads data, also as JSON.
 //!
 //! If the answer is too long, neighbours are left out first, beginning with the farthest. Then the end of the text is
 //! cut off.
@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::caller::Form;
 use crate::envelope;
 use crate::memory::{Memory, MemoryId};
 use crate::times;
@@ -85,16 +86,18 @@ pub(super) struct Page {
     pub linked: Vec<Linked>,
     /// Other remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
-    /// The most tokens that the text may have; also the most that the JSON may have.
+    /// The most tokens that the text may have; also the most that the JSON may have, if the caller reads it.
     pub budget: usize,
+    /// The forms in which the caller reads the answer.
+    pub form: Form,
 }
 
 /// The fewest tokens that the memory's own text gets. Arbitrary: more than any single character costs, so that each
 /// page shows some of the text.
 const LEAST_TEXT: usize = 20;
 
-/// Returns the answer with as much of the text as fits, and then with the nearest neighbours that still fit. Neither
-/// the text nor the JSON of the answer exceeds the budget.
+/// Returns the answer with as much of the text as fits, and then with the nearest neighbours that still fit, so that the
+/// answer does not exceed the budget in any form that the caller reads.
 ///
 /// The first count loads the tokenizer's dictionary, which blocks the thread.
 pub(super) fn fit(page: Page) -> Output {
@@ -191,7 +194,7 @@ impl Shape {
 }
 
 /// Returns the answer that shows `shown`, which is the escaped text up to `end`. `tokens_used` is set to the tokens of
-/// its text or of its JSON, whichever has more.
+/// its text, or of its JSON if the caller reads that and it has more.
 fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let Page { secret, memory, .. } = page;
     let next_start = (end < memory.text.len()).then_some(end);
@@ -233,9 +236,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         notices: page.notices.clone(),
         rendered,
     };
-    let json = serde_json::to_string(&Answer::new(String::new(), &output).fields).expect("an answer is JSON");
-    let count = |text: &str| tokens::count(text);
-    output.tokens_used = count(&output.rendered).max(count(&json));
+    output.tokens_used = Answer::cost(page.form, &output.rendered, &output);
     output
 }
 
