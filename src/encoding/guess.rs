@@ -55,7 +55,7 @@ pub(super) fn guess(bytes: &[u8], is_whole: bool) -> Option<(&'static Encoding, 
     }
     let named = named_within(&bytes[..bytes.len().min(NAMED_WITHIN)]);
     let by_name = named.and_then(|encoding| Some((encoding, super::read(encoding, bytes, is_whole)?)));
-    if let Some((encoding, text)) = by_name.filter(|(_, text)| !text.contains(is_c1)) {
+    if let Some((encoding, text)) = by_name.filter(|(_, text)| !text.contains(is_nothing)) {
         return Some((encoding, text));
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
@@ -154,7 +154,7 @@ fn is_plausible(bytes: &[u8], text: &str, encoding: &'static Encoding) -> bool {
         let own = script(c);
         latin += usize::from(matches!(own, None | Some(Script::Latin)));
         odd += usize::from(match own {
-            _ if is_c1(c) => true,
+            _ if is_nothing(c) => true,
             None => !is_mark(c),
             // A word is in one script, has capitals at its beginning, and is not made of accents.
             Some(own) if !is_wide => {
@@ -167,7 +167,7 @@ fn is_plausible(bytes: &[u8], text: &str, encoding: &'static Encoding) -> bool {
         before = c;
     }
     // Accents and signs stand among plain letters.
-    let is_amid_ascii = latin * 4 <= text.len();
+    let is_amid_ascii = latin * 3 <= text.len();
     high > 0 && odd * 8 <= high && (is_wide || is_amid_ascii)
 }
 
@@ -238,8 +238,9 @@ fn scripts(text: &str) -> usize {
     found.len()
 }
 
-fn is_c1(c: char) -> bool {
-    matches!(c, '\u{80}'..='\u{9f}')
+/// Returns whether nobody writes `c`: it is a control character, or stands for nothing.
+fn is_nothing(c: char) -> bool {
+    matches!(c, '\u{80}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}')
 }
 
 /// Returns whether a character that is no letter is a usual one in text: a quotation mark, a sign, a line of a table.

@@ -212,3 +212,98 @@ impl Reader {
         (String::from_utf8_lossy(bytes).into_owned(), How::Replaced)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<(String, String), NoText> {
+        let shown = |from: Option<Encoding>| from.map_or_else(|| "UTF-8".to_owned(), |from| from.to_string());
+        text(bytes.to_vec()).map(|read| (read.text, shown(read.from)))
+    }
+
+    #[test]
+    fn text_is_recognised_in_many_encodings() {
+        for (encoding, said) in [
+            ("windows-1252", "// Größe der Fähre über die Förde"),
+            ("windows-1252", "(c) 1998 Æ. Øre © – all rights reserved for the ferry"),
+            ("windows-1250", "// Příliš žluťoučký kůň úpěl ďábelské ódy"),
+            ("windows-1251", "// Расписание парома хранится девять минут"),
+            ("KOI8-U", "// Расписание парома хранится девять минут"),
+            ("windows-1253", "// Το δρομολόγιο του πλοίου αποθηκεύεται"),
+            ("GBK", "int tide; // 渡轮的时刻表每九分钟缓存一次"),
+            ("Big5", "int tide; // 渡輪的時刻表快取九分鐘"),
+            ("Shift_JIS", "int tide; // フェリーの時刻表は九分間キャッシュされる"),
+            ("EUC-JP", "int tide; // フェリーの時刻表は九分間キャッシュされる"),
+            ("EUC-KR", "int tide; // 연락선 시간표는 구 분 동안 저장된다"),
+        ] {
+            let encoding_of = encoding_rs::Encoding::for_label(encoding.as_bytes()).unwrap();
+            let (bytes, _, _) = encoding_of.encode(said);
+            assert_eq!(read(&bytes), Ok((said.to_owned(), encoding.to_owned())));
+            assert!(may_be_text(&bytes, true) && may_be_text(&bytes[..bytes.len() - 1], false), "{encoding}");
+        }
+        let wide: Vec<u8> = "// Größe\n// der See\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        assert_eq!(read(&wide), Ok(("// Größe\n// der See\n".to_owned(), "UTF-16".to_owned())));
+        assert_eq!(read(b"\x1b$B9A\x1b(B"), Ok(("港".to_owned(), "ISO-2022-JP".to_owned())));
+        assert_eq!(read("\u{1b}[1mbold\u{1b}[0m".as_bytes()).unwrap().1, "UTF-8");
+    }
+
+    #[test]
+    fn a_name_in_the_text_decides() {
+        let read = |bytes: &[u8]| read(bytes).unwrap().1;
+        assert_eq!(read(b"# -*- coding: iso-8859-2 -*-\n# \xb3\xf3d\xbc"), "ISO-8859-2");
+        assert_eq!(read(b"# vim: set fileencoding=cp1251 :\n# \xcc\xee\xf0\xe5"), "windows-1251");
+        assert_eq!(read(b"<?xml version='1.0' encoding='GB2312'?><a>\xb8\xdb</a>"), "GBK");
+        assert_eq!(read(b"<meta charset=\"shift_jis\"><p>\x8d`"), "Shift_JIS");
+        // The name is wrong.
+        assert_eq!(read(b"# coding: shift_jis\n# Gr\xf6\xdfe der F\xe4hre"), "windows-1252");
+    }
+
+    #[test]
+    fn other_data_is_no_text() {
+        let noise = |seed: u32, length: usize| -> Vec<u8> {
+            let next = |state: &mut u32| {
+                *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                Some((*state >> 24) as u8)
+            };
+            let mut state = seed;
+            std::iter::from_fn(|| next(&mut state)).take(length).collect()
+        };
+        for seed in 0..200 {
+            let bytes = noise(seed, 200);
+            assert_eq!(read(&bytes), Err(NoText::Binary), "{seed}");
+            // Without what gives it away most easily.
+            let high: Vec<u8> = bytes.iter().map(|byte| byte | 0x80).collect();
+            assert!(read(&high).is_err(), "{seed}: {:?}", read(&high));
+            let small: Vec<u8> = bytes.iter().flat_map(|byte| [*byte, 0]).collect();
+            assert_eq!(read(&small), Err(NoText::Binary), "{seed}");
+        }
+        // UTF-32 begins like UTF-16.
+        assert_eq!(read(b"\xff\xfe\0\0h\0\0\0"), Err(NoText::Binary));
+        assert_eq!(read(b"\xff\xfe=\xd8h\0"), Err(NoText::Unclear));
+        assert_eq!(read(b"\x7fELF\x02\x01\x01\0"), Err(NoText::Binary));
+    }
+
+    /// A name can be wrong, and can be that of the message only.
+    #[test]
+    fn the_fields_of_a_record_are_read_each_as_it_is() {
+        let gbk = b"\xb6\xc9\xc2\xd6";
+        let reader = Reader::new(Some(b"GBK"), &[gbk, "Jörg".as_bytes()]);
+        assert_eq!(reader.read(gbk, true), ("渡轮".to_owned(), How::AsNamed));
+        assert_eq!(reader.read("Jörg".as_bytes(), true), ("Jörg".to_owned(), How::AsNamed));
+        // These bytes are Latin letters in UTF-8 too.
+        let (short, _, _) = encoding_rs::GBK.encode("眉");
+        assert_eq!(reader.read(&short, true).0, "眉");
+        assert_eq!(reader.read("für".as_bytes(), true).0, "für");
+        assert_eq!(reader.read(&gbk[..3], false).0, "渡");
+        // A name that doesn't fit.
+        let cyrillic = b"\xca\xfd\xf8\xe8\xf0\xee\xe2\xe0\xf2\xfc \xf0\xe0\xf1\xef\xe8\xf1\xe0\xed\xe8\xe5";
+        let reader = Reader::new(Some(b"ISO-2022-JP"), &[cyrillic]);
+        assert_eq!(reader.read(cyrillic, true), ("Кэшировать расписание".to_owned(), How::Guessed));
+        let reader = Reader::new(None, &["naïve déjà".as_bytes(), b"\xc3"]);
+        assert_eq!(
+            reader.read(b"na\xc3\xafve d\xc3\xa9j\xff", true),
+            ("naïve déj\u{fffd}".to_owned(), How::Replaced)
+        );
+    }
+}
