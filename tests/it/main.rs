@@ -18,8 +18,11 @@ mod compacts;
 mod consults;
 mod context;
 mod derived;
+#[cfg(unix)]
+mod documented;
 mod documents;
 mod embeds;
+mod encodings;
 mod extracts;
 mod finds;
 mod follows;
