@@ -92,6 +92,11 @@ pub async fn is_due(project: &OpenProject) -> Result<bool> {
     Ok(project.store.import_cursor(&project.scope, RULES.0).await?.as_deref() != Some(RULES.1))
 }
 
+/// Returns whether links that were to be made could not be made yet, because git took too long.
+pub async fn is_unfinished(project: &OpenProject) -> Result<bool> {
+    Ok(project.store.import_cursor(&project.scope, RULES.0).await?.as_deref() == Some(UNFINISHED))
+}
+
 /// Removes the record that a commit was replaced, if the commit is checked out again.
 pub async fn take_back(project: &OpenProject) -> Result<()> {
     let replaced = project.store.replaced_commits(&project.scope).await?;

@@ -14,6 +14,7 @@ use crate::embed::Loaded;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::import::transcript::{About, Entry, Format, Transcript};
+use crate::ingest::compaction;
 use crate::ingest::cursor::{Cursor, Kept};
 use crate::ingest::imported::Imported;
 use crate::ingest::link::{Place, Span};
@@ -86,6 +87,8 @@ struct Reading<'a> {
     turn: Option<u64>,
     /// The origin of the session as last stored.
     described: Option<Origin>,
+    /// Whether messages that the client compacted are stashed: a hook reported the transcript.
+    stashes: bool,
 }
 
 #[derive(Default)]
@@ -93,6 +96,8 @@ struct Batch {
     /// Each entry, with the offset of the line that completed it.
     said: Vec<(u64, Entry)>,
     bytes: usize,
+    /// How many of the entries the client has compacted since, if the transcript shows a compaction.
+    compacted: Option<usize>,
 }
 
 impl<'a> Importer<'a> {
@@ -129,6 +134,7 @@ impl<'a> Importer<'a> {
         let share = Share::of(self.engine, self.caller, self.place, (client, path, found_by));
         let visited = Visited::new(self.engine, self.caller, self.place);
         let mut reading = Reading::new((client, path), source, cursor, reader, share, visited);
+        reading.stashes = matches!(found_by, FoundBy::Hook(_));
         loop {
             let is_late = patience.is_some_and(|patience| began.elapsed() >= patience);
             let line = if is_late { None } else { lines.next_line()? };
@@ -168,9 +174,17 @@ impl<'a> Importer<'a> {
 
     /// Stores the batch, then the cursor.
     async fn store_batch(&mut self, reading: &mut Reading<'_>, lines: &Lines) -> Result<()> {
-        let said = std::mem::take(&mut reading.batch).said;
+        let Batch { said, compacted, .. } = std::mem::take(&mut reading.batch);
         let about = reading.reader.about().clone();
+        let compacted = compacted.filter(|_| reading.stashes).map(|count| {
+            let rest = said[count..].iter().map(|(_, entry)| entry.key.clone());
+            rest.collect::<HashSet<String>>()
+        });
         self.store(reading, &about, said).await?;
+        if let Some(rest) = compacted {
+            let session = self.session(reading.path, &about)?;
+            compaction::stash(self.engine, self.project, &session, &rest).await?;
+        }
         reading.turn = reading.turn.filter(|turn| lines.at() - turn <= READ_AGAIN);
         let from = reading.reader.open_from().into_iter().chain(reading.turn).min();
         let cursor = &mut reading.cursor;
@@ -214,9 +228,7 @@ impl<'a> Importer<'a> {
             return Ok(());
         }
         let (store, scope) = (&self.project.store, &self.project.scope);
-        let stem = reading.path.file_stem().unwrap_or_default().to_string_lossy();
-        let name = about.session.as_deref().unwrap_or(&stem);
-        let session = SessionId::read(&self.project.redactor, "session", name)?;
+        let session = self.session(reading.path, about)?;
         let pauses = KeptOut::of(self.engine, self.project);
         let cursor = &mut reading.cursor;
         cursor.first = cursor.first.or_else(|| said.iter().find_map(|(_, said)| pauses::began(said)));
@@ -237,6 +249,13 @@ impl<'a> Importer<'a> {
             reading.described = Some(origin);
         }
         Ok(())
+    }
+
+    /// Returns the session of the transcript `path`.
+    fn session(&self, path: &Path, about: &About) -> Result<SessionId> {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let name = about.session.as_deref().unwrap_or(&stem);
+        SessionId::read(&self.project.redactor, "session", name)
     }
 
     /// Returns the origin of the session: its client, work tree, title and other ids.
@@ -335,11 +354,13 @@ impl<'a> Reading<'a> {
             visited,
             turn: None,
             described: None,
+            stashes: false,
         }
     }
 
     /// Reads the line at the offset `at`, and adds the entries that it completes and that belong to the project.
     fn take(&mut self, at: u64, line: Line<'_>) {
+        let compactions = self.reader.counts().compactions;
         let mut said = match line {
             Line::Whole(bytes) => self.reader.line(at, bytes),
             Line::Cut(start, bytes) => self.reader.cut(at, start, bytes),
@@ -350,6 +371,9 @@ impl<'a> Reading<'a> {
                 said = share.take(said);
             }
             None => self.visited.note(&said),
+        }
+        if self.reader.counts().compactions > compactions {
+            self.batch.compacted = Some(self.batch.said.len());
         }
         self.batch.take(at, said);
     }

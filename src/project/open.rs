@@ -32,6 +32,23 @@ pub struct OpenProject {
     pub original: Option<ProjectRow>,
 }
 
+impl OpenProject {
+    /// Returns the same project with a store that only reads.
+    pub(crate) fn reader(&self) -> OpenProject {
+        OpenProject {
+            name: self.name.clone(),
+            root: self.root.clone(),
+            repository: self.repository.clone(),
+            store: self.store.reader(),
+            scope: self.scope.clone(),
+            redactor: self.redactor.clone(),
+            is_blank: self.is_blank,
+            trouble: self.trouble.clone(),
+            original: self.original.clone(),
+        }
+    }
+}
+
 /// A project that was only looked at: nothing was registered, created or changed.
 pub struct SeenProject {
     /// Its name.

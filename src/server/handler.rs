@@ -121,6 +121,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let result = self.negotiate_initialize(&request)?;
+        (self.resources.met)(&request.client_info.name);
         // In the rest of this connection, requests are answered in the version that was negotiated.
         request.protocol_version = result.protocol_version.clone();
         context.peer.set_peer_info(request);

@@ -13,6 +13,7 @@ mod behind;
 #[cfg(target_os = "linux")]
 mod bounded;
 mod commits_in_short;
+mod compacts;
 mod consults;
 mod context;
 mod derived;
@@ -45,6 +46,7 @@ mod remembers;
 mod replaced;
 mod restores;
 mod retires;
+mod running;
 mod scopes;
 mod set_up_again;
 mod sets_up;
