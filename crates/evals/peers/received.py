@@ -40,11 +40,9 @@ def serve(client, calls):
     lines += [("tools/call", {"name": name, "arguments": arguments}) for name, arguments in calls]
     messages = [{"id": number, "method": method, "params": params} for number, (method, params) in enumerate(lines)]
     messages.insert(1, {"method": "notifications/initialized"})
-    text = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
-    answers = [json.loads(line) for line in client.run([str(client.tiro), "serve"], stdin=text).splitlines()]
-    answers = {answer["id"]: answer for answer in answers if "id" in answer}
-    results = [answers[number]["result"] for number in range(2, len(lines))]
-    for result in results:
+    answers = client.talk([str(client.tiro), "serve"], [{"jsonrpc": "2.0", **message} for message in messages])
+    for number in range(2, len(lines)):
+        result = answers[number].get("result") or {"isError": True, "content": [{"text": str(answers[number])}]}
         check(not result.get("isError"), f"a call failed: {result['content'][0]['text']}")
     return answers[1]["result"]["tools"]
 
