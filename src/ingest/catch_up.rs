@@ -9,8 +9,6 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tokio::time::timeout_at;
-
 use crate::caller::Caller;
 use crate::clients::{Client, transcripts};
 use crate::engine::Engine;
@@ -35,6 +33,9 @@ const BEFORE_A_CALL: Duration = Duration::from_millis(600);
 
 /// The longest time that a call waits for other writers. After that, it answers from what is stored.
 const TURN: Duration = Duration::from_millis(250);
+
+/// The longest time that a call waits for another round of catching up. Arbitrary: most rounds take some hundredths of it.
+const OTHER_ROUND: Duration = Duration::from_secs(1);
 
 /// The longest time that a call waits for git. Arbitrary: about twenty times as long as an ordinary commit takes on a
 /// slow machine.
@@ -167,12 +168,10 @@ impl CatchUp<'_> {
     async fn run(&mut self) -> Result<()> {
         let (engine, project) = (self.engine, self.project);
         let spool = engine.spool(project);
-        // Rounds of one server take turns. A round that began while another one runs would find nothing left to import,
-        // and answer before the other one has linked what it imported.
-        let Ok(_turn) = timeout_at(self.until.into(), self.caller.turn_of_following()).await else {
-            self.followed.notices.push(LATE.to_owned());
-            return Ok(());
-        };
+        // Rounds of one server take turns. A round that began while another one runs could find nothing left to import,
+        // and answer before the other one has linked what it imported. A long round of the idle server isn't waited for.
+        let patience = if self.is_idle() { WHILE_IDLE } else { OTHER_ROUND };
+        let _turn = tokio::time::timeout(patience, self.caller.turn_of_following()).await;
         // The stamp is taken before the commits are read. So if a commit is made during the reading, the next call
         // notices it.
         let Some(Refs { stamp, moved }) = self.refs().await? else {
