@@ -52,6 +52,14 @@ pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
     }
 }
 
+/// Returns the hash of the directory that the transcript contains. Only chats of Gemini CLI contain one.
+pub fn hash_of(client: Client, path: &Path) -> Option<String> {
+    let mut look = Look::default();
+    let mut reader = open(path).ok().filter(|_| client == Client::Gemini)?.take(SEARCHED);
+    look.take(&mut reader).ok()?;
+    look.hash
+}
+
 /// Returns the directory that the client recorded beside the transcript. Only Gemini CLI does.
 pub fn recorded_directory(client: Client, path: &Path) -> Option<PathBuf> {
     match client {

@@ -69,9 +69,11 @@ impl<'a> Share<'a> {
         (client, path, found_by): (Client, &Path, FoundBy<'_>),
         began_in: Option<PathBuf>,
     ) -> Option<Share<'a>> {
-        let is_named = found_by == FoundBy::Name
-            || (began_in.is_none()
-                && transcripts::is_named_after(client, path, None, &within.place().roots_and_former()));
+        let is_named_after = || {
+            let (hash, roots) = (transcripts::hash_of(client, path), within.place().roots_and_former());
+            transcripts::is_named_after(client, path, hash.as_deref(), &roots)
+        };
+        let is_named = found_by == FoundBy::Name || (began_in.is_none() && is_named_after());
         if is_named {
             return None;
         }

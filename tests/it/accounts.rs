@@ -141,7 +141,7 @@ fn a_message_belongs_to_the_project_in_which_the_agent_was() {
     talk.edits(5, two.path.join("b.txt").to_str().unwrap());
     says_in(&two.path, "user", 10, "why is the mast blue?");
     says_in(&two.path, "assistant", 11, "the mast was dyed with woad");
-    says_in(Path::new("/"), "assistant", 12, "the boom was dyed with woad");
+    says_in(&home.dir("scratch"), "assistant", 12, "the boom was dyed with woad");
     says_in(&one.path, "assistant", 13, "the keel was dyed with woad");
     moved(&talk.path, home.dir("home/.claude/projects").join("-two/moved.jsonl"));
     for (directory, here, elsewhere) in [
@@ -364,7 +364,7 @@ fn prompts_that_survive_only_in_the_list_are_imported_once() {
     assert_eq!(lost.unwrap()["title"], "Prompts from history.jsonl; the transcript is deleted", "{sessions}");
     assert_eq!(import(&home, &repo.path)["imported"], 0);
     // Prompts of a session that the user forgot don't come back.
-    home.json(&repo.path, &["forget", "--session", &deleted.session, "--yes"]);
+    home.json(&repo.path, &["forget", "--session", &deleted.session]);
     assert_eq!(import(&home, &repo.path)["imported"], 0);
     assert!(!has(&home, &repo.path, "mast"));
 }
