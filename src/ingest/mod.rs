@@ -6,6 +6,7 @@
 
 pub(crate) mod catch_up;
 pub(crate) mod commits;
+mod compaction;
 pub(crate) mod cursor;
 pub(crate) mod graph;
 pub(crate) mod history;

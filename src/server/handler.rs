@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, DiscoverResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams,
-    InitializeResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ServerCapabilities, ServerConfig, ToolAnnotations,
+    CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
+    ServerConfig, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -15,9 +16,9 @@ use serde_json::{Value, json};
 
 use super::Offer;
 use super::calls::{Calls, Outcome};
-use super::progress;
 use super::requests::Requests;
 use super::resources::{self, Address};
+use super::{progress, prompts};
 use crate::caller::Form;
 use crate::error::{Error, Kind, cleaned, quoted};
 use crate::tools::{Answer, Resources, Tool};
@@ -57,7 +58,12 @@ const METHODS: &[&str] = &[
     "resources/list",
     "resources/templates/list",
     "resources/read",
+    "prompts/list",
+    "prompts/get",
 ];
+
+/// The tools that Claude Code shows to the model from the start. It hides all others behind a search for tools.
+const ALWAYS_LOADED: [&str; 3] = ["search_project_memory", "expand_detail", "retrieve_context"];
 
 /// Answers requests with the given tools and resources.
 pub(super) struct Handler {
@@ -98,7 +104,8 @@ impl Handler {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("tiro", env!("CARGO_PKG_VERSION")).with_title("Tiro"))
             .with_instructions(INSTRUCTIONS)
@@ -114,6 +121,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let result = self.negotiate_initialize(&request)?;
+        (self.resources.met)(&request.client_info.name);
         // In the rest of this connection, requests are answered in the version that was negotiated.
         request.protocol_version = result.protocol_version.clone();
         context.peer.set_peer_info(request);
@@ -221,6 +229,29 @@ impl ServerHandler for Handler {
         Ok(result.into())
     }
 
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.admit(&context)?;
+        only_page(request)?;
+        self.calls.ready(&context).await;
+        Ok(ListPromptsResult::with_all_items(prompts::listed())
+            .with_ttl_ms(FIXED_FOR)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.admit(&context)?;
+        self.calls.ready(&context).await;
+        prompts::filled(&request.name, request.arguments.as_ref()).map(Into::into)
+    }
+
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -241,9 +272,20 @@ fn listed(tool: &Tool) -> rmcp::model::Tool {
         .destructive(tool.hints.destructive)
         .idempotent(tool.hints.idempotent)
         .open_world(tool.hints.open_world);
-    rmcp::model::Tool::new(tool.name.clone(), tool.description.clone(), tool.input_schema.clone())
-        .with_title(tool.title.clone())
-        .with_annotations(annotations)
+    let listed =
+        rmcp::model::Tool::new(tool.name.clone(), tool.description.clone(), tool.input_schema.clone())
+            .with_title(tool.title.clone())
+            .with_annotations(annotations);
+    match ALWAYS_LOADED.contains(&tool.name.as_str()) {
+        true => listed.with_meta(always_loaded()),
+        false => listed,
+    }
+}
+
+fn always_loaded() -> MetaObject {
+    let mut meta = MetaObject::new();
+    meta.insert("anthropic/alwaysLoad".to_owned(), Value::Bool(true));
+    meta
 }
 
 fn answered(answer: Answer) -> CallToolResult {

@@ -22,6 +22,7 @@ mod calls;
 mod handler;
 mod line;
 mod progress;
+mod prompts;
 mod requests;
 mod resources;
 mod stdio;

@@ -73,6 +73,7 @@ fn shelf() -> Resources {
         }),
         session: Box::new(read("a b")),
         memory: Box::new(read("m7")),
+        met: Box::new(|_| ()),
     }
 }
 

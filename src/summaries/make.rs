@@ -18,7 +18,7 @@ use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request, catalogue};
 use crate::project::OpenProject;
 use crate::store::{AskedBy, Attempt, MessageRow, Summary};
-use crate::summaries::keep::{cache, keep, living};
+use crate::summaries::keep::{cache, keep, leave, living};
 use crate::summaries::messages::{self, blocking, count};
 use crate::summaries::notes::corrections::corrections;
 use crate::summaries::wanted::{Made, UNKNOWN_WINDOW, Wanted};
@@ -77,12 +77,22 @@ pub(crate) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
     Ok(Estimate { provider: Some(provider.provider.name), requests, input, output, cost_usd, likely_usd })
 }
 
+/// When a new summary is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// Before it is returned.
+    Now,
+    /// By the idle worker: the call only reads.
+    Later,
+}
+
 /// Returns the summary from the store or the cache, or makes it if neither has it.
 pub(crate) async fn make(
     engine: &Engine,
     caller: &Caller,
     project: &OpenProject,
     wanted: Wanted,
+    keeping: Keeping,
 ) -> Result<Made> {
     let mut notices = Vec::new();
     let provider = writer(engine, &wanted).unwrap_or_else(|error| {
@@ -115,7 +125,11 @@ pub(crate) async fn make(
         made = Made { cost_usd: bill.total().dollars(), is_silent: !bill.is_answered(), ..made };
     }
     if wanted.max_tokens.is_none() && wanted.focus.is_empty() && !made.text.is_empty() {
-        made.id = match keep(engine, project, &wanted, &made, began).await {
+        let kept = match keeping {
+            Keeping::Now => keep(engine, project, &wanted, &made, began).await,
+            Keeping::Later => leave(caller, project, &wanted, &made, began).await,
+        };
+        made.id = match kept {
             Ok(id) => id,
             Err(error) => {
                 notices.push(format!("the summary is not stored: {}", error.with_hint()));

@@ -1,3 +1,5 @@
+mod reads;
+
 use std::sync::Arc;
 
 use schemars::JsonSchema;

@@ -196,13 +196,22 @@ pub struct Server {
 
 impl Server {
     /// Starts the server `command`, whose answers also have their data, and does the handshake.
-    pub fn start(mut command: Command) -> Server {
+    pub fn start(command: Command) -> Server {
+        Server::start_as(command, "it")
+    }
+
+    /// Like [`Server::start`], as the client called `client`.
+    pub fn start_as(mut command: Command, client: &str) -> Server {
         command.arg("--structured");
-        Server::open(command, "2025-06-18")
+        Server::open_as(command, client, "2025-06-18")
     }
 
     /// Starts the server `command` and does the handshake of this revision of the protocol.
-    pub fn open(mut command: Command, revision: &str) -> Server {
+    pub fn open(command: Command, revision: &str) -> Server {
+        Server::open_as(command, "it", revision)
+    }
+
+    fn open_as(mut command: Command, client: &str, revision: &str) -> Server {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
@@ -222,7 +231,7 @@ impl Server {
         let mut server =
             Server { child, stdin, lines, log, log_reader: Some(log_reader), next_id: 0, deadline: DEADLINE };
         let params = json!({
-            "protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "it", "version": "0"},
+            "protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": client, "version": "0"},
         });
         let answer = server.request("initialize", params);
         assert_eq!(answer["result"]["serverInfo"]["name"], "tiro", "{answer}");

@@ -53,7 +53,7 @@ fn ask_everything(server: &mut Server) -> String {
         let asked = Instant::now();
         let (text, data) = server.both(tool, arguments);
         assert!(text.contains("quince") || tool == "list_sessions", "{tool}: {text}");
-        assert!(asked.elapsed() < Duration::from_secs(5), "{tool} took {:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(9), "{tool} took {:?}", asked.elapsed());
         said += &data["notices"].to_string();
     }
     said

@@ -73,6 +73,9 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
     let content = fields.raw("displayContent").or_else(|| fields.raw("content"));
     let text = content.map(message_text).unwrap_or_default();
     let is_summary = is_summary(fields);
+    if is_summary {
+        session.compacted();
+    }
     let text = match role {
         Role::User => written(text),
         _ => text,

@@ -149,13 +149,14 @@ impl Answer {
 /// the user before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
-    /// Whether a call changes nothing.
+    /// Whether a call makes, changes and deletes no memory, and nothing of the stash, segments and summaries. Transcripts
+    /// and commits that appear meanwhile are imported all the same.
     pub read_only: bool,
     /// Whether a call may delete something.
     pub destructive: bool,
     /// Whether a second call with the same arguments changes nothing more.
     pub idempotent: bool,
-    /// Whether a call reaches beyond this machine.
+    /// Whether a call may ask a provider.
     pub open_world: bool,
 }
 
@@ -169,10 +170,6 @@ impl Hints {
     /// For a tool that sets or adds something; a second call with the same arguments changes nothing.
     pub const SETS: Hints =
         Hints { read_only: false, destructive: false, idempotent: true, open_world: false };
-    /// For a tool that may ask an external model to make something; a second call with the same arguments makes nothing
-    /// new.
-    pub const ASKS: Hints =
-        Hints { read_only: false, destructive: false, idempotent: true, open_world: true };
     /// For a tool that deletes something.
     pub const REMOVES: Hints =
         Hints { read_only: false, destructive: true, idempotent: true, open_world: false };

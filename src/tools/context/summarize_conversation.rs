@@ -198,7 +198,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         return fit(output, max_tokens, caller.form()).await;
     }
     let rows = wanted.rows.clone();
-    let made = make::make(engine, caller, project, wanted).await?;
+    let made = make::make(engine, caller, project, wanted, make::Keeping::Now).await?;
     let texts = messages::texts(project, &rows).await?;
     output.topics = messages::blocking(move || {
         let named = summarize::topics(&messages::sources(&texts), TOPICS);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks;
-use crate::caller::Caller;
+use crate::caller::{Caller, Task};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::humanize::{self, counted};
@@ -133,6 +133,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             "the first {durable} messages are stored; repeat the call: no message with an `id` is stored twice"
         )),
     })?;
+    // Facts and statements, segments and their summaries: a first step is done at the end of this call.
+    caller.leave(Task::Digest(session.clone()));
     engine.wrote();
 
     let receipt = remembered.receipt;

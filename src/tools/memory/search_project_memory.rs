@@ -110,6 +110,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     // Only the first page imports new messages and commits, so that later pages have the same ranking.
     let mut notices = if offset == 0 { catch_up::before_a_call(engine, caller).await } else { Vec::new() };
     notices.extend(clamped);
+    // The model still has the session that it is in.
+    let is_named = scope.sessions != Sessions::All;
+    let without = if is_named { None } else { caller.running_session(engine, project) };
+    let filter = Filter { without, ..filter };
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     notices.extend(missing_sessions(project, &scope).await?);
     let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
