@@ -190,7 +190,7 @@ impl<'a> Importer<'a> {
         let about = reading.reader.about().clone();
         let compacted = compacted.filter(|_| reading.stashes).map(|count| {
             let rest = said[count..].iter().map(|(_, entry)| entry.key.clone());
-            rest.collect::<HashSet<String>>()
+            rest.collect::<Vec<String>>()
         });
         self.store(reading, &about, said).await?;
         if let Some(rest) = compacted {
