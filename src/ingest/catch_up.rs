@@ -15,11 +15,12 @@ use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::git::Sha;
 use crate::humanize::counted;
+use crate::ingest::commits::authors;
 use crate::ingest::history::{Stored, Wanted, follow_from};
-use crate::ingest::imported::Imported;
 use crate::ingest::in_time::in_time;
 use crate::ingest::link::{self, Place};
 use crate::ingest::reading::Importer;
+use crate::ingest::sessions::Imported;
 use crate::ingest::share::{self, FoundBy};
 use crate::ingest::{commits, graph, pointer};
 use crate::memory::Millis;
@@ -50,6 +51,10 @@ const WHILE_IDLE: Duration = Duration::from_secs(120);
 /// The notice of a call for which git took too long.
 const LATE: &str = "git took too long, so new commits may be missing: the server imports them when it is idle, \
     or run `tiro import git`";
+
+/// The notice of a call in which not all names were brought up to date.
+const NAMES_LATE: &str = "`.mailmap` changed, and some commits still show the former names of their authors: the server \
+    updates them when it is idle, or run `tiro import git`";
 
 /// The notice of a call for which git took too long to tell which commits replace others and which sessions led to them.
 const UNLINKED: &str = "git took too long, so sessions that led to commits, and commits that replaced others, may be \
@@ -295,7 +300,11 @@ impl CatchUp<'_> {
         if output.is_unfinished {
             self.followed.notices.push(LATE.to_owned());
         }
-        Ok(output.left_out == 0 && !output.is_unfinished)
+        let is_named = authors::follow(project, engine.now(), Some(until)).await?;
+        if !is_named {
+            self.followed.notices.push(NAMES_LATE.to_owned());
+        }
+        Ok(output.left_out == 0 && !output.is_unfinished && is_named)
     }
 
     /// Reads the transcripts to which hooks left references. Stops if another writer keeps this process waiting too

@@ -31,8 +31,7 @@ pub(crate) use crate::summaries::messages::range;
 /// The maximum number of tokens that a second request adds to the first one, not counting the quoted first answer.
 pub(crate) const AGAIN: usize = 1000;
 
-/// How long after the deadline a request is ended that doesn't end by itself: long enough for one that does so on a busy
-/// machine.
+/// How long after the deadline a request is ended that doesn't end by itself. One that does may be late on a busy machine.
 const SPARE: Duration = Duration::from_secs(1);
 
 /// The maximum number of tokens that the instruction to merge summaries has, not counting the summaries.
@@ -306,7 +305,6 @@ impl Asking<'_> {
         let mut answered: Vec<Answered> = Vec::new();
         let work = self.answer(writing, asked, deadline, began, &mut answered);
         let late = || Err(Error::new(Kind::Provider, format!("no summary after {} s", deadline.as_secs())));
-        // A request that passes the deadline reports an error and settles its reservation.
         let made = tokio::time::timeout(deadline + SPARE, work).await.unwrap_or_else(|_| late());
         notices.extend(answered.iter().flat_map(|answer| answer.notices.clone()));
         notices.extend(self.bill.disclosures());

@@ -196,20 +196,43 @@ class Client:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2) + "\n")
 
-    def run(self, command, stderr=subprocess.PIPE, stdin=None):
+    def run(self, command, stderr=subprocess.PIPE):
         """Runs a command in the repository, under this home, and returns what it printed."""
         process = subprocess.Popen(
             command, cwd=self.repository, env=self.environment, start_new_session=True, text=True,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
         )
         name = os.path.basename(command[0])
         try:
-            output, errors = process.communicate(stdin, timeout=PATIENCE)
+            output, errors = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise Failed(f"`{name}` did not end within {PATIENCE} s") from None
         check(not process.returncode, f"`{name}` ended with {process.returncode}: {(errors or output)[-300:]}")
         return output
+
+    def talk(self, command, messages):
+        """Sends messages to a server, and returns its answers by their ids. Its input stays open until all are there."""
+        process = subprocess.Popen(
+            command, cwd=self.repository, env=self.environment, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )
+        timer = threading.Timer(PATIENCE, process.kill)
+        timer.start()
+        answers, waiting = {}, {message["id"] for message in messages if "id" in message}
+        try:
+            for message in messages:
+                process.stdin.write(json.dumps(message) + "\n")
+            process.stdin.flush()
+            while waiting - set(answers) and (line := process.stdout.readline()):
+                answer = json.loads(line)
+                answers[answer.get("id")] = answer
+        finally:
+            timer.cancel()
+            process.stdin.close()
+            process.wait()
+        check(not (waiting - set(answers)), f"a server left {len(waiting - set(answers))} requests unanswered")
+        return answers
 
     def ask(self, step, prompt, answers, session=None, flags=()):
         """Has the client work through a step, in a new session or in `session`, and returns the session's id."""

@@ -5,8 +5,8 @@ import re
 
 from kinds import check
 
-# The largest that a tool takes if the call names none.
-BUDGET = 8000
+# What a context has without a session. Copilot CLI puts what is larger than about 20 KB into a file, as 8,000 tokens of prose.
+BUDGET = 4000
 # Enough for every tool to fill its budget, and long as JSON: quotes, lines and words of other languages.
 LINE = 'if (jar["quince"].weight > 9) {{ log("crate {0}: über 9, \\"label\\" = \'{1}\'"); }} // marmalade, line {0}\n'
 LONG = "".join(LINE.format(number, f"shelf-{number * 7 % 31}") for number in range(400))
@@ -40,11 +40,9 @@ def serve(client, calls):
     lines += [("tools/call", {"name": name, "arguments": arguments}) for name, arguments in calls]
     messages = [{"id": number, "method": method, "params": params} for number, (method, params) in enumerate(lines)]
     messages.insert(1, {"method": "notifications/initialized"})
-    text = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
-    answers = [json.loads(line) for line in client.run([str(client.tiro), "serve"], stdin=text).splitlines()]
-    answers = {answer["id"]: answer for answer in answers if "id" in answer}
-    results = [answers[number]["result"] for number in range(2, len(lines))]
-    for result in results:
+    answers = client.talk([str(client.tiro), "serve"], [{"jsonrpc": "2.0", **message} for message in messages])
+    for number in range(2, len(lines)):
+        result = answers[number].get("result") or {"isError": True, "content": [{"text": str(answers[number])}]}
         check(not result.get("isError"), f"a call failed: {result['content'][0]['text']}")
     return answers[1]["result"]["tools"]
 
