@@ -177,6 +177,7 @@ impl Caller {
                 is_blank: false,
                 trouble,
                 original: None,
+                formerly: seen.formerly.clone(),
             }),
         };
         Ok(SeenProject {
@@ -185,6 +186,7 @@ impl Caller {
             repository,
             trouble: seen.trouble,
             original: seen.original,
+            formerly: seen.formerly,
             open,
         })
     }
@@ -241,14 +243,12 @@ impl Caller {
                 scope: Scope::project(self.state.owner.clone(), id),
                 is_blank: true,
                 original: seen.original,
+                formerly: seen.formerly,
             };
             let registered_in = installation.registry.memories().clone();
             Ok(Found { reader: project.reader(), project, registered_in, keeps_id: None, around })
         };
-        self.state
-            .blank_project
-            .get_or_open(|found| found.holds(engine.config(), self.named()), blank)
-            .await
+        self.state.blank_project.get_or_open(|found| found.holds(engine.config(), self.named()), blank).await
     }
 
     /// Returns the caller's project for writing. This is like [`Caller::project`], but creates the project's store if
@@ -291,6 +291,7 @@ impl Caller {
                 is_blank: false,
                 original: None,
                 trouble: found.trouble.as_ref().map(unread),
+                formerly: found.formerly,
                 name: found.name,
                 root: found.root,
                 repository: found.repository.map(Arc::new),
@@ -305,7 +306,8 @@ impl Caller {
 
     /// Returns the project if a call has already opened it, and it is still the one on the disk.
     pub fn opened_project(&self, engine: &Engine) -> Option<&OpenProject> {
-        self.state.project
+        self.state
+            .project
             .last()
             .filter(|found| found.holds(engine.config(), self.named()))
             .map(|found| &found.project)
@@ -404,7 +406,8 @@ impl Caller {
     /// If a call has opened the project, stores the counts that are not stored yet.
     pub async fn keep_measurements(&self, engine: &Engine) -> Result<()> {
         let Some(project) = self.opened_project(engine) else { return Ok(()) };
-        let measured = std::mem::take(&mut *self.state.measured.lock().unwrap_or_else(PoisonError::into_inner));
+        let measured =
+            std::mem::take(&mut *self.state.measured.lock().unwrap_or_else(PoisonError::into_inner));
         let saved = std::mem::take(&mut *self.state.saved.lock().unwrap_or_else(PoisonError::into_inner));
         match measured.is_empty() && saved == Savings::default() {
             true => Ok(()),

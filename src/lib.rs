@@ -30,6 +30,7 @@ mod config;
 mod consult;
 mod context;
 mod embed;
+mod encoding;
 mod engine;
 mod envelope;
 mod ephemeral;

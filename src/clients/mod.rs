@@ -18,6 +18,7 @@ mod git_hook;
 mod leftover;
 mod programs;
 mod record;
+pub mod retention;
 #[cfg(test)]
 mod tests;
 pub mod transcripts;
@@ -73,6 +74,12 @@ impl Places {
             (Client::Gemini, self.gemini.join(gemini::POLICY)),
         ];
         plugin.into_iter().chain(others).collect()
+    }
+
+    /// Returns the file in which the client lists the prompts of all sessions, also of those whose transcripts it
+    /// deleted. Only Claude Code has one.
+    pub fn prompts(&self, client: Client) -> Option<PathBuf> {
+        (client == Client::ClaudeCode).then(|| self.claude_code.join("history.jsonl"))
     }
 }
 
@@ -398,7 +405,10 @@ fn without(
     wrote: Option<&str>,
 ) -> Result<Option<String>> {
     match client {
-        Client::ClaudeCode => claude_code::without(path, text, before).map(Some),
+        Client::ClaudeCode => {
+            let text = retention::without(path, text, before)?;
+            claude_code::without(path, &text, before).map(Some)
+        }
         Client::Codex => codex::without(path, text, before).map(Some),
         Client::Gemini => gemini::without(path, text, before, wrote),
         Client::Git => git_hook::without(text),

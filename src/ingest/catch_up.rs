@@ -9,19 +9,18 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tokio::time::timeout_at;
-
 use crate::caller::Caller;
 use crate::clients::{Client, transcripts};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::git::Sha;
 use crate::humanize::counted;
+use crate::ingest::commits::authors;
 use crate::ingest::history::{Stored, Wanted, follow_from};
-use crate::ingest::imported::Imported;
 use crate::ingest::in_time::in_time;
 use crate::ingest::link::{self, Place};
 use crate::ingest::reading::Importer;
+use crate::ingest::sessions::Imported;
 use crate::ingest::share::{self, FoundBy};
 use crate::ingest::{commits, graph, pointer};
 use crate::memory::Millis;
@@ -34,6 +33,9 @@ const BEFORE_A_CALL: Duration = Duration::from_millis(600);
 
 /// The longest time that a call waits for other writers. After that, it answers from what is stored.
 const TURN: Duration = Duration::from_millis(250);
+
+/// The longest time that a call waits for another round of catching up. Arbitrary: most rounds take some hundredths of it.
+const OTHER_ROUND: Duration = Duration::from_secs(1);
 
 /// The longest time that a call waits for git. Arbitrary: about twenty times as long as an ordinary commit takes on a
 /// slow machine.
@@ -49,6 +51,10 @@ const WHILE_IDLE: Duration = Duration::from_secs(120);
 /// The notice of a call for which git took too long.
 const LATE: &str = "git took too long, so new commits may be missing: the server imports them when it is idle, \
     or run `tiro import git`";
+
+/// The notice of a call in which not all names were brought up to date.
+const NAMES_LATE: &str = "`.mailmap` changed, and some commits still show the former names of their authors: the server \
+    updates them when it is idle, or run `tiro import git`";
 
 /// The notice of a call for which git took too long to tell which commits replace others and which sessions led to them.
 const UNLINKED: &str = "git took too long, so sessions that led to commits, and commits that replaced others, may be \
@@ -162,12 +168,10 @@ impl CatchUp<'_> {
     async fn run(&mut self) -> Result<()> {
         let (engine, project) = (self.engine, self.project);
         let spool = engine.spool(project);
-        // Rounds of one server take turns. A round that began while another one runs would find nothing left to import,
-        // and answer before the other one has linked what it imported.
-        let Ok(_turn) = timeout_at(self.until.into(), self.caller.turn_of_following()).await else {
-            self.followed.notices.push(LATE.to_owned());
-            return Ok(());
-        };
+        // Rounds of one server take turns. A round that began while another one runs could find nothing left to import,
+        // and answer before the other one has linked what it imported. A long round of the idle server isn't waited for.
+        let patience = if self.is_idle() { WHILE_IDLE } else { OTHER_ROUND };
+        let _turn = tokio::time::timeout(patience, self.caller.turn_of_following()).await;
         // The stamp is taken before the commits are read. So if a commit is made during the reading, the next call
         // notices it.
         let Some(Refs { stamp, moved }) = self.refs().await? else {
@@ -296,7 +300,11 @@ impl CatchUp<'_> {
         if output.is_unfinished {
             self.followed.notices.push(LATE.to_owned());
         }
-        Ok(output.left_out == 0 && !output.is_unfinished)
+        let is_named = authors::follow(project, engine.now(), Some(until)).await?;
+        if !is_named {
+            self.followed.notices.push(NAMES_LATE.to_owned());
+        }
+        Ok(output.left_out == 0 && !output.is_unfinished && is_named)
     }
 
     /// Reads the transcripts to which hooks left references. Stops if another writer keeps this process waiting too

@@ -1,5 +1,7 @@
 //! Imports the commits of the project's repository.
 
+pub(super) mod authors;
+
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -106,13 +108,16 @@ pub(crate) async fn import(
     let Some(found) = found else { return Ok(Imported { is_unfinished: true, ..Imported::default() }) };
     let Found { history, tips, skipped, unreadable, notices } = found?;
     let mut output = Imported { unreadable, notices, left_out: skipped, ..Imported::default() };
+    // If a call waits for this import, catching up follows the names of authors and reads the graph later.
+    let learns = until.is_none();
+    if learns {
+        authors::follow(project, engine.now(), None).await?;
+    }
     // The import is recorded as complete only if nothing was left out: a commit that is missing from this clone or
     // unreadable today may be readable later.
     let may_be_whole = |output: &Imported| {
         skipped == 0 && !output.is_unfinished && output.unreadable.is_empty() && !repository.is_shallow()
     };
-    // If a call waits for this import, catching up reads the graph later, after the transcripts.
-    let learns = until.is_none();
     if history.commits.is_empty() {
         if learns {
             graph::learn(project, None).await?;

@@ -4,32 +4,39 @@
 //! Tiro assembles. An agent whose window was just compacted asks for exactly these contexts, and the stash is a second way
 //! to the messages.
 
-use std::collections::HashSet;
-
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::filter::Filter;
 use crate::memory::MemoryId;
 use crate::project::OpenProject;
-use crate::scope::SessionId;
+use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::{StashCause, Stashing};
 
-/// Stashes the messages of the session, except those that came after the compaction: `rest` has the ids that the client
-/// gave them. Messages that are stashed already stay as they are.
+/// How many messages after a compaction are looked for in the store. Arbitrary: the first is there, unless it was left out.
+const LOOKED_FOR: usize = 20;
+
+/// Stashes the messages of the session before the compaction. `rest` has the ids that the client gave the messages after
+/// it, in order. Messages that are stashed already stay as they are.
 pub(super) async fn stash(
     engine: &Engine,
     project: &OpenProject,
     session: &SessionId,
-    rest: &HashSet<String>,
+    rest: &[String],
 ) -> Result<()> {
-    let (store, scope) = (&project.store, &project.scope);
-    let rows = store.session_messages(scope, session, 0).await?;
-    // Only the last messages can be among the rest.
-    let last = &rows[rows.len().saturating_sub(rest.len())..];
-    let memories = store.memories(scope, last.iter().map(|row| row.key).collect()).await?;
-    let is_of_rest = |source: &Option<String>| source.as_ref().is_some_and(|id| rest.contains(id));
-    let after: HashSet<MemoryId> =
-        memories.into_iter().filter(|memory| is_of_rest(&memory.source_id)).map(|memory| memory.id).collect();
-    let named: Vec<MemoryId> = rows.into_iter().map(|row| row.id).filter(|id| !after.contains(id)).collect();
+    let store = &project.store;
+    let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
+    let mut first_after = None;
+    for id in rest.iter().take(LOOKED_FOR) {
+        let filter = Filter { source_id: Some(id.clone()), ..Filter::default() };
+        let found = store.list(&scope, &filter, None, 1).await?;
+        first_after = found.first().and_then(|memory| memory.ordinal);
+        if first_after.is_some() {
+            break;
+        }
+    }
+    let rows = store.session_messages(&scope, session, 0).await?;
+    let before = rows.into_iter().filter(|row| first_after.is_none_or(|after| row.ordinal < after));
+    let named: Vec<MemoryId> = before.map(|row| row.id).collect();
     if named.is_empty() {
         return Ok(());
     }
@@ -41,5 +48,5 @@ pub(super) async fn stash(
         is_protected: None,
         topic: None,
     };
-    store.stash(scope, stashing, engine.now()).await.map(drop)
+    store.stash(&scope, stashing, engine.now()).await.map(drop)
 }

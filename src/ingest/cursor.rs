@@ -9,7 +9,9 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::import::transcript::{About, Transcript};
 use crate::memory::Millis;
-use crate::project::{OpenProject, SeenProject};
+use crate::project::OpenProject;
+
+use crate::redact::Redactor;
 
 /// How many bytes are compared to recognise a transcript, both at its beginning and before the cursor.
 const AROUND: u64 = 4096;
@@ -34,6 +36,17 @@ pub(crate) struct Cursor {
     /// How many bytes of the entries before `at` are stored.
     #[serde(flatten)]
     kept: Kept,
+    /// Length and time of the compressed file that was read, if the transcript is compressed. As long as they are the
+    /// same, the file need not be decompressed to see that nothing was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) packed: Option<transcripts::Stamp>,
+    /// How far the transcript was read. This is behind `at` while a turn or a tool call is unfinished, which are read
+    /// again when the transcript has grown.
+    #[serde(default)]
+    pub(crate) seen: u64,
+    /// Whether anything of the session belongs to this project.
+    #[serde(default)]
+    has_any: bool,
     /// Whether the turn at `at` has already acted in this project. Used only for a session that runs in another
     /// project.
     #[serde(default)]
@@ -42,6 +55,15 @@ pub(crate) struct Cursor {
     /// reading reads these entries again.
     #[serde(skip)]
     ahead: Vec<(u64, Kept)>,
+}
+
+/// How far a transcript was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    /// How many bytes are not read yet.
+    pub(crate) unread: u64,
+    /// Whether anything of the session belongs to the project.
+    pub(crate) has_any: bool,
 }
 
 /// How many bytes of a session are stored.
@@ -69,19 +91,37 @@ impl Cursor {
     pub(crate) async fn of(project: &OpenProject, source: &str, path: &Path) -> Result<(Cursor, u64)> {
         let stored = project.store.import_cursor(&project.scope, source).await?;
         let cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let packed = transcripts::stamp(path);
+        if packed.is_some() && cursor.packed == packed {
+            let all = cursor.done();
+            return Ok((cursor, all));
+        }
         let (all, around) = transcripts::around(path, cursor.at, AROUND)?;
         // The file was replaced or cut off, so it is read from its beginning. Entries that the former file contained
         // too are recognised as already stored.
         let is_other = cursor.at + cursor.looked > all || cursor.around != digest(&around);
-        Ok((if is_other { Cursor::default() } else { cursor }, all))
+        let cursor = if is_other { Cursor::default() } else { cursor };
+        let seen = if cursor.seen > all { 0 } else { cursor.seen };
+        Ok((Cursor { packed, seen, ..cursor }, all))
     }
 
-    /// Returns how many bytes of the transcript are not read yet.
-    pub(crate) async fn unread(seen: &SeenProject, path: &Path) -> Result<u64> {
-        let Some(project) = &seen.open else { return Ok(transcripts::around(path, 0, 0)?.0) };
-        let source = project.redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
+    /// Returns the name under which the cursor of a transcript is stored. It stays the same when the client compresses
+    /// the transcript.
+    pub(crate) fn source(redactor: &Redactor, path: &Path) -> String {
+        redactor.redact(&format!("transcript:{}", transcripts::plain(path).display())).text.into_owned()
+    }
+
+    /// Returns how far the transcript was read.
+    pub(crate) async fn read(project: &OpenProject, path: &Path) -> Result<Read> {
+        let source = Cursor::source(&project.redactor, path);
         let (cursor, all) = Cursor::of(project, &source, path).await?;
-        Ok(all.saturating_sub(cursor.at + cursor.looked))
+        let has_any = cursor.has_any || cursor.kept.all > 0;
+        Ok(Read { unread: all.saturating_sub(cursor.done()), has_any })
+    }
+
+    /// Returns the byte up to which everything was read.
+    pub(crate) fn done(&self) -> u64 {
+        self.seen.max(self.at + self.looked)
     }
 
     /// Returns what is known of the session so far.
@@ -106,6 +146,7 @@ impl Cursor {
     /// Counts the stored bytes of an entry that ends with the line at `end`.
     pub(crate) fn keeps(&mut self, end: u64, kept: Kept) {
         self.ahead.push((end, kept));
+        self.has_any = true;
     }
 
     /// Moves the cursor to `at`. The counts of entries that end before `at` become final. Later entries will be read
@@ -136,7 +177,12 @@ impl Cursor {
         (self.session, self.worktree) = (about.session.clone(), about.worktree.clone());
         (self.branch, self.is_subagent) = (about.branch.clone(), about.is_subagent);
         self.last = reader.known_before();
-        let text = serde_json::to_string(&self).expect("a cursor is plain values");
+        self.write(engine, project, source).await
+    }
+
+    /// Stores the cursor as it is.
+    pub(crate) async fn write(&self, engine: &Engine, project: &OpenProject, source: &str) -> Result<()> {
+        let text = serde_json::to_string(self).expect("a cursor is plain values");
         let text = project.redactor.redact(&text).text.into_owned();
         project.store.set_import_cursor(&project.scope, source, &text, engine.now()).await
     }

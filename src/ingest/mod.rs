@@ -10,7 +10,6 @@ mod compaction;
 pub(crate) mod cursor;
 pub(crate) mod graph;
 pub(crate) mod history;
-pub(crate) mod imported;
 mod in_time;
 pub(crate) mod link;
 mod pauses;

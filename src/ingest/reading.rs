@@ -3,38 +3,39 @@
 //! Reading is done in steps. Each step reads some lines, stores their entries, and moves the cursor behind these lines.
 //! An interrupted step is repeated. That is harmless, because an entry gets the same id each time.
 
+mod drafts;
+mod prompts;
+
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
 use crate::clients::Client;
-use crate::clients::transcripts::{Line, Lines};
+use crate::clients::transcripts::{self, Line, Lines};
 use crate::embed::Loaded;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::import::transcript::{About, Entry, Format, Transcript};
 use crate::ingest::compaction;
 use crate::ingest::cursor::{Cursor, Kept};
-use crate::ingest::imported::Imported;
 use crate::ingest::link::{Place, Span};
 use crate::ingest::pauses::{self, KeptOut};
-use crate::ingest::share::{self, FoundBy, Share, Visited};
-use crate::memory::{Draft, FileWrite, Identity, Kind, LONGEST_TEXT, Millis, Provenance, Role, Work};
+use crate::ingest::sessions::Imported;
+use crate::ingest::share::{self, FoundBy, Share, Visited, Within};
+use crate::memory::{Draft, Role};
 use crate::project::OpenProject;
 use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::Origin;
 
+use self::drafts::{draft, is_too_much};
+pub use self::prompts::Prompts;
+
 /// The maximum number of entries that one transaction stores, and the most bytes of their texts. The last line of a
 /// transaction can exceed both limits.
 const BATCH: usize = 256;
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
-
-/// The maximum number of bytes that are stored of one session. The first limit is for its tool outputs, the second
-/// for all its entries. A longer session is probably an agent in a loop.
-const TOOLS_KEPT: usize = 4 * 1024 * 1024;
-const ALL_KEPT: usize = 16 * 1024 * 1024;
 
 /// The minimum number of bytes that an id from a client must have to count as unique across sessions. UUIDs are
 /// longer, and so are the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 24 letters).
@@ -59,6 +60,8 @@ pub(crate) struct Importer<'a> {
     project: &'a OpenProject,
     /// The project's work trees and reflogs.
     pub(crate) place: &'a Place,
+    /// Roots of other projects, also of those that no longer exist.
+    pub(crate) others: &'a [PathBuf],
     /// The sums so far.
     pub(crate) output: Imported,
     /// The times of the first and the last entry that was stored.
@@ -77,8 +80,7 @@ struct Reading<'a> {
     begins: u64,
     /// Entries that are read and not stored yet.
     batch: Batch,
-    /// Chooses the part of the session that belongs to this project, if the session runs in another one. `None` if the
-    /// whole session belongs to this project.
+    /// Chooses the part of the session that belongs to this project. `None` if the whole session belongs to it.
     share: Option<Share<'a>>,
     /// The other repositories that the session worked in.
     visited: Visited<'a>,
@@ -108,7 +110,8 @@ impl<'a> Importer<'a> {
         project: &'a OpenProject,
         place: &'a Place,
     ) -> Importer<'a> {
-        Importer { engine, caller, project, place, output: Imported::default(), span: Span::default() }
+        let (output, span) = (Imported::default(), Span::default());
+        Importer { engine, caller, project, place, others: &[], output, span }
     }
 
     /// Reads the new lines of one transcript for at most `patience`, and stores their entries. `progress` is called
@@ -121,17 +124,26 @@ impl<'a> Importer<'a> {
     ) -> Result<()> {
         let began = Instant::now();
         self.output.transcripts += 1;
+        if transcripts::is_copy(path) {
+            return Ok(());
+        }
         let source = self.source(path);
         let (cursor, all) = Cursor::of(self.project, &source, path).await?;
-        if cursor.at + cursor.looked >= all {
-            return Ok(());
+        if cursor.done() >= all {
+            return if cursor.packed.is_some() {
+                cursor.write(self.engine, self.project, &source).await
+            } else {
+                Ok(())
+            };
         }
         self.output.grown += 1;
 
         let reader = Transcript::new(format(client)?, cursor.about());
         let most = patience.map_or(u64::MAX, |_| STEP);
         let mut lines = Lines::resume(path, cursor.at, cursor.looked, most)?;
-        let share = Share::of(self.engine, self.caller, self.place, (client, path, found_by));
+        let within = Within::new(self.engine, self.caller, self.place, self.others);
+        let began_in = transcripts::directory_of(client, path);
+        let share = Share::of(within, (client, path, found_by), began_in);
         let visited = Visited::new(self.engine, self.caller, self.place);
         let mut reading = Reading::new((client, path), source, cursor, reader, share, visited);
         reading.stashes = matches!(found_by, FoundBy::Hook(_));
@@ -159,6 +171,7 @@ impl<'a> Importer<'a> {
         }
         self.output.bytes += lines.at() - reading.begins;
         self.output.count_lines(reading.reader.counts());
+        self.output.count_end(path, lines.end());
         self.finish(&mut reading, &lines).await?;
         if matches!(found_by, FoundBy::Hook(_)) {
             reading.visited.tell(self.engine, client, path);
@@ -168,8 +181,7 @@ impl<'a> Importer<'a> {
 
     /// Returns the name under which the cursor of the transcript is stored.
     pub(crate) fn source(&self, path: &Path) -> String {
-        let source = format!("transcript:{}", path.display());
-        self.project.redactor.redact(&source).text.into_owned()
+        Cursor::source(&self.project.redactor, path)
     }
 
     /// Stores the batch, then the cursor.
@@ -178,7 +190,7 @@ impl<'a> Importer<'a> {
         let about = reading.reader.about().clone();
         let compacted = compacted.filter(|_| reading.stashes).map(|count| {
             let rest = said[count..].iter().map(|(_, entry)| entry.key.clone());
-            rest.collect::<HashSet<String>>()
+            rest.collect::<Vec<String>>()
         });
         self.store(reading, &about, said).await?;
         if let Some(rest) = compacted {
@@ -190,6 +202,7 @@ impl<'a> Importer<'a> {
         let cursor = &mut reading.cursor;
         cursor.advance(from.unwrap_or(u64::MAX).min(lines.at()).max(cursor.at));
         cursor.looked = if from.is_none() { lines.looked() } else { 0 };
+        cursor.seen = lines.at() + lines.looked();
         // If the turn will be read again from its beginning, the next reading finds out for itself whether the turn
         // acted here.
         cursor.is_here = reading.turn.is_none() && reading.share.as_ref().is_some_and(Share::is_here);
@@ -212,7 +225,7 @@ impl<'a> Importer<'a> {
         let rest = rest.into_iter().map(|said| (lines.at().saturating_sub(1), said)).collect();
         self.store(reading, &about, rest).await?;
         reading.cursor.advance(lines.at());
-        reading.cursor.looked = lines.looked();
+        (reading.cursor.looked, reading.cursor.seen) = (lines.looked(), lines.at() + lines.looked());
         reading.cursor.is_here = reading.share.as_ref().is_some_and(Share::is_here);
         reading.keep_cursor(self.engine, self.project).await
     }
@@ -253,7 +266,8 @@ impl<'a> Importer<'a> {
 
     /// Returns the session of the transcript `path`.
     fn session(&self, path: &Path, about: &About) -> Result<SessionId> {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let plain = transcripts::plain(path);
+        let stem = plain.file_stem().unwrap_or_default().to_string_lossy();
         let name = about.session.as_deref().unwrap_or(&stem);
         SessionId::read(&self.project.redactor, "session", name)
     }
@@ -365,12 +379,14 @@ impl<'a> Reading<'a> {
             Line::Whole(bytes) => self.reader.line(at, bytes),
             Line::Cut(start, bytes) => self.reader.cut(at, start, bytes),
         };
-        match &mut self.share {
-            Some(share) => {
-                self.turn = if said.iter().any(share::begins_turn) { Some(at) } else { self.turn };
-                said = share.take(said);
-            }
-            None => self.visited.note(&said),
+        let is_held_here = self.share.as_ref().is_none_or(Share::is_held_here);
+        if is_held_here {
+            self.visited.note(&said);
+        } else if said.iter().any(share::begins_turn) {
+            self.turn = Some(at);
+        }
+        if let Some(share) = &mut self.share {
+            said = share.take(said);
         }
         if self.reader.counts().compactions > compactions {
             self.batch.compacted = Some(self.batch.said.len());
@@ -403,60 +419,6 @@ impl Batch {
     fn is_full(&self) -> bool {
         self.said.len() >= BATCH || self.bytes >= BATCH_BYTES
     }
-}
-
-/// Returns whether the entry exceeds the limit of one entry or the limit of its session. `kept` is how much of
-/// the session is already stored.
-fn is_too_much(said: &Entry, kept: Kept) -> bool {
-    let size = said.text.len();
-    let is_tool = said.role == Role::Tool;
-    kept.all + size > ALL_KEPT || (is_tool && kept.tools + size > TOOLS_KEPT) || size > LONGEST_TEXT
-}
-
-fn draft(said: Entry, session: &SessionId, time: Millis, files: Vec<String>, place: &Place) -> Draft {
-    // Clients write their summary of a conversation as a user message.
-    let role = if said.is_summary { Role::Assistant } else { said.role };
-    let provenance = match role {
-        _ if said.is_summary => Provenance::Derived,
-        Role::User if said.is_subagent => Provenance::ModelSaid,
-        Role::User => Provenance::UserSaid,
-        Role::Assistant => Provenance::ModelSaid,
-        Role::Tool => Provenance::ToolOutput,
-        Role::System => Provenance::Imported,
-    };
-    let kind = if said.is_summary { Kind::Summary } else { Kind::Message };
-    let mut draft = Draft::new(kind, provenance, said.text, time);
-    draft.identity = match said.fingerprint {
-        Some(fingerprint) => Identity::Named(format!("like:{fingerprint:016x}")),
-        None => Identity::Named(format!("id:{}", said.key)),
-    };
-    draft.occurrence = said.fingerprint.map(|_| said.key.clone());
-    draft.source_id = Some(said.key);
-    draft.session = Some(session.clone());
-    draft.role = Some(role);
-    draft.speaker = match said.is_subagent {
-        true => Some(said.speaker.map_or("sub-agent".to_owned(), |name| format!("sub-agent {name}"))),
-        false => said.speaker,
-    };
-    let reflog = said.worktree.as_deref().and_then(|directory| place.work_tree(directory));
-    let reflog = reflog.and_then(|root| place.reflogs.get(&root));
-    draft.head_sha = reflog.and_then(|reflog| reflog.at(time)).map(|sha| sha.to_string());
-    draft.branch = said.branch.filter(|branch| branch != "HEAD" && !branch.is_empty());
-    draft.files = files;
-    let directory = said.worktree.as_deref();
-    let writes = said.written.into_iter().filter_map(|written| {
-        let (path, root) = place.relative(&written.path, directory)?;
-        Some(FileWrite { path, worktree: Some(root.to_string_lossy().into_owned()), lines: written.lines })
-    });
-    draft.work = Work {
-        writes: writes.collect(),
-        worktree: directory
-            .and_then(|it| place.work_tree(it))
-            .map(|root| root.to_string_lossy().into_owned()),
-        ended: said.until,
-        commits: said.commits,
-    };
-    draft
 }
 
 /// Returns the transcript format of `client`. Fails for git, which keeps no transcripts.

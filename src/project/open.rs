@@ -30,6 +30,8 @@ pub struct OpenProject {
     pub trouble: Option<String>,
     /// The project from which this repository was copied, as long as nothing of the copy is stored.
     pub original: Option<ProjectRow>,
+    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    pub formerly: Vec<PathBuf>,
 }
 
 impl OpenProject {
@@ -45,6 +47,7 @@ impl OpenProject {
             is_blank: self.is_blank,
             trouble: self.trouble.clone(),
             original: self.original.clone(),
+            formerly: self.formerly.clone(),
         }
     }
 }
@@ -61,6 +64,8 @@ pub struct SeenProject {
     pub trouble: Option<Error>,
     /// The project from which this repository was copied, if the copy has no id of its own yet.
     pub original: Option<ProjectRow>,
+    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    pub formerly: Vec<PathBuf>,
     /// The open project, if anything of it is stored.
     pub open: Option<OpenProject>,
 }

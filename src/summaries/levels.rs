@@ -18,8 +18,8 @@ use crate::redact::Redactor;
 use crate::retrieve::query;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, Summary};
-use crate::summaries::wanted::Wanted;
 use crate::summaries::make::{self, Keeping};
+use crate::summaries::wanted::Wanted;
 use crate::summaries::{keep, messages, segments};
 use crate::summarize::{self, Source};
 

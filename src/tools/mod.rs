@@ -70,7 +70,8 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
     }
     table.retain(|tool| caller.may_use(tool.toolset));
     // Which calls may ask a provider depends on what the user named providers for.
-    let (embeds, summarises) = (ask::may_ask_to_embed(engine), ask::may_ask(engine, Use::Summarize).is_some());
+    let (embeds, summarises) =
+        (ask::may_ask_to_embed(engine), ask::may_ask(engine, Use::Summarize).is_some());
     for tool in &mut table {
         tool.hints.open_world |= match tool.name.as_str() {
             summarize_conversation::NAME => summarises,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Repo, Ran, Server, strings};
+use crate::harness::{Home, Ran, Repo, Server, strings};
 use crate::talk::Talk;
 
 /// A home with a repository whose sessions are followed, and a server.
@@ -32,7 +32,8 @@ fn goes_on(home: &Home, client: &str, (path, directory): (&Path, &Path), lines: 
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let before = std::fs::read_to_string(path).unwrap_or_default();
     std::fs::write(path, before + &text).unwrap();
-    let payload = json!({"session_id": "s-1", "transcript_path": path, "cwd": directory, "hook_event_name": event});
+    let payload =
+        json!({"session_id": "s-1", "transcript_path": path, "cwd": directory, "hook_event_name": event});
     let is_left = (0..50).any(|_| {
         let Ran { is_ok, .. } = home.feed(directory, &["hook", client], payload.to_string().as_bytes());
         assert!(is_ok);
@@ -61,6 +62,11 @@ fn what_claude_code_compacts_is_stashed_and_the_next_session_is_told() {
     let both = ["because the sprocket is loose", "why does the grommet rattle?"];
     assert_eq!(stashed(&mut server, "grommet sprocket"), both);
     assert_eq!(home.waiting(), 0);
+    // The file is replaced by one that begins with another line, so it is read once more.
+    let text = std::fs::read_to_string(&talk.path).unwrap();
+    std::fs::write(&talk.path, format!("{}\n{text}", json!({"type": "tag"}))).unwrap();
+    talk.hook(&home, "Stop");
+    assert_eq!(stashed(&mut server, "grommet sprocket"), both);
     // After the compaction, the context of the session still has what the client's window lost.
     let context = server.text("retrieve_context", json!({"query": "grommet", "session_id": "41799f8d"}));
     assert!(context.contains("sprocket is loose"), "{context}");
@@ -84,8 +90,11 @@ fn a_chat_of_gemini_is_stashed_only_when_it_was_compressed() {
     let place = (path.as_path(), repo.path.as_path());
     let begun = json!({"sessionId": "s-1", "projectHash": "x", "startTime": "2026-03-01T09:00:00.000Z",
         "lastUpdated": "2026-03-01T09:00:00.000Z", "kind": "main"});
-    let said = [begun, message("g1", 1, "user", "why does the grommet rattle?"),
-        message("g2", 2, "gemini", "because the sprocket is loose")];
+    let said = [
+        begun,
+        message("g1", 1, "user", "why does the grommet rattle?"),
+        message("g2", 2, "gemini", "because the sprocket is loose"),
+    ];
     goes_on(&home, "gemini", place, &said, "PreCompress");
     assert!(!server.search("loose sprocket").is_empty());
     assert!(stashed(&mut server, "loose sprocket").is_empty());
@@ -107,23 +116,33 @@ fn a_chat_of_gemini_is_stashed_only_when_it_was_compressed() {
 fn what_codex_compacts_is_stashed_even_if_its_summary_is_not_shown() {
     let (home, repo, mut server) = followed();
     let path = home.dir("home/.codex/sessions/2026/03/01").join("rollout-2026-03-01T09-00-00-s-1.jsonl");
-    let line = |second: u32, kind: &str, payload: Value| {
-        json!({"timestamp": format!("2026-03-01T09:00:{second:02}.000Z"), "type": kind, "payload": payload})
-    };
+    let line = |second: u32, kind: &str, payload: Value| json!({"timestamp": format!("2026-03-01T09:00:{second:02}.000Z"), "type": kind, "payload": payload});
     let says = |second: u32, role: &str, kind: &str, text: &str| {
         let content = json!([{"type": kind, "text": text}]);
         line(second, "response_item", json!({"type": "message", "role": role, "content": content}))
     };
     let place = (path.as_path(), repo.path.as_path());
-    let meta = line(0, "session_meta", json!({"id": "s-1", "cwd": repo.path, "timestamp": "2026-03-01T09:00:00.000Z"}));
-    let said = [meta, says(1, "user", "input_text", "why does the grommet rattle?"),
-        says(2, "assistant", "output_text", "because the sprocket is loose")];
+    let meta = line(
+        0,
+        "session_meta",
+        json!({"id": "s-1", "cwd": repo.path, "timestamp": "2026-03-01T09:00:00.000Z"}),
+    );
+    let said = [
+        meta,
+        says(1, "user", "input_text", "why does the grommet rattle?"),
+        says(2, "assistant", "output_text", "because the sprocket is loose"),
+    ];
     goes_on(&home, "codex", place, &said, "Stop");
     assert!(stashed(&mut server, "loose sprocket").is_empty());
-    let after = [line(3, "compacted", json!({"message": "", "replacement_history": []})),
-        says(4, "user", "input_text", "and the other grommet?")];
+    let after = [
+        line(3, "compacted", json!({"message": "", "replacement_history": []})),
+        says(4, "user", "input_text", "and the other grommet?"),
+    ];
     goes_on(&home, "codex", place, &after, "Stop");
-    assert_eq!(stashed(&mut server, "grommet sprocket"), ["because the sprocket is loose", "why does the grommet rattle?"]);
+    assert_eq!(
+        stashed(&mut server, "grommet sprocket"),
+        ["because the sprocket is loose", "why does the grommet rattle?"]
+    );
 }
 
 /// A session of the past is imported as it was: its window is gone anyway.

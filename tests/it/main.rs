@@ -6,19 +6,24 @@
     reason = "tests run `git` and the program itself, and read the environment"
 )]
 
+mod accounts;
 mod agrees;
 mod answers;
 mod bad_input;
 mod behind;
 #[cfg(target_os = "linux")]
 mod bounded;
+mod calls;
 mod commits_in_short;
 mod compacts;
 mod consults;
 mod context;
 mod derived;
+#[cfg(unix)]
+mod documented;
 mod documents;
 mod embeds;
+mod encodings;
 mod extracts;
 mod finds;
 mod follows;

@@ -16,7 +16,11 @@ fn told() -> (Home, Talk) {
     let earlier = Talk::new(&home, "earlier", &repo.path, "main");
     earlier.says("user", 1, "Why does the grommet rattle at night, though the wind is calm?");
     home.json(&repo.path, &["import", "claude-code"]);
-    home.serve(&repo.path).save("saved", "1", "Mira asked why the grommet would rattle at night in the cellar.");
+    home.serve(&repo.path).save(
+        "saved",
+        "1",
+        "Mira asked why the grommet would rattle at night in the cellar.",
+    );
     let talk = Talk::new(&home, "running", &repo.path, "main");
     talk.begins(&home);
     talk.says("user", 100, QUESTION);
@@ -78,8 +82,16 @@ fn an_uncertain_session_is_found() {
 fn after_a_compaction_one_call_returns_where_the_session_stands() {
     let (home, talk) = told();
     for at in 0..60 {
-        talk.says("user", 200 + 2 * at, &format!("Please tighten valve {at} of the press, and tell me what came of it."));
-        talk.says("assistant", 201 + 2 * at, &format!("Valve {at} is tight now; the gauge shows {at} bar. Next is the hinge."));
+        talk.says(
+            "user",
+            200 + 2 * at,
+            &format!("Please tighten valve {at} of the press, and tell me what came of it."),
+        );
+        talk.says(
+            "assistant",
+            201 + 2 * at,
+            &format!("Valve {at} is tight now; the gauge shows {at} bar. Next is the hinge."),
+        );
     }
     let payload = json!({"session_id": "running", "transcript_path": talk.path, "cwd": talk.directory,
         "hook_event_name": "SessionStart", "source": "compact"});

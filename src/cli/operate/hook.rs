@@ -128,12 +128,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     };
     let detached = repository.filter(|_| client == Client::Git).and_then(|it| it.detached());
     let commit = detached.map(|sha| sha.to_string());
-    let is_plain_id = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
-    if client != Client::Git && payload.agent_transcript_path.is_none() && payload.session_id.chars().all(is_plain_id)
-    {
-        spool.set_running(client.word(), &payload.session_id, &running::ancestors(), now())?;
-    }
     // A sub-agent has a separate transcript file.
+    let is_subagent = payload.agent_transcript_path.is_some();
     let (session, transcript) = match payload.agent_transcript_path {
         Some(path) => (payload.agent_id.unwrap_or_default(), Some(path)),
         None => (payload.session_id.clone(), payload.transcript_path),
@@ -161,6 +157,13 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
             trouble: None,
         };
         spool.leave(&reference)?;
+    }
+    let is_plain_id = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    let runs =
+        client != Client::Git && !is_subagent && event != "SessionEnd" && !payload.session_id.is_empty();
+    if runs && payload.session_id.chars().all(is_plain_id) {
+        // If this fails, the session gives hits.
+        drop(spool.set_running(client.word(), &payload.session_id, &running::ancestors(), now()));
     }
     Ok(begins.then(|| {
         let is_compacted = payload.source == "compact";

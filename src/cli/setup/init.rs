@@ -60,6 +60,8 @@ impl ScopeName {
 
 /// The question about the offers of the plan.
 const ALLOW: &str = "Write what is offered, too, so that the agents need not ask you each time?";
+/// The question about the transcripts of Claude Code.
+const KEEP: &str = "Let Claude Code keep transcripts for ten years?";
 
 /// Shows the changes, asks for confirmation, writes the changes, and imports the history.
 pub async fn run(engine: &Arc<Engine>, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
@@ -98,7 +100,14 @@ pub async fn run(engine: &Arc<Engine>, caller: &Caller, args: Args, out: Out) ->
     if !prepared.plan.offers.is_empty() && (args.yes || confirmed(ALLOW, true)?) {
         prepared.accept_offers();
     }
-    let output = init::apply(engine, &prepared)?;
+    let mut output = init::apply(engine, &prepared)?;
+    if prepared.short_retention().is_some()
+        && (args.yes || (std::io::stdin().is_terminal() && confirmed(KEEP, true)?))
+    {
+        let applied = init::keep_transcripts(engine)?;
+        output.written.extend(applied.written);
+        output.findings.extend(applied.findings);
+    }
     init::choose_project(engine, caller, &prepared).await?;
     // From here on, new commits are imported. This comes before the next question, which may never be answered, and
     // before the import, which may fail.

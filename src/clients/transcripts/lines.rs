@@ -4,10 +4,11 @@
 //! lines are returned, one at a time. If a line is too long, only its beginning is returned. A hook can name any
 //! path, so only regular files are read, and no files that the system generates.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use super::unpacked::{End, Unpacked};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
 
@@ -31,7 +32,7 @@ pub enum Line<'a> {
 
 /// Reads the lines of a transcript, starting at any position.
 pub struct Lines {
-    reader: BufReader<File>,
+    reader: BufReader<Unpacked>,
     at: u64,
     /// How many bytes of the current line were already searched for its end.
     looked: u64,
@@ -58,14 +59,14 @@ impl Lines {
     /// The errors of [`Lines::open`].
     pub fn resume(path: &Path, at: u64, looked: u64, most: u64) -> Result<Lines> {
         let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
-        let mut file = open(path)?;
+        let mut text = open(path)?;
         let mut buffer = Vec::new();
-        file.seek(SeekFrom::Start(at)).context(Kind::Io, failed)?;
+        text.skip_to(at).context(Kind::Io, failed)?;
         if looked > 0 {
-            file.by_ref().take(START as u64).read_to_end(&mut buffer).context(Kind::Io, failed)?;
-            file.seek(SeekFrom::Start(at + looked)).context(Kind::Io, failed)?;
+            text.by_ref().take(START as u64).read_to_end(&mut buffer).context(Kind::Io, failed)?;
+            text.skip_to(at + looked).context(Kind::Io, failed)?;
         }
-        Ok(Lines { reader: BufReader::with_capacity(256 * 1024, file), at, looked, most, buffer })
+        Ok(Lines { reader: BufReader::with_capacity(256 * 1024, text), at, looked, most, buffer })
     }
 
     /// Returns the next whole line, and the byte at which it begins. `None` if no whole line is left, or if the limit
@@ -117,6 +118,11 @@ impl Lines {
         if self.looked > LONGEST_LINE { self.looked } else { 0 }
     }
 
+    /// Returns how the text of the transcript ended, once no line is left.
+    pub fn end(&self) -> End {
+        self.reader.get_ref().end()
+    }
+
     /// Returns whether the limit of bytes is reached.
     pub fn is_spent(&self) -> bool {
         self.most == 0
@@ -147,31 +153,40 @@ fn no_file(path: &Path) -> Error {
     Error::bad_input(format!("`{}` is not a regular file", quoted(path.display()))).hint("name a transcript")
 }
 
-/// Opens a regular file. It never blocks, not even if a pipe replaces the file after the check.
-pub(super) fn open(path: &Path) -> Result<File> {
+/// Opens a regular file to read its text, decompressed if it is compressed. It never blocks, not even if a pipe replaces
+/// the file after the check.
+///
+/// # Errors
+///
+/// The errors of [`Lines::open`].
+pub fn open(path: &Path) -> Result<Unpacked> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     match file::open(&real(path)?, Links::Followed, u64::MAX) {
         Err(error) if error.kind() == ErrorKind::InvalidInput => Err(no_file(path)),
-        opened => opened.context(Kind::Io, failed),
+        opened => opened.and_then(Unpacked::new).context(Kind::Io, failed),
     }
 }
 
-/// Returns the length of the file and some of its bytes: up to `length` at its beginning, and up to `length` before
-/// `at`. They show whether the file was replaced or truncated.
+/// Returns the length of the transcript's text and some of its bytes: up to `length` at its beginning, and up to
+/// `length` before `at`. They show whether the file was replaced or truncated.
 ///
 /// # Errors
 ///
 /// The errors of [`Lines::open`].
 pub fn around(path: &Path, at: u64, length: u64) -> Result<(u64, Vec<u8>)> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
-    let mut file = open(path)?;
-    let all = file.metadata().context(Kind::Io, failed)?.len();
+    let mut text = open(path)?;
     let mut bytes = Vec::new();
-    for from in [0, at.saturating_sub(length)] {
-        file.seek(SeekFrom::Start(from)).context(Kind::Io, failed)?;
-        file.by_ref().take(length.min(at)).read_to_end(&mut bytes).context(Kind::Io, failed)?;
+    text.by_ref().take(length.min(at)).read_to_end(&mut bytes).context(Kind::Io, failed)?;
+    let head = bytes.len() as u64;
+    // Compressed text can't be read backwards, so the bytes before `at` that were just read are taken from there.
+    let from = at.saturating_sub(length);
+    if from < head {
+        bytes.extend_from_within(from as usize..);
     }
-    Ok((all, bytes))
+    text.skip_to(from.max(head)).context(Kind::Io, failed)?;
+    text.by_ref().take(at - from.max(head).min(at)).read_to_end(&mut bytes).context(Kind::Io, failed)?;
+    Ok((text.length().context(Kind::Io, failed)?, bytes))
 }
 
 #[cfg(test)]

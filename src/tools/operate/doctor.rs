@@ -2,6 +2,7 @@
 
 mod clients;
 mod finding;
+mod history;
 mod surroundings;
 
 use std::io::Write;
@@ -17,7 +18,7 @@ use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Kind, Result};
 use crate::humanize::{self, counted};
-use crate::ingest::history::{self, Share, Stored};
+use crate::ingest::history::{Share, Stored, share};
 use crate::memory::Content;
 use crate::private;
 use crate::project::{OpenProject, SeenProject};
@@ -74,10 +75,12 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
                 findings.push(failed("git", trouble));
             }
             findings.extend(surroundings::spool(engine, &project));
+            findings.extend(history::sessions(engine, caller, &project).await);
         }
         Err(error) => findings.push(failed("project", &error)),
     }
     findings.extend(clients::check(engine, caller).await);
+    findings.extend(history::retention(engine));
     let ok = findings.iter().all(|finding| finding.ok);
     Ok(Output { version: env!("CARGO_PKG_VERSION"), findings, ok })
 }
@@ -289,7 +292,7 @@ fn complaints(check: &Check) -> String {
 /// Reports how many commits of the repository are stored; `None` outside a repository.
 async fn commits(project: &OpenProject) -> Option<Finding> {
     let what = "commits";
-    let looked = async { Ok::<_, Error>((Stored::of(project).await?, history::share(project).await?)) };
+    let looked = async { Ok::<_, Error>((Stored::of(project).await?, share(project).await?)) };
     let (state, Share { all, stored }) = match looked.await {
         Ok((state, Some(share))) => (state, share),
         Ok((_, None)) => return None,

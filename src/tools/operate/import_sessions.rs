@@ -60,6 +60,16 @@ impl Output {
                 }
             );
         }
+        if let Some(account) = &self.account {
+            text += &format!("\n{}.", account.text());
+        }
+        if self.prompts.prompts > 0 {
+            text += &format!(
+                "\nOf {} whose transcripts are deleted, {} in `history.jsonl`.",
+                counted(self.prompts.sessions, "session", "sessions"),
+                counted(self.prompts.prompts, "prompt is left", "prompts are left"),
+            );
+        }
         if !self.failed.is_empty() {
             text += &format!("\nUnreadable: {}.", humanize::some(&self.failed));
         }

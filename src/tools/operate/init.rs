@@ -1,6 +1,9 @@
 //! Connects Tiro to the agents installed on this machine, and disconnects it.
 
+mod history;
 mod words;
+
+pub use history::{keep_transcripts, retention};
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,17 +11,17 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::caller::Caller;
-use crate::clients::{self, Applied, Client, GitPlace, Keep, Places, Plan, Removed, by_hand, transcripts};
+use crate::clients::retention::Retention;
+use crate::clients::{self, Applied, Client, GitPlace, Plan, Removed, by_hand};
 use crate::config::UnusedKey;
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::file::path_of;
 use crate::git::{Repository, Sha, Stop, identity};
 use crate::humanize::counted;
-use crate::ingest::cursor::Cursor;
 use crate::ingest::history::{Stored, follow_from};
 use crate::ingest::link::Place;
-use crate::ingest::sessions;
+use crate::ingest::sessions::{self, Account, Keep, Subject};
 use crate::project::{self, SeenProject};
 use crate::spool::capture::{self, Scope};
 
@@ -43,6 +46,8 @@ pub struct Prepared {
     pub additional: Vec<clients::Finding>,
     /// The commits and sessions that can be imported.
     pub backfill: Backfill,
+    /// How long Claude Code keeps transcripts; `None` if it is not installed.
+    pub retention: Option<Retention>,
     /// The project's root; `None` if the working directory is not in a project.
     pub root: Option<PathBuf>,
     /// The project's name; `None` if the working directory is not in a project.
@@ -61,6 +66,8 @@ pub struct Backfill {
     pub commits: usize,
     /// The sessions that are not imported, by client.
     pub sessions: Vec<Held>,
+    /// What became of all transcripts of each client that has some.
+    pub accounts: Vec<Account>,
     /// How long the import takes, in seconds, at the measured rates.
     pub seconds: u64,
 }
@@ -129,7 +136,7 @@ pub async fn prepare(
     let root = project.as_ref().map(|project| project.root.clone());
     let additional = by_hand::look(&places, root.as_deref(), Some(&plan));
     let backfill = match &project {
-        Some(project) => backfill(&places, project).await?,
+        Some(project) => backfill(engine, caller, project).await?,
         None => Backfill::default(),
     };
     let makes = match &project {
@@ -144,6 +151,7 @@ pub async fn prepare(
         unused_keys: unused_keys(engine),
         additional,
         backfill,
+        retention: retention(engine),
         root,
         project: project.map(|project| project.name),
         makes,
@@ -242,7 +250,7 @@ pub async fn others(engine: &Engine, caller: &Caller) -> Result<Others> {
 /// stay set up if other projects are chosen to be captured.
 pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result<Removed> {
     let data_dir = &engine.config().data_dir;
-    let keep = Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
+    let keep = clients::Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
     let places = engine.config().clients.as_ref();
     let mut removed = clients::remove(&record(engine), places, &repositories(engine, caller).await, &keep)?;
     if keep.clients {
@@ -323,7 +331,7 @@ fn git_place(engine: &Engine, repository: &Repository, formerly: Vec<PathBuf>) -
     }
 }
 
-async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
+async fn backfill(engine: &Engine, caller: &Caller, project: &SeenProject) -> Result<Backfill> {
     let mut backfill = Backfill::default();
     let repository = project.repository.as_deref();
     if let Some(repository) = repository {
@@ -338,18 +346,18 @@ async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
         let history = repository.history(&tips, crate::git::Known::OnlyItself, &Stop::default(), is_known)?;
         backfill.commits = history.commits.len();
     }
-    let roots = Place::new(&project.root, repository).roots();
     let mut bytes = 0;
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
-        let (mut count, mut size) = (0, 0);
-        for transcript in transcripts::of_project(places, client, &roots) {
-            // If the cursor can't be read, the whole transcript counts as unread; the import reports the error.
-            let unread = Cursor::unread(project, &transcript.path).await.unwrap_or(transcript.bytes);
-            count += usize::from(unread > 0);
-            size += unread;
+        let mut place = Place::new(&project.root, repository, &project.formerly);
+        let subject = (Subject::seen(project), client);
+        let search = sessions::search(engine, caller, subject, &mut place, Keep::No, |_, _| {}).await?;
+        let new = search.found.iter().filter(|each| each.unread > 0);
+        let (transcripts, size) = new.fold((0, 0), |(count, size), each| (count + 1, size + each.unread));
+        if transcripts > 0 {
+            backfill.sessions.push(Held { client, transcripts, bytes: size });
         }
-        if count > 0 {
-            backfill.sessions.push(Held { client, transcripts: count, bytes: size });
+        if search.account.seen > 0 {
+            backfill.accounts.push(search.account);
         }
         bytes += size;
     }

@@ -89,11 +89,15 @@ async fn rows(engine: &Engine, caller: &Caller) -> BTreeMap<String, Vec<String>>
 async fn calls(engine: &Engine, caller: &Caller) -> BTreeMap<&'static str, Vec<Value>> {
     let project = caller.begin_project(engine).await.unwrap();
     let session = SessionId::parse("press").unwrap();
-    let first = messages::range(project, &session, (None, None), (None, None)).await.unwrap()[7].id.to_string();
+    let first =
+        messages::range(project, &session, (None, None), (None, None)).await.unwrap()[7].id.to_string();
     let stashed = project.store.list(&project.scope, &of_kind(Kind::DebugOutput), None, 9).await.unwrap();
     let stashed = stashed[0].id.to_string();
     BTreeMap::from([
-        ("search_project_memory", vec![json!({"query": "quince press"}), json!({"query": "how many trees?"})]),
+        (
+            "search_project_memory",
+            vec![json!({"query": "quince press"}), json!({"query": "how many trees?"})],
+        ),
         (
             "expand_detail",
             vec![
@@ -141,7 +145,8 @@ async fn call_all(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<String> {
     let mut answers = Vec::new();
     for tool in read_only {
         let all = arguments.get(tool.name.as_str());
-        let all = all.unwrap_or_else(|| panic!("no arguments for `{}`, which says that it only reads", tool.name));
+        let all =
+            all.unwrap_or_else(|| panic!("no arguments for `{}`, which says that it only reads", tool.name));
         for each in all {
             let answer = tool.call(each.clone(), Progress::default()).await;
             let answer = answer.unwrap_or_else(|error| panic!("{} {each}: {error}", tool.name));
@@ -166,14 +171,19 @@ async fn a_tool_that_only_reads_changes_no_row() {
         // The calls left work. When it is done, the answers are still the same, but for what is new in the stash.
         while later::work_off(&engine, &caller).await.unwrap() {}
         let after = rows(&engine, &caller).await;
-        assert!(!after["segments"].is_empty() && !after["summaries"].is_empty() && !after["statements"].is_empty());
+        assert!(
+            !after["segments"].is_empty()
+                && !after["summaries"].is_empty()
+                && !after["statements"].is_empty()
+        );
         let second = call_all(&engine, &caller).await;
         let lines = |answers: &[String]| -> Vec<String> {
             let of_session = answers.iter().filter(|answer| answer.contains("\"session_id\":\"press\""));
             of_session.flat_map(|answer| answer.lines().map(str::to_owned)).collect()
         };
         for line in lines(&first).iter().filter(|line| line.starts_with('#')) {
-            let found = lines(&second).iter().any(|other| other[..other.len().min(9)] == line[..line.len().min(9)]);
+            let found =
+                lines(&second).iter().any(|other| other[..other.len().min(9)] == line[..line.len().min(9)]);
             assert!(found, "{line} is missing in\n{second:?}");
         }
     }

@@ -30,6 +30,7 @@ impl Prepared {
                 key.command()
             );
         }
+        text += &self.retention_text();
         if !self.makes.is_empty() {
             text += &format!(
                 "Nothing is stored yet: the first call that stores something creates {}.\n",
@@ -124,15 +125,17 @@ impl Backfill {
             let transcripts = counted(*transcripts, "transcript", "transcripts");
             parts.push(format!("{transcripts} of {} ({} bytes)", client.name(), thousands(*bytes)));
         }
-        match parts.is_empty() {
-            true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
-            false => format!(
-                "{} of `{}` can be imported, in about {} s.\n",
-                parts.join(" and "),
-                quoted(project),
-                self.seconds
-            ),
-        }
+        let accounts: String = self.accounts.iter().map(|account| account.text() + ".\n").collect();
+        accounts
+            + &match parts.is_empty() {
+                true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
+                false => format!(
+                    "{} of `{}` can be imported, in about {} s.\n",
+                    parts.join(" and "),
+                    quoted(project),
+                    self.seconds
+                ),
+            }
     }
 }
 

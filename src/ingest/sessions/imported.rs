@@ -1,8 +1,14 @@
 //! The result of importing sessions.
 
+use std::path::Path;
+
 use serde::Serialize;
 
+use super::accounting::Account;
+use crate::clients::transcripts::End;
+use crate::error::quoted;
 use crate::import::transcript::Counts;
+use crate::ingest::reading::Prompts;
 use crate::redact::{self, Redaction};
 use crate::remember::Remembered;
 use crate::store::Outcome;
@@ -45,6 +51,10 @@ pub struct Imported {
     pub redactions: Vec<Redaction>,
     /// Pieces of text that are not embedded yet.
     pub pending: usize,
+    /// Prompts of sessions whose transcripts the client deleted.
+    pub prompts: Prompts,
+    /// What became of all transcripts of the client; absent if the user named some.
+    pub account: Option<Account>,
     /// Further notices for the user.
     pub notices: Vec<String>,
 }
@@ -57,6 +67,16 @@ impl Imported {
         for (kind, count) in &counts.unknown {
             redact::add(&mut self.unknown, kind, *count);
         }
+    }
+
+    /// Says how the text of a compressed transcript ended, if that was not its end.
+    pub(crate) fn count_end(&mut self, path: &Path, end: End) {
+        let what = match end {
+            End::Whole => return,
+            End::Damaged => "damaged or not finished; what stands before that is imported",
+            End::TooLarge => "too large when decompressed; its beginning is imported",
+        };
+        self.notices.push(format!("`{}` is {what}", quoted(path.display())));
     }
 
     /// Counts what the write path did with the entries.
