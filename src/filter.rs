@@ -1,14 +1,34 @@
 //! Filters of a search. They are applied before the candidates are chosen, never after.
 
 use crate::memory::{Group, Kind, Millis};
+use crate::scope::SessionId;
 
 /// Whether a search is limited to the stash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stash {
     /// Only memories in the stash.
     Only,
+    /// Only those whose time in the stash is not over.
+    Unexpired(Expiry),
     /// Not those that contexts leave out because they are in the stash.
     Without,
+}
+
+/// When the time of a memory in the stash is over: if it expired by `now`, or was made before `made_before`. Protected ones
+/// never expire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// The present.
+    pub now: Millis,
+    /// The earliest time of a memory that does not expire by its age.
+    pub made_before: Millis,
+}
+
+impl Stash {
+    /// Returns whether a search is limited to the stash or a part of it.
+    pub fn is_within(self) -> bool {
+        matches!(self, Stash::Only | Stash::Unexpired(_))
+    }
 }
 
 /// Conditions, all of which a memory must meet. The sessions to search are part of the scope, not of the filter.
@@ -32,6 +52,8 @@ pub struct Filter {
     pub since: Option<Millis>,
     /// Only memories from before this time.
     pub until: Option<Millis>,
+    /// Not those of this session: the one that runs now, whose messages the model still has.
+    pub without: Option<SessionId>,
 }
 
 impl Filter {
@@ -39,7 +61,7 @@ impl Filter {
     pub fn groups(&self) -> Vec<Group> {
         let admits = |group: &&Group| match &self.kinds {
             Some(kinds) => kinds.iter().any(|kind| kind.group() == **group),
-            None => self.stash == Some(Stash::Only) || **group != Group::Artifact,
+            None => self.stash.is_some_and(Stash::is_within) || **group != Group::Artifact,
         };
         Group::ALL.iter().filter(admits).copied().collect()
     }
@@ -61,7 +83,8 @@ impl Filter {
 
     /// Returns whether the filter excludes some memories of `group`.
     pub fn narrows(&self, group: Group) -> bool {
-        let Filter { kinds, branch, path, topic, source_id, source, stash, since, until } = self;
+        // A filter without one session leaves nearly everything, so searches don't treat it as narrow.
+        let Filter { kinds, branch, path, topic, source_id, source, stash, since, until, without: _ } = self;
         let part_of_group = kinds
             .as_ref()
             .is_some_and(|kinds| Kind::ALL.iter().any(|kind| kind.group() == group && !kinds.contains(kind)));

@@ -35,6 +35,8 @@ pub struct Project {
     pub repository: Option<Repository>,
     /// Why the repository can't be read.
     pub trouble: Option<Error>,
+    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    pub formerly: Vec<PathBuf>,
 }
 
 /// Returns the directory of the call: the one that the user named as the project, otherwise the working directory.
@@ -99,6 +101,8 @@ pub struct Seen {
     pub trouble: Option<Error>,
     /// The id of the project and the folder of its store, if the project is registered.
     pub known: Option<(ProjectId, String)>,
+    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    pub formerly: Vec<PathBuf>,
     /// The project from which this repository was copied, if the copy has no id of its own yet.
     pub original: Option<ProjectRow>,
 }
@@ -134,7 +138,9 @@ pub async fn look(
         };
     }
     let name = row.as_ref().map_or_else(|| name_of(&root), |row| row.name.clone());
-    Ok(Seen { name, root, repository, trouble, known: row.map(|row| (row.id, row.folder)), original })
+    let formerly = row.as_ref().map(|row| former_roots(&row.places, &place_name)).unwrap_or_default();
+    let known = row.map(|row| (row.id, row.folder));
+    Ok(Seen { name, root, repository, trouble, known, formerly, original })
 }
 
 /// Returns the project of `directory` and registers it. A new project gets the id `fresh`.
@@ -157,8 +163,10 @@ pub async fn find(
         true => repository_id(&place, registry, fresh).await?,
         false => (registry.by_place(&place_name).await?.map_or(fresh, |row| row.id), None),
     };
+    let mut formerly = Vec::new();
     let (name, folder) = match registry.by_id(&id).await? {
         Some(row) => {
+            formerly = former_roots(&row.places, &place_name);
             if row.places.first() != Some(&place_name) {
                 registry.record(&id, &row.name, &row.folder, &place_name, now).await?;
             }
@@ -181,6 +189,7 @@ pub async fn find(
                     folder: row.folder,
                     repository,
                     trouble,
+                    formerly,
                 });
             }
             registry.record(&id, &name, &folder, &place_name, now).await?;
@@ -190,7 +199,22 @@ pub async fn find(
             (name, folder)
         }
     };
-    Ok(Project { id, name, root, folder, repository, trouble })
+    Ok(Project { id, name, root, folder, repository, trouble, formerly })
+}
+
+/// Returns the root of the project that is identified by `place`.
+pub fn root_of(place: &Path) -> PathBuf {
+    match place.parent() {
+        Some(root) if place.ends_with(".git") => root.to_owned(),
+        _ => place.to_owned(),
+    }
+}
+
+/// Returns the roots of the projects at `places`, except that at `place` and those where something is now: that may be
+/// another project.
+fn former_roots(places: &[String], place: &str) -> Vec<PathBuf> {
+    let roots = places.iter().filter(|each| *each != place).map(|place| root_of(&path_of(place)));
+    roots.filter(|root| root.symlink_metadata().is_err()).collect()
 }
 
 /// The project or repository that contains a directory.

@@ -26,11 +26,14 @@ pub fn range(
 }
 
 /// Reads `text`, the value of the argument `name`, as a time. The text may be in RFC 3339, a date and time without an
-/// offset (taken as UTC), or a date.
+/// offset (taken as UTC), a date, or the seconds or milliseconds since 1970 as ten or thirteen digits.
 ///
 /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) for any other text. The error names the argument.
 pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
-    let text = text.trim();
+    let text = text.trim().trim_matches(['"', '\'']);
+    // Some models write 2026/03/01.
+    let text =
+        &if text.get(..10).is_some_and(is_slashed) { text.replacen('/', "-", 2) } else { text.to_owned() };
     // In some time zones, times in the last two days of the year 9999 exceed the range of `Timestamp`. They are read as
     // its maximum.
     let utc = |civil: DateTime| match civil.to_zoned(TimeZone::UTC) {
@@ -41,13 +44,30 @@ pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
         .parse::<Timestamp>()
         .ok()
         .or_else(|| utc(text.strip_suffix(['Z', 'z']).unwrap_or(text).parse::<DateTime>().ok()?))
-        .or_else(|| utc(text.parse::<Date>().ok()?.at(0, 0, 0, 0)));
+        .or_else(|| utc(text.parse::<Date>().ok()?.at(0, 0, 0, 0)))
+        .or_else(|| since_1970(text));
     // Years before 1 or after 9999 are mistakes, and can't be printed.
     let parsed = parsed.filter(|time| (1..=9999).contains(&time.to_zoned(TimeZone::UTC).year()));
     parsed.map(Timestamp::as_millisecond).ok_or_else(|| {
         Error::bad_input(format!("`{name}` is not a time: `{}`", quoted(text)))
             .hint("write it like 2026-03-01T09:30:00Z or 2026-03-01")
     })
+}
+
+/// Returns whether `text` is a date with slashes: 2026/03/01.
+fn is_slashed(text: &str) -> bool {
+    let shape = text.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte });
+    shape.eq(*b"0000/00/00")
+}
+
+/// Returns the time of `text`, the seconds or milliseconds since 1970 with as many digits as they have today.
+fn since_1970(text: &str) -> Option<Timestamp> {
+    let number = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()?;
+    match text.len() {
+        10 => Timestamp::from_second(number).ok(),
+        13 => Timestamp::from_millisecond(number).ok(),
+        _ => None,
+    }
 }
 
 /// Returns the quarter of a time in UTC, such as `2026-Q1`. The alphabetical order of these names is also their order
@@ -100,6 +120,19 @@ mod tests {
         assert_eq!(seconds("2026-03-01T10:30:00+01:00").unwrap(), 1_772_357_400);
         assert_eq!(seconds("2026-03-01T09:30:00").unwrap(), 1_772_357_400);
         assert_eq!(seconds("2026-03-01").unwrap(), 1_772_323_200);
+        for same in [
+            "2026-03-01 09:30:00",
+            "2026-03-01 09:30",
+            "2026-03-01T09:30Z",
+            "2026-03-01 10:30:00+01:00",
+            "2026-03-01T09:30:00.000Z",
+            "2026/03/01 09:30",
+            "1772357400",
+            "1772357400000",
+            "'2026-03-01T09:30:00Z'",
+        ] {
+            assert_eq!(seconds(same).unwrap(), 1_772_357_400, "{same}");
+        }
         assert_eq!(show_time(1_772_357_400_000), "2026-03-01T09:30:00Z");
         for (day, name) in [("2025-12-31", "2025-Q4"), ("2026-01-01", "2026-Q1"), ("2026-08-09", "2026-Q3")] {
             assert_eq!(quarter(parse_time("time", day).unwrap()), name);

@@ -25,6 +25,14 @@ const TEXTS: Duration = Duration::from_secs(8);
 /// The most texts of a request. Arbitrary: with 3,072 numbers each, the answer has 2 MB.
 const TEXTS_AT_ONCE: usize = 32;
 
+/// Returns whether a provider may be asked to embed a question, as the configuration is now.
+pub(crate) fn may_ask_to_embed(engine: &Engine) -> bool {
+    let sources = &engine.config().sources;
+    let Ok(options) = sources.options() else { return false };
+    let is_provider = |content| matches!(sources.encoding(&options, content), Ok(Encoding::Provider(_)));
+    is_provider(Content::Prose) || is_provider(Content::Code)
+}
+
 /// Returns what embeds the caller's texts, now that the configuration is read again. Adds to `notices` why an encoder is
 /// missing; searches then work by words.
 pub(crate) async fn encoders<'e>(

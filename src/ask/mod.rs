@@ -26,7 +26,7 @@ use crate::memory::Millis;
 use crate::money::Money;
 use crate::store::{Planned, SpendLimits};
 
-pub(crate) use self::encoders::encoders;
+pub(crate) use self::encoders::{encoders, may_ask_to_embed};
 pub(crate) use self::meter::Bill;
 pub(crate) use self::place::place;
 

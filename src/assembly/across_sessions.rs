@@ -300,7 +300,10 @@ async fn latest(
     chosen: &mut Chosen,
 ) -> Result<HashSet<SessionId>> {
     let (store, scope) = (&project.store, &asked.scope);
-    let mut rows = store.sessions(scope, 0, count).await?;
+    let without = &asked.filter.without;
+    let mut rows = store.sessions(scope, 0, count + usize::from(without.is_some())).await?;
+    rows.retain(|row| Some(&row.id) != without.as_ref());
+    rows.truncate(count);
     rows.retain(|row| asked.filter.is_within(row.last));
     let about = store.about_sessions(scope, rows.iter().map(|row| row.id.clone()).collect()).await?;
     let mut listed = HashSet::new();

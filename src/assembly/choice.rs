@@ -21,6 +21,7 @@ use crate::memory::{Memory, MemoryId, MemoryKey, Provenance, Role};
 use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, SegmentRow, Summary};
+use crate::summaries::notes::NewFacts;
 use crate::summaries::{messages, segments};
 use crate::times::day;
 use crate::tuning::contexts;
@@ -75,6 +76,8 @@ pub(crate) struct Choice<'a> {
     held_messages: BTreeSet<i64>,
     /// The open messages, which no summary covers.
     uncovered: Vec<(i64, MemoryId)>,
+    /// Facts that are not stored yet.
+    new_facts: NewFacts,
 }
 
 impl<'a> Choice<'a> {
@@ -105,7 +108,13 @@ impl<'a> Choice<'a> {
             held: BTreeSet::new(),
             held_messages: BTreeSet::new(),
             uncovered: Vec::new(),
+            new_facts: NewFacts::default(),
         }
+    }
+
+    /// Adds facts that are not stored yet.
+    pub fn learn(&mut self, facts: NewFacts) {
+        self.new_facts = facts;
     }
 
     /// Leaves out the memories of the session that are held out.
@@ -222,7 +231,12 @@ impl<'a> Choice<'a> {
                 known.push((memory.ordinal, known_as(self.session, &memory, line)));
             }
         }
-        for fact in store.facts(scope, self.session, MOST_FACTS).await? {
+        let NewFacts { facts, taken_back, .. } = &self.new_facts;
+        let stored = store.facts(scope, self.session, MOST_FACTS).await?;
+        let stored = stored.into_iter().filter(|fact| !taken_back.contains(&fact.id));
+        let mut facts: Vec<Memory> = facts.iter().cloned().chain(stored).collect();
+        facts.sort_by(|one, other| other.time.cmp(&one.time).then_with(|| one.id.cmp(&other.id)));
+        for fact in facts.into_iter().take(MOST_FACTS) {
             if is_within(&fact)
                 && !self.held.contains(&fact.key)
                 && !(is_whole && fact.provenance == Provenance::Derived)
@@ -371,6 +385,6 @@ fn known_as(session: &SessionId, memory: &Memory, line: String) -> Passage {
         place,
         cost: cost(&line),
         line,
-        shows: Some(Shown::of(memory)),
+        shows: memory.key.is_stored().then(|| Shown::of(memory)),
     }
 }

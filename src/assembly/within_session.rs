@@ -7,47 +7,47 @@
 use crate::assembly::choice::Choice;
 use crate::assembly::passages::Chosen;
 use crate::assembly::{Asked, IncludeLevel};
+use crate::caller::{Caller, Task};
 use crate::embed::Encoders;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::MemoryId;
 use crate::project::OpenProject;
 use crate::scope::SessionId;
-use crate::store::{SegmentRow, StashCause, Stashing};
-use crate::summaries::notes;
+use crate::store::SegmentRow;
+use crate::summaries::notes::{self, NewFacts};
 use crate::summaries::segments::{self, Closed, Leaves};
 
-/// The maximum number of missing summaries that a call makes. This takes about a tenth of a second. The call starts
-/// with the latest segments.
+/// The maximum number of missing summaries that a call makes for its answer. This takes about a tenth of a second. The
+/// call starts with the latest segments.
 const SUMMARIES_AT_ONCE: usize = 24;
 
-/// The segments and summaries of a conversation.
+/// The facts, segments and summaries of a conversation, whether they are stored or were made for this answer.
 pub struct Prepared {
+    facts: NewFacts,
     closed: Vec<SegmentRow>,
     leaves: Leaves,
-    /// Whether this call closed segments or made summaries.
-    pub wrote: bool,
+    /// Whether some of them are to be stored.
+    pub is_behind: bool,
     /// How many messages are not divided into segments yet.
     pub waiting: usize,
-    /// If the segments and summaries that this call made could not be stored, the reason.
-    unkept: Option<String>,
 }
 
-/// Closes as many segments, and makes as many missing summaries, as one call may.
+/// Reads the segments and summaries of a conversation, and makes as many of the missing ones as one call may. Stores
+/// nothing.
 pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Prepared> {
-    // If another writer takes long, the facts are extracted later.
-    let _ = notes::note(engine, project, session).await;
-    let Closed { segments: closed, wrote, waiting, unkept } = segments::close(project, session).await?;
+    let facts = notes::new_facts(project, session).await?;
+    let Closed { segments: closed, new, waiting } = segments::closed(project, session).await?;
     let wanted = segments::wanted(&segments::tiers(engine), &closed);
-    let leaves = segments::summaries(engine, project, session, &wanted, SUMMARIES_AT_ONCE).await?;
-    let unkept = unkept.as_ref().or(leaves.unkept.as_ref()).map(Error::with_hint);
-    Ok(Prepared { wrote: wrote || leaves.new > 0, waiting, unkept, closed, leaves })
+    let leaves = segments::summaries(project, session, &wanted, SUMMARIES_AT_ONCE).await?;
+    let is_behind = facts.is_behind || new > 0 || waiting > 0 || !leaves.new.is_empty() || leaves.waiting > 0;
+    Ok(Prepared { facts, is_behind, waiting, closed, leaves })
 }
 
 /// Chooses passages in this order: those that don't depend on the question, the open end, those that answer the
 /// question, then others as long as budget is left.
 pub async fn choose(
-    engine: &Engine,
+    (engine, caller): (&Engine, &Caller),
     project: &OpenProject,
     asked: &Asked,
     session: &SessionId,
@@ -69,39 +69,32 @@ pub async fn choose(
     }
     let mut choice = Choice::new(engine, project, asked, session, begins);
     choice.hold_out(project.store.held_out(&project.scope, session).await?);
+    choice.learn(prepared.facts);
     choice.chosen.pending = pending;
-    choice.chosen.notices.extend(
-        prepared
-            .unkept
-            .take()
-            .map(|why| format!("segments and summaries made for this answer are not stored: {why}")),
-    );
     choice.stable(&prepared.closed, &prepared.leaves.made).await?;
     choice.open(open_from).await?;
     if asked.level != IncludeLevel::Summary && !choice.shows_all() {
         choice.relevant(encoders).await?;
         choice.rest().await?;
     }
+    if prepared.is_behind {
+        caller.leave(Task::Digest(session.clone()));
+    }
+    // Messages that the context has no room for, although no summary covers them yet, are put into the stash later, so that
+    // they are found there. They stay in later contexts that have room.
     if !asked.filter.has_range() {
-        stash_uncovered(engine, project, choice.uncovered()).await;
+        let uncovered = not_stashed(project, choice.uncovered()).await?;
+        if !uncovered.is_empty() {
+            caller.leave(Task::Stash(session.clone(), uncovered));
+        }
     }
     Ok(choice.done())
 }
 
-/// Stashes messages that the context has no room for, although no summary covers them yet, so that they are found in the
-/// stash. They stay in later contexts that have room. If they can't be stored now, the next context stores them.
-async fn stash_uncovered(engine: &Engine, project: &OpenProject, ids: Vec<MemoryId>) {
-    if ids.is_empty() {
-        return;
-    }
-    let stashing = Stashing {
-        named: ids,
-        given: Vec::new(),
-        cause: StashCause::Pruning,
-        expires_at: None,
-        is_protected: None,
-        topic: None,
-    };
-    let done = project.store.stash_in_passing(&project.scope, stashing, engine.now()).await;
-    done.unwrap_or_else(|error| error.log());
+/// Returns those of the memories that are not in the stash.
+async fn not_stashed(project: &OpenProject, mut ids: Vec<MemoryId>) -> Result<Vec<MemoryId>> {
+    let keys = project.store.keys_of(&project.scope, ids.clone()).await?.into_iter().flatten().collect();
+    let stashed = project.store.stashed(&project.scope, keys).await?;
+    ids.retain(|id| !stashed.iter().any(|row| row.id == *id));
+    Ok(ids)
 }

@@ -10,6 +10,8 @@ use crate::store::Store;
 /// An open project, and the state of the disk that must stay the same for the project to remain valid.
 pub(super) struct Found {
     pub project: OpenProject,
+    /// The same project for calls that only read.
+    pub reader: OpenProject,
     pub registered_in: Store,
     /// The git directory that contains the project's id, if there is such a directory.
     pub keeps_id: Option<PathBuf>,

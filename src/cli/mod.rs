@@ -24,6 +24,7 @@ use crate::caller::Caller;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Context, Kind, Result};
+use crate::idle::later;
 use consult::chat;
 use memory::{add, backup, context, export, forget, mark, search, sessions, show, stash, summarize};
 use operate::{bench, extract_text, gc, hook, index, serve, stats};
@@ -218,7 +219,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         .build()
         .context(Kind::Io, || "cannot start".to_owned())?;
     let done = runtime.block_on(async {
-        match command {
+        let done = match command {
             Command::Demo(args) => demo::run(&engine, &caller, args, out).await,
             Command::Init(args) => init::run(&engine, &caller, args, out).await,
             Command::Import(args) => import::run(&engine, &caller, args, out).await,
@@ -251,7 +252,9 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             | Command::Man(_)
             | Command::ExtractText(_)
             | Command::Hook(_) => unreachable!("handled above"),
-        }
+        };
+        later::after_a_write(&engine, &caller).await;
+        done
     });
     if let Some(news) = caller.take_news(&engine) {
         print::aside(&format!("note: {news}\n"));

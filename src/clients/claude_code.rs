@@ -1,24 +1,45 @@
 //! Sets up Claude Code with a plugin, in `skills/tiro` of Claude Code's configuration directory.
 //!
 //! At the start of a session, Claude Code loads each directory in `skills` that has a `plugin.json` as a plugin.
-//! Our directory becomes the plugin `tiro@skills-dir`, with a server and hooks. So Tiro edits no settings and
-//! registers nothing; removing the directory removes Tiro. A plugin from a marketplace would need two entries in
-//! `settings.json`, and files that Claude Code writes itself, without any benefit. The timeout of tools is not set,
-//! because Claude Code's default of half an hour is enough. What a user adds to the plugin's files belongs to the
-//! user: when our part is removed, the addition and the plugin stay.
+//! Our directory becomes the plugin `tiro@skills-dir`, with a server, hooks and a skill. So Tiro registers nothing;
+//! removing the directory removes Tiro. A plugin from a marketplace would need two entries in `settings.json`, and
+//! files that Claude Code writes itself, without any benefit. The timeout of tools is not set, because Claude Code's
+//! default of half an hour is enough. What a user adds to the plugin's files belongs to the user: when our part is
+//! removed, the addition and the plugin stay.
+//!
+//! `settings.json` is edited only if the user lets agents call the tools that only read without asking: their names are
+//! added to `permissions.allow`.
 
 use std::path::{Path, PathBuf};
 
 use super::edit::{Entries, Hook, Member, Ours, When, insert, json, object, pretty, value};
-use super::{Client, Places, Plan, SERVE, Setup, cut};
+use super::{Client, Places, Plan, SERVE, Setup, allows, cut};
 use crate::error::{Result, quoted};
 use crate::file::user_file;
 
 /// Identifies our entries in the plugin's files.
-const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook claude-code" };
+const OURS: Ours = Ours {
+    members: &[&["mcpServers", "tiro"]],
+    command: " hook claude-code",
+    list: Some((&["permissions", "allow"], RULE)),
+};
+
+/// The beginning of a rule about one of our tools: Claude Code names them after the plugin and its server.
+const RULE: &str = "mcp__plugin_tiro_tiro__";
+
+/// The file of the user's settings, in which Claude Code looks for rules.
+pub const SETTINGS: &str = "settings.json";
+
+/// What the skill tells the model.
+const SKILL_TEXT: &str = include_str!("skill.md");
+
+/// The line of the skill that says that the file is ours, also in other versions.
+const SKILL_MARK: &str =
+    "<!-- Written by `tiro init`, which replaces this file; `tiro init --remove` deletes it. -->";
 
 /// The files of the plugin. The directory is not a plugin until the last one exists.
-pub const FILES: [&str; 3] = [SERVERS, HOOKS, PLUGIN];
+pub const FILES: [&str; 4] = [SKILL, SERVERS, HOOKS, PLUGIN];
+const SKILL: &str = "SKILL.md";
 const SERVERS: &str = ".mcp.json";
 const HOOKS: &str = "hooks/hooks.json";
 const PLUGIN: &str = ".claude-plugin/plugin.json";
@@ -44,24 +65,29 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     let member = |key, value| Member::new(&["mcpServers", "tiro", key], value, When::Always);
     let servers = Entries {
         members: vec![member("command", setup.binary.into()), member("args", json!([(SERVE[0])]))],
-        hooks: Vec::new(),
+        ..Entries::default()
     };
-    let hooks = Entries { members: Vec::new(), hooks: EVENTS.iter().copied().map(hook).collect() };
+    let hooks = Entries { hooks: EVENTS.iter().copied().map(hook).collect(), ..Entries::default() };
     let plugin = json!({
         "name": "tiro",
         "version": (env!("CARGO_PKG_VERSION")),
         "description": "Searchable memory of conversations and commits",
         "author": { "name": "Tiro" },
     });
-    for (name, reason, entries) in [
-        (SERVERS, "the MCP server `tiro`", Some(servers)),
-        (HOOKS, "hooks that note where conversations are kept", Some(hooks)),
-        (PLUGIN, "turns the directory into a plugin", None),
-    ] {
-        plan.edit(setup, (Client::ClaudeCode, &directory.join(name), reason), 0o644, |text| match &entries {
-            Some(entries) => insert(text.unwrap_or_default(), entries, &OURS),
-            None => Ok(pretty(plugin.clone())),
-        });
+    let entered =
+        |entries: Entries| move |text: Option<&str>| insert(text.unwrap_or_default(), &entries, &OURS);
+    let mut edit = |name: &str, reason: &str, edit: &dyn Fn(Option<&str>) -> Result<String>| {
+        plan.edit(setup, (Client::ClaudeCode, &directory.join(name), reason), 0o644, edit);
+    };
+    edit(SKILL, "a skill that says when to look into the memory", &|_| Ok(SKILL_TEXT.to_owned()));
+    edit(SERVERS, "the MCP server `tiro`", &entered(servers));
+    edit(HOOKS, "hooks that note where conversations are kept", &entered(hooks));
+    edit(PLUGIN, "turns the directory into a plugin", &|_| Ok(pretty(plugin.clone())));
+    if !setup.reading.is_empty() {
+        let path = setup.places.claude_code.join(SETTINGS);
+        let elements = setup.reading.iter().map(|name| format!("{RULE}{name}")).collect();
+        let rules = Entries { elements, ..Entries::default() };
+        plan.offer(setup, (Client::ClaudeCode, &path, &allows(setup.reading)), 0o600, entered(rules));
     }
 }
 
@@ -72,6 +98,10 @@ pub fn servers(places: &Places) -> PathBuf {
 
 /// Returns `text` without our entries; it is empty if nothing else is left.
 pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
+    if path.ends_with(SKILL) {
+        let is_ours = text.lines().any(|line| line == SKILL_MARK);
+        return Ok(if is_ours { before.unwrap_or_default() } else { text }.to_owned());
+    }
     if !path.ends_with(PLUGIN) {
         return cut::remove(text, before, &OURS);
     }

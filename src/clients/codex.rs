@@ -2,7 +2,8 @@
 //! has hooks there.
 //!
 //! Codex warns if both files contain hooks, so our hooks go into the file that already contains some. Codex runs no
-//! hook before the user approves it in `/hooks`; we don't write that approval for the user.
+//! hook before the user approves it in `/hooks`; we don't write that approval for the user. Codex calls a tool without
+//! asking if the tool says that it only reads, so no approval has to be written for those.
 //!
 //! `toml_edit` keeps comments and the order of entries. It writes line feeds only and drops a byte order mark, so
 //! both the line ends and the mark are restored afterwards. A file that would lose something in spite of this, such
@@ -18,7 +19,7 @@ use crate::error::{Context, Error, Kind, Result};
 use crate::file::user_file;
 
 /// Identifies our hooks in `hooks.json`.
-const OURS: Ours = Ours { members: &[], command: HOOK };
+const OURS: Ours = Ours { members: &[], command: HOOK, list: None };
 
 /// The end of the command of our hooks. It doesn't depend on the path of the program.
 const HOOK: &str = " hook codex";
@@ -67,7 +68,7 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
             let hook = json!({ "type": "command", "command": (command.clone()), "timeout": HOOK_TIMEOUT });
             Hook { event, command: command.clone(), group: json!({ "hooks": [hook] }) }
         };
-        let entries = Entries { members: Vec::new(), hooks: EVENTS.into_iter().map(hook).collect() };
+        let entries = Entries { hooks: EVENTS.into_iter().map(hook).collect(), ..Entries::default() };
         let reason = "hooks that note where conversations are kept; approve them in Codex with /hooks";
         plan.edit(setup, (Client::Codex, &hooks, reason), 0o600, |text| {
             edit::insert(text.unwrap_or_default(), &entries, &OURS)

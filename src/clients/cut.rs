@@ -38,8 +38,19 @@ pub fn remove(text: &str, before: Option<&str>, ours: &Ours) -> Result<String> {
         text = cut(&text, hook)?;
         text = prune(text, &["hooks", &event], before)?;
     }
+    while let Some((path, element)) = first_element(&text, before, ours) {
+        text = cut(&text, element)?;
+        text = prune(text, path, before)?;
+    }
     value(&text)?;
     Ok(format!("{mark}{text}"))
+}
+
+/// Returns `text` without the member at `path`; the same text if there is none.
+pub fn member(text: &str, path: &[&str]) -> Result<String> {
+    let (mark, body) = split_mark(text);
+    let Some(member) = find(body, path) else { return Ok(text.to_owned()) };
+    Ok(format!("{mark}{}", cut(body, member.whole)?))
 }
 
 /// The position of a member in the text.
@@ -87,6 +98,29 @@ fn first_hook(text: &str, ours: &Ours) -> Option<(String, Range<usize>)> {
         }
         None
     })
+}
+
+/// Returns the path of our list and the position of its first element that is ours and was not in `before`.
+fn first_element(text: &str, before: &str, ours: &Ours) -> Option<(&'static [&'static str], Range<usize>)> {
+    let (path, beginning) = ours.list?;
+    let (key, parents) = path.split_last()?;
+    fn words<'a>(list: &'a Value<'a>) -> Option<std::borrow::Cow<'a, str>> {
+        Some(std::borrow::Cow::Borrowed(list.as_string_lit()?.value.as_ref()))
+    }
+    let had: Vec<String> = object(before, |object| {
+        let list = parents.iter().try_fold(object, |object, key| object.get_object(key))?.get_array(key)?;
+        Some(list.elements.iter().filter_map(words).map(|word| word.into_owned()).collect())
+    })
+    .unwrap_or_default();
+    let found = object(text, |object| {
+        let list = parents.iter().try_fold(object, |object, key| object.get_object(key))?.get_array(key)?;
+        let is_ours = |element: &&Value<'_>| {
+            words(element)
+                .is_some_and(|word| word.starts_with(beginning) && !had.iter().any(|had| *had == word))
+        };
+        list.elements.iter().find(is_ours).map(range)
+    })?;
+    Some((path, found))
 }
 
 fn range(node: &impl Ranged) -> Range<usize> {

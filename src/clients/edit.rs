@@ -20,6 +20,8 @@ pub struct Entries {
     pub members: Vec<Member>,
     /// Groups of hooks, each an element of an array in `hooks`.
     pub hooks: Vec<Hook>,
+    /// Texts that are elements of the array [`Ours::list`].
+    pub elements: Vec<String>,
 }
 
 /// A member of an object.
@@ -52,11 +54,14 @@ pub struct Hook {
 }
 
 /// Identifies our entries, whatever values they have now.
+#[derive(Clone, Copy)]
 pub struct Ours {
     /// The paths of our members.
     pub members: &'static [&'static [&'static str]],
     /// The end of the command line of our hooks. It doesn't depend on the path of the program.
     pub command: &'static str,
+    /// The path of an array of texts with elements of ours, and how these begin.
+    pub list: Option<(&'static [&'static str], &'static str)>,
 }
 
 impl Member {
@@ -109,6 +114,21 @@ pub fn insert(text: &str, entries: &Entries, ours: &Ours) -> Result<String> {
         for each in expected.as_array_mut().into_iter().flatten().flat_map(hooks_of) {
             if line_of(each).is_some_and(|line| is_ours(&line, ours)) {
                 each["command"] = Value::String(hook.command.clone());
+            }
+        }
+    }
+    if let (Some((path, _)), false) = (ours.list, entries.elements.is_empty()) {
+        let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
+        let (key, parents) = path.split_last().expect("a list has a key");
+        let list = descend(&object, parents)?.array_value_or_create(key);
+        let list = list.ok_or_else(|| Error::bad_input(format!("`{}` is not an array", path.join("."))))?;
+        let expected = objects(&mut expected, parents);
+        let expected = expected.entry(key).or_insert_with(|| Value::Array(Vec::new()));
+        let expected = expected.as_array_mut().expect("the text has an array there");
+        for element in &entries.elements {
+            if !expected.iter().any(|each| each == element) {
+                list.append(element.as_str().into());
+                expected.push(element.as_str().into());
             }
         }
     }

@@ -10,7 +10,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Change, Client, Finding, GitPlace, Plan, Setup, quoted};
+use super::{Change, Client, Finding, GitPlace, Plan, Setup, quoted, unquoted};
 use crate::error::{Error, Result};
 use crate::file::user_file::{self, Bytes, State};
 
@@ -144,6 +144,13 @@ pub fn current_path(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
 fn holds_ours(path: &Path) -> bool {
     let now = user_file::look(path).ok().and_then(|target| target.state);
     now.is_some_and(|now| String::from_utf8_lossy(&now.bytes.0).contains(BEGIN))
+}
+
+/// Returns the program that our lines in `text` run.
+pub fn program(text: &str) -> Option<String> {
+    let lines = &text[find_block(text).ok().flatten()?];
+    let (_, rest) = lines.split_once("[ -x ")?;
+    unquoted(rest.split_once(" ] && ")?.0)
 }
 
 fn block(setup: &Setup<'_>) -> String {

@@ -22,15 +22,10 @@ use crate::file::user_file::{self, Bytes, State};
 pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, removed: &mut Removed) {
     let mut files: Vec<(Client, PathBuf, &Path)> = Vec::new();
     if let Some(places) = places {
-        let plugin = places.claude_code.join("skills/tiro");
-        let home = places.home.as_path();
-        // The last file is handled first, because it shows whether the others belong to a plugin.
+        // The last file of the plugin is handled first, because it shows whether the others belong to a plugin.
         files.extend(
-            claude_code::FILES.iter().rev().map(|name| (Client::ClaudeCode, plugin.join(name), home)),
+            places.files().into_iter().rev().map(|(client, path)| (client, path, places.home.as_path())),
         );
-        files.push((Client::Codex, places.codex.join("config.toml"), home));
-        files.push((Client::Codex, places.codex.join("hooks.json"), home));
-        files.push((Client::Gemini, places.gemini.join("settings.json"), home));
     }
     for repository in repositories {
         files.extend(git_hook::own(repository).map(|path| (Client::Git, path, repository.common.as_path())));
@@ -69,7 +64,7 @@ fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
         .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
     // If the user configured the server, the current text counts as the former one, so that the server is kept.
     let before = server(path, text).is_some_and(|server| !is_ours(&server)).then_some(text);
-    let left = match without(client, path, text, before) {
+    let left = match without(client, path, text, before, None) {
         // An invalid file is no failure if it contains none of our entries.
         Err(_) if !text.contains("tiro") => return Ok(false),
         left => left?,

@@ -16,7 +16,9 @@ mod edit;
 mod gemini;
 mod git_hook;
 mod leftover;
+mod programs;
 mod record;
+pub mod retention;
 #[cfg(test)]
 mod tests;
 pub mod transcripts;
@@ -29,6 +31,7 @@ use crate::envelope;
 use crate::error::{Error, Result};
 use crate::file::user_file::{self, State};
 
+pub use programs::{Written, written};
 pub use record::{Applied, Removed, apply, lost, was_applied};
 
 /// A program that is set up to use Tiro.
@@ -58,6 +61,28 @@ pub struct Places {
     pub gemini: PathBuf,
 }
 
+impl Places {
+    /// Returns the files in which `tiro init` writes entries, in the order in which it writes them.
+    fn files(&self) -> Vec<(Client, PathBuf)> {
+        let plugin = claude_code::FILES
+            .map(|name| (Client::ClaudeCode, self.claude_code.join("skills/tiro").join(name)));
+        let others = [
+            (Client::ClaudeCode, self.claude_code.join(claude_code::SETTINGS)),
+            (Client::Codex, self.codex.join("config.toml")),
+            (Client::Codex, self.codex.join("hooks.json")),
+            (Client::Gemini, self.gemini.join("settings.json")),
+            (Client::Gemini, self.gemini.join(gemini::POLICY)),
+        ];
+        plugin.into_iter().chain(others).collect()
+    }
+
+    /// Returns the file in which the client lists the prompts of all sessions, also of those whose transcripts it
+    /// deleted. Only Claude Code has one.
+    pub fn prompts(&self, client: Client) -> Option<PathBuf> {
+        (client == Client::ClaudeCode).then(|| self.claude_code.join("history.jsonl"))
+    }
+}
+
 /// The directories of a repository and its hooks.
 #[derive(Clone, Debug)]
 pub struct GitPlace {
@@ -80,6 +105,9 @@ pub struct Plan {
     pub found: Vec<Client>,
     /// The changes, in the order in which they are made; empty if everything is set up.
     pub changes: Vec<Change>,
+    /// Changes that let agents call the tools that only read without asking, and trust the folder. They are made if the
+    /// user wants them.
+    pub offers: Vec<Change>,
     /// What can't be changed, and why.
     pub findings: Vec<Finding>,
 }
@@ -138,20 +166,26 @@ struct Setup<'a> {
     places: &'a Places,
     /// The absolute path of the program.
     binary: &'a str,
+    /// The names of the tools that only read, which the user may let agents call without asking.
+    reading: &'a [String],
+    /// The folder in which agents work; `None` outside a work tree.
+    folder: Option<&'a Path>,
 }
 
-/// Returns the changes that make every installed client use `binary`. Writes nothing.
+/// Returns the changes that make every installed client use `binary`, and offers to let agents call the tools called
+/// `reading` without asking. Writes nothing.
 ///
 /// # Errors
 ///
 /// [`crate::error::Kind::BadInput`] if the path of the binary is relative or not UTF-8.
-pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>) -> Result<Plan> {
+pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>, reading: &[String]) -> Result<Plan> {
     let binary = binary.to_str().filter(|text| binary.is_absolute() && !text.contains(['\n', '\r']));
     let binary = binary.ok_or_else(|| {
         Error::bad_input("the program's path can't be written in configuration files")
             .hint("install it at an absolute path that is valid UTF-8")
     })?;
-    let setup = Setup { places, binary };
+    let folder = project.and_then(|project| project.work_tree.as_deref());
+    let setup = Setup { places, binary, reading, folder };
     let mut plan = Plan::default();
     if is_directory(&places.claude_code) {
         plan.found.push(Client::ClaudeCode);
@@ -233,6 +267,9 @@ impl Plan {
                 text +=
                     &format!("  write {} ({sizes}): {reason}\n", envelope::one_line(&path.to_string_lossy()));
             }
+            for Change { path, reason, .. } in self.offers.iter().filter(|offer| offer.client == *client) {
+                text += &format!("  offer {}: {reason}\n", envelope::one_line(&path.to_string_lossy()));
+            }
             for Finding { path, found, mend, .. } in
                 self.findings.iter().filter(|finding| finding.client == *client)
             {
@@ -254,33 +291,59 @@ impl Plan {
     fn edit(
         &mut self,
         setup: &Setup<'_>,
-        (client, path, reason): (Client, &Path, &str),
+        about: (Client, &Path, &str),
         mode: u32,
         edit: impl FnOnce(Option<&str>) -> Result<String>,
     ) {
-        let edited = || -> Result<Option<Change>> {
-            let target = user_file::look(path)?;
-            let before = target.state.as_ref();
-            let text = before
-                .map(|state| std::str::from_utf8(&state.bytes.0))
-                .transpose()
-                .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
-            let after = State {
-                bytes: user_file::Bytes(edit(text)?.into_bytes()),
-                mode: before.map_or(mode, |before| before.mode),
-            };
-            if Some(&after) == before {
-                return Ok(None);
-            }
-            user_file::check(path, &target, &setup.places.home)?;
-            let (path, reason) = (path.to_owned(), reason.to_owned());
-            Ok(Some(Change { client, path, before: target.state, after, reason }))
-        };
-        match edited() {
+        match edited(setup, about, mode, edit) {
             Ok(change) => self.changes.extend(change),
-            Err(error) => self.findings.push(Finding::new(client, path, &error)),
+            Err(error) => self.findings.push(Finding::new(about.0, about.1, &error)),
         }
     }
+
+    /// Offers to replace the content of `path`, as [`Plan::edit`] plans it.
+    fn offer(
+        &mut self,
+        setup: &Setup<'_>,
+        about: (Client, &Path, &str),
+        mode: u32,
+        edit: impl FnOnce(Option<&str>) -> Result<String>,
+    ) {
+        match edited(setup, about, mode, edit) {
+            Ok(change) => self.offers.extend(change),
+            Err(error) => self.findings.push(Finding::new(about.0, about.1, &error)),
+        }
+    }
+}
+
+/// Returns the change of `path` to what `edit` returns; `None` if that is its content.
+fn edited(
+    setup: &Setup<'_>,
+    (client, path, reason): (Client, &Path, &str),
+    mode: u32,
+    edit: impl FnOnce(Option<&str>) -> Result<String>,
+) -> Result<Option<Change>> {
+    let target = user_file::look(path)?;
+    let before = target.state.as_ref();
+    let text = before
+        .map(|state| std::str::from_utf8(&state.bytes.0))
+        .transpose()
+        .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
+    let after = State {
+        bytes: user_file::Bytes(edit(text)?.into_bytes()),
+        mode: before.map_or(mode, |before| before.mode),
+    };
+    if Some(&after) == before {
+        return Ok(None);
+    }
+    user_file::check(path, &target, &setup.places.home)?;
+    let (path, reason) = (path.to_owned(), reason.to_owned());
+    Ok(Some(Change { client, path, before: target.state, after, reason }))
+}
+
+/// Says what an offer allows.
+fn allows(reading: &[String]) -> String {
+    format!("lets the agent call the tools that only read without asking: {}", reading.join(", "))
 }
 
 impl Client {
@@ -332,12 +395,22 @@ impl Finding {
 
 /// Returns `text` without our entries; `None` if the file did not exist before and nothing else is left in it.
 ///
-/// This function knows the files of all clients, because the record may be older than the current plan.
-fn without(client: Client, path: &Path, text: &str, before: Option<&str>) -> Result<Option<String>> {
+/// This function knows the files of all clients, because the record may be older than the current plan. `wrote` is the
+/// content that we wrote, if that is known.
+fn without(
+    client: Client,
+    path: &Path,
+    text: &str,
+    before: Option<&str>,
+    wrote: Option<&str>,
+) -> Result<Option<String>> {
     match client {
-        Client::ClaudeCode => claude_code::without(path, text, before).map(Some),
+        Client::ClaudeCode => {
+            let text = retention::without(path, text, before)?;
+            claude_code::without(path, &text, before).map(Some)
+        }
         Client::Codex => codex::without(path, text, before).map(Some),
-        Client::Gemini => cut::remove(text, before, &gemini::OURS).map(Some),
+        Client::Gemini => gemini::without(path, text, before, wrote),
         Client::Git => git_hook::without(text),
     }
     .map(|left| {
@@ -352,6 +425,15 @@ fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Returns the word that [`quoted`] quoted.
+fn unquoted(word: &str) -> Option<String> {
+    let word = word.trim();
+    match word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
+        Some(inner) => Some(inner.replace(r"'\''", "'")),
+        None => (!word.is_empty() && !word.contains(char::is_whitespace)).then(|| word.to_owned()),
+    }
 }
 
 fn is_directory(path: &Path) -> bool {

@@ -231,15 +231,24 @@ fn note(record: &mut Record, change: &Change) {
         // The file was changed after we wrote it. From now on, its former content is the current content without our
         // entries.
         let former = file.before.take();
-        file.before = change.before.as_ref().and_then(|now| ours_removed(change, now, former.as_ref()));
+        let wrote = file.wrote.last().cloned();
+        file.before =
+            change.before.as_ref().and_then(|now| ours_removed(change, now, former.as_ref(), wrote.as_ref()));
         file.wrote.clear();
     }
     file.wrote.push(change.after.clone());
 }
 
-fn ours_removed(change: &Change, now: &State, former: Option<&State>) -> Option<State> {
+fn ours_removed(
+    change: &Change,
+    now: &State,
+    former: Option<&State>,
+    wrote: Option<&State>,
+) -> Option<State> {
     let text = std::str::from_utf8(&now.bytes.0).ok();
-    match text.map(|text| without(change.client, &change.path, text, former.and_then(text_of))) {
+    match text.map(|text| {
+        without(change.client, &change.path, text, former.and_then(text_of), wrote.and_then(text_of))
+    }) {
         Some(Ok(left)) => left.map(|left| State { bytes: Bytes(left.into_bytes()), mode: now.mode }),
         _ => Some(now.clone()),
     }
@@ -289,7 +298,8 @@ fn undo(file: &Recorded) -> Result<Undone> {
     }
     let before = file.before.as_ref().and_then(text_of);
     let text = text_of(now).ok_or_else(|| Error::bad_input("it is no longer UTF-8"))?;
-    match without(file.client, &file.path, text, before)? {
+    let wrote = file.wrote.last().and_then(text_of);
+    match without(file.client, &file.path, text, before, wrote)? {
         Some(left) if left == text => return Ok(Undone::Nothing),
         Some(left) => {
             user_file::replace(&target.path, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?;

@@ -49,7 +49,7 @@ impl Home {
     }
 
     fn plan(&self) -> Plan {
-        plan(&self.places, Path::new(BINARY), None).unwrap()
+        plan(&self.places, Path::new(BINARY), None, &[]).unwrap()
     }
 
     fn record(&self) -> PathBuf {
@@ -57,7 +57,7 @@ impl Home {
     }
 
     /// Plans and applies, and asserts that no change is left.
-    fn set_up(&self) -> Applied {
+    pub(super) fn set_up(&self) -> Applied {
         let applied = apply(&self.plan().changes, &self.record()).unwrap();
         assert!(applied.findings.is_empty(), "{applied:?}");
         let again = self.plan();
@@ -370,7 +370,7 @@ fn another_binary_replaces_the_first_and_everything_is_removed() {
     let before = home.everything();
     home.set_up();
     let text = home.read(".gemini/settings.json").replace("\"timeout\": 5000", "\"timeout\": 9");
-    let moved = plan(&home.places, Path::new("/new/tiro"), None).unwrap();
+    let moved = plan(&home.places, Path::new("/new/tiro"), None, &[]).unwrap();
     apply(&moved.changes, &home.record()).unwrap();
     for name in [".gemini/settings.json", ".codex/config.toml", ".claude/skills/tiro/.mcp.json"] {
         let text = home.read(name);
@@ -381,7 +381,7 @@ fn another_binary_replaces_the_first_and_everything_is_removed() {
     // The user edits a file in between. The edit stays, and our entries don't count as the user's.
     home.set_up();
     home.put(".gemini/settings.json", text);
-    apply(&plan(&home.places, Path::new("/new/tiro"), None).unwrap().changes, &home.record()).unwrap();
+    apply(&plan(&home.places, Path::new("/new/tiro"), None, &[]).unwrap().changes, &home.record()).unwrap();
     assert!(home.read(".gemini/settings.json").contains("\"timeout\": 9"));
     home.remove();
     assert!(matches!(home.read(".gemini/settings.json").as_str(), "{}" | "{ }"));
@@ -393,7 +393,7 @@ fn additions_between_two_setups_belong_to_the_user() {
     home.put(".gemini/settings.json", "{\n  \"a\": 1\n}\n");
     home.set_up();
     home.put(".gemini/settings.json", home.read(".gemini/settings.json").replace("\"a\": 1", "\"a\": 2"));
-    let moved = plan(&home.places, Path::new("/new/tiro"), None).unwrap();
+    let moved = plan(&home.places, Path::new("/new/tiro"), None, &[]).unwrap();
     apply(&moved.changes, &home.record()).unwrap();
     home.remove();
     assert_eq!(home.read(".gemini/settings.json"), "{\n  \"a\": 2\n}\n");

@@ -1,197 +1,118 @@
-//! Finds the transcripts that clients wrote for a project.
+//! Finds the transcripts of the clients, and the directories that occur in them.
+//!
+//! Which project a transcript belongs to is decided by its content. The names of folders count only if a client
+//! recorded no directory: Claude Code names a folder after the directory of the session, and Gemini CLI after a hash of
+//! it.
 
+mod every;
 mod lines;
+mod look;
+mod looks;
 mod thin;
+mod trees;
 mod unpacked;
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{Client, Places};
+use super::Client;
 
+pub use self::every::{Listed, of_client};
 pub use self::lines::{Line, Lines, around, forked_from, is_file, open};
-pub use self::unpacked::{End, Stamp, is_copy, is_named_transcript, modified, plain, stamp};
+pub use self::look::Look;
+pub use self::looks::Looks;
+pub use self::trees::Trees;
+pub use self::unpacked::{End, Stamp, is_copy, modified, plain, stamp};
 
-/// How many bytes of a transcript are searched for the working directory of its session. The number is large
-/// because the first lines can be whole prompts.
-const SEARCHED: u64 = 4 * 1024 * 1024;
+/// The folder in the data directory that contains what was found by looking at transcripts.
+const FOLDER: &str = "looks";
+
+/// How many bytes of a transcript are searched for the working directory of its session. The number is large because
+/// the first lines can be whole prompts with pictures.
+const SEARCHED: u64 = 256 << 20;
 
 /// The most bytes that are read from a file that contains a path.
 const PATH: u64 = 4096;
 
-/// How many levels of nested folders are searched for transcripts.
-const DEPTH: usize = 5;
+/// How many folders above a chat of Gemini CLI are searched for the file that names its directory.
+const ABOVE: usize = 6;
 
-/// A transcript of a session in the project.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Its path.
-    pub path: PathBuf,
-    /// The current length of the transcript, in bytes.
-    pub bytes: u64,
-}
-
-/// Returns the transcripts of `client` whose sessions ran in one of `roots`, sorted by path. A session in a directory
-/// above a root counts too if its transcript mentions the root.
-///
-/// `roots` are the canonical roots of the project's work trees. Unreadable files are skipped.
-pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Found> {
-    let mut files = Vec::new();
-    match client {
-        Client::ClaudeCode => {
-            // The folder is named after the path of the directory, with a dash in place of every special character.
-            let prefixes: Vec<String> = roots.iter().map(|root| dashed(root)).collect();
-            let above: Vec<String> =
-                roots.iter().flat_map(|root| root.ancestors().skip(1)).map(dashed).collect();
-            for folder in folders(&places.claude_code.join("projects")) {
-                let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                if prefixes.iter().any(|prefix| name.starts_with(prefix)) || above.contains(&name) {
-                    collect(&folder, DEPTH, &mut files);
-                }
-            }
-        }
-        Client::Codex => {
-            collect(&places.codex.join("sessions"), DEPTH, &mut files);
-            collect(&places.codex.join("archived_sessions"), DEPTH, &mut files);
-        }
-        Client::Gemini => {
-            for folder in folders(&places.gemini.join("tmp")) {
-                let is_ours = match project_root(&folder) {
-                    Some(root) => is_within(&root, roots) || is_above(&root, roots),
-                    None => is_hash_of(&folder, roots),
-                };
-                if is_ours {
-                    collect(&folder.join("chats"), DEPTH, &mut files);
-                }
-            }
-        }
-        Client::Git => {}
-    }
-    files.sort();
-    let is_here = |path: &PathBuf| match directory_of(client, path) {
-        Some(at) => is_within(&at, roots) || (is_above(&at, roots) && names(path, roots)),
-        None => client == Client::Gemini,
-    };
-    files
-        .into_iter()
-        .filter(is_here)
-        .filter_map(|path| Some(Found { bytes: fs::metadata(&path).ok()?.len(), path }))
-        .collect()
-}
+/// The longest name that Claude Code gives to a folder, in bytes, without the hash that follows it.
+const LONGEST_NAME: usize = 200;
 
 /// Returns the first working directory of the session of a transcript, if it is known.
 pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
+    let reader = || Some(open(path).ok()?.take(SEARCHED));
     match client {
-        Client::Gemini => path.ancestors().take(DEPTH).find_map(project_root),
-        _ => held_in(path),
+        Client::Gemini => recorded_directory(client, path).or_else(|| {
+            let mut look = Look::default();
+            look.take(&mut reader()?).ok()?;
+            look.directories.into_iter().next().map(PathBuf::from)
+        }),
+        _ => Look::first_directory(&mut reader()?).map(PathBuf::from),
     }
 }
 
-/// Returns whether `client` named the transcript's folder by the hash of one of the roots. Old versions of Gemini CLI
-/// name folders in this way, and record the directory nowhere else.
-pub fn is_named_after(client: Client, path: &Path, roots: &[PathBuf]) -> bool {
-    client == Client::Gemini && path.ancestors().skip(1).take(DEPTH).any(|folder| is_hash_of(folder, roots))
+/// Returns the hash of the directory that the transcript contains. Only chats of Gemini CLI contain one.
+pub fn hash_of(client: Client, path: &Path) -> Option<String> {
+    let mut look = Look::default();
+    let mut reader = open(path).ok().filter(|_| client == Client::Gemini)?.take(SEARCHED);
+    look.take(&mut reader).ok()?;
+    look.hash
+}
+
+/// Returns the directory that the client recorded beside the transcript. Only Gemini CLI does.
+pub fn recorded_directory(client: Client, path: &Path) -> Option<PathBuf> {
+    match client {
+        Client::Gemini => path.ancestors().take(ABOVE).find_map(project_root),
+        _ => None,
+    }
+}
+
+/// Returns whether `client` named the transcript's folder after one of the roots, in its own way. This counts only if
+/// the transcript contains no directory. `hash` is the hash of the directory that the transcript contains.
+pub fn is_named_after(client: Client, path: &Path, hash: Option<&str>, roots: &[PathBuf]) -> bool {
+    let folders = path.ancestors().skip(1).take(ABOVE).filter_map(|folder| folder.file_name()?.to_str());
+    let is_of = |name: &str, root: &PathBuf| match client {
+        Client::ClaudeCode => name == dashed(root),
+        Client::Gemini => look::is_hash_of(name, root),
+        Client::Codex | Client::Git => false,
+    };
+    folders.chain(hash).any(|name| roots.iter().any(|root| is_of(name, root)))
 }
 
 /// Returns the directory to which a folder of Gemini CLI belongs.
 fn project_root(folder: &Path) -> Option<PathBuf> {
     let mut text = String::new();
     open(&folder.join(".project_root")).ok()?.take(PATH).read_to_string(&mut text).ok()?;
-    Some(PathBuf::from(text.trim()))
+    Some(PathBuf::from(text.trim())).filter(|root| root.is_absolute())
 }
 
-fn held_in(path: &Path) -> Option<PathBuf> {
-    let lines = BufReader::new(open(path).ok()?.take(SEARCHED)).lines();
-    for line in lines.map_while(Result::ok) {
-        // Parsing is slow, and most lines mention no directory.
-        if !line.contains("\"cwd\"") {
-            continue;
-        }
-        let Ok(value) = serde_json::from_str::<serde_json::Value>(&line) else { continue };
-        let cwd = value["cwd"].as_str().or_else(|| value["payload"]["cwd"].as_str());
-        if let Some(cwd) = cwd {
-            return Some(PathBuf::from(cwd));
-        }
-    }
-    None
-}
-
-fn is_within(directory: &Path, roots: &[PathBuf]) -> bool {
-    let canonical = directory.canonicalize();
-    let directory = canonical.as_deref().unwrap_or(directory);
-    roots.iter().any(|root| directory.starts_with(root))
-}
-
-/// Returns whether one of the roots is below `directory`.
-fn is_above(directory: &Path, roots: &[PathBuf]) -> bool {
-    let canonical = directory.canonicalize();
-    let directory = canonical.as_deref().unwrap_or(directory);
-    roots.iter().any(|root| root != directory && root.starts_with(directory))
-}
-
-/// Returns whether a transcript mentions one of the roots, or a path below one.
-fn names(path: &Path, roots: &[PathBuf]) -> bool {
-    let needles: Vec<String> =
-        roots.iter().filter_map(|root| Some(serde_json::json!(root.to_str()?).to_string())).collect();
-    // This removes the quotes around the JSON string.
-    let needles: Vec<&str> = needles.iter().map(|needle| &needle[1..needle.len() - 1]).collect();
-    let Ok(file) = open(path) else { return false };
-    let mut reader = BufReader::new(file);
-    let mut part = Vec::new();
-    loop {
-        part.clear();
-        // A line may be too long to keep in memory, so it is searched in parts. A path that is cut in two by this
-        // appears elsewhere in the transcript, too.
-        match reader.by_ref().take(SEARCHED).read_until(b'\n', &mut part) {
-            Ok(0) | Err(_) => return false,
-            Ok(_) => {}
-        }
-        let text = String::from_utf8_lossy(&part);
-        let ends = |rest: &str| rest.starts_with(['/', '"', '\\', ' ', ';', '&']);
-        let is_named =
-            |needle: &&str| text.match_indices(needle).any(|(at, _)| ends(&text[at + needle.len()..]));
-        if needles.iter().any(is_named) {
-            return true;
-        }
-    }
-}
-
-/// Returns whether an old version of Gemini CLI named the folder by the hash of one of the roots.
-fn is_hash_of(folder: &Path, roots: &[PathBuf]) -> bool {
-    use sha2::{Digest, Sha256};
-    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let hex = |root: &PathBuf| -> String {
-        Sha256::digest(root.as_os_str().as_encoded_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
-    };
-    roots.iter().any(|root| hex(root) == name)
-}
-
+/// Returns the name that Claude Code gives to the folder of a directory: it has a dash in place of each special
+/// character, and is cut and followed by a hash if it is long. Characters are counted as in UTF-16.
 fn dashed(path: &Path) -> String {
-    path.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
-}
-
-fn folders(path: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
-    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect()
-}
-
-fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.filter_map(Result::ok) {
-        let path = entry.path();
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth > 0 => collect(&path, depth - 1, found),
-            Ok(kind) if kind.is_file() => {
-                found.extend(is_named_transcript(&path).then_some(path));
-            }
-            _ => {}
-        }
+    let units: Vec<u16> = path.to_string_lossy().encode_utf16().collect();
+    let is_plain = |unit: &u16| char::from_u32(u32::from(*unit)).is_some_and(|c| c.is_ascii_alphanumeric());
+    let name: String =
+        units.iter().map(|unit| if is_plain(unit) { char::from(*unit as u8) } else { '-' }).collect();
+    if name.len() <= LONGEST_NAME {
+        return name;
     }
+    let step = |hash: i32, unit: &u16| hash.wrapping_mul(31).wrapping_add(i32::from(*unit));
+    let mut hash = units.iter().fold(0_i32, step).unsigned_abs();
+    let mut digits = Vec::new();
+    while hash > 0 || digits.is_empty() {
+        digits.push(char::from_digit(hash % 36, 36).expect("a digit"));
+        hash /= 36;
+    }
+    let digits: String = digits.into_iter().rev().collect();
+    format!("{}-{digits}", &name[..LONGEST_NAME])
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::error::Kind;
 
@@ -213,7 +134,9 @@ mod tests {
         std::thread::spawn(move || {
             for place in places {
                 let errors = [Lines::open(&place, 0).map(drop), around(&place, 0, 1).map(drop)];
-                sender.send((place.clone(), is_file(&place), errors, held_in(&place))).unwrap();
+                sender
+                    .send((place.clone(), is_file(&place), errors, directory_of(Client::ClaudeCode, &place)))
+                    .unwrap();
             }
         });
         for _ in 0..5 {
@@ -227,47 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_other_directories_are_not_found() {
-        let home = tempfile::tempdir().unwrap();
-        let home = home.path().canonicalize().unwrap();
-        let root = home.join("work/my.app");
-        fs::create_dir_all(root.join("src")).unwrap();
-        let places = Places {
-            home: home.clone(),
-            claude_code: home.join(".claude"),
-            codex: home.join(".codex"),
-            gemini: home.join(".gemini"),
-        };
-        let put = |path: PathBuf, text: String| {
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        let line = |cwd: &Path| format!("{{\"type\":\"x\"}}\n{{\"cwd\":{:?}}}\n", cwd.to_str().unwrap());
-        let folder = home.join(".claude/projects").join(dashed(&root));
-        put(folder.join("a.jsonl"), line(&root.join("src")));
-        put(folder.join("a/subagents/agent-1.jsonl"), line(&root));
-        put(
-            home.join(".claude/projects").join(dashed(&root) + "-2").join("b.jsonl"),
-            line(&home.join("work/my.app-2")),
-        );
-        put(
-            home.join(".codex/sessions/2026/01/02/rollout-1.jsonl"),
-            format!("{{\"payload\":{{\"cwd\":{root:?}}}}}\n"),
-        );
-        put(
-            home.join(".codex/sessions/2026/01/02/rollout-2.jsonl"),
-            "{\"payload\":{\"cwd\":\"/other\"}}\n".into(),
-        );
-        put(home.join(".gemini/tmp/my-app/.project_root"), root.to_str().unwrap().into());
-        put(home.join(".gemini/tmp/my-app/chats/session-1.jsonl"), "{}\n".into());
-        put(home.join(".gemini/tmp/other/.project_root"), "/other".into());
-        put(home.join(".gemini/tmp/other/chats/session-2.jsonl"), "{}\n".into());
-        let found = |client| -> Vec<String> {
-            let found = of_project(&places, client, std::slice::from_ref(&root));
-            found.iter().map(|each| each.path.file_name().unwrap().to_string_lossy().into_owned()).collect()
-        };
-        assert_eq!(found(Client::ClaudeCode), ["agent-1.jsonl", "a.jsonl"]);
-        assert_eq!(found(Client::Codex), ["rollout-1.jsonl"]);
-        assert_eq!(found(Client::Gemini), ["session-1.jsonl"]);
+    fn folders_are_named_as_claude_code_names_them() {
+        assert_eq!(dashed(Path::new("/w/my.app")), "-w-my-app");
+        assert_eq!(dashed(Path::new("/ty\u{f6}/\u{1f6a2} x")), "-ty-----x");
+        let long = PathBuf::from(format!("/{}", "a".repeat(250)));
+        let name = dashed(&long);
+        assert_eq!(&name[..201], format!("-{}-", "a".repeat(199)));
+        assert_eq!(&name[201..], "feo44x");
     }
 }

@@ -1,9 +1,14 @@
 //! Reads the key of a provider from a variable, or from a file that only its owner can read. The key is read for each
-//! call and never kept.
+//! call and never kept. Names the keys in the environment that no provider uses.
 
 use std::fs::Metadata;
 use std::path::Path;
 
+use serde::Serialize;
+
+use super::file::Sources;
+use super::known::KNOWN;
+use super::providers::Configured;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
 use crate::llm::Key;
@@ -25,6 +30,36 @@ pub fn key(key: &Key) -> Result<Option<String>> {
                 .hint("set it where Tiro is started, for example in the client's configuration of servers")),
         },
         Key::File(path) => from_file(path).map(Some),
+    }
+}
+
+/// A key in the environment that no provider uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UnusedKey {
+    /// The variable that contains the key.
+    pub variable: &'static str,
+    /// The name of the provider that would use it.
+    pub provider: &'static str,
+}
+
+impl UnusedKey {
+    /// Returns the command that makes an assistant of the key.
+    pub fn command(&self) -> String {
+        format!("tiro provider add {}", self.provider)
+    }
+}
+
+impl Sources {
+    /// Returns the keys in the environment that no provider in `providers` uses.
+    pub fn unused_keys(&self, providers: &[Configured]) -> Vec<UnusedKey> {
+        let unused = KNOWN.iter().filter_map(|known| {
+            let variable = self.key_of(known)?;
+            let is_used = providers.iter().any(|each| {
+                each.provider.name == known.name || each.provider.key == Key::Variable(variable.into())
+            });
+            (!is_used).then_some(UnusedKey { variable, provider: known.name })
+        });
+        unused.collect()
     }
 }
 

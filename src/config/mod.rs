@@ -11,6 +11,7 @@ mod file;
 mod keys;
 mod known;
 mod options;
+mod program;
 mod providers;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub use edit::{Change, Edit, change, remove};
 pub use encoding::Encoding;
 pub use endpoint::{host, is_loopback};
 pub use file::Sources;
-pub use keys::key;
+pub use keys::{UnusedKey, key};
 pub use known::{own_keys, usual_endpoint, usual_name, usual_service};
 pub use options::{External, List, Options, Setting};
 pub use providers::{CHAT_PREFIX, Configured, Limits, Origin, Use, is_provider, is_variable, purpose};
@@ -179,18 +180,40 @@ impl Config {
 }
 
 impl Config {
-    /// Returns the path of this program, for the configuration of clients and hooks.
+    /// Returns the path of this program, for the configuration of clients and hooks: a stable one that leads to it,
+    /// if there is one.
     ///
     /// # Errors
     ///
     /// [`Kind::Io`] if the operating system doesn't report the path.
     pub fn program(&self) -> Result<PathBuf> {
-        let program =
-            std::env::current_exe().context(Kind::Io, || "cannot find the path of this program".into())?;
-        // If the program was updated after it was started, Linux reports that its file is deleted.
-        let text = program.to_string_lossy();
-        Ok(text.strip_suffix(" (deleted)").map_or(program.clone(), PathBuf::from))
+        let typed = std::env::var_os("PWD").map(PathBuf::from).filter(|typed| {
+            let place = |path: &Path| std::fs::canonicalize(path).ok();
+            typed.is_absolute() && self.current_dir.as_deref().is_some_and(|real| place(real) == place(typed))
+        });
+        let directories: Vec<PathBuf> = typed.into_iter().chain(self.current_dir.clone()).collect();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        let name = std::env::args_os().next();
+        let started =
+            program::Started { name: name.as_deref(), directories: &directories, folders: &folders };
+        Ok(program::stable(&real_program()?, &started))
     }
+
+    /// Returns whether starting `path` starts this program, directly or through links or a shim.
+    pub fn is_started_by(&self, path: &Path) -> bool {
+        let real = real_program().map(|real| std::fs::canonicalize(&real).unwrap_or(real));
+        real.is_ok_and(|real| program::leads_to(path, &real))
+    }
+}
+
+/// Returns the path of the file that this process runs.
+fn real_program() -> Result<PathBuf> {
+    let program =
+        std::env::current_exe().context(Kind::Io, || "cannot find the path of this program".into())?;
+    // If the program was updated after it was started, Linux reports that its file is deleted.
+    let text = program.to_string_lossy();
+    Ok(text.strip_suffix(" (deleted)").map_or(program.clone(), PathBuf::from))
 }
 
 /// Patterns of sessions and files that are not remembered.

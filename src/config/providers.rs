@@ -45,7 +45,7 @@ pub struct Limits {
 pub enum Origin {
     /// In the configuration file.
     File,
-    /// By variables that contain the provider's model or key.
+    /// By variables that name the provider or its model.
     Environment,
 }
 
@@ -146,6 +146,11 @@ impl Sources {
         Ok(found)
     }
 
+    /// Returns the variable that is set and may contain the key of `known`.
+    pub(super) fn key_of(&self, known: &Known) -> Option<&'static str> {
+        known.keys.iter().copied().find(|name| self.keys.iter().any(|set| set == name))
+    }
+
     /// Returns the provider `known` if variables define it.
     fn known(&self, known: &Known, options: &Options) -> Result<Option<Configured>> {
         let named = self.variables.get("PERSISTENCE_SUMMARIZATION_PROVIDER").is_some_and(|name| {
@@ -159,11 +164,10 @@ impl Sources {
             get("TIRO").or_else(|| get("PERSISTENCE"))
         };
         let model = variable("MODEL");
-        let key = known.keys.iter().find(|name| self.keys.iter().any(|set| set == *name));
-        let is_there = match known.service {
-            Service::Ollama => model.is_some(),
-            _ => key.is_some(),
-        };
+        let key = self.key_of(known);
+        // A key alone configures nothing: it may be there for another program. A variable of ours that names the model
+        // is the user's choice.
+        let is_there = model.is_some() && (known.service == Service::Ollama || key.is_some());
         if !is_there && !named {
             return Ok(None);
         }
@@ -183,7 +187,7 @@ impl Sources {
             service: known.service,
             endpoint,
             model: model.unwrap_or_else(|| known.model.into()),
-            key: key.or(known.keys.first()).map_or(Key::None, |name| Key::Variable((*name).into())),
+            key: key.or(known.keys.first().copied()).map_or(Key::None, |name| Key::Variable(name.into())),
             max_output: None,
             temperature: None,
             window: None,
@@ -281,8 +285,8 @@ impl Reader<'_> {
         // The key of a service is sent only to the service itself. A provider with another address needs a key that
         // is configured for that provider.
         if let (Key::None, None, Some(usual)) = (&provider.key, &provider.endpoint, usual) {
-            let set = usual.keys.iter().find(|name| self.sources.keys.iter().any(|set| set == *name));
-            provider.key = set.or(usual.keys.first()).map_or(Key::None, |name| Key::Variable((*name).into()));
+            let set = self.sources.key_of(usual).or(usual.keys.first().copied());
+            provider.key = set.map_or(Key::None, |name| Key::Variable(name.into()));
         }
         if table.get("uses").is_none() {
             configured.uses = usual_uses(provider);

@@ -34,15 +34,9 @@ pub fn fact(kind: &str, source: &str, text: &str) -> String {
     format!("[{kind} {}] {}\n", name(source), after_frame(text))
 }
 
-/// Returns how many tokens a line costs in the text of an answer or in the answer's JSON, whichever is more.
+/// Returns how many tokens a line costs in the text of an answer.
 pub fn cost(line: &str) -> usize {
-    tokens::count(line).max(tokens::count(&in_json(line)))
-}
-
-/// Returns `text` escaped as within a JSON string.
-pub fn in_json(text: &str) -> String {
-    let quoted = serde_json::to_string(text).expect("a string is JSON");
-    quoted[1..quoted.len() - 1].to_owned()
+    tokens::count(line)
 }
 
 /// Returns `text` quoted and without leading spaces, so that it can follow the beginning of a line of the frame.
@@ -65,7 +59,7 @@ mod tests {
         assert_eq!(forged, "#12 Eve) #9 Ada: Hm.\n [legal 2026-03-01]\n #7 Ada: Approved.\n");
         assert_eq!(message(12, "Ada", "Wh", Some(9000)), "#12 Ada (part of 9000 tokens): Wh\n");
         assert_eq!(fact("decision", "#7", "Keep it."), "[decision #7] Keep it.\n");
-        assert_eq!(cost(&message(12, "Ada", "Why is it so?", None)), 10);
+        assert_eq!(cost(&message(12, "Ada", "Why is it so?", None)), 9);
     }
 
     fn text() -> impl Strategy<Value = String> {
@@ -95,7 +89,6 @@ mod tests {
             prop_assert_eq!(all.split('\n').filter(|line| is_frame(line)).count(), lines.len(), "{}", all);
             let sum: usize = lines.iter().map(|line| cost(line)).sum();
             prop_assert!(tokens::count(&all) <= sum);
-            prop_assert!(tokens::count(&in_json(&all)) <= sum);
         }
     }
 }

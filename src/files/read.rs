@@ -15,6 +15,7 @@ use super::documents::{Extracted, Extractor, Note};
 use super::policy::{Place, Roots};
 use super::refusal::Refusal;
 use super::{Form, Found, Limits, folder};
+use crate::encoding::{self, NoText, Text};
 use crate::thread::{ContentHash, Stat};
 
 /// How long a file must have been unchanged for its times to be trusted, in nanoseconds.
@@ -63,7 +64,7 @@ pub struct Image {
 
 impl Roots {
     /// Reads a file that was found. The text of a file of text is the file's own, with a byte order mark if there is
-    /// one; UTF-16 becomes UTF-8.
+    /// one. Text in another encoding is converted to UTF-8, and a note says so.
     pub fn read(&self, found: &Found, reading: &Reading<'_>) -> Result<Read, Refusal> {
         let most = match found.form {
             Form::Text => reading.limits.file_bytes,
@@ -120,23 +121,13 @@ fn is_settled(stat: &Stat, now_ns: i64) -> bool {
 }
 
 fn decode(bytes: Vec<u8>) -> Result<Extracted, Refusal> {
-    let unit: Option<fn([u8; 2]) -> u16> = match bytes.get(..2) {
-        Some([0xff, 0xfe]) => Some(u16::from_le_bytes),
-        Some([0xfe, 0xff]) => Some(u16::from_be_bytes),
-        _ => None,
-    };
-    let (text, notes) = match unit {
-        None => (String::from_utf8(bytes).map_err(|_| Refusal::Encoding)?, Vec::new()),
-        Some(unit) => {
-            let (pairs, rest) = bytes[2..].as_chunks::<2>();
-            let text = String::from_utf16(&pairs.iter().map(|pair| unit(*pair)).collect::<Vec<u16>>());
-            let text = text.ok().filter(|_| rest.is_empty()).ok_or(Refusal::Encoding)?;
-            (text, vec![Note::Utf16])
+    match encoding::text(bytes) {
+        Ok(Text { text, from, replaced }) => {
+            let damaged = (replaced > 0).then_some(Note::Replaced(replaced));
+            Ok(Extracted { text, notes: from.map(Note::Converted).into_iter().chain(damaged).collect() })
         }
-    };
-    match text.contains('\0') {
-        true => Err(Refusal::Binary),
-        false => Ok(Extracted { text, notes }),
+        Err(NoText::Binary) => Err(Refusal::Binary),
+        Err(NoText::Unclear) => Err(Refusal::Encoding),
     }
 }
 
@@ -155,20 +146,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_text_in_unicode_is_decoded() {
-        let decoded = |bytes: &[u8]| decode(bytes.to_vec()).map(|read| (read.text, read.notes));
-        let plain = |text: &str| Ok((text.to_owned(), Vec::new()));
-        let utf16 = |text: &str| Ok((text.to_owned(), vec![Note::Utf16]));
+    fn text_is_converted_and_a_note_says_so() {
+        let decoded = |bytes: &[u8]| {
+            decode(bytes.to_vec()).map(|read| {
+                let notes = read.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                (read.text, notes)
+            })
+        };
+        let plain = |text: &str| Ok((text.to_owned(), String::new()));
+        let noted = |text: &str, note: &str| Ok((text.to_owned(), note.to_owned()));
         assert_eq!(decoded(b""), plain(""));
         assert_eq!(decoded("\u{feff}naïve\r\n".as_bytes()), plain("\u{feff}naïve\r\n"));
-        assert_eq!(decoded(b"\xff\xfeh\0i\0=\xd8\x00\xde"), utf16("hi😀"));
-        assert_eq!(decoded(b"\xfe\xff\0h\0i"), utf16("hi"));
+        assert_eq!(decoded(b"\xff\xfeh\0i\0=\xd8\x00\xde"), noted("hi😀", "converted from UTF-16"));
+        assert_eq!(decoded(b"caf\xe9"), noted("café", "converted from windows-1252"));
+        let damaged = "naïve café déjà".as_bytes().iter().chain(b"\xff").copied().collect::<Vec<u8>>();
+        let note = "1 byte that is not UTF-8 is shown as U+FFFD";
+        assert_eq!(decoded(&damaged), noted("naïve café déjà\u{fffd}", note));
         assert_eq!(decoded(b"\xff\xfeh\0i"), Err(Refusal::Encoding));
-        assert_eq!(decoded(b"\xff\xfe=\xd8h\0"), Err(Refusal::Encoding));
-        assert_eq!(decoded(b"caf\xe9"), Err(Refusal::Encoding));
         assert_eq!(decoded(b"a\0b"), Err(Refusal::Binary));
-        // UTF-32 begins like UTF-16.
-        assert_eq!(decoded(b"\xff\xfe\0\0h\0\0\0"), Err(Refusal::Binary));
     }
 
     #[test]

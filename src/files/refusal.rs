@@ -39,7 +39,7 @@ pub enum Refusal {
     TooLarge(u64),
     /// It is not text.
     Binary,
-    /// It is text in an encoding other than UTF-8.
+    /// It may be text, but it is not clear in which encoding.
     Encoding,
     /// Each time that it was read, it changed.
     Changing,
@@ -114,7 +114,7 @@ impl fmt::Display for Refusal {
             Refusal::Unreadable(kind) => return write!(f, "cannot be read: {kind}"),
             Refusal::TooLarge(most) => return write!(f, "is larger than {}", bytes(*most)),
             Refusal::Binary => "is not text",
-            Refusal::Encoding => "is text in another encoding than UTF-8",
+            Refusal::Encoding => "is not in UTF-8, and its encoding could not be recognised",
             Refusal::Changing => "changes while it is read",
             Refusal::TooDeep(most) => {
                 return write!(f, "is more than {most} folders beneath the named folder");

@@ -3,14 +3,16 @@
 //! The parser is our own and tolerates nearly any input, because real histories contain headers that strict parsers
 //! refuse: authors without a date, dates beyond the year 9999, messages in rare encodings. A commit is unreadable only
 //! if its tree line is missing, the id of its tree or of a parent is invalid, or it has more than 1,000 parents. E-mail
-//! addresses are dropped, because nothing here needs them.
+//! addresses are only looked up in `.mailmap`, and then dropped.
 
 use gix::bstr::ByteSlice;
 use gix::objs::Kind;
 
 use super::diff::changes::{Changes, PatchId};
+use super::mailmap::Mailmap;
 use super::objects::Handle;
 use super::sha::Sha;
+use crate::encoding::{self, How};
 
 /// The largest commit object that is read, in bytes.
 const COMMIT_LIMIT: u64 = 16 << 20;
@@ -29,8 +31,8 @@ pub struct CommitDetail {
     /// The ids of the parents, beginning with the first parent. They include parents that a shallow clone doesn't
     /// contain.
     pub parents: Vec<Sha>,
-    /// The author's name; empty if the commit has none.
-    pub author: String,
+    /// The author.
+    pub author: Author,
     /// When the author made the change; a rebase keeps this time.
     pub author_time: Moment,
     /// When this commit object was made; a rebase sets this time anew.
@@ -43,6 +45,15 @@ pub struct CommitDetail {
     /// merges, for empty commits, and if the changes are not fully known, for example because a blob is
     /// missing.
     pub patch_id: Option<PatchId>,
+}
+
+/// The author of a commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Author {
+    /// What `.mailmap` says that the author is called now; empty if the commit has no author.
+    pub name: String,
+    /// The name that the commit has, if it is another one.
+    pub written: Option<String>,
 }
 
 /// A commit that could not be read, and why.
@@ -63,8 +74,8 @@ pub struct Message {
     pub bytes: usize,
     /// Whether the message was longer than the limit and its end was left out.
     pub cut: bool,
-    /// Whether bytes that are invalid in the commit's encoding were replaced by `U+FFFD`.
-    pub lossy: bool,
+    /// How the encoding of the text was found.
+    pub how: How,
 }
 
 impl Message {
@@ -73,35 +84,12 @@ impl Message {
         self.text.lines().next().unwrap_or("").trim()
     }
 
-    fn decode(bytes: &[u8], encoding: Option<&[u8]>) -> Message {
+    fn decode(bytes: &[u8], reader: &encoding::Reader) -> Message {
         let kept = &bytes[..bytes.len().min(MESSAGE_LIMIT)];
-        let name = encoding.unwrap_or(b"utf-8").to_ascii_lowercase();
-        let (text, lossy) = match (kept.to_str(), name.as_slice()) {
-            (Ok(text), _) if !name.starts_with(b"utf-16") => (text.to_owned(), false),
-            (Err(error), _) if bytes.len() > kept.len() && error.valid_up_to() + 3 >= kept.len() => {
-                (kept[..error.valid_up_to()].to_str_lossy().into_owned(), false)
-            }
-            (
-                _,
-                b"iso-8859-1" | b"iso8859-1" | b"latin1" | b"latin-1" | b"iso-8859-15" | b"windows-1252"
-                | b"cp1252",
-            ) => (kept.iter().map(|&byte| western(byte, &name)).collect(), false),
-            _ => (kept.to_str_lossy().into_owned(), true),
-        };
+        let cut = bytes.len() > kept.len();
+        let (text, how) = reader.read(kept, !cut);
         let text = text.replace("\r\n", "\n").trim_start_matches('\n').trim_end().to_owned();
-        Message { text, bytes: bytes.len(), cut: bytes.len() > kept.len(), lossy }
-    }
-}
-
-/// Returns the character that `byte` stands for in `encoding`: Latin-1, ISO 8859-15 or Windows-1252.
-fn western(byte: u8, encoding: &[u8]) -> char {
-    match (byte, encoding) {
-        (0xa4, b"iso-8859-15") => '€',
-        (0x80..=0x9f, b"windows-1252" | b"cp1252") => {
-            const UPPER: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
-            UPPER.chars().nth(usize::from(byte - 0x80)).unwrap_or(char::REPLACEMENT_CHARACTER)
-        }
-        _ => char::from(byte),
+        Message { text, bytes: bytes.len(), cut, how }
     }
 }
 
@@ -188,29 +176,57 @@ impl<'a> RawCommit<'a> {
         Ok(commit)
     }
 
+    /// Returns the author.
+    pub(super) fn author(&self, mailmap: &Mailmap) -> Author {
+        let Signature { name, address, .. } = Signature::of(self.author);
+        let shortened = |name: &str| name.trim().chars().take(200).collect::<String>();
+        let written = shortened(&self.reader().read(name, true).0);
+        let current = mailmap.current(&written, &address.to_str_lossy()).map(|name| shortened(&name));
+        match current.filter(|current| *current != written && !current.is_empty()) {
+            Some(name) => Author { name, written: Some(written) },
+            None => Author { name: written, written: None },
+        }
+    }
+
+    /// Returns what reads the texts of the commit. The header names the encoding of all of them, but git doesn't convert
+    /// names.
+    fn reader(&self) -> encoding::Reader {
+        let message = &self.message[..self.message.len().min(MESSAGE_LIMIT)];
+        encoding::Reader::new(self.encoding, &[message, Signature::of(self.author).name])
+    }
+
     /// Returns the commit without its changes.
-    pub(super) fn detail(&self, sha: Sha) -> CommitDetail {
-        let (author, author_time) = signature(self.author);
-        let (_, commit_time) = signature(self.committer);
+    pub(super) fn detail(&self, sha: Sha, mailmap: &Mailmap) -> CommitDetail {
         CommitDetail {
             sha,
             parents: self.parents.clone(),
-            author,
-            author_time,
-            commit_time,
-            message: Message::decode(self.message, self.encoding),
+            author: self.author(mailmap),
+            author_time: Signature::of(self.author).time,
+            commit_time: Signature::of(self.committer).time,
+            message: Message::decode(self.message, &self.reader()),
             changes: Changes::default(),
             patch_id: None,
         }
     }
 }
 
-/// Splits a line `Name <address> SECONDS OFFSET` into the name and the time; the address is dropped.
-fn signature(line: &[u8]) -> (String, Moment) {
-    let name = &line[..line.find_byte(b'<').unwrap_or(line.len())];
-    let time = line.rfind_byte(b'>').map_or(&b""[..], |end| &line[end + 1..]);
-    let name: String = name.to_str_lossy().trim().chars().take(200).collect();
-    (name, Moment::parse(time))
+/// The parts of a line `Name <address> SECONDS OFFSET`.
+struct Signature<'a> {
+    name: &'a [u8],
+    address: &'a [u8],
+    time: Moment,
+}
+
+impl Signature<'_> {
+    fn of(line: &[u8]) -> Signature<'_> {
+        let begin = line.find_byte(b'<').unwrap_or(line.len());
+        let end = line.rfind_byte(b'>').filter(|end| *end > begin);
+        Signature {
+            name: &line[..begin],
+            address: end.map_or(&b""[..], |end| line[begin + 1..end].trim_ascii()),
+            time: Moment::parse(line.rfind_byte(b'>').map_or(&b""[..], |end| &line[end + 1..])),
+        }
+    }
 }
 
 /// Reads a commit into `buffer` and parses it.
@@ -248,7 +264,7 @@ pub(super) fn parents_and_time(
     buffer: &mut Vec<u8>,
 ) -> Result<(Vec<Sha>, i64), String> {
     let commit = read(objects, sha, buffer)?;
-    let (_, time) = signature(commit.committer);
+    let time = Signature::of(commit.committer).time;
     Ok((commit.parents, time.seconds))
 }
 
@@ -275,24 +291,27 @@ mod tests {
     #[test]
     fn messages_are_read_in_the_encoding_they_name_or_flagged() {
         let read = |bytes: &[u8], encoding: Option<&str>| {
-            let message = Message::decode(bytes, encoding.map(str::as_bytes));
-            (message.text, message.lossy, message.cut)
+            let reader = encoding::Reader::new(encoding.map(str::as_bytes), &[bytes]);
+            let message = Message::decode(bytes, &reader);
+            (message.text, message.how, message.cut)
         };
-        assert_eq!(read("Grüße\n".as_bytes(), None), ("Grüße".to_owned(), false, false));
-        assert_eq!(read(b"Gr\xfc\xdfe", Some("ISO-8859-1")), ("Grüße".to_owned(), false, false));
-        assert_eq!(read(b"5 \x80", Some("windows-1252")), ("5 €".to_owned(), false, false));
-        assert_eq!(read(b"Gr\xfc\xdfe", None), ("Gr\u{fffd}\u{fffd}e".to_owned(), true, false));
+        let named = |text: &str| (text.to_owned(), How::AsNamed, false);
+        assert_eq!(read("Grüße\n".as_bytes(), None), named("Grüße"));
+        assert_eq!(read(b"Gr\xfc\xdfe", Some("ISO-8859-1")), named("Grüße"));
+        assert_eq!(read(b"5 \x80", Some("windows-1252")), named("5 €"));
+        assert_eq!(read(b"Gr\xfc\xdfe", None), ("Grüße".to_owned(), How::Guessed, false));
+        assert_eq!(read(b"\xff\xff\xff\xff\xff", None), ("\u{fffd}".repeat(5), How::Replaced, false));
         let long = "ü".repeat(MESSAGE_LIMIT);
-        let (text, lossy, cut) = read(format!("x{long}").as_bytes(), None);
-        assert_eq!((text.len(), lossy, cut), (MESSAGE_LIMIT - 1, false, true));
+        let (text, how, cut) = read(format!("x{long}").as_bytes(), None);
+        assert_eq!((text.len(), how, cut), (MESSAGE_LIMIT - 1, How::AsNamed, true));
     }
 
     #[test]
     fn a_commit_without_people_or_message_is_still_a_commit() {
         let tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
         let data = format!("tree {tree}\nauthor nobody\ngpgsig -----\n more\n -----\n");
-        let detail = RawCommit::parse(data.as_bytes()).unwrap().detail(Sha([1; 20]));
-        assert_eq!((detail.author.as_str(), detail.message.text.as_str()), ("nobody", ""));
+        let detail = RawCommit::parse(data.as_bytes()).unwrap().detail(Sha([1; 20]), &Mailmap::default());
+        assert_eq!((detail.author.name.as_str(), detail.message.text.as_str()), ("nobody", ""));
         assert!(detail.author_time.nonsense && detail.commit_time.nonsense);
         assert!(RawCommit::parse(b"parent x\n").is_err());
         assert!(RawCommit::parse(b"").is_err());

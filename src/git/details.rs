@@ -9,10 +9,11 @@ use gix::bstr::ByteSlice;
 
 use super::commit::{self, CommitDetail, Unreadable};
 use super::diff::changes::{self, Depth, IsIgnored};
-use super::diff::entries::{Blob, Blobs, COMMIT_BUDGET, Deadline, Entry, changed_entries};
+use super::diff::entries::{Blob, Blobs, COMMIT_BUDGET, Deadline, Entry, changed_entries, in_utf8, shown};
 use super::diff::hunks::{changed_hashes, changed_lines};
 use super::diff::names::Format;
 use super::diff::renames::pair_renames;
+use super::mailmap::Mailmap;
 use super::objects::Handle;
 use super::repository::Repository;
 use super::sha::Sha;
@@ -40,6 +41,7 @@ pub struct Reader<'a> {
     objects: Handle,
     is_ignored: IsIgnored<'a>,
     boundary: Arc<HashSet<Sha>>,
+    mailmap: Arc<Mailmap>,
     buffer: Vec<u8>,
 }
 
@@ -47,11 +49,15 @@ impl Repository {
     /// Returns a reader of commits. It leaves out the changes to ignored files. Reuse one reader for a whole import,
     /// because it caches objects.
     pub fn reader<'a>(&self, is_ignored: IsIgnored<'a>) -> Reader<'a> {
+        self.reader_by(is_ignored, Arc::new(self.mailmap()))
+    }
+
+    fn reader_by<'a>(&self, is_ignored: IsIgnored<'a>, mailmap: Arc<Mailmap>) -> Reader<'a> {
         let objects = self.objects.handle().keeping(OBJECT_CACHE, PACK_CACHE);
         // The list of commits where a shallow clone ends may be unreadable. That does no harm: reading a missing parent
         // fails, so the changes of these commits are unknown with or without the list.
         let boundary = self.shallow().unwrap_or_default();
-        Reader { objects, is_ignored, boundary, buffer: Vec::new() }
+        Reader { objects, is_ignored, boundary, mailmap, buffer: Vec::new() }
     }
 
     /// Reads `commits` on `threads` threads and passes them to `each` in the given order.
@@ -72,12 +78,16 @@ impl Repository {
             let _ = commits.iter().try_for_each(|sha| each(reader.commit(sha)));
             return;
         }
+        let mailmap = Arc::new(self.mailmap());
         std::thread::scope(|scope| {
             let receivers: Vec<_> = (0..threads)
                 .map(|thread| {
                     let (sender, receiver) = sync_channel(2);
                     let batches = commits.chunks(BATCH).skip(thread).step_by(threads);
-                    scope.spawn(move || read_batches(self.reader(is_ignored), batches, &sender));
+                    let mailmap = Arc::clone(&mailmap);
+                    scope.spawn(move || {
+                        read_batches(self.reader_by(is_ignored, mailmap), batches, &sender);
+                    });
                     receiver
                 })
                 .collect();
@@ -115,7 +125,7 @@ impl Reader<'_> {
     pub fn commit(&mut self, sha: &Sha) -> Outcome {
         let unreadable = |reason| Unreadable { sha: *sha, reason };
         let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;
-        let mut detail = raw.detail(*sha);
+        let mut detail = raw.detail(*sha, &self.mailmap);
         let new = raw.tree;
         let depth = if detail.parents.len() > 1 { Depth::Trees } else { Depth::Lines };
         let old = match detail.parents.first() {
@@ -157,11 +167,12 @@ impl Reader<'_> {
             };
             // Whether a value is a secret can often be told only from the text around it, so whole files are redacted,
             // not single lines.
+            let (old, new, _) = in_utf8(old, new);
             let [old, new] = [old, new].map(|text| redactor.redact(&text.to_str_lossy()).text.into_owned());
             let share = (left / (found.len() - place)).max(LEAST_OF_FILE).min(left);
             let lines = changed_lines(&old, &new, share);
             if !lines.is_empty() {
-                diff += &format!("{}\n{lines}", redactor.redact(&entry.path.to_str_lossy()).text);
+                diff += &format!("{}\n{lines}", redactor.redact(&shown(&entry.path)).text);
             }
         }
         Ok(diff)
@@ -181,9 +192,10 @@ impl Reader<'_> {
             let (Blob::Text(old), Blob::Text(new)) = (blobs.read(entry.old), blobs.read(entry.new)) else {
                 continue;
             };
+            let (old, new, _) = in_utf8(old, new);
             let hashes = changed_hashes(&old, &new);
             for path in entry.paths() {
-                lines.entry(path.to_str_lossy().into_owned()).or_default().extend(&hashes);
+                lines.entry(shown(path)).or_default().extend(&hashes);
             }
         }
         Ok(lines)
@@ -194,7 +206,7 @@ impl Reader<'_> {
     fn changed_files(&mut self, sha: &Sha) -> Result<Option<(Vec<Entry>, Blobs<'_>)>, Unreadable> {
         let unreadable = |reason| Unreadable { sha: *sha, reason };
         let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;
-        let (parents, new) = (raw.detail(*sha).parents, raw.tree);
+        let (parents, new) = (raw.parents, raw.tree);
         let old = match &parents[..] {
             [] => None,
             [parent] if !self.boundary.contains(sha) => {
@@ -212,8 +224,8 @@ impl Reader<'_> {
         pair_renames(&mut found, Some(&mut blobs));
         let is_ignored = self.is_ignored;
         found.retain(|entry| {
-            Format::of(&entry.path.to_str_lossy()) != Format::Noise
-                && !entry.paths().any(|path| is_ignored(&path.to_str_lossy()))
+            Format::of(&shown(&entry.path)) != Format::Noise
+                && !entry.paths().any(|path| is_ignored(&shown(path)))
         });
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Some((found, blobs)))

@@ -67,6 +67,16 @@ impl Repository {
         found
     }
 
+    /// Returns the roots of the linked work trees that git still lists and that no longer exist.
+    pub fn gone_work_trees(&self) -> Vec<PathBuf> {
+        let root = |git_dir: Folder| {
+            let link = git_dir.end("gitdir", 4096)?;
+            let root = PathBuf::from(link.trim()).parent()?.to_owned();
+            (root.is_absolute() && root.symlink_metadata().is_err()).then_some(root)
+        };
+        self.worktrees().into_iter().filter_map(root).collect()
+    }
+
     /// Returns the git directories of the linked worktrees.
     fn worktrees(&self) -> Vec<Folder> {
         let common = &self.location.common;
@@ -135,8 +145,8 @@ impl Repository {
         git_dir.end("HEAD", 128).filter(|_| !is_rebase)?.trim().parse().ok()
     }
 
-    /// Returns a text that changes whenever a local branch or the `HEAD` of any work tree moves. Computing it takes a
-    /// few file system calls for each work tree and folder of branches.
+    /// Returns a text that changes whenever a local branch or the `HEAD` of any work tree moves, or `.mailmap` changes.
+    /// Computing it takes a few file system calls for each work tree and folder of branches.
     pub fn heads_stamp(&self) -> String {
         let common = &self.location.common;
         let mut git_dirs = self.worktrees();
@@ -149,7 +159,7 @@ impl Repository {
         };
         let branches = blake3::hash(branches(common, "refs/heads").as_bytes()).to_hex();
         let packed = size_and_time(&common.path().join("packed-refs"));
-        let mut stamp = format!("{packed:?} {}", &branches[..16]);
+        let mut stamp = format!("{packed:?} {}", &branches[..16]) + &self.mailmap_stamp();
         for git_dir in git_dirs {
             let head = git_dir.end("HEAD", 1024).unwrap_or_default();
             // In a work tree without a reflog, only the file of its branch shows that `HEAD` moved.

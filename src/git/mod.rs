@@ -14,9 +14,10 @@
 //! result says what was left out. If an object is damaged or missing, only that object is unavailable.
 //!
 //! This module writes no objects or references; the only file that it writes is the project's id (see [`identity`]). It
-//! does not read the work tree or the index, and it does not talk to remotes.
+//! does not read the index, and of the work tree only `.mailmap`, and it does not talk to remotes.
 
 mod ancestry;
+mod authors;
 mod commit;
 mod details;
 mod diff;
@@ -25,6 +26,7 @@ mod graph;
 mod heads;
 mod hooks;
 pub mod identity;
+mod mailmap;
 mod objects;
 mod reflog;
 mod repository;
@@ -35,12 +37,13 @@ mod walk;
 pub(crate) mod tests;
 
 pub use ancestry::Reach;
-pub use commit::{CommitDetail, Moment};
+pub use commit::{Author, CommitDetail, Moment};
 pub use details::{Outcome, Reader};
 pub use diff::changes::{ChangeKind, Changes, FileChange, Lines, PatchId};
 pub use diff::hunks::line_hash;
 pub use discover::Trust;
 pub use graph::GraphPart;
+pub use mailmap::Mailmap;
 pub use reflog::{Action, Reflog};
 pub use repository::{Found, Repository, Tip, Tips};
 pub use sha::Sha;

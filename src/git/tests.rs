@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use super::diff::digest::Digest;
 use super::repository::Head;
 use super::*;
+use crate::encoding::How;
 use crate::error::{Kind, Result};
 
 /// A repository in a temporary directory, on which the real `git` is run.
@@ -108,7 +109,7 @@ impl Fixture {
         self.path.join(".git/objects").join(&id[..2]).join(&id[2..])
     }
 
-    fn cloned_as(&self, name: &str, args: &[&str]) -> Repository {
+    pub fn cloned_as(&self, name: &str, args: &[&str]) -> Repository {
         let source = format!("file://{}", self.path.display());
         self.git_in(self.root.path(), &[&["clone", "-q"], args, &[&source, name]].concat(), b"");
         discover(&self.root.path().join(name)).unwrap().unwrap()
@@ -232,7 +233,7 @@ fn a_commit_has_its_files_names_and_words() {
         "impl Paint {{\n    fn draw(&self) {{\n{body}        squeeze_blank();\n    }}\n}}\n\nfn new_name() {{}}\n"
     );
     let detail = fixture.detail(&fixture.commit("src/a.rs", text, "Squeeze blanks\n\nThey were many."));
-    assert_eq!((detail.author.as_str(), detail.message.subject()), ("Ada", "Squeeze blanks"));
+    assert_eq!((detail.author.name.as_str(), detail.message.subject()), ("Ada", "Squeeze blanks"));
     assert_eq!(detail.author_time, Moment { seconds: 1_700_000_000, offset: 3600, nonsense: false });
     assert_eq!(detail.commit_time.seconds, 1_700_000_500);
     let changes = detail.changes;
@@ -326,15 +327,15 @@ fn odd_messages_and_dates_are_read_and_flagged() {
     let unnamed = fixture.raw_commit(b"author x\ncommitter y <> 12 +0000\n\nmine\n");
 
     let detail = fixture.detail(&latin);
-    assert_eq!((detail.message.text.as_str(), detail.message.lossy), ("Grüße", false));
+    assert_eq!((detail.message.text.as_str(), detail.message.how), ("Grüße", How::AsNamed));
     assert!(detail.author_time.nonsense && !detail.commit_time.nonsense);
     assert_eq!(detail.commit_time.seconds, -1);
     let message = fixture.detail(&broken).message;
-    assert!(message.lossy && message.text.starts_with("Gr\u{fffd}"));
+    assert!(message.how == How::Replaced && message.text.starts_with("Gr\u{fffd}"));
     let message = fixture.detail(&huge).message;
     assert!(message.cut && message.bytes > 10_000_000 && message.text.len() <= 32 << 10);
     assert_eq!(message.subject(), "huge");
-    assert_eq!(fixture.detail(&unnamed).author, "x");
+    assert_eq!(fixture.detail(&unnamed).author.name, "x");
     assert_eq!(all(&fixture.repository()).len(), 5);
 }
 

@@ -1,9 +1,10 @@
 //! The idle worker: what a server does between calls, in bounded steps.
 //!
-//! It imports transcripts that hooks reported as grown, imports new commits, summarises sessions that no longer grow,
-//! embeds pending chunks and finishes purges. Leases ensure that only one process at a time does such work on a store.
+//! It does what calls left because they only read, imports transcripts that hooks reported as grown, imports new commits,
+//! summarises sessions that no longer grow, embeds pending chunks, ends the stash of what expired and finishes purges. Leases ensure that only one process at a time does such work on a store.
 //! The worker opens only stores that a call has opened, and loads the model only if chunks are pending.
 
+pub(crate) mod later;
 pub(crate) mod pending;
 
 use std::time::{Duration, Instant};
@@ -51,12 +52,17 @@ async fn work_off(engine: &Engine, caller: &Caller) {
     loop {
         let wrote = tokio::select! {
             () = engine.wait_for_writes() => true,
+            () = caller.wait_for_work() => {
+                work_off_left(engine, caller).await;
+                continue;
+            }
             () = tokio::time::sleep(Duration::from_secs(LOOK)) => false,
         };
         // A server that has had no call creates no files, unless hooks left references to follow.
         if caller.opened_project(engine).is_none() && !has_references(engine, caller) {
             continue;
         }
+        work_off_left(engine, caller).await;
         catch_up_idle(engine, caller, wrote).await;
         quiet = if wrote { 0 } else { quiet + 1 };
         if quiet >= QUIET {
@@ -102,6 +108,17 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             {
                 tracing::debug!(%error, "the log is not moved into the store");
             }
+        }
+    }
+}
+
+/// Does what calls left because they only read.
+async fn work_off_left(engine: &Engine, caller: &Caller) {
+    loop {
+        match later::work_off(engine, caller).await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => return,
+            Err(error) => return tracing::debug!(%error, "what a call left is not done yet"),
         }
     }
 }

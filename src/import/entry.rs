@@ -113,6 +113,8 @@ pub struct Counts {
     pub unknown: BTreeMap<String, usize>,
     /// Private passages that were replaced.
     pub private: usize,
+    /// Lines that show that the client compacted the conversation before them.
+    pub compactions: usize,
 }
 
 /// How a tool call ended.

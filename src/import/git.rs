@@ -9,7 +9,8 @@
 
 use std::fmt::Write;
 
-use crate::git::{ChangeKind, Changes, CommitDetail, FileChange, Lines, Moment, PatchId, Sha};
+use crate::encoding::How;
+use crate::git::{Author, ChangeKind, Changes, CommitDetail, FileChange, Lines, Moment, PatchId, Sha};
 use crate::memory::words;
 
 /// The maximum number of bytes of text after the message.
@@ -43,7 +44,7 @@ pub struct CommitDraft {
     pub patch_id: Option<PatchId>,
     /// The branch that the commit belongs to, as [`History::branch`](crate::git::History::branch) says.
     pub branch: Option<String>,
-    /// The author's name.
+    /// The author's name, as it is now.
     pub author: String,
     /// When the change was made.
     pub author_time: Moment,
@@ -63,6 +64,8 @@ words! {
         MessageCut = "message_cut",
         /// Some bytes of the message are not text.
         MessageLossy = "message_lossy",
+        /// The encoding of the message is not named, or is named wrongly, and was guessed.
+        EncodingGuessed = "encoding_guessed",
         /// A time was missing, unreadable or outside the years 1 to 9999.
         NonsenseTime = "nonsense_time",
         /// The commit has more than one parent, so its lines are not compared.
@@ -88,19 +91,32 @@ pub fn draft(commit: &CommitDetail, branch: Option<&str>) -> CommitDraft {
     let title = title[..title.floor_char_boundary(200)].to_owned();
     CommitDraft {
         text: text(commit, &title, For::Reader),
-        indexed: text(commit, &title, For::Index),
+        indexed: with_name(text(commit, &title, For::Index), commit.author.written.as_deref()),
         message: message(commit, &title),
         title,
         sha: commit.sha,
         parents: commit.parents.clone(),
         patch_id: commit.patch_id,
         branch: branch.map(str::to_owned),
-        author: commit.author.clone(),
+        author: commit.author.name.clone(),
         author_time: commit.author_time,
         commit_time: commit.commit_time,
         files: paths(&commit.changes),
         flags: flags(commit),
     }
+}
+
+/// Returns what is searched of a commit, `indexed`, after the author got another name. The commit is also found by the
+/// name that it has itself: if that is not the author's name now, it is the last line.
+pub fn with_written_name(indexed: &str, author: &Author) -> String {
+    let written = author.written.as_deref().unwrap_or(&author.name);
+    let plain = indexed.strip_suffix(written).and_then(|plain| plain.strip_suffix('\n'));
+    let plain = plain.filter(|_| !written.is_empty()).unwrap_or(indexed);
+    with_name(plain.to_owned(), author.written.as_deref())
+}
+
+fn with_name(indexed: String, written: Option<&str>) -> String {
+    written.map_or_else(|| indexed.clone(), |written| format!("{indexed}\n{written}"))
 }
 
 /// Splits the text of a commit into the message and the part about its changes.
@@ -128,7 +144,8 @@ fn flags(commit: &CommitDetail) -> Vec<Flag> {
     let has = |lines: Lines| changes.files.iter().any(|file| file.lines == lines);
     [
         (Flag::MessageCut, commit.message.cut),
-        (Flag::MessageLossy, commit.message.lossy),
+        (Flag::MessageLossy, commit.message.how == How::Replaced),
+        (Flag::EncodingGuessed, commit.message.how == How::Guessed),
         (Flag::NonsenseTime, commit.author_time.nonsense || commit.commit_time.nonsense),
         (Flag::Merge, commit.parents.len() > 1),
         (Flag::ChangesUnknown, changes.unknown.is_some()),

@@ -176,6 +176,11 @@ impl Session {
         count(&mut self.counts.unknown, kind.unwrap_or("without a type"));
     }
 
+    /// Counts a line that shows that the client compacted the conversation before it.
+    pub fn compacted(&mut self) {
+        self.counts.compactions += 1;
+    }
+
     /// Adds the parts of a line.
     pub fn add_line(&mut self, line: Line<'_>) {
         let is_again = self.rewrites && line.time < self.latest;

@@ -5,8 +5,6 @@
 //! or the next call imports the rest. Commits are followed if the user imported the history or chose to capture the
 //! project. Sessions are followed if hooks are installed.
 
-mod compaction;
-
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,23 +15,27 @@ use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::git::Sha;
 use crate::humanize::counted;
+use crate::ingest::commits::authors;
 use crate::ingest::history::{Stored, Wanted, follow_from};
-use crate::ingest::imported::Imported;
 use crate::ingest::in_time::in_time;
 use crate::ingest::link::{self, Place};
 use crate::ingest::reading::Importer;
+use crate::ingest::sessions::Imported;
 use crate::ingest::share::{self, FoundBy};
 use crate::ingest::{commits, graph, pointer};
 use crate::memory::Millis;
 use crate::project;
 use crate::project::OpenProject;
-use crate::spool::{self, Spool, Taken};
+use crate::spool::{Spool, Taken};
 
 /// The longest time that a call reads transcripts before it answers.
 const BEFORE_A_CALL: Duration = Duration::from_millis(600);
 
 /// The longest time that a call waits for other writers. After that, it answers from what is stored.
 const TURN: Duration = Duration::from_millis(250);
+
+/// The longest time that a call waits for another round of catching up. Arbitrary: most rounds take some hundredths of it.
+const OTHER_ROUND: Duration = Duration::from_secs(1);
 
 /// The longest time that a call waits for git. Arbitrary: about twenty times as long as an ordinary commit takes on a
 /// slow machine.
@@ -49,6 +51,14 @@ const WHILE_IDLE: Duration = Duration::from_secs(120);
 /// The notice of a call for which git took too long.
 const LATE: &str = "git took too long, so new commits may be missing: the server imports them when it is idle, \
     or run `tiro import git`";
+
+/// The notice of a call in which not all names were brought up to date.
+const NAMES_LATE: &str = "`.mailmap` changed, and some commits still show the former names of their authors: the server \
+    updates them when it is idle, or run `tiro import git`";
+
+/// The notice of a call for which git took too long to tell which commits replace others and which sessions led to them.
+const UNLINKED: &str = "git took too long, so sessions that led to commits, and commits that replaced others, may be \
+    missing: the server links them when it is idle";
 
 /// How long Tiro keeps trying to read a transcript that a hook reported, in milliseconds: a week.
 const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
@@ -158,6 +168,10 @@ impl CatchUp<'_> {
     async fn run(&mut self) -> Result<()> {
         let (engine, project) = (self.engine, self.project);
         let spool = engine.spool(project);
+        // Rounds of one server take turns. A round that began while another one runs could find nothing left to import,
+        // and answer before the other one has linked what it imported. A long round of the idle server isn't waited for.
+        let patience = if self.is_idle() { WHILE_IDLE } else { OTHER_ROUND };
+        let _turn = tokio::time::timeout(patience, self.caller.turn_of_following()).await;
         // The stamp is taken before the commits are read. So if a commit is made during the reading, the next call
         // notices it.
         let Some(Refs { stamp, moved }) = self.refs().await? else {
@@ -177,9 +191,14 @@ impl CatchUp<'_> {
         }
         let place = Place::of(project);
         let mut importer = Importer::new(engine, self.caller, project, &place);
-        self.follow_sessions(grown, &spool, &mut importer).await?;
+        let read = self.follow_sessions(grown, &spool, &mut importer).await?;
         let Importer { output, span, .. } = importer;
         link::link_span(project, &place, &span, (!self.is_idle()).then_some(GIT_BEFORE_A_CALL)).await?;
+        // Until here, another process that finds the references reads and links the same.
+        read.into_iter().for_each(Taken::done);
+        if !self.is_idle() && link::is_unfinished(project).await? {
+            self.followed.notices.push(UNLINKED.to_owned());
+        }
         if moved {
             self.read_graph().await?;
         }
@@ -281,36 +300,46 @@ impl CatchUp<'_> {
         if output.is_unfinished {
             self.followed.notices.push(LATE.to_owned());
         }
-        Ok(output.left_out == 0 && !output.is_unfinished)
+        let is_named = authors::follow(project, engine.now(), Some(until)).await?;
+        if !is_named {
+            self.followed.notices.push(NAMES_LATE.to_owned());
+        }
+        Ok(output.left_out == 0 && !output.is_unfinished && is_named)
     }
 
     /// Reads the transcripts to which hooks left references. Stops if another writer keeps this process waiting too
-    /// long.
+    /// long. Returns the references of transcripts that are read to their end.
     async fn follow_sessions(
         &mut self,
         grown: Vec<Taken>,
         spool: &Spool,
         importer: &mut Importer<'_>,
-    ) -> Result<()> {
+    ) -> Result<Vec<Taken>> {
+        let mut read = Vec::new();
         for taken in grown {
             if let Err(error) = self.project.store.await_turn(&self.project.scope, TURN).await {
                 self.followed.notices.push(format!("some transcripts were not imported: {error}"));
                 break;
             }
-            self.follow_session(taken, spool, importer).await?;
+            read.extend(self.follow_session(taken, spool, importer).await?);
         }
-        Ok(())
+        Ok(read)
     }
 
-    /// Reads one transcript, and removes its reference once all of it is read.
-    async fn follow_session(&self, taken: Taken, spool: &Spool, importer: &mut Importer<'_>) -> Result<()> {
+    /// Reads one transcript. Returns its reference once all of it is read.
+    async fn follow_session(
+        &self,
+        taken: Taken,
+        spool: &Spool,
+        importer: &mut Importer<'_>,
+    ) -> Result<Option<Taken>> {
         let engine = self.engine;
         let left = self.patience.saturating_sub(self.began.elapsed());
         let (Some(client), Some(path)) =
             (Client::of(&taken.reference.client), taken.reference.transcript.clone())
         else {
             taken.done();
-            return Ok(());
+            return Ok(None);
         };
         let is_shared = taken.reference.event == share::SHARED;
         if let Some(other) = elsewhere(engine, self.caller, importer.place, client, &path) {
@@ -320,7 +349,7 @@ impl CatchUp<'_> {
                 if is_old(engine, &taken) {
                     taken.done();
                 }
-                return Ok(());
+                return Ok(None);
             }
             // The reference is passed on to the other project too, so that both projects get their part of the session.
             if !is_shared && other.is_captured() {
@@ -333,19 +362,11 @@ impl CatchUp<'_> {
         };
         let before = importer.output.bytes_left;
         let read = importer.follow((client, &path, found_by), Some(left), &mut |_| {}).await;
-        match read {
-            Ok(()) if importer.output.bytes_left > before => {}
-            Ok(()) if spool::is_compaction(&taken.reference.event) => {
-                let source = importer.source(&path);
-                match compaction::stash(engine, self.project, (&source, &path), taken.reference.at).await {
-                    Ok(()) => taken.done(),
-                    Err(error) => put_aside(engine, taken, &path, &error),
-                }
-            }
-            Ok(()) => taken.done(),
+        Ok(match read {
+            Ok(()) if importer.output.bytes_left > before => None,
+            Ok(()) => Some(taken),
             Err(error) => put_aside(engine, taken, &path, &error),
-        }
-        Ok(())
+        })
     }
 
     /// Reads the graph of commits. This is done last, because answers are complete without the graph.
@@ -378,12 +399,12 @@ impl CatchUp<'_> {
 }
 
 /// Handles a transcript that can't be read. Keeps its reference for another try, or removes the reference if another
-/// try is pointless.
-fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) {
+/// try is pointless. Returns `None`: the transcript was not read to its end.
+fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) -> Option<Taken> {
     // If the store is the cause and not the transcript, the reference stays for the next round.
     if matches!(error.kind(), Kind::Busy | Kind::Store) {
         tracing::warn!(%error, "a transcript is not stored yet");
-        return;
+        return None;
     }
     tracing::warn!(%error, "a transcript was not read");
     let is_gone = matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
@@ -391,6 +412,7 @@ fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) {
         true => taken.keep(error.to_string()),
         false => taken.done(),
     }
+    None
 }
 
 fn is_old(engine: &Engine, taken: &Taken) -> bool {

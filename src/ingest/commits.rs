@@ -1,10 +1,12 @@
 //! Imports the commits of the project's repository.
 
+pub(super) mod authors;
+
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -106,16 +108,23 @@ pub(crate) async fn import(
     let Some(found) = found else { return Ok(Imported { is_unfinished: true, ..Imported::default() }) };
     let Found { history, tips, skipped, unreadable, notices } = found?;
     let mut output = Imported { unreadable, notices, left_out: skipped, ..Imported::default() };
+    // If a call waits for this import, catching up follows the names of authors and reads the graph later.
+    let learns = until.is_none();
+    if learns {
+        authors::follow(project, engine.now(), None).await?;
+    }
     // The import is recorded as complete only if nothing was left out: a commit that is missing from this clone or
     // unreadable today may be readable later.
     let may_be_whole = |output: &Imported| {
         skipped == 0 && !output.is_unfinished && output.unreadable.is_empty() && !repository.is_shallow()
     };
-    // If a call waits for this import, catching up reads the graph later, after the transcripts.
-    let learns = until.is_none();
     if history.commits.is_empty() {
         if learns {
             graph::learn(project, None).await?;
+        } else {
+            // Another process may have stored the commits and not linked them yet.
+            let (span, left) = (span_of_head(project, repository, until).await?, left(until));
+            output.linked = link::link_span(project, &Place::of(project), &span, left).await?;
         }
         if may_be_whole(&output) {
             stored.end(engine, caller, wanted, &tips).await?;
@@ -144,12 +153,33 @@ pub(crate) async fn import(
     if learns {
         graph::learn(project, None).await?;
     }
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    output.linked = link::link_span(project, &place, &span, left).await?;
+    output.linked = link::link_span(project, &place, &span, left(until)).await?;
     engine.wrote();
     pointer::point(engine, project).await?;
     summarise(engine, caller, summarize, &mut output, &mut progress).await?;
     Ok(output)
+}
+
+/// Returns how much time is left until `until`.
+fn left(until: Option<Instant>) -> Option<Duration> {
+    until.map(|until| until.saturating_duration_since(Instant::now()))
+}
+
+/// Returns the time of the commit that is checked out, if it is stored.
+async fn span_of_head(
+    project: &OpenProject,
+    repository: &Arc<Repository>,
+    until: Option<Instant>,
+) -> Result<Span> {
+    let (store, scope, mut span) = (&project.store, &project.scope, Span::default());
+    let repository = Arc::clone(repository);
+    let head = in_time(until, move |_| repository.head().ok().and_then(|head| head.commit)).await.flatten();
+    let Some(head) = head else { return Ok(span) };
+    if let Some((key, _)) = store.commit_named(scope, &head.to_string()).await? {
+        let stored = store.memories(scope, vec![key]).await?;
+        stored.iter().for_each(|memory| span.widen(memory.time));
+    }
+    Ok(span)
 }
 
 /// Returns the next batch of commits. Returns `None` if no batch is left, or if the batch isn't read by

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::import::transcript::{About, Forked, Transcript};
 use crate::ingest::reading::forks::Prefix;
 use crate::memory::Millis;
-use crate::project::{OpenProject, SeenProject};
+use crate::project::OpenProject;
 use crate::redact::Redactor;
 
 /// How many bytes are compared to recognise a transcript, both at its beginning and before the cursor.
@@ -48,6 +48,13 @@ pub(crate) struct Cursor {
     /// Whether a script ran the session.
     #[serde(default)]
     is_headless: bool,
+    /// How far the transcript was read. This is behind `at` while a turn or a tool call is unfinished, which are read
+    /// again when the transcript has grown.
+    #[serde(default)]
+    pub(crate) seen: u64,
+    /// Whether anything of the session belongs to this project.
+    #[serde(default)]
+    has_any: bool,
     /// Whether the turn at `at` has already acted in this project. Used only for a session that runs in another
     /// project.
     #[serde(default)]
@@ -56,6 +63,15 @@ pub(crate) struct Cursor {
     /// reading reads these entries again.
     #[serde(skip)]
     ahead: Vec<(u64, Kept)>,
+}
+
+/// How far a transcript was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    /// How many bytes are not read yet.
+    pub(crate) unread: u64,
+    /// Whether anything of the session belongs to the project.
+    pub(crate) has_any: bool,
 }
 
 /// How many bytes of a session are stored.
@@ -85,7 +101,7 @@ impl Cursor {
         let cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let packed = transcripts::stamp(path);
         if packed.is_some() && cursor.packed == packed {
-            let all = cursor.at + cursor.looked;
+            let all = cursor.done();
             return Ok((cursor, all));
         }
         let (all, around) = transcripts::around(path, cursor.at, AROUND)?;
@@ -93,7 +109,8 @@ impl Cursor {
         // too are recognised as already stored.
         let is_other = cursor.at + cursor.looked > all || cursor.around != digest(&around);
         let cursor = if is_other { Cursor::default() } else { cursor };
-        Ok((Cursor { packed, ..cursor }, all))
+        let seen = if cursor.seen > all { 0 } else { cursor.seen };
+        Ok((Cursor { packed, seen, ..cursor }, all))
     }
 
     /// Returns the name under which the cursor of a transcript is stored. It stays the same when the client compresses
@@ -102,12 +119,17 @@ impl Cursor {
         redactor.redact(&format!("transcript:{}", transcripts::plain(path).display())).text.into_owned()
     }
 
-    /// Returns how many bytes of the transcript are not read yet.
-    pub(crate) async fn unread(seen: &SeenProject, path: &Path) -> Result<u64> {
-        let Some(project) = &seen.open else { return Ok(transcripts::around(path, 0, 0)?.0) };
+    /// Returns how far the transcript was read.
+    pub(crate) async fn read(project: &OpenProject, path: &Path) -> Result<Read> {
         let source = Cursor::source(&project.redactor, path);
         let (cursor, all) = Cursor::of(project, &source, path).await?;
-        Ok(all.saturating_sub(cursor.at + cursor.looked))
+        let has_any = cursor.has_any || cursor.kept.all > 0;
+        Ok(Read { unread: all.saturating_sub(cursor.done()), has_any })
+    }
+
+    /// Returns the byte up to which everything was read.
+    pub(crate) fn done(&self) -> u64 {
+        self.seen.max(self.at + self.looked)
     }
 
     /// Returns what is known of the session so far.
@@ -134,6 +156,7 @@ impl Cursor {
     /// Counts the stored bytes of an entry that ends with the line at `end`.
     pub(crate) fn keeps(&mut self, end: u64, kept: Kept) {
         self.ahead.push((end, kept));
+        self.has_any = true;
     }
 
     /// Moves the cursor to `at`. The counts of entries that end before `at` become final. Later entries will be read

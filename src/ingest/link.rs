@@ -92,6 +92,11 @@ pub async fn is_due(project: &OpenProject) -> Result<bool> {
     Ok(project.store.import_cursor(&project.scope, RULES.0).await?.as_deref() != Some(RULES.1))
 }
 
+/// Returns whether links that were to be made could not be made yet, because git took too long.
+pub async fn is_unfinished(project: &OpenProject) -> Result<bool> {
+    Ok(project.store.import_cursor(&project.scope, RULES.0).await?.as_deref() == Some(UNFINISHED))
+}
+
 /// Removes the record that a commit was replaced, if the commit is checked out again.
 pub async fn take_back(project: &OpenProject) -> Result<()> {
     let replaced = project.store.replaced_commits(&project.scope).await?;
@@ -118,6 +123,8 @@ pub struct Place {
     pub root: PathBuf,
     /// The reflog of each work tree. The key is the canonical root of the work tree.
     pub reflogs: HashMap<PathBuf, Reflog>,
+    /// Roots at which the project was: before it was moved, and of work trees that were removed. Nothing is there now.
+    pub formerly: Vec<PathBuf>,
     /// When and where each commit was first made, and on which branch.
     made: HashMap<Sha, Made>,
     /// Commits that a pull brought from another repository.
@@ -134,11 +141,12 @@ struct Made {
 impl Place {
     /// Reads the reflogs of the project.
     pub fn of(project: &OpenProject) -> Place {
-        Place::new(&project.root, project.repository.as_deref())
+        Place::new(&project.root, project.repository.as_deref(), &project.formerly)
     }
 
-    /// Reads the reflogs of `repository`. `root` is its work tree, or a directory without a repository.
-    pub fn new(root: &Path, repository: Option<&Repository>) -> Place {
+    /// Reads the reflogs of `repository`. `root` is its work tree, or a directory without a repository, and `formerly`
+    /// are the roots at which the project was before.
+    pub fn new(root: &Path, repository: Option<&Repository>, formerly: &[PathBuf]) -> Place {
         let reflogs = repository.map(Repository::reflogs).unwrap_or_default();
         let (mut made, mut pulled): (HashMap<Sha, Made>, _) = (HashMap::new(), HashSet::new());
         let mut all: Vec<_> =
@@ -156,7 +164,9 @@ impl Place {
             }
         }
         pulled.retain(|sha| !made.contains_key(sha));
-        Place { root: root.to_owned(), reflogs, made, pulled }
+        let gone = repository.map(Repository::gone_work_trees).unwrap_or_default();
+        let formerly = formerly.iter().cloned().chain(gone).collect();
+        Place { root: root.to_owned(), reflogs, formerly, made, pulled }
     }
 
     /// Returns the branch on which the commit was made, if a reflog shows it.
@@ -172,6 +182,11 @@ impl Place {
         roots
     }
 
+    /// Returns the roots of the work trees, and those at which the project was formerly.
+    pub fn roots_and_former(&self) -> Vec<PathBuf> {
+        self.roots().into_iter().chain(self.formerly.iter().cloned()).collect()
+    }
+
     /// Returns the path of `file` relative to the root of its work tree, and that root. If `file` is a relative path,
     /// it is relative to `directory`. Returns `None` for a file outside all work trees.
     pub fn relative(&self, file: &str, directory: Option<&str>) -> Option<(String, PathBuf)> {
@@ -184,13 +199,16 @@ impl Place {
             // A session may change files in a work tree other than the one it runs in.
             true => {
                 let roots = self.roots().into_iter().filter(|root| path.starts_with(root));
-                let root = roots.max_by_key(|root| root.as_os_str().len()).or_else(|| {
-                    directory
-                        .and_then(|directory| self.work_tree(directory))
-                        .filter(|root| path.starts_with(root))
-                })?;
-                let relative = path.strip_prefix(&root).ok()?.to_owned();
-                (root, relative)
+                if let Some(root) = roots.max_by_key(|root| root.as_os_str().len()) {
+                    (root.clone(), path.strip_prefix(&root).ok()?.to_owned())
+                } else if let Some(former) = self.former(&path) {
+                    (self.root.clone(), path.strip_prefix(former).ok()?.to_owned())
+                } else {
+                    // The call may name the file through a link to the work tree.
+                    let real = path.parent()?.canonicalize().ok()?;
+                    let root = self.work_tree(real.to_str()?)?;
+                    (root.clone(), real.join(path.file_name()?).strip_prefix(&root).ok()?.to_owned())
+                }
             }
             false => (self.root.clone(), path),
         };
@@ -205,6 +223,13 @@ impl Place {
         let canonical = directory.canonicalize();
         let directory = canonical.as_deref().unwrap_or(directory);
         let roots = self.roots().into_iter().filter(|root| directory.starts_with(root));
+        let root = roots.max_by_key(|root| root.as_os_str().len());
+        root.or_else(|| self.former(directory).map(|_| self.root.clone()))
+    }
+
+    /// Returns the former root that contains `path`.
+    fn former(&self, path: &Path) -> Option<&PathBuf> {
+        let roots = self.formerly.iter().filter(|root| path.starts_with(root));
         roots.max_by_key(|root| root.as_os_str().len())
     }
 

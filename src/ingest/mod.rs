@@ -9,7 +9,6 @@ pub(crate) mod commits;
 pub(crate) mod cursor;
 pub(crate) mod graph;
 pub(crate) mod history;
-pub(crate) mod imported;
 mod in_time;
 pub(crate) mod link;
 mod pauses;

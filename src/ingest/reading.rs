@@ -3,11 +3,14 @@
 //! Reading is done in steps. Each step reads some lines, stores their entries, and moves the cursor behind these lines.
 //! An interrupted step is repeated. That is harmless, because an entry gets the same id each time.
 
-mod draft;
+mod batch;
+mod compaction;
+mod drafts;
 pub(crate) mod forks;
+mod prompts;
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
@@ -18,28 +21,20 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::import::transcript::{About, Entry, Format, Transcript};
 use crate::ingest::cursor::{Cursor, Kept};
-use crate::ingest::imported::Imported;
 use crate::ingest::link::{Place, Span};
 use crate::ingest::pauses::{self, KeptOut};
-use crate::ingest::share::{self, FoundBy, Share, Visited};
-use crate::memory::{Draft, LONGEST_TEXT, Millis, Role};
+use crate::ingest::sessions::Imported;
+use crate::ingest::share::{self, FoundBy, Share, Visited, Within};
+use crate::memory::{Draft, Millis, Role};
 use crate::project::OpenProject;
 use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::{HEADLESS, Origin};
 
-use self::draft::draft;
+use self::batch::Batch;
+use self::drafts::{draft, is_too_much};
 use self::forks::{Belongs, Originals};
-
-/// The maximum number of entries that one transaction stores, and the most bytes of their texts. The last line of a
-/// transaction can exceed both limits.
-const BATCH: usize = 256;
-const BATCH_BYTES: usize = 2 * 1024 * 1024;
-
-/// The maximum number of bytes that are stored of one session. The first limit is for its tool outputs, the second
-/// for all its entries. A longer session is probably an agent in a loop.
-const TOOLS_KEPT: usize = 4 * 1024 * 1024;
-const ALL_KEPT: usize = 16 * 1024 * 1024;
+pub use self::prompts::Prompts;
 
 /// The minimum number of bytes that an id from a client must have to count as unique across sessions. UUIDs are
 /// longer, and so are the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 16 or more
@@ -68,6 +63,8 @@ pub(crate) struct Importer<'a> {
     project: &'a OpenProject,
     /// The project's work trees and reflogs.
     pub(crate) place: &'a Place,
+    /// Roots of other projects, also of those that no longer exist.
+    pub(crate) others: &'a [PathBuf],
     /// The sums so far.
     pub(crate) output: Imported,
     /// The times of the first and the last entry that was stored.
@@ -86,8 +83,7 @@ struct Reading<'a> {
     begins: u64,
     /// Entries that are read and not stored yet.
     batch: Batch,
-    /// Chooses the part of the session that belongs to this project, if the session runs in another one. `None` if the
-    /// whole session belongs to this project.
+    /// Chooses the part of the session that belongs to this project. `None` if the whole session belongs to it.
     share: Option<Share<'a>>,
     /// The other repositories that the session worked in.
     visited: Visited<'a>,
@@ -98,13 +94,8 @@ struct Reading<'a> {
     described: Option<Origin>,
     /// What is stored of the sessions of which this one is a fork.
     originals: Originals,
-}
-
-#[derive(Default)]
-struct Batch {
-    /// Each entry, with the offset of the line that completed it.
-    said: Vec<(u64, Entry)>,
-    bytes: usize,
+    /// Whether messages that the client compacted are stashed: a hook reported the transcript.
+    stashes: bool,
 }
 
 impl<'a> Importer<'a> {
@@ -115,7 +106,8 @@ impl<'a> Importer<'a> {
         project: &'a OpenProject,
         place: &'a Place,
     ) -> Importer<'a> {
-        Importer { engine, caller, project, place, output: Imported::default(), span: Span::default() }
+        let (output, span) = (Imported::default(), Span::default());
+        Importer { engine, caller, project, place, others: &[], output, span }
     }
 
     /// Reads the new lines of one transcript for at most `patience`, and stores their entries. `progress` is called
@@ -133,7 +125,7 @@ impl<'a> Importer<'a> {
         }
         let source = self.source(path);
         let (cursor, all) = Cursor::of(self.project, &source, path).await?;
-        if cursor.at + cursor.looked >= all {
+        if cursor.done() >= all {
             return if cursor.packed.is_some() {
                 cursor.write(self.engine, self.project, &source).await
             } else {
@@ -145,9 +137,12 @@ impl<'a> Importer<'a> {
         let reader = Transcript::new(format(client)?, cursor.about());
         let most = patience.map_or(u64::MAX, |_| STEP);
         let mut lines = Lines::resume(path, cursor.at, cursor.looked, most)?;
-        let share = Share::of(self.engine, self.caller, self.place, (client, path, found_by));
+        let within = Within::new(self.engine, self.caller, self.place, self.others);
+        let began_in = transcripts::directory_of(client, path);
+        let share = Share::of(within, (client, path, found_by), began_in);
         let visited = Visited::new(self.engine, self.caller, self.place);
         let mut reading = Reading::new((client, path), source, cursor, reader, share, visited);
+        reading.stashes = matches!(found_by, FoundBy::Hook(_));
         loop {
             let is_late = patience.is_some_and(|patience| began.elapsed() >= patience);
             let line = if is_late { None } else { lines.next_line()? };
@@ -187,14 +182,23 @@ impl<'a> Importer<'a> {
 
     /// Stores the batch, then the cursor.
     async fn store_batch(&mut self, reading: &mut Reading<'_>, lines: &Lines) -> Result<()> {
-        let said = std::mem::take(&mut reading.batch).said;
+        let Batch { said, compacted, .. } = std::mem::take(&mut reading.batch);
         let about = reading.reader.about().clone();
+        let compacted = compacted.filter(|_| reading.stashes).map(|count| {
+            let rest = said[count..].iter().map(|(_, entry)| entry.key.clone());
+            rest.collect::<Vec<String>>()
+        });
         self.store(reading, &about, said).await?;
+        if let Some(rest) = compacted {
+            let session = self.session(reading.path, &about)?;
+            compaction::stash(self.engine, self.project, &session, &rest).await?;
+        }
         reading.turn = reading.turn.filter(|turn| lines.at() - turn <= READ_AGAIN);
         let from = reading.reader.open_from().into_iter().chain(reading.turn).min();
         let cursor = &mut reading.cursor;
         cursor.advance(from.unwrap_or(u64::MAX).min(lines.at()).max(cursor.at));
         cursor.looked = if from.is_none() { lines.looked() } else { 0 };
+        cursor.seen = lines.at() + lines.looked();
         // If the turn will be read again from its beginning, the next reading finds out for itself whether the turn
         // acted here.
         cursor.is_here = reading.turn.is_none() && reading.share.as_ref().is_some_and(Share::is_here);
@@ -219,7 +223,7 @@ impl<'a> Importer<'a> {
         let rest = rest.into_iter().map(|said| (lines.at().saturating_sub(1), said)).collect();
         self.store(reading, &about, rest).await?;
         reading.cursor.advance(lines.at());
-        reading.cursor.looked = lines.looked();
+        (reading.cursor.looked, reading.cursor.seen) = (lines.looked(), lines.at() + lines.looked());
         reading.cursor.is_here = reading.share.as_ref().is_some_and(Share::is_here);
         reading.keep_cursor(self.engine, self.project).await
     }
@@ -240,10 +244,7 @@ impl<'a> Importer<'a> {
             return Ok(());
         }
         let (store, scope) = (&self.project.store, &self.project.scope);
-        let plain = transcripts::plain(reading.path);
-        let stem = plain.file_stem().unwrap_or_default().to_string_lossy();
-        let name = about.session.as_deref().unwrap_or(&stem);
-        let session = SessionId::read(&self.project.redactor, "session", name)?;
+        let session = self.session(reading.path, about)?;
         let pauses = KeptOut::of(self.engine, self.project);
         let cursor = &mut reading.cursor;
         cursor.first = cursor.first.or_else(|| said.iter().find_map(|(_, said)| pauses::began(said)));
@@ -274,6 +275,14 @@ impl<'a> Importer<'a> {
             reading.described = Some(origin);
         }
         Ok(())
+    }
+
+    /// Returns the session of the transcript `path`.
+    fn session(&self, path: &Path, about: &About) -> Result<SessionId> {
+        let plain = transcripts::plain(path);
+        let stem = plain.file_stem().unwrap_or_default().to_string_lossy();
+        let name = about.session.as_deref().unwrap_or(&stem);
+        SessionId::read(&self.project.redactor, "session", name)
     }
 
     /// Returns the origin of the session: its client, work tree, title and other ids.
@@ -395,21 +404,28 @@ impl<'a> Reading<'a> {
             turn: None,
             described: None,
             originals: Originals::default(),
+            stashes: false,
         }
     }
 
     /// Reads the line at the offset `at`, and adds the entries that it completes and that belong to the project.
     fn take(&mut self, at: u64, line: Line<'_>) {
+        let compactions = self.reader.counts().compactions;
         let mut said = match line {
             Line::Whole(bytes) => self.reader.line(at, bytes),
             Line::Cut(start, bytes) => self.reader.cut(at, start, bytes),
         };
-        match &mut self.share {
-            Some(share) => {
-                self.turn = if said.iter().any(share::begins_turn) { Some(at) } else { self.turn };
-                said = share.take(said);
-            }
-            None => self.visited.note(&said),
+        let is_held_here = self.share.as_ref().is_none_or(Share::is_held_here);
+        if is_held_here {
+            self.visited.note(&said);
+        } else if said.iter().any(share::begins_turn) {
+            self.turn = Some(at);
+        }
+        if let Some(share) = &mut self.share {
+            said = share.take(said);
+        }
+        if self.reader.counts().compactions > compactions {
+            self.batch.compacted = Some(self.batch.said.len());
         }
         self.batch.take(at, said);
     }
@@ -427,26 +443,6 @@ impl<'a> Reading<'a> {
     async fn keep_cursor(&mut self, engine: &Engine, project: &OpenProject) -> Result<()> {
         self.cursor.keep(engine, project, &self.source, self.path, &self.reader).await
     }
-}
-
-impl Batch {
-    fn take(&mut self, end: u64, said: Vec<Entry>) {
-        self.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
-        self.said.extend(said.into_iter().map(|said| (end, said)));
-    }
-
-    /// Returns whether the batch has reached the size of one transaction.
-    fn is_full(&self) -> bool {
-        self.said.len() >= BATCH || self.bytes >= BATCH_BYTES
-    }
-}
-
-/// Returns whether the entry exceeds the limit of one entry or the limit of its session. `kept` is how much of
-/// the session is already stored.
-fn is_too_much(said: &Entry, kept: Kept) -> bool {
-    let size = said.text.len();
-    let is_tool = said.role == Role::Tool;
-    kept.all + size > ALL_KEPT || (is_tool && kept.tools + size > TOOLS_KEPT) || size > LONGEST_TEXT
 }
 
 /// Returns the transcript format of `client`. Fails for git, which keeps no transcripts.

@@ -1,20 +1,32 @@
 //! Imports the sessions that a client keeps as transcripts.
 
+mod accounting;
+mod gone;
+mod imported;
+mod search;
+
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
+use crate::clients::Client;
 use crate::clients::transcripts;
-use crate::clients::{Client, Places};
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::ingest::cursor::Cursor;
 use crate::ingest::link::{Place, link_span};
 use crate::ingest::pointer;
 use crate::ingest::reading::Importer;
 use crate::ingest::share::FoundBy;
+use crate::project::OpenProject;
 use crate::summaries::sessions;
 
-pub use crate::ingest::imported::Imported;
+pub use self::accounting::Account;
+pub use self::imported::Imported;
+pub(crate) use self::search::{Keep, Subject, places, search};
+
+use self::accounting::{Candidate, Why};
 
 /// The longest time that an import spends on summaries of the imported sessions. The idle server and `tiro index` make
 /// the remaining summaries.
@@ -46,11 +58,20 @@ pub(crate) async fn import(
 ) -> Result<Imported> {
     let project = caller.begin_project(engine).await?;
     let began = Instant::now();
-    let place = Place::of(project);
-    let mut importer = Importer::new(engine, caller, project, &place);
+    let mut place = Place::of(project);
     let is_named = !args.transcripts.is_empty();
-    let mut found = find(engine, &place, args.client, args.transcripts)?;
+    let (mut account, mut others, mut sessions) = (None, Vec::new(), HashSet::new());
+    let mut found = if is_named {
+        named(args.transcripts)?
+    } else {
+        let subject = (Subject::open(project), args.client);
+        let search = search(engine, caller, subject, &mut place, Keep::Yes, &mut progress).await?;
+        (account, others, sessions) = (Some(search.account), search.others, search.sessions);
+        search.found
+    };
     originals_first(&mut found);
+    let mut importer = Importer::new(engine, caller, project, &place);
+    importer.others = &others;
     if found.is_empty() {
         let notice = format!("no session of {} ran in this project", args.client.name());
         importer.output.notices.push(notice);
@@ -63,15 +84,25 @@ pub(crate) async fn import(
     for transcript in &found {
         let left = args.patience.map(|patience| patience.saturating_sub(began.elapsed()));
         let mut show = |read| progress(done + read, all);
-        let followed = importer.follow((args.client, &transcript.path, found_by), left, &mut show);
-        if let Err(error) = followed.await {
+        let followed = importer.follow((args.client, &transcript.path, found_by), left, &mut show).await;
+        if let Some(account) = account.as_mut().filter(|_| transcript.unread > 0) {
+            correct(account, project, transcript, followed.is_ok()).await;
+        }
+        if let Err(error) = followed {
             // An unreadable transcript doesn't stop the others from being read.
             importer.output.failed.push(error.to_string());
         }
         done += transcript.bytes;
         progress(done, all);
     }
+    if let Some(path) = places(engine)?.prompts(args.client).filter(|path| !is_named && path.exists()) {
+        match importer.follow_prompts(&path, &sessions).await {
+            Ok(prompts) => importer.output.prompts = prompts,
+            Err(error) => importer.output.failed.push(error.to_string()),
+        }
+    }
     let Importer { mut output, span, .. } = importer;
+    output.account = account.map(|account| Account { is_done: true, ..account });
     output.commits_linked = link_span(project, &place, &span, args.patience).await?;
     if output.imported > 0 {
         engine.wrote();
@@ -83,11 +114,12 @@ pub(crate) async fn import(
 }
 
 /// Puts a session before its forks, so that what they repeat gets the session and the time of the original.
-fn originals_first(found: &mut [transcripts::Found]) {
+fn originals_first(found: &mut [Candidate]) {
     let stem =
         |path: &Path| transcripts::plain(path).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let unread = found.iter().filter(|each| each.unread > 0);
     let parents: Vec<(String, Option<String>)> =
-        found.iter().map(|each| (stem(&each.path), transcripts::forked_from(&each.path))).collect();
+        unread.map(|each| (stem(&each.path), transcripts::forked_from(&each.path))).collect();
     let depth = |path: &Path| {
         let (mut name, mut depth) = (stem(path), 0);
         // The name of a transcript ends with the id of its session.
@@ -102,26 +134,24 @@ fn originals_first(found: &mut [transcripts::Found]) {
     found.sort_by_cached_key(|each| (depth(&each.path), stem(&each.path), each.path.clone()));
 }
 
-/// Returns the transcripts that the user named, or if none is named, those of the project.
-pub(crate) fn find(
-    engine: &Engine,
-    place: &Place,
-    client: Client,
-    named: Vec<PathBuf>,
-) -> Result<Vec<transcripts::Found>> {
-    if named.is_empty() {
-        return Ok(transcripts::of_project(&places(engine)?, client, &place.roots()));
+/// Corrects the account after a transcript was read, or could not be read.
+async fn correct(account: &mut Account, project: &OpenProject, transcript: &Candidate, is_read: bool) {
+    let path = &transcript.path;
+    if !is_read {
+        account.take_back(transcript);
+        account.leave_out(Why::Unreadable, &path.to_string_lossy(), path);
+    } else if !transcript.is_certain && Cursor::read(project, path).await.is_ok_and(|read| !read.has_any) {
+        account.take_back(transcript);
+        account.elsewhere += 1;
     }
-    let found = named.into_iter().map(|path| {
-        let bytes = transcripts::around(&path, 0, 0)?.0;
-        Ok(transcripts::Found { path: path.canonicalize().unwrap_or(path), bytes })
-    });
-    found.collect()
 }
 
-/// Returns the folders where clients keep their files. Fails if there is no home directory.
-pub(crate) fn places(engine: &Engine) -> Result<Places> {
-    engine.config().clients.clone().ok_or_else(|| {
-        Error::bad_input("there is no home directory, so clients can't be found").hint("set HOME")
-    })
+/// Returns the transcripts that the user named.
+pub(crate) fn named(paths: Vec<PathBuf>) -> Result<Vec<Candidate>> {
+    let found = paths.into_iter().map(|path| {
+        let bytes = transcripts::around(&path, 0, 0)?.0;
+        let path = path.canonicalize().unwrap_or(path);
+        Ok(Candidate { path, bytes, unread: bytes, is_certain: true })
+    });
+    found.collect()
 }

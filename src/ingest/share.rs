@@ -1,13 +1,16 @@
-//! Decides which entries of a session belong to a project, if the session runs in another project.
+//! Decides which entries of a session belong to a project.
 //!
-//! A session belongs as a whole to the project in which it runs. Part of it also belongs to each other repository that
-//! the agent entered, or whose files it changed. Such a repository gets the tool calls in its work trees or on its
-//! files, and the messages that were written while the agent's directory was in the repository. Messages may also be
-//! written while the agent's directory is a folder above the repository. If the same turn also acted in the repository,
-//! the repository gets all messages of the turn, starting with the user's question. It gets no entries about other repositories,
-//! and no entries of a turn that did nothing in it.
+//! A message belongs to the project of the working directory in which the agent was when it was written. While the
+//! agent is in a directory that belongs to no project, such as `/tmp`, the messages belong to the project in which the
+//! session began. A tool call belongs to the project of the working directory, and also to each repository whose files
+//! it changed. Messages may also be written while the agent's directory is a folder above the repository. If the same
+//! turn also acted in the repository, the repository gets all messages of the turn, starting with the user's question.
+//! It gets no entries about other repositories, and no entries of a turn that did nothing in it. A session that the
+//! user names belongs to the project as a whole.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod within;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::caller::Caller;
@@ -19,6 +22,8 @@ use crate::ingest::link::Place;
 use crate::memory::Role;
 use crate::project;
 use crate::spool::{self, Reference, Spool};
+
+pub(crate) use within::{Whose, Within};
 
 /// The maximum number of entries of a turn that wait for an action in the project. Arbitrary: enough for a question
 /// and a plan.
@@ -40,11 +45,13 @@ pub(crate) enum FoundBy<'a> {
 /// The name of the event in references that one project leaves for another.
 pub(crate) const SHARED: &str = "shared";
 
-/// Chooses the part of a session that belongs to a project, if the session runs in another project.
+/// Chooses the part of a session that belongs to a project.
 pub(crate) struct Share<'a> {
     within: Within<'a>,
-    /// The directory in which the session runs; empty if unknown.
+    /// The directory in which the session began; empty if unknown.
     held_in: String,
+    /// Whether the session began in this project.
+    is_held_here: bool,
     /// Entries of this turn that were written while the agent was in a folder above the project. They wait until the
     /// turn acts in the project.
     waiting: Vec<Entry>,
@@ -54,40 +61,43 @@ pub(crate) struct Share<'a> {
 
 impl<'a> Share<'a> {
     /// Returns the chooser of the project's part of the session at `path`. Returns `None` if the whole session belongs
-    /// to the project, because the user named it or it runs here. If it is unknown where the session runs, the project
-    /// gets only the entries that certainly concern it.
+    /// to the project, because the user named it, or because no directory is recorded and the client's own name for
+    /// the directory of the session is that of this project. If it is unknown where the session ran, the project gets
+    /// only the entries that certainly concern it.
     pub fn of(
-        engine: &'a Engine,
-        caller: &'a Caller,
-        place: &'a Place,
+        mut within: Within<'a>,
         (client, path, found_by): (Client, &Path, FoundBy<'_>),
+        began_in: Option<PathBuf>,
     ) -> Option<Share<'a>> {
-        let held_in = transcripts::directory_of(client, path);
-        let is_found_here = match (found_by, &held_in) {
-            (FoundBy::Name, _) => true,
-            (_, None) => {
-                found_by == FoundBy::Search || transcripts::is_named_after(client, path, &place.roots())
-            }
+        let is_named_after = || {
+            let (hash, roots) = (transcripts::hash_of(client, path), within.place().roots_and_former());
+            transcripts::is_named_after(client, path, hash.as_deref(), &roots)
+        };
+        let is_named = found_by == FoundBy::Name || (began_in.is_none() && is_named_after());
+        if is_named {
+            return None;
+        }
+        let held_in = began_in.and_then(|directory| directory.into_os_string().into_string().ok());
+        let held_in = held_in.unwrap_or_default();
+        let is_gone = !held_in.is_empty() && !Path::new(&held_in).exists();
+        match found_by {
             // If the session ran in the hook's directory and that directory no longer exists, it was a work
             // tree of the project. The names are compared as lossy text, because clients may record a name
             // differently if it isn't UTF-8.
-            (FoundBy::Hook(directory), Some(held_in)) => {
-                directory.to_string_lossy() == held_in.to_string_lossy() && !held_in.exists()
+            FoundBy::Hook(directory) if is_gone && directory.to_string_lossy() == held_in => {
+                within.add_former(directory.to_owned());
             }
-            (_, Some(_)) => false,
-        };
-        if is_found_here {
-            return None;
+            // An existing directory shows to which project it belongs.
+            FoundBy::Project if is_gone => within.add_others(PathBuf::from(&held_in)),
+            _ => {}
         }
-        let held_in = held_in.and_then(|directory| directory.into_os_string().into_string().ok());
-        let held_in = held_in.unwrap_or_default();
-        // This is needed only for a removed directory, because an existing one shows to which project it belongs.
-        let anothers = Some(PathBuf::from(&held_in))
-            .filter(|directory| found_by == FoundBy::Project && !held_in.is_empty() && !directory.exists());
-        let mut within =
-            Within { config: engine.config(), named: caller.named(), place, anothers, known: HashMap::new() };
         let is_held_here = within.has(&held_in);
-        (!is_held_here).then_some(Share { within, held_in, waiting: Vec::new(), is_here: false })
+        Some(Share { within, held_in, is_held_here, waiting: Vec::new(), is_here: false })
+    }
+
+    /// Returns whether the session began in this project.
+    pub fn is_held_here(&self) -> bool {
+        self.is_held_here
     }
 
     /// Continues a turn that an earlier reading began. `is_here` says whether the turn has already acted in the
@@ -111,15 +121,19 @@ impl<'a> Share<'a> {
                 self.is_here = false;
             }
             let stood = said.worktree.as_deref().unwrap_or(&self.held_in);
-            let is_done_here = match said.files.is_empty() {
-                true => self.within.has(stood),
-                false => directories(&said, stood).iter().any(|directory| self.within.has(directory)),
-            };
-            if is_done_here {
+            let is_here = self.within.has(stood) || (self.is_held_here && !self.within.is_others(stood));
+            let is_above = !is_here && self.within.is_beneath(stood);
+            let wrote = said.written.iter().map(|written| &written.path);
+            let mut acted = directories(wrote, stood).iter().any(|directory| self.within.has(directory));
+            if !acted && (is_above || self.is_here) {
+                acted =
+                    directories(said.files.iter(), stood).iter().any(|directory| self.within.has(directory));
+            }
+            if is_here || acted {
                 self.is_here = true;
                 taken.append(&mut self.waiting);
                 taken.push(said);
-            } else if said.role != Role::Tool && self.within.is_beneath(stood) {
+            } else if said.role != Role::Tool && is_above {
                 match self.is_here {
                     true => taken.push(said),
                     false if self.waiting.len() < MOST_HELD => self.waiting.push(said),
@@ -153,8 +167,8 @@ impl<'a> Visited<'a> {
     pub fn note(&mut self, said: &[Entry]) {
         for said in said {
             let stood = said.worktree.as_deref().unwrap_or_default();
-            let mut directories =
-                if !said.written.is_empty() { directories(said, stood) } else { Vec::new() };
+            let wrote = said.written.iter().map(|written| &written.path);
+            let mut directories = directories(wrote, stood);
             directories.extend((!stood.is_empty()).then(|| stood.to_owned()));
             for directory in directories {
                 if !self.directories.insert(directory.clone()) {
@@ -196,57 +210,16 @@ impl<'a> Visited<'a> {
     }
 }
 
-/// Finds out whether directories lie in the project, but not in another project inside it.
-struct Within<'a> {
-    config: &'a Config,
-    named: Option<&'a Path>,
-    place: &'a Place,
-    /// A removed directory that belonged to another project, and may have been inside this one.
-    anothers: Option<PathBuf>,
-    known: HashMap<String, bool>,
-}
-
-impl Within<'_> {
-    fn has(&mut self, directory: &str) -> bool {
-        if let Some(known) = self.known.get(directory) {
-            return *known;
-        }
-        let path = Path::new(directory);
-        let is_anothers = self.anothers.as_ref().is_some_and(|anothers| path.starts_with(anothers));
-        let has = !is_anothers && self.place.work_tree(directory).is_some() && {
-            // For a removed directory, the nearest folder above it that exists decides.
-            let there = path.ancestors().find(|directory| directory.exists()).unwrap_or(path);
-            let innermost = project::place(there, self.config, self.named).ok().flatten();
-            innermost.is_none()
-                || innermost == project::place(&self.place.root, self.config, self.named).ok().flatten()
-        };
-        self.known.insert(directory.to_owned(), has);
-        has
-    }
-
-    /// Returns whether the project lies beneath `directory`.
-    fn is_beneath(&self, directory: &str) -> bool {
-        if directory.is_empty() {
-            // An empty path would count as a folder above every path.
-            return false;
-        }
-        let directory = Path::new(directory);
-        let canonical = directory.canonicalize();
-        let directory = canonical.as_deref().unwrap_or(directory);
-        self.place.roots().iter().any(|root| root.starts_with(directory))
-    }
-}
-
 /// Returns whether the entry is a new request of the user, which begins a turn.
 pub(crate) fn begins_turn(said: &Entry) -> bool {
     said.role == Role::User && !said.is_subagent && !said.is_summary
 }
 
-/// Returns the directories of the entry's files. Relative paths are relative to `stood`, the agent's directory.
-fn directories(said: &Entry, stood: &str) -> Vec<String> {
+/// Returns the directories of `files`. Relative paths are relative to `stood`, the agent's directory.
+fn directories<'f>(files: impl Iterator<Item = &'f String>, stood: &str) -> Vec<String> {
     let directory = |file: &String| {
         let path = Path::new(stood).join(file);
         Some(path.parent()?.to_str()?.to_owned())
     };
-    said.files.iter().filter_map(directory).collect()
+    files.filter_map(directory).collect()
 }

@@ -30,6 +30,26 @@ pub struct OpenProject {
     pub trouble: Option<String>,
     /// The project from which this repository was copied, as long as nothing of the copy is stored.
     pub original: Option<ProjectRow>,
+    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    pub formerly: Vec<PathBuf>,
+}
+
+impl OpenProject {
+    /// Returns the same project with a store that only reads.
+    pub(crate) fn reader(&self) -> OpenProject {
+        OpenProject {
+            name: self.name.clone(),
+            root: self.root.clone(),
+            repository: self.repository.clone(),
+            store: self.store.reader(),
+            scope: self.scope.clone(),
+            redactor: self.redactor.clone(),
+            is_blank: self.is_blank,
+            trouble: self.trouble.clone(),
+            original: self.original.clone(),
+            formerly: self.formerly.clone(),
+        }
+    }
 }
 
 /// A project that was only looked at: nothing was registered, created or changed.
@@ -44,6 +64,8 @@ pub struct SeenProject {
     pub trouble: Option<Error>,
     /// The project from which this repository was copied, if the copy has no id of its own yet.
     pub original: Option<ProjectRow>,
+    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    pub formerly: Vec<PathBuf>,
     /// The open project, if anything of it is stored.
     pub open: Option<OpenProject>,
 }

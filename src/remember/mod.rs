@@ -14,7 +14,7 @@ use crate::scope::Scope;
 use crate::store::{PreparedMemory, Receipt, Store};
 
 use prepare::embedded_text;
-pub use prepare::{pending_text, pieces, prepare};
+pub use prepare::{pending_text, pieces, prepare, shown_tokens};
 
 /// The maximum number of chunks that a write embeds, which takes about 20 ms. Arbitrary.
 const EMBEDDED_AT_ONCE: usize = 8;

@@ -4,9 +4,9 @@
 use crate::chunk::excerpt::Shown;
 use crate::chunk::index_text::About;
 use crate::chunk::{Chunk, Language, chunks, code};
-use crate::memory::{Draft, Identity, Kind, MemoryId};
+use crate::memory::{Draft, Identity, Kind, Memory, MemoryId};
 use crate::redact::Redactor;
-use crate::store::{PendingChunk, PreparedChunk, PreparedMemory};
+use crate::store::{ChunkRange, PendingChunk, PreparedChunk, PreparedMemory};
 use crate::tokens::{self, joins_exactly};
 use crate::tuning::ranking::{CHUNK_OVERLAP, CHUNK_TOKENS};
 
@@ -90,6 +90,14 @@ pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
         PreparedChunk { start, end, tokens, embedding: None }
     };
     pieces.into_iter().map(piece).collect()
+}
+
+/// Returns how many tokens the excerpts of `memory` have, one for each of its `chunks`.
+pub fn shown_tokens(memory: &Memory, chunks: &[ChunkRange]) -> Vec<i64> {
+    let line = Shown::of_memory(memory).line();
+    let line_tokens = tokens::count(&line);
+    let piece = |chunk: &ChunkRange| memory.text.get(chunk.start..chunk.end).unwrap_or_default();
+    chunks.iter().map(|chunk| excerpt_tokens(&line, line_tokens, piece(chunk)) as i64).collect()
 }
 
 /// Returns how many tokens `line` and `piece` have when an answer shows them. All pieces of a memory have the

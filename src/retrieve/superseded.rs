@@ -99,7 +99,8 @@ pub async fn current_first(
             let others = Filter { kinds: None, ..filter.clone() };
             let is_admitted = filter.groups().contains(&group)
                 && !others.narrows(group)
-                && filter.kinds.as_ref().is_none_or(|kinds| kinds.contains(&place.kind));
+                && filter.kinds.as_ref().is_none_or(|kinds| kinds.contains(&place.kind))
+                && (filter.without.is_none() || superseded.by_session != filter.without);
             if let Some(at) = at.filter(|_| is_admitted) {
                 added.push((at, Ranked { place, chunk, duplicates: 0, ..ranked[at].clone() }));
             }

@@ -2,16 +2,20 @@
 //!
 //! No line may end the server or leave a client waiting: every request gets an answer, with the id of the request if
 //! it can be read. As MCP requires, the error about a line whose id can't be read has no id. Malformed notifications
-//! and responses are ignored, because JSON-RPC forbids answering them.
+//! and responses are ignored, because JSON-RPC forbids answering them. A string that is no text, such as half an emoji, is
+//! read with a replacement character.
 
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData,
-    GetMeta, RequestId, ServerJsonRpcMessage,
+    GetMeta, RequestId, RequestMetaObject, ServerJsonRpcMessage,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::lossy;
 
 /// The result of reading a line.
 pub(super) enum Line {
@@ -19,32 +23,39 @@ pub(super) enum Line {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// The line gets this error as its answer.
     Refused(Box<TxJsonRpcMessage<RoleServer>>),
+    /// The line is a batch: these messages, each as it would be read from a line of its own, with its number of bytes.
+    Batch(Vec<(Line, usize)>),
     /// The line is ignored.
     Nothing,
 }
 
-/// Reads `line`, which has no line break.
-pub(super) fn read(line: &[u8]) -> Line {
+/// Reads `line`, which has no line break. `takes_batches` is whether the client's revision of the protocol has batches.
+pub(super) fn read(line: &[u8], takes_batches: bool) -> Line {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
-    if line.is_empty() {
-        return Line::Nothing;
-    }
-    if std::str::from_utf8(line).is_err() {
-        return refused(ErrorCode::PARSE_ERROR, "Parse error: the line is not UTF-8", None);
-    }
-    if line[0] != b'{' {
-        return match serde_json::from_slice::<serde::de::IgnoredAny>(line) {
-            Err(_) => refused(ErrorCode::PARSE_ERROR, "Parse error: the line is not JSON", None),
-            Ok(_) if line[0] == b'[' => refused(
+    let line = &*lossy::json(line);
+    match line.first() {
+        None => Line::Nothing,
+        Some(b'{') => read_object(line),
+        Some(_) => match serde_json::from_slice::<Vec<&RawValue>>(line) {
+            Ok(messages) if takes_batches && !messages.is_empty() => {
+                let bytes = messages.iter().map(|message| message.get().as_bytes());
+                Line::Batch(bytes.map(|message| (read(message, false), message.len())).collect())
+            }
+            Ok(messages) if !messages.is_empty() => refused(
                 ErrorCode::INVALID_REQUEST,
-                "Invalid request: MCP has no batches; send one message per line",
+                "Invalid request: this revision of MCP has no batches; send one message per line",
                 None,
             ),
-            Ok(_) => {
-                refused(ErrorCode::INVALID_REQUEST, "Invalid request: a message must be an object", None)
+            Err(error) if !error.is_data() => {
+                refused(ErrorCode::PARSE_ERROR, "Parse error: the line is not JSON", None)
             }
-        };
+            _ => refused(ErrorCode::INVALID_REQUEST, "Invalid request: a message must be an object", None),
+        },
     }
+}
+
+/// Reads `line`, which begins like an object.
+fn read_object(line: &[u8]) -> Line {
     match serde_json::from_slice::<Head>(line) {
         Ok(head) => read_message(line, head),
         Err(error) if error.is_data() => {
@@ -129,11 +140,16 @@ fn read_message(line: &[u8], head: Head) -> Line {
 /// times the memory and the time.
 fn read_call(line: &[u8], id: RequestId) -> Line {
     #[derive(Deserialize)]
-    struct Call {
-        params: CallToolRequestParams,
+    struct Call<P> {
+        params: P,
     }
-    match serde_json::from_slice::<Call>(line) {
-        Ok(Call { mut params }) => {
+    let strict = serde_json::from_slice::<Call<CallToolRequestParams>>(line).map(|call| call.params);
+    let params = strict.or_else(|error| {
+        let loose = serde_json::from_slice::<Call<LooseParams>>(line)?.params;
+        loose.tightened().ok_or(error)
+    });
+    match params {
+        Ok(mut params) => {
             let meta = params.meta.take();
             let mut call = ClientRequest::CallToolRequest(CallToolRequest::new(params));
             if let Some(meta) = meta {
@@ -143,9 +159,40 @@ fn read_call(line: &[u8], id: RequestId) -> Line {
         }
         // serde's own error would quote a value, so it is not shown.
         Err(_) => {
-            let message = "Invalid params of `tools/call`: `name` must be a string and `arguments` an object, each once";
+            let message = "Invalid params of `tools/call`: `name` must be a string and `arguments` an object, each once, such \
+                           as {\"name\": \"search_project_memory\", \"arguments\": {\"query\": \"cache\"}}";
             refused(ErrorCode::INVALID_PARAMS, message, Some(id))
         }
+    }
+}
+
+/// The parameters of a call whose arguments are not an object.
+#[derive(Deserialize)]
+struct LooseParams {
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+    #[serde(rename = "_meta")]
+    meta: Option<RequestMetaObject>,
+}
+
+impl LooseParams {
+    /// Returns the parameters, if the arguments are JSON in a string, or an empty value for none.
+    fn tightened(self) -> Option<CallToolRequestParams> {
+        let arguments = match self.arguments {
+            Value::String(text) if text.trim().is_empty() => Value::Null,
+            Value::String(text) => serde_json::from_str(&text).ok()?,
+            other => other,
+        };
+        let mut params = CallToolRequestParams::new(self.name);
+        params.meta = self.meta;
+        params.arguments = match arguments {
+            Value::Null => None,
+            Value::Array(items) if items.is_empty() => None,
+            Value::Object(fields) => Some(fields),
+            _ => return None,
+        };
+        Some(params)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The MCP server: tools and resources over two streams, usually stdin and stdout.
 //!
-//! No other module knows MCP or JSON-RPC. The server supports clients that send `initialize` first (2025-06-18,
+//! No other module knows MCP or JSON-RPC. The server supports clients that send `initialize` first (2024-11-05 to
 //! 2025-11-25) and clients that don't (2026-07-28, where every request names its client). rmcp provides the types and
 //! the loop that serves requests. Our own code (`stdio`) divides the input into lines, because a malformed line must
 //! be answered and must not end the server.
@@ -17,10 +17,12 @@
 //! Sampling, roots, elicitation, subscriptions and prompts are not supported. The server remembers nothing about a
 //! client except its protocol version.
 
+mod batch;
 mod calls;
 mod handler;
 mod line;
 mod progress;
+mod prompts;
 mod requests;
 mod resources;
 mod stdio;
@@ -36,7 +38,7 @@ use rmcp::service::serve_directly;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Form};
 use crate::engine::Engine;
 use crate::error::{Context, Kind, Result};
 use crate::tools::{self, Resources, Tool};
@@ -71,30 +73,34 @@ pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<(
     keep_texts_out_of_panics();
     let table = tools::offered(engine, caller);
     let (input, output) = rmcp::transport::stdio_pipes();
-    serve_while(table, tools::resources(engine, caller), input, output, termination(), is_input_closed).await
+    let offer = Offer { tools: table, resources: tools::resources(engine, caller), form: caller.form() };
+    serve_while(offer, input, output, termination(), is_input_closed).await
 }
 
-/// Serves `tools` and `resources` over any two streams, until `input` ends or the future `stop` completes.
+/// What a server offers.
+pub struct Offer {
+    /// The tools.
+    pub tools: Vec<Tool>,
+    /// The reader of sessions and memories.
+    pub resources: Resources,
+    /// The forms in which clients get the answers of tools.
+    pub form: Form,
+}
+
+/// Serves `offer` over any two streams, until `input` ends or the future `stop` completes.
 #[cfg(test)]
-pub async fn serve<R, W>(
-    tools: Vec<Tool>,
-    resources: Resources,
-    input: R,
-    output: W,
-    stop: impl Future<Output = ()>,
-) -> Result<()>
+pub async fn serve<R, W>(offer: Offer, input: R, output: W, stop: impl Future<Output = ()>) -> Result<()>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    serve_while(tools, resources, input, output, stop, || false).await
+    serve_while(offer, input, output, stop, || false).await
 }
 
-/// Serves `tools` and `resources` until `input` ends or the future `stop` completes. `is_gone` returns whether the
+/// Serves `offer` until `input` ends or the future `stop` completes. `is_gone` returns whether the
 /// client closed its end of `input`; it is called while nothing is read.
 async fn serve_while<R, W>(
-    tools: Vec<Tool>,
-    resources: Resources,
+    offer: Offer,
     input: R,
     output: W,
     stop: impl Future<Output = ()>,
@@ -107,7 +113,7 @@ where
     let (ended, mut is_ended) = watch::channel(false);
     let requests = requests::Requests::default();
     let transport = stdio::Lines::new(input, output, requests.clone(), ended.clone(), is_gone);
-    let running = serve_directly(handler::Handler::new(tools, resources, requests), transport, None);
+    let running = serve_directly(handler::Handler::new(offer, requests), transport, None);
     let calls = running.cancellation_token();
     let out_of_time = async {
         tokio::select! {

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::RequestId;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
+use super::batch::Batch;
+
 /// How many requests may be open. Arbitrary: more than a client sends before it reads, but few enough to take
 /// only a few megabytes.
 const MOST: usize = 4096;
@@ -43,20 +45,23 @@ struct State {
 pub(super) struct Request {
     shared: Arc<Shared>,
     bytes: usize,
+    /// The batch that it came in, if any.
+    pub(super) batch: Option<Arc<Batch>>,
     /// Permits that the request holds until it is dropped.
     permits: Vec<OwnedSemaphorePermit>,
 }
 
 impl Requests {
-    /// Adds a request whose line has `bytes` bytes. Returns false if an open request has the same id.
-    pub(super) fn admit(&self, id: &RequestId, bytes: usize) -> bool {
+    /// Adds a request whose line has `bytes` bytes and that came in `batch`. Returns false if an open request has the same
+    /// id.
+    pub(super) fn admit(&self, id: &RequestId, bytes: usize, batch: Option<Arc<Batch>>) -> bool {
         let mut state = lock(&self.shared.state);
         if state.unanswered.contains_key(id) {
             return false;
         }
         state.count += 1;
         state.bytes += bytes;
-        let request = Request { shared: Arc::clone(&self.shared), bytes, permits: Vec::new() };
+        let request = Request { shared: Arc::clone(&self.shared), bytes, batch, permits: Vec::new() };
         state.unanswered.insert(id.clone(), request);
         true
     }

@@ -3,6 +3,7 @@
 //! rmcp's own transport ignores lines that are too long or not JSON, and stops at some of them. Here [`mod@line`]
 //! reads every line. A single task writes all lines, so that no line is cut off when its sender is cancelled.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
@@ -12,13 +13,17 @@ use std::task::Poll::{Pending, Ready};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
+use rmcp::model::{
+    ClientNotification, ClientRequest, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, ProtocolVersion,
+    RequestId,
+};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use super::batch::Batch;
 use super::line::{self, IdFinder, Line};
 use super::requests::Requests;
 
@@ -44,8 +49,12 @@ pub(super) struct Lines<R> {
     waits: Arc<AtomicBool>,
     /// Returns whether the client closed its end of the input.
     is_gone: fn() -> bool,
+    /// Whether the client's revision of the protocol has batches.
+    takes_batches: bool,
+    /// The messages of a batch that are not handled yet, each with its number of bytes.
+    batched: VecDeque<(Line, usize, Arc<Batch>)>,
     /// The answer to a malformed line, kept here until the writer has room for it.
-    refusal: Option<Box<TxJsonRpcMessage<RoleServer>>>,
+    refusal: Option<Vec<u8>>,
     output: Option<mpsc::Sender<Outgoing>>,
     writer: Option<JoinHandle<()>>,
     /// Becomes true when nothing more is to be read, because the input ended, the output failed, or the server
@@ -79,6 +88,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             requests,
             waits: Arc::default(),
             is_gone,
+            takes_batches: false,
+            batched: VecDeque::new(),
             refusal: None,
             output: Some(sender),
             writer: Some(writer),
@@ -94,44 +105,76 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             self.waits.store(true, Relaxed);
             if self.refusal.is_some() {
                 let place = self.output.as_ref()?.reserve().await.ok()?;
-                let refusal = self.refusal.take()?;
-                place.send(Outgoing { line: to_line(&refusal).ok()?, written: None });
+                let line = self.refusal.take()?;
+                place.send(Outgoing { line, written: None });
             }
             self.requests.room().await;
             self.waits.store(false, Relaxed);
-            let (line, bytes) = match self.input.next().await {
-                Read::Line(line) => (line::read(line), line.len()),
-                Read::TooLong(id) => (line::too_long(self.input.limit, id), 0),
-                Read::End => return None,
+            let (line, bytes, batch) = match self.batched.pop_front() {
+                Some((line, bytes, batch)) => (line, bytes, Some(batch)),
+                None => match self.input.next().await {
+                    Read::Line(line) => (line::read(line, self.takes_batches), line.len(), None),
+                    Read::TooLong(id) => (line::too_long(self.input.limit, id), 0, None),
+                    Read::End => return None,
+                },
             };
             match line {
-                Line::Message(message) => match self.admit(&message, bytes) {
-                    Some(refusal) => self.refusal = Some(refusal),
+                Line::Message(message) => match self.admit(&message, bytes, batch.clone()) {
+                    Some(refusal) => self.refuse(&refusal, batch.as_deref()),
                     None => return Some(*message),
                 },
-                Line::Refused(refusal) => self.refusal = Some(refusal),
+                Line::Refused(refusal) => self.refuse(&refusal, batch.as_deref()),
+                Line::Batch(lines) => {
+                    let is_answered = |line: &Line| match line {
+                        Line::Message(message) => matches!(**message, JsonRpcMessage::Request(_)),
+                        Line::Refused(_) => true,
+                        Line::Batch(_) | Line::Nothing => false,
+                    };
+                    let count = lines.iter().filter(|(line, _)| is_answered(line)).count();
+                    let batch = Arc::new(Batch::of(count));
+                    self.batched
+                        .extend(lines.into_iter().map(|(line, bytes)| (line, bytes, Arc::clone(&batch))));
+                }
                 Line::Nothing => {}
             }
         }
     }
 
+    /// Answers a message with an error, together with the other answers of its batch if it came in one.
+    fn refuse(&mut self, refusal: &TxJsonRpcMessage<RoleServer>, batch: Option<&Batch>) {
+        let line = to_line(refusal).ok();
+        self.refusal = match batch {
+            Some(batch) => batch.end(line),
+            None => line,
+        };
+    }
+
     /// Adds a request to the open ones. If an open request has the same id, returns the error for it.
     fn admit(
-        &self,
+        &mut self,
         message: &RxJsonRpcMessage<RoleServer>,
         bytes: usize,
+        batch: Option<Arc<Batch>>,
     ) -> Option<Box<TxJsonRpcMessage<RoleServer>>> {
         match message {
-            JsonRpcMessage::Request(request) if !self.requests.admit(&request.id, bytes) => {
+            JsonRpcMessage::Request(request) if !self.requests.admit(&request.id, bytes, batch) => {
                 Some(line::taken(request.id.clone()))
+            }
+            JsonRpcMessage::Request(JsonRpcRequest {
+                request: ClientRequest::InitializeRequest(greeting),
+                ..
+            }) => {
+                self.takes_batches = greeting.params.protocol_version < ProtocolVersion::V_2025_06_18;
+                None
             }
             JsonRpcMessage::Notification(JsonRpcNotification {
                 notification: ClientNotification::CancelledNotification(cancelled),
                 ..
             }) => {
                 // A cancelled request gets no answer.
-                if let Some(id) = &cancelled.params.request_id {
-                    drop(self.requests.remove(id));
+                let open = cancelled.params.request_id.as_ref().and_then(|id| self.requests.remove(id));
+                if let Some(batch) = open.and_then(|open| open.batch.clone()) {
+                    self.refusal = batch.end(None);
                 }
                 None
             }
@@ -156,7 +199,15 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         async move {
             let closed = || io::Error::from(io::ErrorKind::NotConnected);
             let (written, is_written) = oneshot::channel();
-            let outgoing = Outgoing { line: to_line(&message)?, written: Some(written) };
+            let line = to_line(&message)?;
+            let batch = request.as_ref().and_then(|request| request.batch.clone());
+            let Some(line) = (match batch {
+                Some(batch) => batch.end(Some(line)),
+                None => Some(line),
+            }) else {
+                return Ok(());
+            };
+            let outgoing = Outgoing { line, written: Some(written) };
             output.ok_or_else(closed)?.send(outgoing).await.map_err(|_| closed())?;
             let left = is_written.await.map_err(|_| closed())?;
             drop(request);

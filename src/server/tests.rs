@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::line::{self, Line};
 use super::*;
-use crate::caller::Toolset;
+use crate::caller::{Form, Toolset};
 use crate::error::Error;
 use crate::tools::memory::resources::SessionPage;
 use crate::tools::{About, Answer, Hints, SessionEntry};
@@ -73,6 +73,7 @@ fn shelf() -> Resources {
         }),
         session: Box::new(read("a b")),
         memory: Box::new(read("m7")),
+        met: Box::new(|_| ()),
     }
 }
 
@@ -85,13 +86,19 @@ struct Client {
 
 impl Client {
     fn of(tools: Vec<Tool>) -> Client {
-        Client::until(tools, std::future::pending())
+        Client::until(tools, Form::Both, std::future::pending())
     }
 
-    fn until(tools: Vec<Tool>, stop: impl Future<Output = ()> + Send + 'static) -> Client {
+    /// Returns a client whose server gives it only the text of an answer.
+    fn of_texts(tools: Vec<Tool>) -> Client {
+        Client::until(tools, Form::Text, std::future::pending())
+    }
+
+    fn until(tools: Vec<Tool>, form: Form, stop: impl Future<Output = ()> + Send + 'static) -> Client {
+        let offer = Offer { tools, resources: shelf(), form };
         let (near, far) = tokio::io::duplex(1 << 16);
         let (far_input, far_output) = split(far);
-        let server = tokio::spawn(serve(tools, shelf(), far_input, far_output, stop));
+        let server = tokio::spawn(serve(offer, far_input, far_output, stop));
         let (output, input) = split(near);
         Client { input, output: BufReader::new(output).lines(), server }
     }
@@ -132,9 +139,10 @@ impl Client {
 #[tokio::test]
 async fn a_client_with_a_handshake_is_served_in_its_version() {
     for (asked, agreed) in [
+        ("2024-11-05", "2024-11-05"),
+        ("2025-03-26", "2025-03-26"),
         ("2025-06-18", "2025-06-18"),
         ("2025-11-25", "2025-11-25"),
-        ("2024-11-05", "2025-11-25"),
         ("2026-07-28", "2025-11-25"),
         ("tomorrow", "2025-11-25"),
     ] {
@@ -154,37 +162,58 @@ async fn a_client_with_a_handshake_is_served_in_its_version() {
             result["serverInfo"],
             json!({"name": "tiro", "title": "Tiro", "version": env!("CARGO_PKG_VERSION")})
         );
-        assert_eq!(result["capabilities"], json!({"tools": {}, "resources": {}}));
+        assert_eq!(result["capabilities"], json!({"tools": {}, "resources": {}, "prompts": {}}));
         client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
         client.send(r#"{"jsonrpc":"2.0","id":"two","method":"tools/list"}"#).await;
         let listed = client.receive().await;
         assert_eq!(listed["id"], "two");
-        assert_eq!(
-            listed["result"],
-            json!({
-                "ttlMs": 3_600_000,
-                "cacheScope": "private",
-                "tools": [{
-                    "name": "echo",
-                    "title": "A tool",
-                    "description": "Does it.",
-                    "inputSchema": {
-                        "type": "object", "properties": {"text": {"type": "string", "description": "A text to return."}},
-                    },
-                    "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
-                    "annotations": {
-                        "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false,
-                    },
-                }],
-            })
-        );
+        let mut expected = json!({
+            "ttlMs": 3_600_000,
+            "cacheScope": "private",
+            "tools": [{
+                "name": "echo",
+                "title": "A tool",
+                "description": "Does it.",
+                "inputSchema": {
+                    "type": "object", "properties": {"text": {"type": "string", "description": "A text to return."}},
+                },
+                "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+                "annotations": {
+                    "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false,
+                },
+            }],
+        });
+        let mut answered = json!({
+            "content": [{"type": "text", "text": "é"}], "structuredContent": {"text": "é"}, "isError": false,
+        });
+        // Older revisions know no answers as data.
+        if agreed < "2025-06-18" {
+            expected["tools"][0].as_object_mut().unwrap().remove("outputSchema");
+            answered.as_object_mut().unwrap().remove("structuredContent");
+        }
+        assert_eq!(listed["result"], expected);
         let call = r#"{"method":"tools/call","params":{"name":"echo","arguments":{"text":"é"}},"jsonrpc":"2.0","id":3}"#;
         client.send(call).await;
         let answer = client.receive().await;
-        assert_eq!(
-            answer["result"],
-            json!({"content": [{"type": "text", "text": "é"}], "structuredContent": {"text": "é"}, "isError": false})
-        );
+        assert_eq!(answer["result"], answered);
+    }
+}
+
+/// Clients show a model the text of an answer, its data, or both, so that an answer cost up to twice its budget.
+#[tokio::test]
+async fn answers_are_text_alone_unless_the_client_asks_for_data() {
+    let fails = tool("fails", |_| async { Err(Error::not_found("no memory").hint("search for it")) });
+    let panics = tool("panics", |text| async move { panic!("about {text}") });
+    let mut client = Client::of_texts(vec![echo(), fails, panics]);
+    let listed = client.ask("tools/list", json!({})).await;
+    assert_eq!(listed["result"]["tools"][0].get("outputSchema"), None, "{listed}");
+    for (tool, text) in
+        [("echo", "hi"), ("fails", "no memory\nsearch for it"), ("panics", "`panics` panicked")]
+    {
+        let answer = client.call(tool, json!({"text": "hi"})).await["result"].take();
+        assert_eq!(answer.get("structuredContent"), None, "{answer}");
+        assert!(answer["content"][0]["text"].as_str().unwrap().starts_with(text), "{answer}");
+        assert_eq!(answer["isError"], json!(tool != "echo"), "{answer}");
     }
 }
 
@@ -192,7 +221,10 @@ async fn a_client_with_a_handshake_is_served_in_its_version() {
 async fn requests_without_a_handshake_name_their_protocol_version() {
     let mut client = Client::of(vec![echo()]);
     let found = client.ask("server/discover", json!({})).await["result"].take();
-    assert_eq!(found["supportedVersions"], json!(["2025-06-18", "2025-11-25", "2026-07-28"]));
+    assert_eq!(
+        found["supportedVersions"],
+        json!(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
+    );
     assert_eq!(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "tiro");
     assert_eq!((&found["cacheScope"], &found["resultType"]), (&json!("private"), &json!("complete")));
     assert!(found["instructions"].as_str().unwrap().contains("search_project_memory"));
@@ -239,7 +271,7 @@ async fn errors_of_tools_are_results_with_a_hint() {
         (&json!(true), &json!("internal"))
     );
     assert!(!panicked.to_string().contains("secrets"));
-    for arguments in [json!({"txt": "x"}), json!({"text": 1})] {
+    for arguments in [json!({"text": true}), json!({"text": {"a": 1}})] {
         let wrong = client.call("echo", arguments).await["result"].take();
         assert_eq!(
             (&wrong["isError"], &wrong["structuredContent"]["error"]["kind"]),
@@ -418,7 +450,7 @@ async fn a_call_that_cannot_be_interrupted_does_not_keep_the_server() {
         }
     });
     let stop = stopper.clone();
-    let mut client = Client::until(vec![echo(), blocks], async move { stop.notified().await });
+    let mut client = Client::until(vec![echo(), blocks], Form::Both, async move { stop.notified().await });
     client.send(WAITING.replace('\n', "")).await;
     begun.notified().await;
     client.is_served().await;
@@ -432,7 +464,8 @@ async fn malformed_lines_are_answered_and_do_not_end_the_server() {
     let cases: &[(&[u8], i64, Value)] = &[
         (b"garbage", -32700, json!(null)),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,", -32700, json!(null)),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32700, json!(null)),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32601, json!(1)),
+        (br#"{"jsonrpc":"2.0","id":1,"method":"\ud83d"}"#, -32601, json!(1)),
         (b"[1", -32700, json!(null)),
         (b"\0", -32700, json!(null)),
         (b"[]", -32600, json!(null)),
@@ -451,7 +484,7 @@ async fn malformed_lines_are_answered_and_do_not_end_the_server() {
         (br#"{"jsonrpc":"2.0","id":5,"method":"ping","result":{}}"#, -32600, json!(5)),
         (br#"{"jsonrpc":"2.0","id":5,"method":"tools/call"}"#, -32602, json!(5)),
         (
-            br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","arguments":[]}}"#,
+            br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","arguments":[1]}}"#,
             -32602,
             json!(5),
         ),
@@ -495,9 +528,89 @@ proptest::proptest! {
     /// Every line is read as a message, ignored, or refused with a JSON-RPC error.
     #[test]
     fn any_line_is_read(line in r#"[{]?("(id|method|jsonrpc|params)":(1|null|"2.0"|\{\}|"tools/call"|"x"),?){0,5}[}]?"#) {
-        if let Line::Refused(refusal) = line::read(line.as_bytes()) {
+        if let Line::Refused(refusal) = line::read(line.as_bytes(), line.len() % 2 == 0) {
             let refusal = serde_json::to_value(refusal).unwrap();
             proptest::prop_assert!(refusal["error"]["code"].is_i64());
         }
+    }
+}
+
+/// Half an emoji in a call used to be refused with a message about something else, and a byte that is not UTF-8 too.
+#[tokio::test]
+async fn strings_that_are_no_text_are_read_with_a_replacement_character() {
+    let mut client = Client::of(vec![echo()]);
+    for (written, read) in [
+        (&br"gull \ud83d"[..], "gull \u{fffd}"),
+        (br"\uDCA1\ud83d\udca1", "\u{fffd}\u{1f4a1}"),
+        (b"caf\xe9", "caf\u{fffd}"),
+        (br"\\ud83d", "\\ud83d"),
+    ] {
+        let mut line = WAITING.replace('\n', "").replace("waits", "echo").into_bytes();
+        line.truncate(line.len() - 2);
+        line.extend_from_slice(b",\"arguments\":{\"text\":\"");
+        line.extend_from_slice(written);
+        line.extend_from_slice(b"\",\"\\ud800\":1}}}");
+        client.send(line).await;
+        let answer = client.receive().await;
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert_eq!(text, format!("{read}\nIgnored arguments: `\u{fffd}`."));
+    }
+}
+
+/// Some clients send the arguments of a call as a JSON string, or an empty list for none.
+#[tokio::test]
+async fn the_arguments_of_a_call_may_be_json_in_a_string() {
+    let mut client = Client::of(vec![echo()]);
+    for (arguments, text) in [
+        (json!("{\"text\": \"hi\"}"), "hi"),
+        (json!({"text": "hi"}), "hi"),
+        (json!({"arguments": {"text": "hi"}}), "hi"),
+        (json!(""), ""),
+        (json!("{}"), ""),
+        (json!([]), ""),
+        (json!(null), ""),
+    ] {
+        let answer = client.call("echo", arguments).await;
+        assert_eq!(answer["result"]["content"][0]["text"], json!(text), "{answer}");
+    }
+}
+
+/// The revisions before 2025-06-18 have batches.
+#[tokio::test]
+async fn a_batch_is_answered_as_one() {
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18"] {
+        let (waits, begun, _dropped) = waits();
+        let mut client = Client::of(vec![echo(), waits]);
+        let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let greeting = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        client.send(greeting.to_string()).await;
+        client.receive().await;
+        let call = |id: u64, tool: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool}});
+        let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let batch = json!([notification, call(1, "echo"), {"jsonrpc": "2.0", "id": 2}, call(3, "echo")]);
+        client.send(batch.to_string()).await;
+        let answers = client.receive().await;
+        if revision == "2025-06-18" {
+            assert_eq!(answers["error"]["code"], -32600, "{answers}");
+            continue;
+        }
+        let mut answered: Vec<(u64, bool)> = answers
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|answer| (answer["id"].as_u64().unwrap(), answer["error"].is_object()))
+            .collect();
+        answered.sort_unstable();
+        assert_eq!(answered, [(1, false), (2, true), (3, false)], "{answers}");
+        // A cancelled request is not waited for.
+        client.send(json!([call(4, "echo"), call(5, "waits")]).to_string()).await;
+        begun.notified().await;
+        client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#).await;
+        let answers = client.receive().await;
+        assert_eq!((answers.as_array().unwrap().len(), &answers[0]["id"]), (1, &json!(4)), "{answers}");
+        // A batch of notifications has no answer.
+        client.send(json!([notification]).to_string()).await;
+        client.send(call(6, "echo").to_string()).await;
+        assert_eq!(client.receive().await["id"], 6);
     }
 }

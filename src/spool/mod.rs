@@ -4,8 +4,8 @@
 //! A hook must end within a tenth of a second and must not wait, so it opens no database. It writes a small file that
 //! names a transcript or a repository. The next call for that project, in any process, follows the reference. Each
 //! session has one file, and its latest reference replaces the earlier one, so the number of files is bounded. The
-//! folder of a project also contains the pointer, which is the line that Tiro shows at the start of a session, and a
-//! mark while capture is paused.
+//! folder of a project also contains the pointer, which is the line that Tiro shows at the start of a session, the sessions
+//! that clients run now ([`running`]), and a mark while capture is paused.
 //!
 //! The folder of a repository is named after the id in the repository, so that a pause outlasts a move of the
 //! repository. Before the repository has an id, the folder is named after its path. If a mark or the list of pauses
@@ -17,6 +17,7 @@
 
 pub mod capture;
 mod folder;
+pub mod running;
 #[cfg(test)]
 mod tests;
 
@@ -67,11 +68,6 @@ pub struct Reference {
     /// Why the reference could not be followed the last time.
     #[serde(default)]
     pub trouble: Option<String>,
-}
-
-/// Returns whether a client's event says that the client is about to compact its conversation.
-pub fn is_compaction(event: &str) -> bool {
-    matches!(event, "PreCompact" | "PreCompress")
 }
 
 /// Returns a hash of a client's session id. The id itself is not used, because it could be anything, even a secret.

@@ -3,16 +3,41 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::caller::{Caller, Task};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::memory::{MemoryKey, Millis, Provenance};
+use crate::memory::{MemoryId, MemoryKey, Millis, Provenance};
 use crate::project::OpenProject;
-use crate::store::{Saved, Summary};
+use crate::store::{Saved, Summary, source_hash};
 use crate::summaries::wanted::{Made, Wanted};
 
 /// How long to wait for other writers. The wait is short because it delays the answer, and a summary that isn't stored
 /// can be made again.
 const TURN: Duration = Duration::from_millis(250);
+
+/// When a new summary is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// Before it is returned.
+    Now,
+    /// By the idle worker: the call only reads.
+    Later,
+}
+
+/// Stores the summary, or leaves it to the idle worker. Returns its id as [`keep`] does.
+pub(crate) async fn keep_as(
+    keeping: Keeping,
+    (engine, caller): (&Engine, &Caller),
+    project: &OpenProject,
+    wanted: &Wanted,
+    made: &Made,
+    began: Millis,
+) -> Result<Option<String>> {
+    match keeping {
+        Keeping::Now => keep(engine, project, wanted, made, began).await,
+        Keeping::Later => leave(caller, project, wanted, made, began).await,
+    }
+}
 
 /// Stores the summary as a version of its range. Returns its id, or the id of the version that another process has
 /// stored since `began`. If one of its messages no longer exists, stores nothing and returns `None`.
@@ -26,7 +51,56 @@ pub(crate) async fn keep(
     if made.provider == "extractive" {
         project.store.await_turn(&project.scope, TURN).await?;
     }
-    let new = Summary {
+    let new = version(wanted, made);
+    Ok(id_of(project.store.save_version(&project.scope, new, began, engine.now()).await?))
+}
+
+/// Leaves the summary to the idle worker, which stores it as a version of its range. Returns the id that it will have.
+/// Stores nothing.
+async fn leave(
+    caller: &Caller,
+    project: &OpenProject,
+    wanted: &Wanted,
+    made: &Made,
+    began: Millis,
+) -> Result<Option<String>> {
+    let summary = version(wanted, made);
+    let foreseen = project.store.foresee_version(&project.scope, summary.clone(), began).await?;
+    if let Saved::Made(id) = &foreseen {
+        caller.leave(Task::Keep { id: id.clone(), summary: Box::new(summary), began });
+    }
+    Ok(id_of(foreseen))
+}
+
+/// Returns a summary that a call has left to be stored, if its messages are still the same.
+pub(crate) async fn left(
+    caller: &Caller,
+    project: &OpenProject,
+    wanted: &MemoryId,
+) -> Result<Option<Summary>> {
+    let summary = caller.left().into_iter().find_map(|task| match task {
+        Task::Keep { id, summary, .. } if id == *wanted => Some(summary),
+        _ => None,
+    });
+    let Some(summary) = summary else { return Ok(None) };
+    let rows = project.store.session_messages(&project.scope, &summary.session, summary.first).await?;
+    let within = rows.iter().take_while(|row| row.ordinal <= summary.last);
+    let is_same = source_hash(within.map(|row| &row.id)) == summary.source_hash;
+    Ok(is_same.then_some(*summary))
+}
+
+/// Returns the id of a stored summary. There is none if the range was chosen by time and lacks messages between its ends,
+/// or if a message was forgotten after it was read.
+fn id_of(saved: Saved) -> Option<String> {
+    match saved {
+        Saved::Made(id) | Saved::AlreadyMade(id) => Some(id.to_string()),
+        Saved::SourcesChanged => None,
+    }
+}
+
+/// Returns the summary as a version of its range.
+fn version(wanted: &Wanted, made: &Made) -> Summary {
+    Summary {
         session: wanted.session.clone(),
         segment: None,
         level: wanted.level,
@@ -41,12 +115,6 @@ pub(crate) async fn keep(
         provenance: Provenance::lowest(wanted.rows.iter().map(|row| row.provenance)),
         cited: made.cited.clone(),
         source_hash: wanted.hash(),
-    };
-    match project.store.save_version(&project.scope, new, began, engine.now()).await? {
-        Saved::Made(id) | Saved::AlreadyMade(id) => Ok(Some(id.to_string())),
-        // Either the range was chosen by time and lacks messages between its ends, or a message was forgotten after it
-        // was read.
-        Saved::SourcesChanged => Ok(None),
     }
 }
 

@@ -1,7 +1,7 @@
 //! For `expand_detail`: opens a summary step by step, down to its messages, and collapses messages into summaries.
 //!
 //! A range of messages has four depths: brief, standard, detailed, and the messages themselves. Opening goes one depth
-//! down, towards the messages; collapsing goes one depth up. A missing summary is made. Collapsing a message shows the
+//! down, towards the messages; collapsing goes one depth up. A missing summary is made, and stored later. Collapsing a message shows the
 //! summary of its segment.
 
 use std::fmt;
@@ -18,8 +18,9 @@ use crate::redact::Redactor;
 use crate::retrieve::query;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, Summary};
+use crate::summaries::make::{self, Keeping};
 use crate::summaries::wanted::Wanted;
-use crate::summaries::{make, messages, segments};
+use crate::summaries::{keep, messages, segments};
 use crate::summarize::{self, Source};
 
 /// The maximum number of messages of a range that are shown. To see the others, the caller requests a shorter range.
@@ -159,8 +160,12 @@ pub(crate) async fn summary(
     walk: &Walk,
 ) -> Result<Option<Memory>> {
     let project = caller.project(engine).await?;
-    let Some(row) = project.store.summary(&project.scope, id).await? else { return Ok(None) };
-    let Summary { session, level, first, last, text, .. } = row.summary;
+    let stored = project.store.summary(&project.scope, id).await?.map(|row| row.summary);
+    let summary = match stored {
+        Some(summary) => Some(summary),
+        None => keep::left(caller, project, id).await?,
+    };
+    let Some(Summary { session, level, first, last, text, .. }) = summary else { return Ok(None) };
     let at = Depth::of(level);
     let wanted = match walk {
         Walk { level: Some(level), .. } => *level,
@@ -176,6 +181,19 @@ pub(crate) async fn summary(
     Ok(Some(at_depth(engine, caller, id.clone(), session, rows, wanted, &walk.focus).await?))
 }
 
+/// Returns the messages of `session` at the depth that `walk` requests, or else in short.
+pub(crate) async fn session(
+    engine: &Engine,
+    caller: &Caller,
+    session: &SessionId,
+    walk: &Walk,
+) -> Result<Memory> {
+    let project = caller.project(engine).await?;
+    let rows = make::range(project, session, (None, None), (None, None)).await?;
+    let depth = walk.level.unwrap_or(Depth::Brief);
+    at_depth(engine, caller, rows[0].id.clone(), session.clone(), rows, depth, &walk.focus).await
+}
+
 /// Returns the segment that contains the message `memory`, at the depth that `walk` requests. If `memory` is no
 /// message, returns it with its text shortened to that depth.
 pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Walk) -> Result<Memory> {
@@ -184,7 +202,7 @@ pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, wal
     let (Some(session), Some(ordinal)) = (memory.session.clone(), memory.ordinal) else {
         return in_short(project, memory, depth, &walk.focus).await;
     };
-    let segments::Closed { segments, waiting, .. } = segments::close(project, &session).await?;
+    let segments::Closed { segments, waiting, .. } = segments::closed(project, &session).await?;
     let segment = segments.iter().find(|segment| (segment.first..=segment.last).contains(&ordinal));
     let open = segments.last().map_or(0, |last| last.last + 1);
     let range = match segment {
@@ -260,7 +278,7 @@ async fn at_depth(
             focus: focus.to_owned(),
             by_model: false,
         };
-        let made = make::make(engine, caller, project, wanted).await?;
+        let made = make::make(engine, caller, project, wanted, Keeping::Later).await?;
         let id = made.id.as_deref().and_then(MemoryId::parse).unwrap_or(id);
         return Ok(shown(id, &session, &rows, depth, &made.text));
     }

@@ -1,7 +1,8 @@
 //! Closes a session's segments and makes their summaries.
 //!
-//! A call that needs the results, or the idle server, does this in bounded steps. Equal messages give equal results, so
-//! two processes that do the same work at once store one result.
+//! The idle server, imports and calls that write do this in bounded steps. Equal messages give equal results, so two
+//! processes that do the same work at once store one result, and a call that only reads makes for itself what is not
+//! stored yet.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,12 +11,12 @@ use crate::context::segment::{self, Segment};
 use crate::context::tier::Tiers;
 use crate::context::{Message, importance};
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::{Draft, Level, Memory, Provenance};
 use crate::project::OpenProject;
 use crate::remember;
 use crate::scope::{Scope, SessionId};
-use crate::store::{MessageRow, Saved, SegmentRow, Store, Summary, source_hash};
+use crate::store::{MessageRow, SegmentRow, Store, Summary, source_hash};
 use crate::summaries::messages::{self, blocking, count, texts};
 use crate::summaries::notes::corrections::corrections;
 use crate::summarize;
@@ -71,16 +72,14 @@ pub fn segment(row: &SegmentRow) -> Segment {
 pub struct Closed {
     /// All closed segments of the session, in order.
     pub segments: Vec<SegmentRow>,
-    /// Whether this call closed and stored some of them.
-    pub wrote: bool,
+    /// How many of the last ones are not stored yet.
+    pub new: usize,
     /// How many messages are not examined yet; the next call goes on with them.
     pub waiting: usize,
-    /// If the segments that this call closed could not be stored, the reason.
-    pub unkept: Option<Error>,
 }
 
-/// Closes the segments that the session's messages fill. One call processes a bounded number of messages.
-pub async fn close(project: &OpenProject, session: &SessionId) -> Result<Closed> {
+/// Returns the segments that the session's messages fill. One call processes a bounded number of messages. Stores nothing.
+pub async fn closed(project: &OpenProject, session: &SessionId) -> Result<Closed> {
     let (store, scope) = (&project.store, &project.scope);
     let segments = store.segments(scope, session).await?;
     let from = segments.last().map_or(0, |row| row.last + 1);
@@ -100,17 +99,21 @@ pub async fn close(project: &OpenProject, session: &SessionId) -> Result<Closed>
         tokens: segment.tokens as i64,
     });
     let added: Vec<SegmentRow> = added.collect();
-    let kept = async {
-        store.await_turn(scope, TURN).await?;
-        store.add_segments(scope, session, added.clone()).await
-    };
-    if let Err(error) = kept.await {
-        // If the disk is full or another writer takes long, the segments aren't stored, but the answer still uses them.
-        let segments = [segments, added].concat();
-        return Ok(Closed { segments, wrote: false, waiting, unkept: Some(error) });
+    Ok(Closed { new: added.len(), segments: [segments, added].concat(), waiting })
+}
+
+/// Closes and stores the segments that the session's messages fill. One call processes a bounded number of messages.
+pub async fn close(project: &OpenProject, session: &SessionId) -> Result<Closed> {
+    let (store, scope) = (&project.store, &project.scope);
+    let closed = closed(project, session).await?;
+    if closed.new == 0 {
+        return Ok(closed);
     }
+    store.await_turn(scope, TURN).await?;
+    let added = closed.segments[closed.segments.len() - closed.new..].to_vec();
+    store.add_segments(scope, session, added).await?;
     // The segments are read from the store, because another process may have closed them first, with other boundaries.
-    Ok(Closed { segments: store.segments(scope, session).await?, wrote: true, waiting, unkept: None })
+    Ok(Closed { segments: store.segments(scope, session).await?, new: 0, waiting: closed.waiting })
 }
 
 fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
@@ -149,18 +152,15 @@ pub async fn mend(engine: &Engine, store: &Store, scope: &Scope) -> Result<usize
 pub struct Leaves {
     /// The summaries that exist, by the ordinal of their first message.
     pub made: BTreeMap<i64, Summary>,
-    /// How many of the summaries this call made and stored.
-    pub new: usize,
+    /// The ordinals of the first messages of those that are not stored yet.
+    pub new: Vec<i64>,
     /// How many wanted summaries are still missing.
     pub waiting: usize,
-    /// If the summaries that this call made could not be stored, the reason.
-    pub unkept: Option<Error>,
 }
 
 /// Returns the wanted summaries; `wanted` has the segment, level and length of each. Makes up to `most` missing
-/// summaries, starting with the latest segments.
+/// summaries, starting with the latest segments. Stores nothing.
 pub async fn summaries(
-    engine: &Engine,
     project: &OpenProject,
     session: &SessionId,
     wanted: &[(SegmentRow, Level, usize)],
@@ -194,28 +194,29 @@ pub async fn summaries(
         let start = rows.partition_point(|each| each.ordinal < row.first);
         let end = rows.partition_point(|each| each.ordinal <= row.last);
         let made = make(project, session, row, &rows[start..end], *level, *tokens).await?;
-        let kept = match leaves.unkept {
-            None => keep(engine, project, &made).await,
-            Some(_) => Ok(true),
-        };
-        match kept {
-            Ok(true) => {}
-            // A message of the segment was forgotten while its summary was made, so the summary isn't shown.
-            Ok(false) => continue,
-            Err(error) => leaves.unkept = Some(error),
-        }
         leaves.made.insert(row.first, made);
-        leaves.new += usize::from(leaves.unkept.is_none());
+        leaves.new.push(row.first);
     }
     Ok(leaves)
 }
 
-/// Stores the summary of a segment if the segment's messages are still the same. Returns whether they are.
-async fn keep(engine: &Engine, project: &OpenProject, summary: &Summary) -> Result<bool> {
+/// Makes and stores up to `most` of the wanted summaries that are missing. Returns how many are still missing.
+pub async fn keep_summaries(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    wanted: &[(SegmentRow, Level, usize)],
+    most: usize,
+) -> Result<usize> {
     let (store, scope) = (&project.store, &project.scope);
-    store.await_turn(scope, TURN).await?;
-    let saved = store.save_summary(scope, summary.clone(), engine.now()).await?;
-    Ok(saved != Saved::SourcesChanged)
+    let Leaves { mut made, new, waiting } = summaries(project, session, wanted, most).await?;
+    for first in new {
+        let Some(summary) = made.remove(&first) else { continue };
+        store.await_turn(scope, TURN).await?;
+        // If a message of the segment was forgotten while its summary was made, the summary isn't stored.
+        store.save_summary(scope, summary, engine.now()).await?;
+    }
+    Ok(waiting)
 }
 
 /// Makes the summary of a segment.

@@ -1,8 +1,8 @@
 //! Processes the sessions that grew: closes their segments, summarises them, and updates the memory that represents
 //! each session.
 //!
-//! Writing a message only marks its session as grown. Imports, `tiro index`, the idle server, and calls that need the
-//! result do the work later, in bounded steps. The work uses no model, and equal messages give equal bytes, so two
+//! Writing a message only marks its session as grown. Imports, `tiro index` and the idle server do the work later, in
+//! bounded steps; a call that saves messages does a first step. The work uses no model, and equal messages give equal bytes, so two
 //! processes that do the same work at once store one result.
 //!
 //! A session is represented by what the user asked and what came of it.
@@ -58,7 +58,7 @@ pub(crate) async fn work_off(engine: &Engine, caller: &Caller, patience: Duratio
         let grown = store.grown_sessions(scope, SESSIONS + failed.len()).await?;
         let Some(grown) = grown.into_iter().find(|grown| !failed.contains(&grown.session)) else { break };
         let step = async {
-            if summarise_segments(engine, project, &grown.session).await? > 0 {
+            if digest(engine, project, &grown.session).await? > 0 {
                 return Ok(());
             }
             worked.conversations += usize::from(represent(engine, project, &grown).await?);
@@ -89,22 +89,18 @@ pub(crate) async fn work_off(engine: &Engine, caller: &Caller, patience: Duratio
 
 /// Extracts facts from the session's new messages, closes its segments, and makes some of their missing summaries.
 /// Returns how much is left to do.
-async fn summarise_segments(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<usize> {
+pub(crate) async fn digest(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<usize> {
     let unread = notes::note(engine, project, session).await?;
     if unread > 0 {
         return Ok(unread);
     }
     let closed = segments::close(project, session).await?;
-    if let Some(error) = closed.unkept {
-        return Err(error);
-    }
     if closed.waiting > 0 {
         // More segments are to be closed first, since the last segment determines which summaries are wanted.
         return Ok(closed.waiting);
     }
     let wanted = segments::wanted(&segments::tiers(engine), &closed.segments);
-    let leaves = segments::summaries(engine, project, session, &wanted, STEP).await?;
-    leaves.unkept.map_or(Ok(leaves.waiting), Err)
+    segments::keep_summaries(engine, project, session, &wanted, STEP).await
 }
 
 /// Makes the memory that represents the session if it is due, otherwise stores the time at which it will be due.

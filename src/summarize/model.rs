@@ -401,7 +401,8 @@ mod tests {
         let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[&endless, &endless]);
         let error = made.unwrap_err();
         assert!(error.to_string().contains("within 60 tokens"), "{error}");
-        assert!(began.elapsed() < std::time::Duration::from_secs(1), "{:?}", began.elapsed());
+        // To read all of it would take minutes.
+        assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
         let Turn::Assistant { text, .. } = &requests[1].turns[1] else { panic!("{:?}", requests[1]) };
         assert!(text.len() <= SHOWN_AGAIN * 60, "{}", text.len());
     }

@@ -20,7 +20,9 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::ask;
 use crate::caller::Caller;
+use crate::config::Use;
 use crate::engine::Engine;
 
 pub use self::common::progress::Progress;
@@ -52,7 +54,7 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
         tool!(engine, caller, retrieve_context, Context, READS),
         tool!(engine, caller, get_relevant_snippets, Context, READS),
         tool!(engine, caller, get_context_summary, Context, READS),
-        tool!(engine, caller, summarize_conversation, Context, ASKS),
+        tool!(engine, caller, summarize_conversation, Context, SETS),
         tool!(engine, caller, configure_llm_provider, Context, SETS),
         tool!(engine, caller, stash_context, Stash, SETS),
         tool!(engine, caller, retrieve_stashed_context, Stash, READS),
@@ -67,8 +69,32 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
         table.push(tool!(engine, caller, count_tokens, Consult, READS));
     }
     table.retain(|tool| caller.may_use(tool.toolset));
+    // Which calls may ask a provider depends on what the user named providers for.
+    let (embeds, summarises) =
+        (ask::may_ask_to_embed(engine), ask::may_ask(engine, Use::Summarize).is_some());
+    for tool in &mut table {
+        tool.hints.open_world |= match tool.name.as_str() {
+            summarize_conversation::NAME => summarises,
+            name => embeds && SEARCHING.contains(&name),
+        };
+    }
     table
 }
+
+/// Returns the names of the tools that only read, which a user may let agents call without asking.
+pub fn reading(engine: &Arc<Engine>) -> Vec<String> {
+    let table = offered(engine, &Arc::new(Caller::of_process(engine.config())));
+    table.into_iter().filter(|tool| tool.hints.read_only).map(|tool| tool.name).collect()
+}
+
+/// The tools that search by meaning, for which a provider may embed the question.
+const SEARCHING: [&str; 5] = [
+    search_project_memory::NAME,
+    retrieve_context::NAME,
+    get_relevant_snippets::NAME,
+    get_context_summary::NAME,
+    retrieve_stashed_context::NAME,
+];
 
 /// Returns the reader of sessions and memories as MCP resources.
 pub fn resources(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Resources {
@@ -87,6 +113,11 @@ macro_rules! tool {
             toolset: $crate::caller::Toolset::$toolset,
         };
         let about_hints = about.hints;
+        // What a tool that only reads gets can't change what is stored.
+        let caller = match about_hints.read_only {
+            true => std::sync::Arc::new(caller.reader()),
+            false => caller,
+        };
         $crate::tools::Tool::new::<$file::Args, $file::Output, _, _>(about, move |args, _| {
             let (engine, caller) = (std::sync::Arc::clone(&engine), std::sync::Arc::clone(&caller));
             async move {
@@ -94,6 +125,11 @@ macro_rules! tool {
                 let output = $file::run(&engine, &caller, args).await?;
                 caller.measured($file::NAME, began.elapsed().as_micros() as u64);
                 let answer = $crate::tools::Answer::new(output.text(), &output);
+                // A call that only reads leaves to the idle worker what it finds to do. One that writes does some of it.
+                if !about_hints.read_only {
+                    $crate::idle::later::after_a_write(&engine, &caller).await;
+                }
+                caller.tell_of_work();
                 // Here the caller's news are appended as a line, but only for tools that change something. The answer
                 // of a tool that only reads has a token budget, which one more line could exceed, so its `run` adds the
                 // news to the notices itself.

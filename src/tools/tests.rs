@@ -1,3 +1,5 @@
+mod reads;
+
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -98,80 +100,202 @@ fn schemas_are_flat_and_plain() {
 }
 
 fn read(arguments: Value) -> Result<Args> {
-    arguments::read(&input_schema::<Args>(), arguments)
+    given(arguments).map(|(args, _)| args)
+}
+
+/// Returns the arguments and the remark about them.
+fn given(arguments: Value) -> Result<(Args, String)> {
+    let given = arguments::read::<Args>(&input_schema::<Args>(), arguments)?;
+    Ok((given.args, given.remark.unwrap_or_default()))
 }
 
 #[test]
-fn unambiguous_variants_of_arguments_are_accepted() {
-    let args = read(json!({
-        "query": "x", "maxTokens": 5.0, "k": null, "since": "yesterday", "order": "commit",
-        "messages": [{"role": "user", "sourceID": "m1"}],
-    }));
-    let message = Message { role: "user".to_owned(), source_id: Some("m1".to_owned()) };
-    let expected = Args {
-        query: "x".to_owned(),
-        k: 10,
-        max_tokens: Some(5),
-        kinds: Vec::new(),
-        since: Some(Time::Text("yesterday".to_owned())),
-        order: Some(Kind::Commit),
-        messages: vec![message],
-        expand: false,
-    };
-    assert_eq!(args.unwrap(), expected);
-}
-
-#[test]
-fn errors_name_the_wrong_argument_and_a_remedy() {
+fn arguments_are_read_in_the_ways_models_and_clients_write_them() {
+    let plain = || json!({"query": "x"});
+    let message = || json!([{"role": "user", "source_id": "m1"}]);
     let cases = [
-        (json!({}), "argument `query` is missing", "give `query`: What to look for, in words."),
-        (json!(null), "argument `query` is missing", "give `query`: What to look for, in words."),
-        (json!({"query": null}), "argument `query` is null", "give `query` as a string"),
-        (json!({"query": 1}), "argument `query` is a number", "give `query` as a string"),
-        (json!([]), "the arguments are an array, not an object", ""),
-        (json!({"query": "", "k": "10"}), "argument `k` is a string", "give `k` as a whole number"),
-        (json!({"query": "", "k": 1.5}), "argument `k` is a fraction", "give `k` as a whole number"),
+        // Other spellings, and values in strings.
+        (json!({"query": "x", "maxTokens": 5.0, "k": null}), json!({"query": "x", "max_tokens": 5})),
+        (json!({"query": "x", "max-tokens": "5"}), json!({"query": "x", "max_tokens": 5})),
+        (json!({"query": "x", "k": "3"}), json!({"query": "x", "k": 3})),
+        (json!({"query": "x", "k": "1e1"}), json!({"query": "x", "k": 10})),
+        (json!({"query": "x", "k": ["4.0"]}), json!({"query": "x", "k": 4})),
+        (json!({"query": "x", "max_tokens": "2,000"}), json!({"query": "x", "max_tokens": 2000})),
+        (json!({"query": 7}), json!({"query": "7"})),
+        (json!({"query": ["x"]}), plain()),
+        (json!({"query": [{"type": "text", "text": "a"}, {"text": "b"}]}), json!({"query": "a\nb"})),
+        (json!({"query": "null"}), json!({"query": "null"})),
+        (json!({"query": "x", "expand": "True"}), json!({"query": "x", "expand": true})),
+        (json!({"query": "x", "expand": 1}), json!({"query": "x", "expand": true})),
+        (json!({"query": "x", "expand": "no"}), plain()),
+        (json!({"query": "x", "order": "Commits"}), json!({"query": "x", "order": "commit"})),
+        // Lists.
+        (json!({"query": "x", "kinds": "commit"}), json!({"query": "x", "kinds": ["commit"]})),
         (
-            json!({"query": "", "k": 2f64.powi(70)}),
-            "argument `k` is a number too large to be counted",
-            "give `k` as a whole number",
+            json!({"query": "x", "kinds": "[\"commit\", \"message\"]"}),
+            json!({"query": "x", "kinds": ["commit", "message"]}),
         ),
-        (json!({"query": "", "k": 0}), "argument `k` is 0, out of range", "give from 1 to 100"),
         (
-            json!({"query": "", "maxTokens": -1}),
-            "argument `max_tokens` is -1, out of range",
+            json!({"query": "x", "kinds": "['commit', 'message']"}),
+            json!({"query": "x", "kinds": ["commit", "message"]}),
+        ),
+        (
+            json!({"query": "x", "kinds": "[commit, message]"}),
+            json!({"query": "x", "kinds": ["commit", "message"]}),
+        ),
+        (
+            json!({"query": "x", "kinds": "commit, message"}),
+            json!({"query": "x", "kinds": ["commit", "message"]}),
+        ),
+        (json!({"query": "x", "kinds": "\"commit\""}), json!({"query": "x", "kinds": ["commit"]})),
+        (json!({"query": "x", "kinds": ["COMMIT", "", null]}), json!({"query": "x", "kinds": ["commit"]})),
+        (json!({"query": "x", "kinds": {"item": ["commit"]}}), json!({"query": "x", "kinds": ["commit"]})),
+        (
+            json!({"query": "x", "messages": message().to_string()}),
+            json!({"query": "x", "messages": message()}),
+        ),
+        (json!({"query": "x", "messages": message()[0]}), json!({"query": "x", "messages": message()})),
+        (
+            json!({"query": "x", "messages": "{'role': 'user', 'sourceID': 'm1'}"}),
+            json!({"query": "x", "messages": message()}),
+        ),
+        (
+            json!({"query": "x", "messages": ["{\"role\": \"user\", \"source_id\": \"m1\"}"]}),
+            json!({"query": "x", "messages": message()}),
+        ),
+        // Left out.
+        (
+            json!({"query": "x", "since": "", "order": "null", "kinds": "[]", "messages": "", "k": "", "expand": ""}),
+            plain(),
+        ),
+        (
+            json!({"query": "x", "since": null, "order": "None", "kinds": [], "messages": [], "k": 0, "expand": null}),
+            plain(),
+        ),
+        (
+            json!({"query": "x", "since": "undefined", "order": " ", "kinds": [""], "messages": {}, "k": "0"}),
+            plain(),
+        ),
+        // Other names.
+        (json!({"question": "x", "limit": 3}), json!({"query": "x", "k": 3})),
+        (json!({"query": "x", "k": "", "top_k": 3}), json!({"query": "x", "k": 3})),
+        (json!({"query": "x", "k": 3, "limit": "3"}), json!({"query": "x", "k": 3})),
+        (
+            json!({"query": "x", "types": "commit", "start_date": "yesterday"}),
+            json!({"query": "x", "kinds": ["commit"], "since": "yesterday"}),
+        ),
+        (
+            json!({"query": "x", "messages": [{"sender": "user"}]}),
+            json!({"query": "x", "messages": [{"role": "user"}]}),
+        ),
+        // Around the arguments.
+        (json!("{\"query\": \"x\"}"), plain()),
+        (json!([{"query": "x"}]), plain()),
+        (json!({"arguments": {"query": "x"}}), plain()),
+        (json!({"input": "{\"query\": \"x\"}"}), plain()),
+        (json!({"input": "x"}), plain()),
+    ];
+    for (written, meant) in cases {
+        let (args, remark) = given(written.clone()).unwrap_or_else(|error| panic!("{written}: {error}"));
+        assert_eq!(args, serde_json::from_value(meant).unwrap(), "{written}");
+        assert_eq!(remark, "", "{written}");
+    }
+}
+
+#[test]
+fn what_is_not_taken_as_given_is_named_in_one_line() {
+    for (written, k, remark) in [
+        (
+            json!({"query": "x", "reason": "why", "wait_for": null}),
+            10,
+            "Ignored arguments: `reason`, `wait_for`.",
+        ),
+        (json!({"query": "x", "k": 3, "limit": 5}), 3, "Ignored arguments: `limit`."),
+        (json!({"query": "x", "limit": 5, "k": 3}), 3, "Ignored arguments: `limit`."),
+        (json!({"query": "x", "limit": 5, "topK": 3}), 5, "Ignored arguments: `topK`."),
+        (json!({"query": "x", "k": 1000}), 100, "`k` is 100 at most."),
+        (json!({"query": "x", "limit": "1e30"}), 100, "`limit` is 100 at most."),
+        (json!({"query": "x", "limit": [1, 2]}), 10, "Ignored arguments: `limit`."),
+        (
+            json!({"query": "x", "messages": [{"role": "user", "mood": 1}]}),
+            10,
+            "Ignored arguments: `messages[0].mood`.",
+        ),
+        (
+            json!({"query": "x", "a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}),
+            10,
+            "Ignored arguments: `a`, `b`, `c`, `d`, `e`, 2 more.",
+        ),
+    ] {
+        let (args, told) = given(written.clone()).unwrap();
+        assert_eq!((args.k, told.as_str()), (k, remark), "{written}");
+    }
+    // The line is paid from the budget.
+    let (args, _) = given(json!({"query": "x", "max_tokens": 500, "reason": 1})).unwrap();
+    assert_eq!(args.max_tokens, Some(493));
+}
+
+#[test]
+fn errors_name_the_wrong_argument_and_give_an_example() {
+    let query = "give `query`, such as \"why is the cache off\": What to look for, in words.";
+    let text = "give `query` as a string, such as \"why is the cache off\"";
+    let whole = "give `k` as a whole number, such as 10";
+    let cases = [
+        (json!({}), "argument `query` is missing", query),
+        (json!(null), "argument `query` is missing", query),
+        (json!([]), "argument `query` is missing", query),
+        (json!({"query": null}), "argument `query` is missing", query),
+        (json!({"query": ""}), "argument `query` is empty", query),
+        (json!({"query": true}), "argument `query` is a boolean", text),
+        (json!({"query": ["a", {"image": 1}]}), "argument `query` is an array", text),
+        (
+            json!("cache"),
+            "the arguments are `cache`, not an object",
+            "give an object, such as {\"query\": \"why is the cache off\"}",
+        ),
+        (json!({"query": "x", "k": "ten"}), "argument `k` is `ten`", whole),
+        (
+            json!({"query": "x", "limit": "many"}),
+            "argument `limit` is `many`",
+            "give `limit` as a whole number, such as 20",
+        ),
+        (json!({"query": "x", "k": 1.5}), "argument `k` is a fraction", whole),
+        (json!({"query": "x", "k": true}), "argument `k` is a boolean", whole),
+        (
+            json!({"query": "x", "max_tokens": 2f64.powi(70)}),
+            "argument `max_tokens` is a number too large to be counted",
+            "give `max_tokens` as a whole number, such as 2000",
+        ),
+        (json!({"query": "x", "k": -1}), "argument `k` is -1, out of range", "give from 1 to 100"),
+        (
+            json!({"query": "x", "maxTokens": "-1"}),
+            "argument `maxTokens` is -1, out of range",
             "give 0 or more",
         ),
         (
-            json!({"query": "", "expand": "yes"}),
-            "argument `expand` is a string",
-            "give `expand` as true or false",
+            json!({"query": "x", "expand": "maybe"}),
+            "argument `expand` is `maybe`",
+            "give `expand` as true or false, such as true",
         ),
         (
-            json!({"query": "", "since": []}),
-            "argument `since` is an array",
-            "give `since` as one of: integer, string",
+            json!({"query": "x", "since": true}),
+            "argument `since` is a boolean",
+            "give `since` as one of: integer, string, such as \"2026-03-01\"",
         ),
-        (json!({"query": "", "kinds": "commit"}), "argument `kinds` is a string", "give `kinds` as an array"),
         (
-            json!({"query": "", "kinds": ["comit"]}),
+            json!({"query": "x", "kinds": ["comit"]}),
             "argument `kinds[0]` cannot be `comit`",
             "choose from `message`, `commit`",
         ),
         (
-            json!({"query": "", "messages": [{"role": "user"}, {}]}),
+            json!({"query": "x", "messages": [{"role": "user"}, {}]}),
             "argument `messages[1].role` is missing",
-            "give `messages[1].role`",
+            "give `messages[1].role`, such as \"user\"",
         ),
         (
-            json!({"query": "", "messages": [{"role": "user", "rule": 1}]}),
-            "there is no argument `messages[0].rule`",
-            "did you mean `role`? There are `role`, `source_id`",
-        ),
-        (
-            json!({"query": "", "maxTokens": 1, "max_tokens": 2}),
-            "argument `max_tokens` is given twice, once as `maxTokens`",
-            "",
+            json!({"query": "x", "messages": "two of them"}),
+            "argument `messages` is `two of them`",
+            "give `messages` as an array, such as [{\"role\": \"user\", \"text\": \"Why is the cache off?\"}]",
         ),
     ];
     for (arguments, message, hint) in cases {
@@ -179,8 +303,8 @@ fn errors_name_the_wrong_argument_and_a_remedy() {
         assert_eq!((error.to_string().as_str(), error.way_out().unwrap_or_default()), (message, hint));
         assert_eq!(error.kind(), crate::error::Kind::BadInput);
     }
-    let error = read(json!({"query": "", "token_max": 1})).unwrap_err();
-    assert!(error.way_out().unwrap().contains("`max_tokens`"), "{error:?}");
+    let error = read(json!({"qery": "x"})).unwrap_err();
+    assert_eq!(error.way_out().unwrap(), format!("{query}; there are no arguments `qery`"));
 }
 
 #[tokio::test]
@@ -198,6 +322,9 @@ async fn a_tool_reads_json_and_answers_without_nulls() {
     });
     let answer = tool.call(json!({"query": "m1"}), Progress::default()).await.unwrap();
     assert_eq!((answer.text.as_str(), Value::Object(answer.fields)), ("m1", json!({"hits": [{"id": "m1"}]})));
+    let answer = tool.call(json!({"query": "m1", "reason": 1}), Progress::default()).await.unwrap();
+    assert_eq!(answer.text, "m1\nIgnored arguments: `reason`.");
+    assert_eq!(answer.fields["notices"], json!(["Ignored arguments: `reason`."]));
     assert!(tool.call(json!({}), Progress::default()).await.is_err());
     assert_eq!(Value::Object(Arc::unwrap_or_clone(tool.output_schema))["type"], "object");
 }

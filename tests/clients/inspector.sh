@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests Tiro's MCP server with the MCP Inspector's command line, in both generations of the protocol.
 #
-# Usage: inspector.sh BINARY [ARGUMENT ...]    (without arguments the server is started as `BINARY serve`)
+# Usage: inspector.sh BINARY [ARGUMENT ...]    (without arguments the server is started as `BINARY serve --structured`)
 #
 # Needs Node 22.19 or newer and the Inspector, both on npm:
 #     npm install node@22 @modelcontextprotocol/inspector@2 && export PATH="$PWD/node_modules/.bin:$PATH"
@@ -14,7 +14,7 @@ if [ $# -eq 0 ]; then
 fi
 binary=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 shift
-[ $# -gt 0 ] || set -- serve
+[ $# -gt 0 ] || set -- serve --structured
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 mkdir "$home/project"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests Tiro's MCP server with the official Python SDK, in both generations of the protocol, and then with raw lines.
 
-Usage: python_sdk.py BINARY [ARGUMENT ...]    (without arguments the server is started as `BINARY serve`)
+Usage: python_sdk.py BINARY [ARGUMENT ...]    (without arguments the server is started as `BINARY serve --structured`)
 
 Needs `pip install "mcp>=2.3"`. Works in an empty temporary home and project, and removes both. Prints a summary and
 exits with 0 if every check passes; otherwise fails with the check that did not.
@@ -33,7 +33,7 @@ ERAS = [("legacy", "2025-11-25"), ("auto", "2026-07-28"), ("2026-07-28", "2026-0
 def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    command = [os.path.abspath(sys.argv[1]), *(sys.argv[2:] or ["serve"])]
+    command = [os.path.abspath(sys.argv[1]), *(sys.argv[2:] or ["serve", "--structured"])]
     home = tempfile.mkdtemp(prefix="tiro-clients-")
     project = os.path.join(home, "project")
     os.mkdir(project)
@@ -191,7 +191,7 @@ class Lines:
 
 def use_lines(server: Server) -> None:
     """Sends what no SDK would."""
-    for version in ("2025-06-18", "2025-11-25"):
+    for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"):
         lines = Lines(server)
         client = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "lines", "version": "1"}}
         agreed = lines.ask({"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": client})

@@ -84,7 +84,7 @@ fn other_writers_proceed_while_a_long_conversation_is_purged() {
     other.save("live", "1", "said while others purge");
     let waited = began.elapsed();
     let were_left = left(&store);
-    assert!(waited < Duration::from_secs(5), "{waited:?}");
+    assert!(waited < Duration::from_secs(20), "{waited:?}");
     let purged = server.receive()["result"]["structuredContent"].take();
     assert_eq!(
         (&purged["done"], &purged["count"]),

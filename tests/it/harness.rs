@@ -115,6 +115,11 @@ impl Home {
         Server::start(self.tiro(directory, &["serve"]))
     }
 
+    /// Starts a server that answers as for a model, with text alone, and does the handshake.
+    pub fn serve_texts(&self, directory: &Path) -> Server {
+        Server::open(self.tiro(directory, &["serve"]), "2025-06-18")
+    }
+
     /// Starts a server whose hits say how they were ranked.
     pub fn serve_with_ranking(&self, directory: &Path) -> Server {
         let mut command = self.tiro(directory, &["serve"]);
@@ -190,8 +195,23 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the server `command` and does the handshake.
-    pub fn start(mut command: Command) -> Server {
+    /// Starts the server `command`, whose answers also have their data, and does the handshake.
+    pub fn start(command: Command) -> Server {
+        Server::start_as(command, "it")
+    }
+
+    /// Like [`Server::start`], as the client called `client`.
+    pub fn start_as(mut command: Command, client: &str) -> Server {
+        command.arg("--structured");
+        Server::open_as(command, client, "2025-06-18")
+    }
+
+    /// Starts the server `command` and does the handshake of this revision of the protocol.
+    pub fn open(command: Command, revision: &str) -> Server {
+        Server::open_as(command, "it", revision)
+    }
+
+    fn open_as(mut command: Command, client: &str, revision: &str) -> Server {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
@@ -211,10 +231,11 @@ impl Server {
         let mut server =
             Server { child, stdin, lines, log, log_reader: Some(log_reader), next_id: 0, deadline: DEADLINE };
         let params = json!({
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "it", "version": "0"},
+            "protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": client, "version": "0"},
         });
         let answer = server.request("initialize", params);
         assert_eq!(answer["result"]["serverInfo"]["name"], "tiro", "{answer}");
+        assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
         server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
         server
     }

@@ -6,18 +6,24 @@
     reason = "tests run `git` and the program itself, and read the environment"
 )]
 
+mod accounts;
 mod agrees;
 mod answers;
 mod bad_input;
 mod behind;
 #[cfg(target_os = "linux")]
 mod bounded;
+mod calls;
 mod commits_in_short;
+mod compacts;
 mod consults;
 mod context;
 mod derived;
+#[cfg(unix)]
+mod documented;
 mod documents;
 mod embeds;
+mod encodings;
 mod extracts;
 mod finds;
 mod follows;
@@ -46,12 +52,14 @@ mod remembers;
 mod replaced;
 mod restores;
 mod retires;
+mod running;
 mod scopes;
 mod set_up_again;
 mod sets_up;
 mod shares;
 mod shows;
 mod spends;
+mod starts;
 mod stash;
 mod summaries;
 mod superseded;

@@ -422,7 +422,8 @@ fn purged_text_is_nowhere_on_disk_and_does_not_come_back() {
         server.text("expand_detail", json!({"id": id}));
         assert!(!home.files_with(word).is_empty(), "the search of the files finds what is there");
         let purged = server.data("forget_context", json!({"ids": [id], "purge": true}));
-        assert_eq!((&purged["done"], &purged["count"]), (&json!("purged"), &json!(1)));
+        // With a message, the facts that were extracted from it go too.
+        assert!(purged["done"] == "purged" && purged["count"].as_i64() >= Some(1), "{purged}");
         assert!(server.search(word).is_empty());
         assert_eq!(home.files_with(word), Vec::<std::path::PathBuf>::new());
     }

@@ -73,7 +73,7 @@ impl Folder {
             ("one", ["gearbox", "yardarm", "windlass"].as_slice()),
             ("one-tree", &["gearbox", "yardarm", "windlass"]),
             ("two", &["vermilion"]),
-            ("", &all),
+            ("", &["quay", "gearbox", "barnacles", "vermilion", "windlass"]),
         ] {
             let directory = self.work.join(directory);
             let mut server = self.home.serve(&directory);

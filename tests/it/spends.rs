@@ -276,11 +276,12 @@ fn the_tool_sends_a_key_only_to_its_service() {
         assert!(told.contains(words) && told.contains("tiro provider add"), "{arguments}: {told}");
     };
     let here = json!({"endpoint": mock.endpoint()});
-    // None of these keys may be used: the user's keys in a variable or a file, one that is only in the environment, and
-    // one that the agent names before the user does.
-    for provider in ["openai", "anthropic", "gemini"] {
+    // None of these keys may be used: the user's keys in a variable or a file, one that is only in the environment and
+    // configures nothing, and one that the agent names before the user does.
+    for provider in ["openai", "anthropic"] {
         refused(configured(provider, here.clone()), "would send the key of");
     }
+    refused(configured("gemini", here.clone()), "is neither the default address of `gemini`");
     for variable in ["STRIPE_API_KEY", "LAB_API_KEY", "ANTHROPIC_API_KEY"] {
         refused(configured("gemini", json!({"apiKeyEnv": variable})), "does not name a variable for keys of");
     }

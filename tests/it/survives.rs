@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Server, strings};
 
-/// How soon a server must end when it is asked to, as the design promises.
-const GONE: Duration = Duration::from_secs(2);
+/// How soon a server must end when it is asked to. It gives itself less than two seconds; the rest is for a machine that is
+/// busy with other work.
+const GONE: Duration = Duration::from_secs(10);
 
 /// Three processes write to the same store, and each is killed eight times at arbitrary moments. Every acknowledged
 /// write is stored once, and the store and its index are intact.

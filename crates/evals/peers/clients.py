@@ -1,280 +1,53 @@
-"""Runs Claude Code, Codex and Gemini CLI with Tiro and a mock model, for `evals clients`.
+"""Runs clients with Tiro and a mock model, for `evals clients`.
 
 Usage: clients.py --tiro BIN --root DIR --model-dir DIR [--clients claude-code,codex,gemini] [--npm DIR]
+       clients.py --install --npm DIR
 
 Installs the clients and the mock from npm into --npm (ROOT/npm if left out) and gives each client a home and a
 repository below ROOT. There it runs `tiro init --yes` and two sessions of the client. Each step is checked by its
-effects: the results of `tiro`, the hooks' files in the spool, and the requests to the model. No key needed.
+effects: the results of `tiro`, the hooks' files in the spool, and the requests to the model. No key needed. Then the
+client calls each tool that has a budget, and the tokens that the model received are counted. `qwen`, `copilot` and
+`opencode` are set up by hand, and only that is measured.
 
-Prints a table on stderr and one JSON object on stdout; ends with 1 if a step failed.
+Prints tables on stderr and one JSON object on stdout; ends with 1 if a step failed.
 """
 
 import argparse
-import http.client
-import http.server
 import json
 import os
 import pathlib
 import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import threading
 import time
-import urllib.request
-import uuid
 
-MOCK = "@copilotkit/aimock@1.43.0"
-PATIENCE = 180
+import received
+from kinds import KINDS, MOCK, NODE, RECAP, SUBJECT, Failed, Mock, check
 
 FACT = "The marmalade cache is flushed twice because its index lags behind by one batch."
 WHY = "Why is the marmalade cache flushed twice? Please look, note the reason and commit."
 NOTED = "The marmalade reason is noted, and the jam commit is made."
-SUBJECT = "jam: stir the marmalade before it is flushed"
 AGAIN = "Which threshold did we agree on for kumquats?"
 AGREED = "The kumquat threshold was agreed to be nine crates."
 AFTER = "And who labels the quince jars?"
 LABELS = "The quince jars are labelled by Ottoline."
 NEXT = "A new day: what is known about the marmalade cache?"
 KNOWN = "It is known that the marmalade index lags."
-RECAP = "the larder was stirred and jars remain open"
 # Gemini CLI compacts only what is long enough.
 FILLER = " The pantry ledger has a line for each jar, its shelf and its season." * 40
-COMMAND = f'echo jam >> larder.txt && git add -A && git commit -q -m "{SUBJECT}" && git rev-parse HEAD'
-# What the three ask for when they compact, and a use of tokens that makes them.
-ASKED = ("create a detailed summary", "CONTEXT CHECKPOINT", "reason in your scratchpad", "Critically evaluate")
 FULL = {"input_tokens": 900000, "output_tokens": 9, "total_tokens": 900009}
-OTHERWISE = {"match": {}, "response": {"content": "OK."}}
 STORE = ("I will note it.", ("TIRO__store_memory", {"text": FACT, "type": "decision"}), None)
 LOOK = ("I will look.", ("TIRO__search_project_memory", {"query": "marmalade cache flushed"}), None)
-
-
-class Failed(Exception):
-    """A step did not have its effect."""
-
-
-def check(holds, otherwise):
-    if not holds:
-        raise Failed(otherwise)
-
-
-class Mock:
-    """aimock, behind a proxy that keeps what was sent, whole, and says which answer of the script is next.
-
-    How far a script has come shows in the ids of the tool calls that a request repeats; there are requests on the
-    side. `TIRO__name` in a script becomes what the client calls that tool.
-    """
-
-    def __init__(self, npm, log):
-        self.step, self.calls, self.bodies = "", 0, []
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            self.aimock = listener.getsockname()[1]
-        fixtures = log.with_suffix(".json")
-        fixtures.write_text(json.dumps({"fixtures": [OTHERWISE]}))
-        program = npm / "node_modules/@copilotkit/aimock/dist/cli.js"
-        command = ["node", program, "-p", str(self.aimock), "-f", fixtures, "--log-level", "warn"]
-        self.process = subprocess.Popen(command, stdout=log.open("wb"), stderr=subprocess.STDOUT)
-        mock = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            log_message = lambda *_arguments: None
-            do_GET = do_HEAD = do_POST = lambda self: mock.forward(self)
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        for _ in range(100):
-            try:
-                return socket.create_connection(("127.0.0.1", self.aimock), 1).close()
-            except OSError:
-                time.sleep(0.1)
-        raise Failed(f"aimock did not start: {log.read_text()}")
-
-    def close(self):
-        self.server.shutdown()
-        self.process.terminate()
-
-    def script(self, step, answers):
-        """Loads a step's answers: the last is a text, others are a text, a call of a tool, and tokens to claim."""
-        self.step, self.calls, self.bodies = step, len(answers) - 1, []
-        summary = {"content": f"<summary>Recap: {RECAP}.</summary>"}
-        fixtures = [{"match": {"userMessage": asked}, "response": summary} for asked in ASKED]
-        for index, answer in enumerate(answers):
-            text, call, usage = answer if isinstance(answer, tuple) else (answer, None, None)
-            response = {"content": text, **({"usage": usage} if usage else {})}
-            if call:
-                name, arguments = call
-                response["toolCalls"] = [{"id": f"call-{step}-{index}", "name": name, "arguments": arguments}]
-            fixtures.append({"match": {"context": f"{step}-{index}"}, "response": response})
-        for path, body in ("reset", {}), ("fixtures", {"fixtures": [*fixtures, OTHERWISE]}):
-            url, kind = f"http://127.0.0.1:{self.aimock}/__aimock/{path}", {"content-type": "application/json"}
-            urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), kind)).read()
-
-    def forward(self, handler):
-        body = handler.rfile.read(int(handler.headers.get("content-length") or 0))
-        text = body.decode("utf-8", "replace")
-        self.bodies += [text] if text else []
-        done = sum(f"call-{self.step}-{index}" in text for index in range(self.calls))
-        named = re.search(r"(mcp__?(?:\w+_)?tiro__?)search_project_memory\b", text)
-        ours = {"host", "content-length", "accept-encoding", "connection", "transfer-encoding"}
-        headers = {name: value for name, value in handler.headers.items() if name.lower() not in ours}
-        headers["X-AIMock-Context"] = f"{self.step}-{done}"
-        upstream = http.client.HTTPConnection("127.0.0.1", self.aimock, timeout=PATIENCE)
-        upstream.request(handler.command, handler.path, body, headers)
-        answer = upstream.getresponse()
-        handler.send_response(answer.status)
-        for name, value in answer.getheaders():
-            if name.lower() not in ours:
-                handler.send_header(name, value)
-        handler.send_header("connection", "close")
-        handler.end_headers()
-        handler.close_connection = True
-        while line := answer.readline():
-            if "/responses" in handler.path:
-                # Codex wants the server's name beside the tool's, which aimock cannot say.
-                line = re.sub(rb'"name":"TIRO__(\w+)"', rb'"name":"\1","namespace":"mcp__tiro"', line)
-            handler.wfile.write(line.replace(b"TIRO__", (named.group(1) if named else "mcp__tiro__").encode()))
-            handler.wfile.flush()
-
-
-class Client:
-    """A client in its home: its configuration for the mock, its runs, and the answers of Tiro there."""
-
-    compacting = ()
-
-    def __init__(self, place, options, mock):
-        self.home, self.repository, self.tiro = place / "home", place / "repository", place / "bin/tiro"
-        self.program = str(options.npm / "node_modules/.bin" / self.name.split("-")[0])
-        self.mock = mock
-        self.environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8"}
-        for folder in (self.home / self.folder, self.repository, self.tiro.parent):
-            folder.mkdir(parents=True)
-        shutil.copy2(options.tiro, self.tiro)
-        # Not by a variable: Codex hides those of the user from servers.
-        shutil.copytree(options.model_dir, self.home / ".local/share/tiro/models")
-        (self.repository / "larder.txt").write_text("quince\n")
-        git = ["init -q -b main .", "config user.name Dev", "config user.email dev@example.com", "add -A"]
-        for arguments in [*map(str.split, git), ["commit", "-qm", "larder: a first jar"]]:
-            self.run(["git", *arguments])
-        self.configure(mock.url)
-
-    def run(self, command, stderr=subprocess.PIPE):
-        """Runs a command in the repository, under this home, and returns what it printed."""
-        process = subprocess.Popen(
-            command, cwd=self.repository, env=self.environment, start_new_session=True, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
-        )
-        name = os.path.basename(command[0])
-        try:
-            output, errors = process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise Failed(f"`{name}` did not end within {PATIENCE} s") from None
-        check(not process.returncode, f"`{name}` ended with {process.returncode}: {(errors or output)[-300:]}")
-        return output
-
-    def ask(self, step, prompt, answers, session=None, flags=()):
-        """Has the client work through a step, in a new session or in `session`, and returns the session's id."""
-        self.mock.script(step, answers)
-        return self.say(prompt, session, flags)
-
-    def query(self, *arguments):
-        return json.loads(self.run([str(self.tiro), *arguments, "--json"]))
-
-    def said(self, text):
-        """Returns the hits that hold a text."""
-        hits = self.query("search", text, "--k", "50", "--max-tokens", "20000")["hits"]
-        return [hit for hit in hits if text in hit["text"]]
-
-    def once(self, text):
-        """Checks that a message is found, and stored only once."""
-        check(any(hit["kind"] == "message" for hit in self.said(text)), f"`{text[:40]}…` is not found")
-        memories = [json.loads(line) for line in self.run([str(self.tiro), "export"]).splitlines()]
-        count = sum(each["kind"] == "message" and text in each["text"] for each in memories)
-        check(count == 1, f"`{text[:40]}…` is stored {count} times")
-
-
-    def pointer(self, session, bodies):
-        """Returns the line sent to the model that names the session and how to search."""
-        # Bodies are JSON: a line ends with `\\n` or with the string that it is in.
-        lines = (line for body in bodies for line in re.split(r'\\n|(?<!\\)"', body))
-        line = next((line for line in lines if session in line and "search_project_memory" in line), None)
-        check(line, "the model was sent no pointer")
-        return line
-
-    def configured(self):
-        """Returns the files that say how the client is configured, and the git hook, where they name `tiro`."""
-        paths = [*(self.home / name for name in self.configuration), self.repository / ".git/hooks"]
-        files = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
-        return [str(file) for file in files if str(self.tiro) in file.read_text(errors="replace")]
-
-    def spooled(self):
-        """Returns the references that the client's hooks left."""
-        files = [file for file in (self.home / ".local/share/tiro/spool").rglob("*") if file.is_file()]
-        left = [json.loads(text) for file in files if (text := file.read_text()).startswith("{")]
-        return [reference for reference in left if reference.get("client") == self.name]
-
-
-class ClaudeCode(Client):
-    name, folder, package = "claude-code", ".claude", "@anthropic-ai/claude-code@2.1.329"
-    configuration = (".claude/settings.json", ".claude/skills/tiro", ".claude/plugins", ".claude.json")
-    shell = ("Bash", {"command": COMMAND, "description": "Commit"})
-
-    def configure(self, mock):
-        switches = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "IS_SANDBOX")
-        self.environment |= {"ANTHROPIC_BASE_URL": mock, "ANTHROPIC_API_KEY": "mock", **dict.fromkeys(switches, "1")}
-
-    def say(self, prompt, session, flags):
-        which = ["--resume", session] if session else ["--session-id", session := str(uuid.uuid4())]
-        self.run([self.program, "-p", prompt, "--dangerously-skip-permissions", *which, *flags])
-        return session
-
-
-class Codex(Client):
-    name, folder, package = "codex", ".codex", "@openai/codex@0.169.0"
-    configuration = (".codex/config.toml", ".codex/hooks.json", ".codex/plugins")
-    shell = ("exec_command", {"cmd": COMMAND})
-    compacting = ("-c", "model_auto_compact_token_limit=20000")
-
-    def configure(self, mock):
-        provider = f'[model_providers.mock]\nname = "mock"\nbase_url = "{mock}/v1"\nwire_api = "responses"\n'
-        (self.home / ".codex/config.toml").write_text(f'model = "gpt-5"\nmodel_provider = "mock"\n\n{provider}')
-
-    def say(self, prompt, session, flags):
-        # Hooks run only after the user trusts them, which this script cannot do.
-        free = ["--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox", *flags]
-        which = ["resume", *free, session] if session else free
-        output = self.run([self.program, "exec", *which, prompt], stderr=subprocess.STDOUT)
-        found = re.search(r"session id: ([0-9a-f-]{36})", output)
-        check(found, f"no session id in the output: {output[-200:]}")
-        return found.group(1)
-
-
-class Gemini(Client):
-    name, folder, package = "gemini", ".gemini", "@google/gemini-cli@0.61.0"
-    configuration = (".gemini/settings.json", ".gemini/extensions")
-    shell = ("run_shell_command", {"command": COMMAND})
-
-    def configure(self, mock):
-        self.environment |= {"GEMINI_API_KEY": "mock", "GOOGLE_GEMINI_BASE_URL": mock}
-        (self.home / ".gemini/settings.json").write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
-
-    def say(self, prompt, session, flags):
-        which = ["--resume", session] if session else ["--session-id", session := str(uuid.uuid4())]
-        # A model by name: to choose one it would ask the mock for JSON, and ask again, for minutes.
-        free = ["--skip-trust", "--yolo", "--model", "gemini-2.5-pro"]
-        self.run([self.program, *free, *which, *flags, "--prompt", prompt])
-        return session
+# A tool that deletes, which nobody allowed.
+FORGET = ("I will forget it.", ("TIRO__forget_context", {"query": "marmalade cache flushed"}), None)
 
 
 def steps(client):
     """Returns the steps as name and function, which fails or returns a remark."""
     mock, seen = client.mock, {}
-    before = {path: path.read_text() for path in (client.home / client.folder).iterdir()}
+    folder = client.home / client.folder
+    before = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
 
     def client_installed():
         return re.search(r"\d+(\.\d+)+", client.run([client.program, "--version"])).group()
@@ -286,13 +59,39 @@ def steps(client):
         return ", ".join(str(pathlib.Path(file).relative_to(client.home)) for file in files)
 
     def tools_called():
+        with (client.repository / "larder.txt").open("a") as larder:
+            larder.write("jam\n")
         seen["session"] = client.ask("first", WHY, [STORE, LOOK, ("Now the commit.", client.shell, None), NOTED])
         # Before anything asks `tiro`, which would follow them.
         seen["spool"], seen["sent"] = client.spooled(), mock.bodies
-        looked = [body for body in mock.bodies if "call-first-1" in body]
+        looked = [body for body in mock.bodies if FACT in body]
         check(looked, "the client did not call both tools")
         check(looked[-1].count(FACT) >= 2, "the model was not given back what it had stored")
         check(any(hit["kind"] == "decision" for hit in client.said(FACT)), "what was stored is not found")
+
+    def others_still_ask():
+        client.ask("forget", "Please forget the marmalade.", [FORGET, "I may not."])
+        answer = client.answer("forget") or ""
+        check("marmalade" not in answer, f"a tool that deletes was run: {answer}")
+        check(client.said(FACT), "what was stored is gone")
+        return answer[:80]
+
+    def tools_shown():
+        """Claude Code hides tools behind a search for tools, except those that say that they should be shown."""
+        if client.name != "claude-code":
+            return None
+        tools = [tool["name"] for body in seen["sent"] for tool in json.loads(body).get("tools") or []]
+        shown = {name.rsplit("__", 1)[1] for name in tools if "tiro" in name}
+        check(0 < len(shown) <= 3, f"shown without a search: {', '.join(sorted(shown)) or 'none'}")
+        check("reasons may lie in earlier sessions" in "".join(seen["sent"]), "the model was not told of the skill")
+        return ", ".join(sorted(shown))
+
+    def prompts_offered():
+        if not client.command_for:
+            return "no slash commands outside a terminal"
+        client.ask("recall", client.command_for("recall", "marmalade cache"), ["It lags."])
+        asked = [body for body in mock.bodies if "say about this: marmalade" in body]
+        check(asked, "the slash command did not become a prompt")
 
     def hooks_fired():
         if not seen["spool"] and seen["session"] in json.dumps(client.query("sessions")):
@@ -316,7 +115,7 @@ def steps(client):
         made = client.run(["git", "log", "-1", "--format=%H", f"--grep={SUBJECT}"]).strip()
         check(made, "the client made no commit")
         hits = [hit for hit in client.said(SUBJECT) if hit["kind"] == "commit"]
-        seen["commit"] = [hit["id"] for hit in hits if hit["commit"] == made]
+        seen["commit"] = [hit["id"] for hit in hits if hit["source_id"] == made]
         check(seen["commit"], "the commit is not found")
 
     def commit_linked():
@@ -365,16 +164,27 @@ def steps(client):
         client.run([str(client.tiro), "init", "--remove"])
         check(not (left := client.configured()), f"still named in {', '.join(left)}")
         for path, text in before.items():
+            check(path.exists(), f"{path.name} is gone")
             now = path.read_text()  # Clients add to their files; what was there stays.
             kept = json.loads(text).items() <= json.loads(now).items() if path.suffix == ".json" else text in now
             check(kept, f"{path.name} is not what it was")
 
+    def tokens_received():
+        seen["received"] = received.measure(client)
+        name, most = max(seen["received"].items(), key=lambda item: item[1]["ratio"])
+        check(most["ratio"] <= 1.05, f"{name} gives the model {most['ratio']} of its budget")
+        previews = [name for name, each in seen["received"].items() if each["preview"]]
+        check(not previews, f"replaced by a preview: {', '.join(previews)}")
+        return f"at most {most['ratio']} of the budget, {name}"
+
     in_order = (
         client_installed, tiro_init, tools_called, hooks_fired, pointer_given, transcript_imported, commit_imported,
         commit_linked, resumed_nothing_twice, compaction_survived, pointer_after_compaction, next_session_pointer,
-        past_found_there, tiro_init_remove,
+        past_found_there, others_still_ask, tools_shown, prompts_offered, tokens_received, tiro_init_remove,
     )
-    return [(step.__name__.replace("_", " "), step) for step in in_order]
+    if not client.is_set_up:
+        in_order = (client_installed, tokens_received)
+    return [(step.__name__.replace("_", " "), step) for step in in_order], seen
 
 
 def judge(step):
@@ -388,44 +198,69 @@ def judge(step):
 
 
 def install(npm, packages):
-    """Installs the packages beside what is there."""
+    """Installs the packages beside what is there, with what they run after they are installed."""
     npm.mkdir(parents=True, exist_ok=True)
     manifest = npm / "package.json"
     there = json.loads(manifest.read_text()).get("dependencies", {}) if manifest.exists() else {}
-    manifest.write_text(json.dumps({"dependencies": there | dict(each.rsplit("@", 1) for each in packages)}))
+    wanted = dict(each.rsplit("@", 1) for each in packages)
+    if all(there.get(name) == version and (npm / "node_modules" / name).exists() for name, version in wanted.items()):
+        return
+    manifest.write_text(json.dumps({"dependencies": there | wanted}))
     command = ["npm", "install", "--no-audit", "--no-fund", "--prefer-offline"]
     subprocess.run(command, cwd=npm, check=True, stdout=sys.stderr, timeout=900)
 
 
+def table(rows):
+    """Prints rows of words, the first of each at the left."""
+    for first, *others in rows:
+        print(f"{first:26}" + "".join(f"{other:>13}" for other in others), file=sys.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("--tiro", "--root", "--model-dir"):
-        parser.add_argument(name, type=pathlib.Path, required=True)
+    for name in ("--tiro", "--root", "--model-dir", "--npm"):
+        parser.add_argument(name, type=pathlib.Path)
     parser.add_argument("--clients", default="claude-code,codex,gemini")
-    parser.add_argument("--npm", type=pathlib.Path)
+    parser.add_argument("--install", action="store_true", help="only install the clients and the mock into --npm")
     options = parser.parse_args()
+    if not options.npm and not options.root:
+        parser.error("give --npm or --root")
     options.npm = (options.npm or options.root / "npm").absolute()
-    kinds = [kind for kind in (ClaudeCode, Codex, Gemini) if kind.name in options.clients.split(",")]
-    install(options.npm, [MOCK, *(kind.package for kind in kinds)])
+    wanted = options.clients.split(",")
+    kinds = [kind for kind in KINDS if kind.name in wanted]
+    if unknown := set(wanted) - {kind.name for kind in kinds}:
+        parser.error(f"unknown clients: {', '.join(sorted(unknown))}")
+    install(options.npm, [MOCK, NODE, *(kind.package for kind in kinds)])
+    if options.install:
+        return
+    if not (options.tiro and options.root and options.model_dir):
+        parser.error("give --tiro, --root and --model-dir")
 
-    results = {}
+    results, budgets = {}, {}
     for kind in kinds:
         place = options.root.absolute() / kind.name
         shutil.rmtree(place, ignore_errors=True)
         mock = Mock(options.npm, options.npm / "aimock.log")
         try:
-            results[kind.name] = {name: judge(step) for name, step in steps(kind(place, options, mock))}
+            in_order, seen = steps(kind(place, options, mock))
+            results[kind.name] = {name: judge(step) for name, step in in_order}
+            budgets[kind.name] = seen.get("received", {})
         finally:
             mock.close()
 
-    print(" " * 26 + "".join(f"{name:>13}" for name in results), file=sys.stderr)
-    for step in next(iter(results.values())):
-        marks = ("ok" if each[step]["ok"] else "FAILED" for each in results.values())
-        print(f"{step:26}" + "".join(f"{mark:>13}" for mark in marks), file=sys.stderr)
+    table([("", *results)])
+    for step in dict.fromkeys(step for each in results.values() for step in each):
+        marks = ("" if step not in each else "ok" if each[step]["ok"] else "FAILED" for each in results.values())
+        table([(step, *marks)])
+    print("\nTokens that the model received, per token of max_tokens", file=sys.stderr)
+    for tool in dict.fromkeys(tool for each in budgets.values() for tool in each):
+        cells = (each.get(tool) for each in budgets.values())
+        table([(tool, *("" if cell is None else f"{cell['ratio']:.2f}{' file' if cell['preview'] else ''}" for cell in cells))])
     judged = [(name, step, each) for name, all_steps in results.items() for step, each in all_steps.items()]
     failed = [f"{name}, {step}: {each['remark']}" for name, step, each in judged if not each["ok"]]
     print("\n".join(failed), file=sys.stderr)
-    print(json.dumps({"packages": [kind.package for kind in kinds], "steps": results, "failed": len(failed)}))
+    packages = [kind.package for kind in kinds]
+    print(json.dumps({"packages": packages, "steps": results, "received": budgets, "failed": len(failed)}))
     sys.exit(1 if failed else 0)
 
 

@@ -162,7 +162,8 @@ impl Tiro {
 
     fn start_with(&self, place: &Place, era: Era, arguments: &[&str]) -> Result<Server> {
         let project = place.project.to_str().context("the project path is not UTF-8")?;
-        let mut command = self.command(place, &[&["serve", "--project", project], arguments].concat());
+        let mut command =
+            self.command(place, &[&["serve", "--structured", "--project", project], arguments].concat());
         command.env("TIRO_TIMINGS", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
             command.spawn().with_context(|| format!("starting `{} serve`", self.program.display()))?;

@@ -1,4 +1,5 @@
-//! `evals clients`: whether real clients work with Tiro. They use a mock model, so no key is needed.
+//! `evals clients`: whether real clients work with Tiro, and how many tokens of an answer their models receive. They use
+//! a mock model, so no key is needed.
 
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use crate::stats::{Goal, Report};
 /// The clients to run and their directories.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Clients, separated by commas
+    /// Clients, separated by commas; also qwen, copilot and opencode, which are set up by hand
     #[arg(long, default_value = "claude-code,codex,gemini")]
     clients: String,
     /// Directory for the clients, their homes and repositories; temporary by default
@@ -58,7 +59,17 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         let name = format!("{client}, of {} steps passed", steps.len());
         report.aim(&name, passed as f64, "", Goal::AtLeast(steps.len() as f64));
     }
-    report.broken = answer["failed"].as_u64() != Some(0);
+    for (client, tools) in answer["received"].as_object().into_iter().flatten() {
+        let tools = || tools.as_object().into_iter().flatten();
+        let most = tools().filter_map(|(_, tool)| tool["ratio"].as_f64()).fold(0.0, f64::max);
+        if tools().count() > 0 {
+            let name = format!("{client}, tokens received per token of max_tokens, at most");
+            report.aim(&name, most, "", Goal::AtMost(1.05));
+            let previews = tools().filter(|(_, tool)| tool["preview"] == true).count();
+            report.must_be_zero(format!("{client}, answers replaced by a preview"), previews);
+        }
+    }
+    report.broken |= answer["failed"].as_u64() != Some(0);
     eprint!("{stderr}");
     report.detail = answer;
     Ok(report)

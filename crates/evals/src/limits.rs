@@ -391,7 +391,7 @@ struct Asker {
 
 impl Asker {
     fn start(tiro: &Tiro, place: &Place) -> Result<Asker> {
-        let mut command = tiro.command(place, &["serve"]);
+        let mut command = tiro.command(place, &["serve", "--structured"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         Ok(Asker { child: command.spawn().context("starting a server")? })
     }

@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::envelope;
 use crate::error::{Kind, Result};
 use crate::project;
-use crate::spool::{self, Reference, Spool};
+use crate::spool::{self, Reference, Spool, running};
 
 /// The longest time that a hook waits for its work before it exits.
 const PATIENCE: Duration = Duration::from_millis(80);
@@ -59,6 +59,8 @@ struct Payload {
     transcript_path: Option<PathBuf>,
     cwd: Option<PathBuf>,
     hook_event_name: String,
+    /// Why a session starts; `compact` if it goes on after a compaction.
+    source: String,
     /// The id of the sub-agent, if the event is the end of a sub-agent.
     agent_id: Option<String>,
     agent_transcript_path: Option<PathBuf>,
@@ -127,6 +129,7 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let detached = repository.filter(|_| client == Client::Git).and_then(|it| it.detached());
     let commit = detached.map(|sha| sha.to_string());
     // A sub-agent has a separate transcript file.
+    let is_subagent = payload.agent_transcript_path.is_some();
     let (session, transcript) = match payload.agent_transcript_path {
         Some(path) => (payload.agent_id.unwrap_or_default(), Some(path)),
         None => (payload.session_id.clone(), payload.transcript_path),
@@ -153,16 +156,18 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
             at: now(),
             trouble: None,
         };
-        // The next event of the session replaces its reference. What is about to be compacted is stashed all the same, so
-        // it has a reference of its own.
-        if spool::is_compaction(&reference.event) {
-            let session = spool::key(&format!("compaction of {}", reference.session));
-            spool.leave(&Reference { session, ..reference.clone() })?;
-        }
         spool.leave(&reference)?;
     }
+    let is_plain_id = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    let runs =
+        client != Client::Git && !is_subagent && event != "SessionEnd" && !payload.session_id.is_empty();
+    if runs && payload.session_id.chars().all(is_plain_id) {
+        // If this fails, the session gives hits.
+        drop(spool.set_running(client.word(), &payload.session_id, &running::ancestors(), now()));
+    }
     Ok(begins.then(|| {
-        let pointer = pointer(spool.pointer().as_deref(), &payload.session_id);
+        let is_compacted = payload.source == "compact";
+        let pointer = pointer(spool.pointer().as_deref(), &payload.session_id, is_compacted);
         json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": pointer}}).to_string()
     }))
 }
@@ -187,8 +192,9 @@ fn read_payload() -> Payload {
 }
 
 /// Returns the pointer, the text that a session begins with. `remembered` has the counts of memories, as the last
-/// call in the project wrote them. The same counts and session give the same bytes.
-fn pointer(remembered: Option<&str>, session: &str) -> String {
+/// call in the project wrote them. After a compaction, the text names the call that returns where the session stands. The
+/// same counts and session give the same bytes.
+fn pointer(remembered: Option<&str>, session: &str, is_compacted: bool) -> String {
     // A model takes this text for the user's own words, so `remembered` may have only counts.
     let is_plain = |text: &&str| {
         text.len() <= 120 && text.chars().all(|c| c.is_ascii_alphanumeric() || " ,".contains(c))
@@ -196,6 +202,13 @@ fn pointer(remembered: Option<&str>, session: &str) -> String {
     let remembered = remembered.filter(is_plain).unwrap_or("nothing yet");
     let session: String =
         session.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.:".contains(*c)).take(80).collect();
+    if is_compacted {
+        return format!(
+            "Tiro keeps this project's memory: {remembered}. This conversation was just compacted. Call its tool \
+             get_context_summary with conversation_ids [\"{session}\"] and max_tokens 400: it returns where the \
+             conversation stands. search_project_memory with sessions [\"{session}\"] finds what was said."
+        );
+    }
     let stash = match remembered.contains("stashed") {
         true => " retrieve_stashed_context lists and finds what is stashed.",
         false => "",
@@ -221,9 +234,10 @@ mod tests {
     fn the_pointer_costs_at_most_150_tokens() {
         let remembered =
             "123456 commits, 987654 messages in 54321 sessions, 1234 notes, 123456 stashed segments";
-        let text = pointer(Some(remembered), &"0123456789abcdef-".repeat(20));
+        let text = pointer(Some(remembered), &"0123456789abcdef-".repeat(20), false);
         assert!(tokens::count(&text) <= 150, "{text}");
         let session = "41799f8d-5af3-46fb-8473-94dff3a77ff6";
-        insta::assert_snapshot!(pointer(Some("12 commits, 340 messages in 3 sessions"), session));
+        assert!(tokens::count(&pointer(Some(remembered), session, true)) <= 150);
+        insta::assert_snapshot!(pointer(Some("12 commits, 340 messages in 3 sessions"), session, false));
     }
 }

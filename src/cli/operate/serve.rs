@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::caller::{Caller, Toolsets};
+use crate::caller::{Caller, Form, Toolsets};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::idle;
@@ -16,11 +16,16 @@ pub struct Args {
     /// Serve only these groups of tools: memory, consult, context, stash, separated by commas
     #[arg(long, value_name = "NAMES")]
     toolsets: Option<Toolsets>,
+
+    /// For programs: return each answer also as JSON data (`structuredContent`), and describe it in the list of tools
+    #[arg(long)]
+    structured: bool,
 }
 
 /// Serves until stdin is closed, and does pending work in the background.
 pub fn run(engine: Arc<Engine>, caller: Caller, args: Args) -> Result<ExitCode> {
-    let caller = Arc::new(caller.with_toolsets(args.toolsets.unwrap_or_default()));
+    let form = if args.structured { Form::Both } else { Form::Text };
+    let caller = Arc::new(caller.with_toolsets(args.toolsets.unwrap_or_default()).with_form(form));
     let (working, worked_for) = (Arc::clone(&engine), Arc::clone(&caller));
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

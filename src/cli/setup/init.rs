@@ -4,6 +4,7 @@ use crate::caller::Caller;
 use crate::tools::operate::import_git;
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use super::import;
 use crate::cli::print::{self, Out};
@@ -12,6 +13,7 @@ use crate::envelope;
 use crate::error::{Error, Result};
 use crate::humanize::counted;
 use crate::spool::capture::Scope;
+use crate::tools;
 use crate::tools::operate::init::{self, Others, Prepared};
 
 /// The arguments of `tiro init`.
@@ -30,8 +32,11 @@ pub struct Args {
     /// made before, else machine]
     #[arg(long, value_enum)]
     scope: Option<ScopeName>,
+    /// Don't let agents call the tools that only read without asking
+    #[arg(long)]
+    ask_before_tools: bool,
     /// Remove everything that Tiro wrote, but ask before removing the hooks of other repositories
-    #[arg(long, conflicts_with_all = ["no_backfill", "dry_run", "scope"])]
+    #[arg(long, conflicts_with_all = ["no_backfill", "dry_run", "scope", "ask_before_tools"])]
     remove: bool,
     /// With --remove: also remove what other repositories need, without asking
     #[arg(long, requires = "remove")]
@@ -53,12 +58,18 @@ impl ScopeName {
     }
 }
 
+/// The question about the offers of the plan.
+const ALLOW: &str = "Write what is offered, too, so that the agents need not ask you each time?";
+/// The question about the transcripts of Claude Code.
+const KEEP: &str = "Let Claude Code keep transcripts for ten years?";
+
 /// Shows the changes, asks for confirmation, writes the changes, and imports the history.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Arc<Engine>, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     if args.remove {
         return remove(engine, caller, args.all, args.yes, out).await;
     }
-    let mut prepared = init::prepare(engine, caller, args.scope.map(ScopeName::scope)).await?;
+    let reading = if args.ask_before_tools { Vec::new() } else { tools::reading(engine) };
+    let mut prepared = init::prepare(engine, caller, args.scope.map(ScopeName::scope), &reading).await?;
     prepared.require_client()?;
     print::aside(&prepared.text());
     if args.dry_run {
@@ -86,7 +97,17 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
             return out.line("Nothing was changed.").map(|()| ExitCode::SUCCESS);
         }
     }
-    let output = init::apply(engine, &prepared)?;
+    if !prepared.plan.offers.is_empty() && (args.yes || confirmed(ALLOW, true)?) {
+        prepared.accept_offers();
+    }
+    let mut output = init::apply(engine, &prepared)?;
+    if prepared.short_retention().is_some()
+        && (args.yes || (std::io::stdin().is_terminal() && confirmed(KEEP, true)?))
+    {
+        let applied = init::keep_transcripts(engine)?;
+        output.written.extend(applied.written);
+        output.findings.extend(applied.findings);
+    }
     init::choose_project(engine, caller, &prepared).await?;
     // From here on, new commits are imported. This comes before the next question, which may never be answered, and
     // before the import, which may fail.
@@ -98,6 +119,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     } else if can_import {
         print::aside(&prepared.backfill.declined());
     }
+    print::aside(&format!(
+        "Next:\n{}",
+        output.next.iter().map(|line| format!("  {line}\n")).collect::<String>()
+    ));
     Ok(code)
 }
 

@@ -48,7 +48,7 @@ impl Repository {
     }
 
     fn plan(&self) -> Plan {
-        plan(&self.home.places, &self.binary, Some(&self.git)).unwrap()
+        plan(&self.home.places, &self.binary, Some(&self.git), &[]).unwrap()
     }
 
     fn set_up(&self) {
@@ -275,7 +275,7 @@ fn another_binary_replaces_the_first_in_one_block() {
     repository.put("#!/bin/sh\necho mine\n", 0o755);
     let before = repository.home.everything();
     repository.set_up();
-    let moved = plan(&repository.home.places, Path::new("/new/tiro"), Some(&repository.git)).unwrap();
+    let moved = plan(&repository.home.places, Path::new("/new/tiro"), Some(&repository.git), &[]).unwrap();
     apply(&moved.changes, &repository.home.record()).unwrap();
     let text = fs::read_to_string(repository.hook()).unwrap();
     assert_eq!(text.matches("# >>> tiro").count(), 1);

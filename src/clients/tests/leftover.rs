@@ -10,7 +10,7 @@ fn without_a_record_only_our_entries_are_removed() {
     home.set_up();
     fs::remove_dir_all(home.record()).unwrap();
     let removed = home.remove();
-    assert_eq!(removed.swept.len(), 6, "{removed:?}");
+    assert_eq!(removed.swept.len(), 7, "{removed:?}");
     assert!(removed.notes[0].contains("are unknown"), "{removed:?}");
     fs::remove_dir(home.path(".claude/skills")).unwrap();
     assert_eq!(home.everything(), before);
@@ -41,7 +41,7 @@ fn the_hint_about_a_damaged_record_works() {
     let errors = [
         remove(&home.record(), Some(&home.places), &[], &Keep::default()).unwrap_err(),
         lost(&home.record(), &[]).unwrap_err(),
-        apply(&plan(&home.places, Path::new("/new/tiro"), None).unwrap().changes, &home.record())
+        apply(&plan(&home.places, Path::new("/new/tiro"), None, &[]).unwrap().changes, &home.record())
             .unwrap_err(),
     ];
     for error in errors {
@@ -78,7 +78,7 @@ fn a_users_additions_to_the_plugin_keep_it_a_plugin() {
         ),
     );
     // Another version replaces our entries and keeps those of the user.
-    let moved = plan(&home.places, Path::new("/new/tiro"), None).unwrap();
+    let moved = plan(&home.places, Path::new("/new/tiro"), None, &[]).unwrap();
     assert!(moved.findings.is_empty(), "{}", moved.text());
     apply(&moved.changes, &home.record()).unwrap();
     let value = |name: &str| edit::value(&home.read(&at(name))).unwrap();

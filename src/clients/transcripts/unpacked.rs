@@ -191,11 +191,6 @@ impl Read for Packed {
     }
 }
 
-/// Returns whether `path` has the name of a transcript, compressed or not.
-pub fn is_named_transcript(path: &Path) -> bool {
-    plain(path).extension().is_some_and(|extension| extension == "jsonl" || extension == "json")
-}
-
 /// Returns the path that the transcript had before it was compressed.
 pub fn plain(path: &Path) -> PathBuf {
     match path.extension() {
@@ -298,7 +293,5 @@ mod tests {
     #[test]
     fn a_compressed_transcript_keeps_its_name() {
         assert_eq!(plain(Path::new("/a/r.jsonl.zst")), Path::new("/a/r.jsonl"));
-        assert!(is_named_transcript(Path::new("r.jsonl.zst")) && is_named_transcript(Path::new("r.json")));
-        assert!(!is_named_transcript(Path::new("r.zst")) && !is_named_transcript(Path::new("r.txt")));
     }
 }

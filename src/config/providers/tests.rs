@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::config::endpoint::is_loopback;
-use crate::config::key;
+use crate::config::{UnusedKey, key};
 
 fn sources(file: &str, variables: &[(&str, &str)], keys: &[&str]) -> (tempfile::TempDir, Sources) {
     let folder = tempfile::tempdir().unwrap();
@@ -26,17 +26,35 @@ fn without_a_configured_provider_no_model_is_asked() {
     assert_eq!(providers, []);
 }
 
+/// A key that was there for another program used to offer `chat_with_openai` to every agent.
 #[test]
-fn a_key_alone_enables_consulting_and_nothing_else() {
-    let (options, providers) = read("", &[], &["OPENAI_API_KEY", "GOOGLE_API_KEY"]).unwrap();
-    let names: Vec<&str> = providers.iter().map(|each| each.provider.name.as_str()).collect();
-    assert_eq!(names, ["gemini", "openai"]);
-    for each in &providers {
-        assert_eq!(each.uses, [Use::Consult]);
-        assert!(!each.may(Use::Summarize, &options) && !each.may(Use::Embed, &options));
-        assert!(each.may(Use::Consult, &options) && !each.is_local());
-    }
+fn a_key_alone_configures_nothing_and_is_named_with_its_provider() {
+    let keys = ["OPENAI_API_KEY", "GOOGLE_API_KEY", "PERSISTENCE_ANTHROPIC_API_KEY"];
+    let unused = |file: &str, variables: &[(&str, &str)]| {
+        let (_folder, sources) = sources(file, variables, &keys);
+        let providers = sources.providers(&sources.options().unwrap()).unwrap();
+        let commands: Vec<String> = sources.unused_keys(&providers).iter().map(UnusedKey::command).collect();
+        (providers, commands)
+    };
+    let (providers, commands) = unused("", &[]);
+    assert_eq!(providers, []);
+    assert_eq!(
+        commands,
+        ["tiro provider add openai", "tiro provider add anthropic", "tiro provider add gemini"]
+    );
+    // A table makes a provider of the key, for consulting only, also under another name.
+    let (providers, commands) =
+        unused("[providers.gemini]\n[providers.o3]\nservice = 'openai'\nmodel = 'o3'\n", &[]);
     assert_eq!(providers[0].provider.key, Key::Variable("GOOGLE_API_KEY".into()));
+    assert_eq!(
+        (providers[0].uses.clone(), commands),
+        (vec![Use::Consult], vec!["tiro provider add anthropic".into()])
+    );
+    // So does a variable that names the model, which is there for no other program.
+    let (providers, commands) = unused("", &[("TIRO_OPENAI_MODEL", "gpt-5"), ("TIRO_GEMINI_MODEL", "g")]);
+    let names: Vec<&str> = providers.iter().map(|each| each.provider.name.as_str()).collect();
+    assert_eq!((names, commands), (vec!["gemini", "openai"], vec!["tiro provider add anthropic".into()]));
+    assert!(providers.iter().all(|each| each.uses == [Use::Consult]));
 }
 
 #[test]

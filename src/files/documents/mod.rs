@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 pub use child::{confine, serve};
 pub use process::Extractor;
 
-use crate::humanize::counted;
+use crate::encoding::Encoding;
+use crate::humanize::{self, counted};
 use crate::memory::words;
 
 /// How long it may take to extract the text of a document, both in processor time and in all.
@@ -127,8 +128,10 @@ impl fmt::Display for Fault {
 /// What an extracted text does not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Note {
-    /// It was UTF-16 and is now UTF-8.
-    Utf16,
+    /// It was in this encoding and is now in UTF-8.
+    Converted(Encoding),
+    /// So many bytes of damaged UTF-8 are replaced by `U+FFFD`.
+    Replaced(usize),
     /// The pages of the document.
     Pages(usize),
     /// The pages whose text could not be extracted.
@@ -152,7 +155,12 @@ impl fmt::Display for Note {
             format!("{} {are} left out", counted(count as u64, one, several))
         };
         f.write_str(&match *self {
-            Note::Utf16 => "converted from UTF-16".to_owned(),
+            Note::Converted(encoding) => format!("converted from {encoding}"),
+            Note::Replaced(count) => {
+                let are =
+                    if count == 1 { "byte that is not UTF-8 is" } else { "bytes that are not UTF-8 are" };
+                format!("{} {are} shown as U+FFFD", humanize::thousands(count as u64))
+            }
             Note::Pages(count) => counted(count as u64, "page", "pages"),
             Note::PagesLeftOut(count) => left_out(count, "unreadable page", "unreadable pages"),
             Note::EmptyPages(count) => counted(count as u64, "page without text", "pages without text"),

@@ -10,7 +10,7 @@ use std::fmt;
 use gix::bstr::ByteSlice;
 
 use super::digest::{Digest, DigestBuilder};
-use super::entries::{Blob, Blobs, COMMIT_BUDGET, Deadline, Entry, changed_entries};
+use super::entries::{Blob, Blobs, COMMIT_BUDGET, Deadline, Entry, changed_entries, in_utf8, shown};
 use super::hunks::{Hunk, count_lines, hunks};
 use super::renames::pair_renames;
 use crate::git::objects::Handle;
@@ -151,7 +151,7 @@ pub(in crate::git) fn compare(
     let mut digest = DigestBuilder::default();
     let mut patch = Patch::default();
     for entry in &entries.found {
-        if entry.paths().any(|path| is_ignored(&path.to_str_lossy())) {
+        if entry.paths().any(|path| is_ignored(&shown(path))) {
             changes.ignored_files += 1;
             continue;
         }
@@ -168,9 +168,9 @@ pub(in crate::git) fn compare(
             changes.more_files += 1;
             continue;
         }
-        let path = entry.path.to_str_lossy().into_owned();
-        if let Some(Text { old, new, hunks }) = &text {
-            digest.add(&path, old, new, hunks);
+        let path = shown(&entry.path);
+        if let Some(Text { old, new, hunks }) = text.map(Text::in_utf8) {
+            digest.add(&path, &old, &new, &hunks);
         }
         changes.files.push(FileChange { path, kind: entry.kind(), lines });
     }
@@ -186,10 +186,19 @@ struct Text {
     hunks: Vec<Hunk>,
 }
 
+impl Text {
+    /// Returns the text in UTF-8.
+    fn in_utf8(self) -> Text {
+        let (old, new, is_converted) = in_utf8(self.old, self.new);
+        let hunks = if is_converted { hunks(&old, &new) } else { self.hunks };
+        Text { old, new, hunks }
+    }
+}
+
 impl Entry {
     fn kind(&self) -> ChangeKind {
         match (&self.from, self.old, self.new) {
-            (Some(from), ..) => ChangeKind::Renamed { from: from.to_str_lossy().into_owned() },
+            (Some(from), ..) => ChangeKind::Renamed { from: shown(from) },
             (None, None, _) => ChangeKind::Added,
             (None, _, None) => ChangeKind::Deleted,
             (None, Some(_), Some(_)) => ChangeKind::Modified,

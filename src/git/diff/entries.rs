@@ -6,12 +6,14 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use gix::bstr::BString;
 use gix::objs::tree::{EntryKind, EntryMode};
 use gix::objs::{Kind, TreeRefIter};
 
+use crate::encoding;
 use crate::git::objects::{Fault, Handle};
 
 /// How many changed files a comparison finds before it stops. A small tree can stand for a huge number of files.
@@ -233,6 +235,30 @@ fn order(old: &Item, new: &Item) -> Ordering {
         .cmp(&new.name[..shared])
         .then_with(|| end(old).cmp(&end(new)))
         .then_with(|| old.name.len().cmp(&new.name.len()))
+}
+
+/// Returns the path of a file as text. Bytes that are not UTF-8 are shown as git shows them, such as `\366`, so that
+/// different paths stay different.
+pub(in crate::git) fn shown(path: &BString) -> String {
+    let mut text = String::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(text, "\\{byte:03o}");
+        }
+    }
+    text
+}
+
+/// Returns both versions of a file in UTF-8, and whether they were converted. They are read in one encoding, so that
+/// lines that did not change are still equal.
+pub(in crate::git) fn in_utf8(old: Vec<u8>, new: Vec<u8>) -> (Vec<u8>, Vec<u8>, bool) {
+    if encoding::is_utf8(&old) && encoding::is_utf8(&new) {
+        return (old, new, false);
+    }
+    let reader = encoding::Reader::new(None, &[&old, &new]);
+    let [old, new] = [old, new].map(|bytes| reader.read(&bytes, true).0.into_bytes());
+    (old, new, true)
 }
 
 /// Reads blobs within the budget and the time of a commit.

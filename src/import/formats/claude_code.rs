@@ -62,6 +62,10 @@ pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
             message(session, fields);
         }
         Some("attachment") => attachment(session, fields),
+        Some("system") if fields.text("subtype").as_deref() == Some("compact_boundary") => {
+            session.compacted();
+            session.skip("system");
+        }
         Some("summary") => title(session, fields.filled("summary")),
         Some("ai-title") if session.about().title.is_none() => title(session, fields.filled("aiTitle")),
         Some("custom-title") => title(session, fields.filled("customTitle")),
@@ -121,6 +125,9 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
     };
     if let Some(why_not) = why_not {
         return session.skip(why_not);
+    }
+    if is_summary {
+        session.compacted();
     }
     let role = match message.text("role").or_else(|| fields.text("type")).as_deref() {
         Some("assistant") => Role::Assistant,

@@ -58,6 +58,7 @@ pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
         }
         Some("event_msg") => event(session, fields, &payload),
         Some("compacted") => {
+            session.compacted();
             let text = payload.text("message").unwrap_or_default();
             let text = text.split_once(SUMMARY_FOLLOWS).map_or(text.as_ref(), |(_, summary)| summary);
             let part = Part::Text { role: Role::User, text: text.into(), is_summary: true };

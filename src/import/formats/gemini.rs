@@ -94,6 +94,9 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
         }
     }
     let is_summary = is_summary(fields);
+    if is_summary {
+        session.compacted();
+    }
     let text = match role {
         Role::User => written(text),
         _ => text,

@@ -94,6 +94,7 @@ macro_rules! methods {
             add_segments(session: &SessionId, segments: Vec<SegmentRow>) -> ();
             save_summary(summary: Summary, now: Millis) -> Saved;
             save_version(summary: Summary, since: Millis, now: Millis) -> Saved;
+            foresee_version(summary: Summary, since: Millis) -> Saved;
             summaries(session: &SessionId, level: Option<Level>) -> Vec<SummaryRow>;
             summary(id: &MemoryId) -> Option<SummaryRow>;
             conversation(session: &SessionId) -> Option<ConversationRow>;
@@ -154,7 +155,6 @@ macro_rules! methods {
             restore(restored: Vec<RestoredMemory>, now: Millis) -> Receipt;
             restore_forgotten(forgotten: ForeignForgotten) -> usize;
             stash(stashing: Stashing, now: Millis) -> StashReceipt;
-            stash_in_passing(stashing: Stashing, now: Millis) -> ();
             unstash(ids: &[MemoryId], keep: bool) -> Vec<MemoryId>;
             stashed(keys: Vec<MemoryKey>) -> Vec<StashedMemory>;
             list_stash(filter: &Filter, after: Option<MemoryKey>, limit: usize) -> Vec<StashedMemory>;

@@ -21,6 +21,19 @@ impl Store {
         .await
     }
 
+    /// Returns whether the owner has a cursor for a source whose name ends with `end`.
+    pub async fn has_import_cursor(&self, scope: &Scope, end: &str) -> Result<bool> {
+        let end = end.to_owned();
+        self.read(scope, move |_, connection, scope| {
+            Ok(connection
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM imports WHERE owner = ?1 AND substr(source, -length(?2)) = ?2)",
+                )?
+                .query_row((scope.owner.as_str(), end), |row| row.get(0))?)
+        })
+        .await
+    }
+
     /// Stores the cursor of the owner's import of `source` with the date `now`; if several callers store one,
     /// the last one wins.
     pub async fn set_import_cursor(

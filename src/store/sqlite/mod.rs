@@ -60,6 +60,8 @@ const OLDEST_SOUND_SQLITE: i32 = 3_051_003;
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    /// Whether this handle refuses to change what is stored.
+    only_reads: bool,
 }
 
 struct Inner {
@@ -161,7 +163,13 @@ impl Store {
             cache_use: Mutex::default(),
             clock: Clock::default(),
         };
-        Store { inner: Arc::new(inner) }
+        Store { inner: Arc::new(inner), only_reads: false }
+    }
+
+    /// Returns a handle on the same store that only reads: writes are refused. Caches, leases and what contexts show are
+    /// recorded all the same.
+    pub fn reader(&self) -> Store {
+        Store { only_reads: true, ..self.clone() }
     }
 
     /// Returns the path of the file.
@@ -210,6 +218,27 @@ impl Store {
         &self.inner.clock
     }
 
+    /// Returns all rows of the file, by table.
+    #[cfg(test)]
+    pub(crate) fn rows(&self) -> std::collections::BTreeMap<String, Vec<String>> {
+        let writer = lock(&self.inner.writer);
+        let named = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'text_index%'";
+        let mut statement = writer.prepare(named).unwrap();
+        let names: Vec<String> =
+            statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+        let read = |name: String| {
+            let mut statement = writer.prepare(&format!("SELECT * FROM {name}")).unwrap();
+            let columns = statement.column_count();
+            let row = |row: &rusqlite::Row<'_>| {
+                let values = (0..columns).map(|at| row.get::<_, rusqlite::types::Value>(at));
+                Ok(format!("{:?}", values.collect::<Result<Vec<_>, _>>()?))
+            };
+            let rows = statement.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap();
+            (name, rows)
+        };
+        names.into_iter().map(read).collect()
+    }
+
     /// Returns the project whose memories the store holds.
     pub fn project(&self) -> &ProjectId {
         &self.inner.project
@@ -242,7 +271,21 @@ impl Store {
     ///
     /// The changes of `work` are durable when this method returns. If `work` fails, none of its changes are
     /// kept.
+    ///
+    /// Errors with [`Kind::Store`] if the handle only reads.
     async fn write<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        if self.only_reads {
+            return Err(Error::new(Kind::Store, "a call that only reads may not change what is stored"));
+        }
+        self.write_beside(scope, work).await
+    }
+
+    /// Like [`Store::write`], for what is beside the memories, such as a cache. A handle that only reads does it too.
+    async fn write_beside<T: Send + 'static>(
         &self,
         scope: &Scope,
         work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,

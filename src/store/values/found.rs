@@ -99,6 +99,30 @@ pub struct ShownMemory {
     pub confidences: Vec<f64>,
 }
 
+/// A commit with its author.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthorRow {
+    /// The memory.
+    pub key: MemoryKey,
+    /// The commit's id.
+    pub sha: String,
+    /// The author's name.
+    pub author: Option<String>,
+}
+
+/// What changes in a commit whose author gets another name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renamed {
+    /// The memory.
+    pub key: MemoryKey,
+    /// The author's new name.
+    pub author: Option<String>,
+    /// The text that is searched instead of the memory's own.
+    pub indexed: Option<String>,
+    /// The chunks, and how many tokens their excerpts have with the new name.
+    pub tokens: Vec<(ChunkKey, i64)>,
+}
+
 /// A piece of a memory's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRange {

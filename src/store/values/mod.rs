@@ -22,7 +22,9 @@ pub use foreign::{
     ForeignPage, ForeignPart, ForeignSession, ForeignStash, ForeignWrite, RestoredMemory,
 };
 pub use forget::{Expired, Forgotten, LeftSession, Operation, Reach, Selection};
-pub use found::{ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, ShownMemory, Vocabulary};
+pub use found::{
+    AuthorRow, ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, Renamed, ShownMemory, Vocabulary,
+};
 pub use ledger::{Planned, Reservation, SpendLimits, SpendingRow, Spent};
 pub use links::{BehindRow, CallRow, CommitLinks, CommitRow, GraphRow, LinkedCommit, WriteRow};
 pub use projects::{Flavour, ProjectRow};

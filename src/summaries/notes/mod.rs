@@ -42,38 +42,28 @@ const NOTES: &str = "note";
 /// next step.
 pub(crate) async fn note(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<usize> {
     let (store, scope) = (&project.store, &project.scope);
-    let noted = store.noted(scope, session).await?;
-    let from = (noted - LOOK_BACK).max(0);
-    let mut rows = store.session_messages(scope, session, from).await?;
-    let is_new = |row: &MessageRow| row.ordinal > noted;
-    let new = rows.iter().filter(|row| is_new(row)).count();
-    if !rows.iter().any(|row| is_new(row) && is_persons(row)) && new <= STEP {
-        return Ok(0);
-    }
+    let Some(new) = unnoted(project, session).await? else { return Ok(0) };
     store.await_turn(scope, TURN).await?;
-    if noted < 0 {
+    if new.noted < 0 {
         while store.remove_extracts(scope, session, REMOVED_AT_ONCE).await? == REMOVED_AT_ONCE {}
     }
-    let left = new.saturating_sub(STEP);
-    rows.truncate(rows.len() - left);
-    let last_reply = rows.iter().rev().find(|row| is_new(row) && is_persons(row)).map(|row| row.ordinal);
-    let last = rows.last().map_or(noted, |row| row.ordinal);
-    let read = texts(project, &rows).await?;
-    let extract = move || {
+    let Unnoted { noted, read, facts, last_reply, left, .. } = new;
+    let last = read.last().map_or(noted, |(row, _)| row.ordinal);
+    let stating = move || {
+        let is_new = |message: &Said<'_>| message.ordinal > noted;
         let said: Vec<Said<'_>> = read.iter().map(|(row, text)| said(row, text)).collect();
-        let facts: Vec<Fact> = facts(&said).into_iter().filter(|fact| fact.ordinal > noted).collect();
         let stated: Vec<(usize, String, Vec<Stated>)> = said
             .iter()
             .enumerate()
-            .filter(|(_, message)| message.ordinal > noted)
+            .filter(|(_, message)| is_new(message))
             .filter_map(|(place, message)| match message.voice() {
                 Voice::Person(name) => Some((place, name, of_message(message.text))),
                 Voice::Assistant | Voice::Other => None,
             })
             .collect();
-        (facts, stated, read)
+        (stated, read)
     };
-    let (facts, stated, read) = blocking(extract).await?;
+    let (stated, read) = blocking(stating).await?;
     save_facts(engine, project, session, facts, &read).await?;
     let stated = stated.into_iter().map(|(place, voice, stated)| (&read[place].0, voice, stated));
     let stated =
@@ -83,6 +73,87 @@ pub(crate) async fn note(engine: &Engine, project: &OpenProject, session: &Sessi
     let noted = last_reply.or((left > 0).then_some(last)).unwrap_or(noted);
     store.add_statements(scope, statements, Some((session.clone(), noted))).await?;
     Ok(left)
+}
+
+/// The next new messages of a session, and the facts in them. Nothing of this is stored yet.
+struct Unnoted {
+    /// The last message from which facts are stored.
+    noted: i64,
+    /// The new messages, and those before them that they may reply to.
+    read: Vec<(MessageRow, String)>,
+    facts: Vec<Fact>,
+    /// The last new message of a person.
+    last_reply: Option<i64>,
+    /// How many new messages are left for the next step.
+    left: usize,
+}
+
+/// Reads the next new messages of the session and the facts in them. Returns `None` if there is nothing to note.
+async fn unnoted(project: &OpenProject, session: &SessionId) -> Result<Option<Unnoted>> {
+    let (store, scope) = (&project.store, &project.scope);
+    let noted = store.noted(scope, session).await?;
+    let from = (noted - LOOK_BACK).max(0);
+    let mut rows = store.session_messages(scope, session, from).await?;
+    let is_new = |row: &MessageRow| row.ordinal > noted;
+    let new = rows.iter().filter(|row| is_new(row)).count();
+    if !rows.iter().any(|row| is_new(row) && is_persons(row)) && new <= STEP {
+        return Ok(None);
+    }
+    let left = new.saturating_sub(STEP);
+    rows.truncate(rows.len() - left);
+    let last_reply = rows.iter().rev().find(|row| is_new(row) && is_persons(row)).map(|row| row.ordinal);
+    let read = texts(project, &rows).await?;
+    let extract = move || {
+        let said: Vec<Said<'_>> = read.iter().map(|(row, text)| said(row, text)).collect();
+        let facts: Vec<Fact> = facts(&said).into_iter().filter(|fact| fact.ordinal > noted).collect();
+        (facts, read)
+    };
+    let (facts, read) = blocking(extract).await?;
+    Ok(Some(Unnoted { noted, read, facts, last_reply, left }))
+}
+
+/// Facts and decisions that are not stored yet, and those that they take back.
+#[derive(Debug, Default)]
+pub(crate) struct NewFacts {
+    /// The facts, the latest first.
+    pub facts: Vec<Memory>,
+    /// Stored facts that no longer hold.
+    pub taken_back: HashSet<MemoryId>,
+    /// Whether there are messages that are not noted yet.
+    pub is_behind: bool,
+}
+
+/// Returns the facts in the next new messages of the session, as [`note`] would store them. Stores nothing.
+pub(crate) async fn new_facts(project: &OpenProject, session: &SessionId) -> Result<NewFacts> {
+    let Some(new) = unnoted(project, session).await? else { return Ok(NewFacts::default()) };
+    let (memories, taken_back) = as_memories(project, session, new.facts, &new.read).await?;
+    let taken_back: HashSet<MemoryId> = taken_back.into_iter().flatten().collect();
+    let fact = |PreparedMemory { id, draft, tokens, .. }: PreparedMemory| Memory {
+        id,
+        key: MemoryKey::NOT_STORED,
+        kind: draft.kind,
+        provenance: draft.provenance,
+        tokens,
+        text: draft.text,
+        session: draft.session,
+        ordinal: None,
+        role: draft.role,
+        speaker: draft.speaker,
+        title: None,
+        topic: None,
+        source_id: None,
+        path: None,
+        branch: None,
+        head_sha: None,
+        time: draft.time,
+        importance: None,
+        marked: false,
+        indexed: None,
+    };
+    let mut facts: Vec<Memory> = memories.into_iter().map(fact).collect();
+    facts.retain(|fact| !taken_back.contains(&fact.id));
+    facts.sort_by(|one, other| other.time.cmp(&one.time).then_with(|| one.id.cmp(&other.id)));
+    Ok(NewFacts { facts, taken_back, is_behind: true })
 }
 
 /// Compares a stored memory with earlier ones, so that those with another value are superseded.
@@ -114,6 +185,23 @@ async fn save_facts(
     facts: Vec<Fact>,
     read: &[(MessageRow, String)],
 ) -> Result<()> {
+    let (memories, _) = as_memories(project, session, facts, read).await?;
+    if memories.is_empty() {
+        return Ok(());
+    }
+    project.store.save(&project.scope, memories, engine.now(), |_| ()).await?;
+    engine.wrote();
+    Ok(())
+}
+
+/// Returns the facts as memories that refer to the messages they come from. For each, also returns the facts that it takes
+/// back.
+async fn as_memories(
+    project: &OpenProject,
+    session: &SessionId,
+    facts: Vec<Fact>,
+    read: &[(MessageRow, String)],
+) -> Result<(Vec<PreparedMemory>, Vec<Vec<MemoryId>>)> {
     let (store, scope) = (&project.store, &project.scope);
     let mut by_source: HashMap<i64, Vec<MemoryId>> = HashMap::new();
     let mut memories: Vec<PreparedMemory> = Vec::with_capacity(facts.len());
@@ -133,12 +221,8 @@ async fn save_facts(
         let chunks = remember::pieces(&draft, &id);
         memories.push(PreparedMemory { tokens: count(&draft.text) as i64, chunks, id, draft });
     }
-    if memories.is_empty() {
-        return Ok(());
-    }
-    store.save(scope, memories, engine.now(), |_| ()).await?;
-    engine.wrote();
-    Ok(())
+    let taken_back = memories.iter().map(|memory| memory.draft.supersedes.clone()).collect();
+    Ok((memories, taken_back))
 }
 
 /// Returns the facts of the message with the ordinal `before`: those of this step, and those that are stored.

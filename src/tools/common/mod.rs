@@ -5,13 +5,14 @@ pub(crate) mod beginning;
 pub mod progress;
 pub(crate) mod schema;
 pub mod tool;
+pub(crate) mod words;
 
 use std::path::Path;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::humanize::counted;
-use crate::memory::{Kind, LONGEST_TEXT};
+use crate::memory::{Kind, LONGEST_TEXT, Role};
 use crate::project::OpenProject;
 use crate::redact::Redaction;
 use crate::store::ProjectRow;
@@ -43,17 +44,76 @@ pub fn max_tokens(
 }
 
 /// Words that agents use instead of a kind's name, each with the kind that it means.
-const ALSO_CALLED: [(&str, Kind); 2] = [("finding", Kind::Research), ("preference", Kind::Fact)];
+const ALSO_CALLED: [(&str, Kind); 16] = [
+    ("finding", Kind::Research),
+    ("insight", Kind::Research),
+    ("learning", Kind::Research),
+    ("lesson", Kind::Research),
+    ("preference", Kind::Fact),
+    ("note", Kind::Fact),
+    ("observation", Kind::Fact),
+    ("information", Kind::Fact),
+    ("code", Kind::CodeBlock),
+    ("snippet", Kind::CodeBlock),
+    ("file", Kind::FileContent),
+    ("error", Kind::ErrorLog),
+    ("log", Kind::ErrorLog),
+    ("task", Kind::TaskState),
+    ("todo", Kind::TaskState),
+    ("chat", Kind::Message),
+];
 
-/// Returns the kind that `word` means: the name of a kind, or one of the words in [`ALSO_CALLED`]. Errors for any other
-/// word.
+/// Returns the kind that `word` means: the name of a kind, or one of the words in [`ALSO_CALLED`], in any case, in the
+/// singular or plural. Errors for any other word.
 pub fn kind(argument: &str, word: &str) -> Result<Kind> {
-    let also = || ALSO_CALLED.iter().find(|(name, _)| *name == word.trim()).map(|(_, kind)| *kind);
-    Kind::parse(word.trim()).or_else(also).ok_or_else(|| {
+    let known = |word: &str| {
+        let also = || ALSO_CALLED.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind);
+        Kind::parse(word).or_else(also)
+    };
+    let plain = words::plain(word);
+    let singular = || match plain.strip_suffix("ies") {
+        Some(stem) => known(&format!("{stem}y")),
+        None => known(plain.strip_suffix('s')?),
+    };
+    known(&plain).or_else(singular).ok_or_else(|| {
         let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
         Error::bad_input(format!("`{argument}` is not a kind: `{}`", quoted(word)))
             .hint(format!("use {}", known.join(", ")))
     })
+}
+
+/// Words that clients use instead of a role's name, each with the role that it means.
+const ROLES: [(&str, Role); 10] = [
+    ("human", Role::User),
+    ("ai", Role::Assistant),
+    ("model", Role::Assistant),
+    ("agent", Role::Assistant),
+    ("bot", Role::Assistant),
+    ("function", Role::Tool),
+    ("tool_result", Role::Tool),
+    ("tool_call", Role::Tool),
+    ("tool_use", Role::Tool),
+    ("developer", Role::System),
+];
+
+/// Returns the role that `word` means: the name of a role, or one of the words in [`ROLES`], in any case. Errors for any
+/// other word.
+pub fn role(argument: &str, word: &str) -> Result<Role> {
+    let plain = words::plain(word);
+    let also = || ROLES.iter().find(|(name, _)| *name == plain).map(|(_, role)| *role);
+    Role::parse(&plain).or_else(also).ok_or_else(|| {
+        Error::bad_input(format!("`{argument}` is not a role: `{}`", quoted(word)))
+            .hint("use user, assistant, tool or system")
+    })
+}
+
+/// Errors if `importance` is not between 0 and 1.
+pub fn importance(importance: Option<f64>) -> Result<()> {
+    match importance.filter(|importance| !(0.0..=1.0).contains(importance)) {
+        Some(other) => Err(Error::bad_input(format!("`importance` is {other}, not between 0 and 1"))
+            .hint("give a number such as 0.8")),
+        None => Ok(()),
+    }
 }
 
 /// Errors if `text` is longer than [`LONGEST_TEXT`].
@@ -107,6 +167,11 @@ pub fn copied_from(original: &ProjectRow) -> String {
 pub fn share(original: &ProjectRow, root: &Path) -> String {
     let (id, root) = (original.id.as_str(), root.display());
     format!("`tiro projects link {id} {root}` lets it share the memory of the original")
+}
+
+/// Returns the line that says how much of its budget an answer takes.
+pub fn spent(used: usize, budget: usize) -> String {
+    format!("\n{used} of {budget} tokens.")
 }
 
 /// Returns the branch and the commit that are checked out; `None` for each that is unknown.

@@ -9,11 +9,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::arguments;
+use super::arguments::{self, Given};
 use super::progress::Progress;
-use super::schema::{input_schema, output_schema};
-use crate::caller::Toolset;
+use super::schema::{input_schema, listed, output_schema};
+use crate::caller::{Form, Toolset};
 use crate::error::Result;
+use crate::tokens;
 
 /// An operation that agents can call.
 pub struct Tool {
@@ -23,7 +24,7 @@ pub struct Tool {
     pub title: String,
     /// The description that agents read: what it does, and when another tool is better.
     pub description: String,
-    /// The JSON Schema of the arguments, an object schema: see [`input_schema`].
+    /// The JSON Schema of the arguments, an object schema: see [`input_schema`] and [`listed`].
     pub input_schema: Arc<Map<String, Value>>,
     /// The JSON Schema of the answer's top level: see [`output_schema`].
     pub output_schema: Arc<Map<String, Value>>,
@@ -61,32 +62,42 @@ impl Tool {
         W: Future<Output = Result<Answer>> + Send,
     {
         let About { name, title, description, hints, toolset } = about;
-        let input_schema = Arc::new(input_schema::<A>());
+        let schema = Arc::new(input_schema::<A>());
+        let input_schema = Arc::new(listed(&schema));
         let output_schema = Arc::new(output_schema::<O>());
-        let schema = Arc::clone(&input_schema);
         // The arguments are read inside the future: they can be megabytes, and the thread that reads requests must not
         // wait.
         let call = Box::new(move |arguments, progress| -> Pending<Answer> {
             let (schema, run) = (Arc::clone(&schema), run.clone());
-            Box::pin(async move { run(arguments::read::<A>(&schema, arguments)?, progress).await })
+            Box::pin(async move {
+                let Given { args, remark } = arguments::read::<A>(&schema, arguments)?;
+                match (run(args, progress).await, remark) {
+                    (Err(error), Some(remark)) => {
+                        let hint = error.way_out().map_or(String::new(), |hint| format!("{hint}. "));
+                        Err(error.hint(hint + &remark))
+                    }
+                    (answer, remark) => answer.map(|answer| answer.with(remark)),
+                }
+            })
         });
         Tool { name, title, description, input_schema, output_schema, hints, toolset, call }
     }
 
-    /// Calls the tool with a JSON object of arguments, spelled in snake_case or camelCase. A long call tells `progress`
-    /// how far it is.
+    /// Calls the tool with JSON arguments, which are read as liberally as [`arguments`] says. A long call tells
+    /// `progress` how far it is.
     ///
-    /// A missing, unknown or wrongly typed argument is a [`BadInput`](crate::error::Kind::BadInput) error that names
-    /// the argument and what it should be.
+    /// A missing argument, and a value that can't be read, is a [`BadInput`](crate::error::Kind::BadInput) error that
+    /// names the argument and gives an example. The answer names the arguments that the tool doesn't have.
     pub fn call(&self, arguments: Value, progress: Progress) -> Pending<Answer> {
         (self.call)(arguments, progress)
     }
 }
 
-/// The answer of a tool: the same content as text for a model and as data for a program.
+/// The answer of a tool: the same content as text for a model and as data for a program. Clients get the data only from
+/// `tiro serve --structured`.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The answer as text. It is complete, since some clients show a model only the text.
+    /// The answer as text. It is complete, since a model gets nothing else.
     pub text: String,
     /// The answer as data. Fields without a value are left out rather than set to `null`.
     pub fields: Map<String, Value>,
@@ -107,6 +118,21 @@ impl Answer {
         Answer { text, fields }
     }
 
+    /// Returns how many tokens (o200k) an answer costs its reader: those of `text`, or if the reader may get the data of
+    /// `output` instead, the larger of the two counts.
+    pub(crate) fn cost(form: Form, text: &str, output: &impl Serialize) -> usize {
+        match form {
+            Form::Text => tokens::count(text),
+            Form::Both => tokens::count(text).max(Answer::data_cost(output)),
+        }
+    }
+
+    /// Returns how many tokens (o200k) the data of `output` has as JSON.
+    pub(crate) fn data_cost(output: &impl Serialize) -> usize {
+        let fields = Answer::new(String::new(), output).fields;
+        tokens::count(&serde_json::to_string(&fields).expect("an answer is JSON"))
+    }
+
     /// Returns the answer with `news` as a last line of its text and as one of its notices.
     pub(crate) fn with(mut self, news: Option<String>) -> Answer {
         let Some(news) = news else { return self };
@@ -123,13 +149,14 @@ impl Answer {
 /// the user before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
-    /// Whether a call changes nothing.
+    /// Whether a call makes, changes and deletes no memory, and nothing of the stash, segments and summaries. Transcripts
+    /// and commits that appear meanwhile are imported all the same.
     pub read_only: bool,
     /// Whether a call may delete something.
     pub destructive: bool,
     /// Whether a second call with the same arguments changes nothing more.
     pub idempotent: bool,
-    /// Whether a call reaches beyond this machine.
+    /// Whether a call may ask a provider.
     pub open_world: bool,
 }
 
@@ -143,10 +170,6 @@ impl Hints {
     /// For a tool that sets or adds something; a second call with the same arguments changes nothing.
     pub const SETS: Hints =
         Hints { read_only: false, destructive: false, idempotent: true, open_world: false };
-    /// For a tool that may ask an external model to make something; a second call with the same arguments makes nothing
-    /// new.
-    pub const ASKS: Hints =
-        Hints { read_only: false, destructive: false, idempotent: true, open_world: true };
     /// For a tool that deletes something.
     pub const REMOVES: Hints =
         Hints { read_only: false, destructive: true, idempotent: true, open_world: false };

@@ -196,7 +196,7 @@ fn tool(engine: &Arc<Engine>, caller: &Arc<Caller>, running: &Running, assistant
             "Asks {} ({place}) about project files, in a lasting thread; it can search memory.",
             provider.model
         ),
-        hints: Hints { open_world: !assistant.is_local(), ..Hints::ADDS },
+        hints: Hints { open_world: true, ..Hints::ADDS },
         toolset: Toolset::Consult,
     };
     let (engine, caller) = (Arc::clone(engine), Arc::clone(caller));

@@ -1,4 +1,5 @@
-//! Summarises the conversations that are related to a question, one by one, within one budget.
+//! Summarises the conversations that are related to a question, one by one, within one budget. Without a question, it
+//! summarises the conversations that the call names: so an agent whose window was compacted learns where its own stands.
 //!
 //! Each conversation gets a weight that says how related it is to the question. The weight is computed as for
 //! `retrieve_context`. A conversation's share of the budget is proportional to its weight. Tokens that one summary
@@ -13,22 +14,25 @@ use serde::{Deserialize, Serialize};
 use crate::ask;
 use crate::assembly::across_sessions::{Hit, read};
 use crate::assembly::order::{Conversation, Weighed, conversation, weigh};
-use crate::caller::Caller;
+use crate::assembly::quote::quote;
+use crate::caller::{Caller, Form};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::humanize::counted;
 use crate::ingest::catch_up;
-use crate::memory::{Kind, Level, Millis};
+use crate::memory::{Kind, Level, Millis, Role};
 use crate::project::OpenProject;
-use crate::retrieve;
 use crate::retrieve::rank::Weights;
+use crate::retrieve::{self, Found};
 use crate::scope::{Scope, SessionId, Sessions};
+use crate::store::MessageRow;
 use crate::summaries::levels::Depth;
 use crate::summaries::wanted::Wanted;
 use crate::summaries::{make, messages};
 use crate::tools::common;
+use crate::tools::common::tool::Answer;
 use crate::tools::context::retrieve_context::TimeRange;
 use crate::tools::context::summarize_conversation::Detail;
 use crate::tools::memory::search_project_memory::missing_sessions;
@@ -40,7 +44,8 @@ pub const NAME: &str = "get_context_summary";
 pub const TITLE: &str = "Summarise context";
 /// The description of the tool, which agents read.
 pub const DESCRIPTION: &str = "Summarises the conversations that have to do with a question, within a \
-    budget, and says how to open each. For the messages themselves use retrieve_context.";
+    budget, and says how to open each; without a question, where the named ones stand. For the messages themselves \
+    use retrieve_context.";
 
 /// The budget of an answer, in tokens, if the call names none.
 const MAX_TOKENS: usize = 2000;
@@ -52,10 +57,14 @@ const LEAST_TOKENS: usize = 200;
 const MOST_TOKENS: usize = 20_000;
 
 /// The most tokens that the frame of an answer takes.
-const FRAME: usize = 90;
+const FRAME: usize = 100;
 
 /// The most tokens that the frame of one summary in the answer takes.
 const SUMMARY_FRAME: usize = 54;
+
+/// The share of a summary's tokens that what was said last may take, if the call asks where a conversation stands.
+/// Arbitrary.
+const LAST: (usize, usize) = (2, 5);
 
 /// The most messages of a conversation that are summarised; earlier messages are left out. Arbitrary.
 const MOST_MESSAGES: usize = 2000;
@@ -64,7 +73,7 @@ const MOST_MESSAGES: usize = 2000;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// A question or key words.
-    pub query: String,
+    pub query: Option<String>,
     /// Only these sessions.
     pub conversation_ids: Option<Vec<String>>,
     /// Only messages of this time.
@@ -122,9 +131,11 @@ pub struct SessionSummary {
 
 /// Weighs the conversations against the question and summarises those with the most weight.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
-    let query = args.query.trim().to_owned();
-    if query.is_empty() {
-        return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
+    let query = args.query.unwrap_or_default().trim().to_owned();
+    let names = args.conversation_ids.unwrap_or_default();
+    if query.is_empty() && names.is_empty() {
+        return Err(Error::bad_input("neither `query` nor `conversation_ids` is given")
+            .hint("ask a question, give key words, or name the conversations"));
     }
     let (budget, clamped) = common::max_tokens(args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
     let (since, until) = args.time_range.unwrap_or_default().read()?;
@@ -132,21 +143,29 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(clamped);
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
-    let sessions = requested_sessions(project, args.conversation_ids.as_deref())?;
+    let sessions = requested_sessions(project, &names)?;
     let scope = Scope { sessions, ..project.scope.clone() };
     notices.extend(missing_sessions(project, &scope).await?);
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     let kinds = vec![Kind::Message, Kind::Conversation, Kind::Summary];
-    let filter = Filter { kinds: Some(kinds), since, until, ..Filter::default() };
+    let without = caller.running_session(engine, project, &scope);
+    let filter = Filter { kinds: Some(kinds), since, until, without, ..Filter::default() };
     let places = [(&project.store, &scope)];
-    let found = retrieve::search(&places, &encoders, &query, &filter, &Weights::default()).await?;
+    // Without a question there is nothing to search for, and all of the named conversations are wanted.
+    let found = match query.is_empty() {
+        true => Found::default(),
+        false => retrieve::search(&places, &encoders, &query, &filter, &Weights::default()).await?,
+    };
     notices.extend(found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, project).await?);
     }
     let weights = weigh(&found.ranked);
     let hits = read(&places, found.ranked).await?;
-    let mut order = by_weight(&hits, &weights, &scope);
+    let mut order = match &scope.sessions {
+        Sessions::Only(named) if query.is_empty() => named.iter().map(|name| (name.clone(), 1.0)).collect(),
+        _ => by_weight(&hits, &weights, &scope),
+    };
     let all = order.len();
     order.truncate(RELATED_SESSIONS);
 
@@ -168,12 +187,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         rendered: String::new(),
     };
     let secret = installation.secret;
-    messages::blocking(move || fit(output, budget, &secret)).await
+    let form = caller.form();
+    messages::blocking(move || fit(output, (budget, form), &secret)).await
 }
 
 /// Returns the sessions called `names`; all sessions if there are no names.
-fn requested_sessions(project: &OpenProject, names: Option<&[String]>) -> Result<Sessions> {
-    let Some(names) = names.filter(|names| !names.is_empty()) else { return Ok(Sessions::All) };
+fn requested_sessions(project: &OpenProject, names: &[String]) -> Result<Sessions> {
+    if names.is_empty() {
+        return Ok(Sessions::All);
+    }
     let ids = names.iter().map(|name| SessionId::read(&project.redactor, "conversation_ids", name));
     Ok(Sessions::Only(ids.collect::<Result<Vec<SessionId>>>()?))
 }
@@ -236,6 +258,12 @@ async fn summarise(
         let usual =
             crate::summarize::length(level, rows.iter().map(|row| row.tokens.unsigned_abs() as usize).sum());
         let (first, last) = (rows[0].ordinal, rows[rows.len() - 1].ordinal);
+        // Where a conversation stands is what was said last.
+        let end = match query.is_empty() {
+            true => end(project, &rows, most * LAST.0 / LAST.1).await?,
+            false => String::new(),
+        };
+        let most = most - messages::count(&end).min(most / 2);
         let wanted = Wanted {
             session: session.clone(),
             rows,
@@ -245,11 +273,11 @@ async fn summarise(
             by_model: false,
         };
         source_tokens += wanted.tokens();
-        let made = make::make(engine, caller, project, wanted).await?;
-        if made.text.is_empty() {
+        let made = make::make(engine, caller, project, wanted, make::Keeping::Later).await?;
+        if made.text.is_empty() && end.is_empty() {
             continue;
         }
-        let text = envelope::escape(&made.text).into_owned();
+        let text = envelope::escape(format!("{}\n{end}", made.text).trim()).into_owned();
         let name = envelope::escape(session.as_str()).into_owned();
         // `open` is the message of the conversation that answers best, if there is one.
         let mut own = hits.iter().filter(|hit| hit.memory.session.as_ref() == Some(session));
@@ -269,14 +297,30 @@ async fn summarise(
     Ok((summaries, source_tokens))
 }
 
-/// Leaves out notices, then the least related summaries, until the answer fits the budget as text and as JSON.
-fn fit(mut output: Output, budget: usize, secret: &[u8; 32]) -> Output {
+/// Returns the last request of the conversation and the last answer to it, each by whole sentences, in about `most` tokens.
+async fn end(project: &OpenProject, rows: &[MessageRow], most: usize) -> Result<String> {
+    let asked = rows.iter().rposition(|row| row.role == Some(Role::User));
+    let answered = rows.iter().rposition(|row| row.role == Some(Role::Assistant));
+    let answered = answered.filter(|place| asked.is_none_or(|asked| *place > asked));
+    let last: Vec<MessageRow> = asked.into_iter().chain(answered).map(|place| rows[place].clone()).collect();
+    let said = messages::texts(project, &last).await?;
+    let line = |(row, text): &(MessageRow, String)| {
+        let who = row.speaker.as_deref().or(row.role.map(Role::as_str)).unwrap_or_default();
+        let text = quote(text, 0..text.len(), most / 2).trim().replace('\n', " ");
+        format!("#{} {who}: {text}", row.ordinal)
+    };
+    Ok(said.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// Leaves out notices, then the least related summaries, until the answer fits the budget in each form of `form`.
+fn fit(mut output: Output, (budget, form): (usize, Form), secret: &[u8; 32]) -> Output {
     loop {
-        output.rendered = render(&output, secret);
-        let text = messages::count(&output.rendered);
-        output.tokens_used = text;
-        let data = messages::count(&serde_json::to_string(&output).expect("an answer serialises"));
-        output.tokens_used = text.max(data);
+        // `tokens_used` is part of what is counted. During the count, the field holds the budget, the largest value it can
+        // get, so the final number takes no more tokens.
+        output.tokens_used = budget;
+        output.rendered = render(&output, budget, secret);
+        output.tokens_used = Answer::cost(form, &output.rendered, &output);
+        output.rendered = render(&output, budget, secret);
         if output.tokens_used <= budget {
             return output;
         }
@@ -299,16 +343,17 @@ fn line(summary: &SessionSummary) -> String {
     format!("[{name} #{first} to #{last}, open {open} level {level}]\n{}\n", envelope::quoted(summary))
 }
 
-fn render(output: &Output, secret: &[u8; 32]) -> String {
+fn render(output: &Output, budget: usize, secret: &[u8; 32]) -> String {
     if output.summaries.is_empty() {
         let nothing = "No conversation has to do with the question.".to_owned();
         return nothing + &common::footnotes(&[], output.reported_pending(), &output.notices);
     }
     let body: String = output.summaries.iter().map(line).collect();
     let mut text = envelope::wrap(secret, &body);
-    let tokens = output.source_tokens;
-    text +=
-        &format!("\nFrom {tokens} tokens; expand_detail opens each with its `open` as `id` and its `level`.");
+    text += &format!(
+        "\n{} of {budget} tokens, from {}; expand_detail opens each with its `open` as `id` and its `level`.",
+        output.tokens_used, output.source_tokens
+    );
     if output.dropped > 0 {
         let (one, several) = ("more related conversation", "more related conversations");
         text += &format!(" {} did not fit.", counted(output.dropped, one, several));

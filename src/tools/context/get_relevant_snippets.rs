@@ -80,7 +80,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let mut chosen = Chosen { notices: catch_up::before_a_call(engine, caller).await, ..Chosen::default() };
     chosen.notices.extend(notice);
     let encoders = ask::encoders(engine, caller, &mut chosen.notices).await;
-    let filter = Filter { kinds: Some(vec![Kind::Message]), ..Filter::default() };
+    let without = caller.running_session(engine, project, &project.scope);
+    let filter = Filter { kinds: Some(vec![Kind::Message]), without, ..Filter::default() };
     let places = [(&project.store, &project.scope)];
     let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
     chosen.notices.extend(found.notices);
@@ -118,7 +119,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     fill(passages, &mut budget, &mut chosen, true);
     let secret = engine.installation().await?.secret;
     // The first count loads the tokenizer's dictionary, which blocks the thread.
-    let fit = tokio::task::spawn_blocking(move || answer::fit(&mut chosen, max_tokens, &secret));
+    let budget = (max_tokens, caller.form());
+    let fit = tokio::task::spawn_blocking(move || answer::fit(&mut chosen, budget, &secret));
     Ok(fit.await.expect("fitting does not panic"))
 }
 

@@ -79,8 +79,9 @@ pub type Output = Context;
 /// Returns the cached answer if nothing that it depends on changed; otherwise assembles a new one.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
-    let (asked, notice) = read(engine, project, &args).await?;
+    let (mut asked, notice) = read(engine, project, &args).await?;
     let mut notices = catch_up::before_a_call(engine, caller).await;
+    asked.filter.without = caller.running_session(engine, project, &asked.scope);
     // An answer that reports newly imported messages is not cached: the report is true only for this call.
     let is_cacheable = notices.is_empty();
     match (&asked.session, &asked.scope.sessions) {
@@ -99,10 +100,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(notice);
     let options = &engine.config().options;
     let store = &project.store;
-    let key = |version: [Version; 2]| key(engine, &args, &asked, space.as_deref(), version);
+    let key = |version: [Version; 2]| key((engine, caller), &args, &asked, space.as_deref(), version);
     // The version is read before the memories. If a write comes in between, the answer is cached under the older
     // version, so no later call finds it.
-    let mut before = version(engine, project, &asked).await?;
+    let before = version(engine, project, &asked).await?;
     if is_cacheable
         && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
         && let Ok(CachedAnswer { context, whole, lines }) = serde_json::from_str::<CachedAnswer>(&body)
@@ -114,15 +115,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let mut is_whole = true;
     let mut chosen = match &asked.session {
         Some(session) => {
-            let mut prepared = within_session::prepare(engine, project, session).await?;
+            let prepared = within_session::prepare(engine, project, session).await?;
             is_whole = prepared.waiting == 0;
-            if prepared.wrote && is_whole {
-                // The preparation stored something, and this changed the version. So the version and the memories
-                // are both read again, in this order.
-                before = version(engine, project, &asked).await?;
-                prepared = within_session::prepare(engine, project, session).await?;
-            }
-            within_session::choose(engine, project, &asked, session, prepared, &encoders).await?
+            within_session::choose((engine, caller), project, &asked, session, prepared, &encoders).await?
         }
         None => across_sessions::choose(engine, project, &asked, &encoders).await?,
     };
@@ -138,7 +133,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     chosen.notices.splice(0..0, notices);
     let secret = engine.installation().await?.secret;
-    let budget = asked.budget;
+    let budget = (asked.budget, caller.form());
     // The first count loads the tokenizer's dictionary, which blocks the thread.
     let fit = tokio::task::spawn_blocking(move || {
         let context = answer::fit(&mut chosen, budget, &secret);
@@ -255,13 +250,19 @@ async fn version(engine: &Engine, project: &OpenProject, asked: &Asked) -> Resul
 }
 
 /// Returns the cache key: a hash of everything that the answer depends on.
-fn key(engine: &Engine, args: &Args, asked: &Asked, space: Option<&str>, version: [Version; 2]) -> [u8; 32] {
+fn key(
+    (engine, caller): (&Engine, &Caller),
+    args: &Args,
+    asked: &Asked,
+    space: Option<&str>,
+    version: [Version; 2],
+) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 assembled context");
     let parts = [
         env!("CARGO_PKG_VERSION").to_owned(),
         serde_json::to_string(args).expect("arguments are JSON"),
-        format!("{:?}", asked.scope),
-        asked.budget.to_string(),
+        format!("{:?} {:?}", asked.scope, asked.filter.without),
+        format!("{} {:?}", asked.budget, caller.form()),
         format!("{:?}", engine.config().options),
         space.unwrap_or_default().to_owned(),
         format!("{:?}", version.map(Version::bytes)),

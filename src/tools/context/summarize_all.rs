@@ -107,7 +107,7 @@ pub async fn run(
                     make::estimate(engine, project, &wanted).await?;
                 at_most.add(AtMost { requests, input, output, cost_usd, likely_usd });
             } else {
-                let made = make::make(engine, caller, project, wanted).await?;
+                let made = make::make(engine, caller, project, wanted, make::Keeping::Now).await?;
                 let is_extractive = made.provider == "extractive";
                 output.extractive += usize::from(is_extractive);
                 output.cost_usd += made.cost_usd;

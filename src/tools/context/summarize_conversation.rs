@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Form};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Result, quoted};
@@ -195,10 +195,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         output.provider = provider.unwrap_or(output.provider);
         (output.cost_usd, output.likely_usd) = (cost_usd, likely_usd);
         output.estimate = Some((requests, input, back));
-        return fit(output, max_tokens).await;
+        return fit(output, max_tokens, caller.form()).await;
     }
     let rows = wanted.rows.clone();
-    let made = make::make(engine, caller, project, wanted).await?;
+    let made = make::make(engine, caller, project, wanted, make::Keeping::Now).await?;
     let texts = messages::texts(project, &rows).await?;
     output.topics = messages::blocking(move || {
         let named = summarize::topics(&messages::sources(&texts), TOPICS);
@@ -225,16 +225,16 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         cached: is_kept,
         ..output
     };
-    fit(output, max_tokens).await
+    fit(output, max_tokens, caller.form()).await
 }
 
-/// Leaves out topics, cited messages, notices and the end of the summary, in this order, until the answer fits as text
-/// and as JSON.
-async fn fit(mut output: Output, max_tokens: Option<usize>) -> Result<Output> {
+/// Leaves out topics, cited messages, notices and the end of the summary, in this order, until the answer fits in
+/// each form of `form`.
+async fn fit(mut output: Output, max_tokens: Option<usize>, form: Form) -> Result<Output> {
     let Some(most) = max_tokens else { return Ok(output) };
     messages::blocking(move || {
         loop {
-            let over = output.measure().saturating_sub(most);
+            let over = Answer::cost(form, &output.text(), &output).saturating_sub(most);
             if over == 0 || !output.shrink(over) {
                 return output;
             }
@@ -244,13 +244,6 @@ async fn fit(mut output: Output, max_tokens: Option<usize>) -> Result<Output> {
 }
 
 impl Output {
-    /// Returns the tokens of the answer: of its text or of its JSON, whichever has more.
-    fn measure(&self) -> usize {
-        let Answer { text, fields } = Answer::new(self.text(), self);
-        messages::count(&text)
-            .max(messages::count(&serde_json::to_string(&fields).expect("an answer is JSON")))
-    }
-
     /// Leaves out the least important part of an answer that exceeds its budget by `over` tokens. Returns false
     /// if there is no such part.
     fn shrink(&mut self, over: usize) -> bool {

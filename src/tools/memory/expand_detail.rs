@@ -1,4 +1,4 @@
-//! Opens one memory: its full text, the messages around it and what is linked to it.
+//! Opens one memory: its full text, the messages around it and what is linked to it. Opens a session by its name, too.
 
 mod page;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use self::page::{Page, fit};
 use crate::caller::Caller;
 use crate::engine::Engine;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Kind, Result, quoted};
 use crate::memory::{Memory, MemoryId, MemoryKey};
 use crate::retrieve::query;
 use crate::scope::Scope;
@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::summaries::levels::{self, Depth, Walk};
 use crate::tools::common;
 use crate::tools::common::schema::one_of;
-use crate::tools::memory::linked;
+use crate::tools::memory::{linked, named};
 
 pub use self::page::Output;
 
@@ -25,7 +25,7 @@ pub const NAME: &str = "expand_detail";
 /// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Open a memory";
 /// The description of the tool, which agents read.
-pub const DESCRIPTION: &str = "Opens one memory: its full text and what surrounds it. A summary opens level \
+pub const DESCRIPTION: &str = "Opens one memory or session: its text and what surrounds it. A summary opens level \
     by level. To find memories use search_project_memory.";
 
 /// The budget of an answer, in tokens, if the call names none.
@@ -46,7 +46,7 @@ const MAX_HOPS: usize = 2;
 /// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
-    /// Id of a memory or commit, or SESSION#NUMBER.
+    /// Id of a memory or commit, SESSION#NUMBER, or a session.
     pub id: String,
     /// For summaries; next deeper level if left out.
     #[serde(default)]
@@ -58,10 +58,11 @@ pub struct Args {
     /// Limits a summary to this topic.
     #[schemars(description = "")]
     pub focus: Option<String>,
-    /// Messages before it, 0 to 20; 2 if left out.
+    /// Messages before it; 2 if left out.
+    #[schemars(range(max = MOST_NEIGHBOURS))]
     pub before: Option<usize>,
-    /// Messages after it, 0 to 20; 2 if left out.
-    #[schemars(description = "")]
+    /// Messages after it; 2 if left out.
+    #[schemars(description = "", range(max = MOST_NEIGHBOURS))]
     pub after: Option<usize>,
     /// 4000 if left out.
     #[schemars(range(min = LEAST_TOKENS))]
@@ -87,7 +88,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         collapse: args.collapse,
         focus: args.focus.as_deref().unwrap_or_default().trim().to_owned(),
     };
-    let (store, scope, memory) = resolve(engine, caller, &args.id, &walk).await?;
+    let (opened, is_session) = resolve(engine, caller, &args.id, &walk).await?;
+    let (store, scope, memory) = opened;
     let memory = match walk.leads_away() && memory.key.is_stored() {
         true => levels::around(engine, caller, memory, &walk).await?,
         false => memory,
@@ -105,23 +107,50 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let linked = if memory.key.is_stored() { follow(store, scope, memory.key).await? } else { Vec::new() };
     let linked = store.memories(scope, linked.into_iter().take(MOST_NEIGHBOURS).collect()).await?;
     let references = linked.iter().map(|memory| memory.id.to_string()).collect();
-    let linked = if memory.key.is_stored() { linked::of(store, scope, &memory).await? } else { Vec::new() };
+    let linked = match memory.key.is_stored() || is_session {
+        true => linked::of(store, scope, &memory).await?,
+        false => Vec::new(),
+    };
     let secret = engine.installation().await?.secret;
     let notices = clamped.into_iter().collect();
-    let page = Page { secret, memory, start, around, references, linked, notices, budget };
+    let form = caller.form();
+    let page = Page { secret, memory, start, around, references, linked, notices, budget, form };
     // The first count loads the tokenizer's dictionary, which blocks the thread.
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
 }
 
-/// Returns the memory that `text` names, with its store and scope. `text` may name a commit, a message by session and
-/// number, a summary, or any other memory. Errors with [`NotFound`](crate::error::Kind::NotFound) if there is no such
-/// memory.
+/// A memory, with its store and scope.
+type Stored<'e> = (&'e Store, &'e Scope, Memory);
+
+/// Returns what `text` names, and whether that is a session, which is shown as a summary or as its messages. As for `tiro
+/// show`, a session with exactly that name takes precedence, then an id, then a session that has `text` as an alias or as
+/// part of its name or title.
+///
+/// Errors with [`NotFound`](crate::error::Kind::NotFound) if there is nothing with that name.
 async fn resolve<'e>(
     engine: &'e Engine,
     caller: &'e Caller,
     text: &str,
     walk: &Walk,
-) -> Result<(&'e Store, &'e Scope, Memory)> {
+) -> Result<(Stored<'e>, bool)> {
+    let project = caller.project(engine).await?;
+    let matching = named::sessions(project, text).await?;
+    let session = match matching.whole() {
+        Some(whole) => whole,
+        None => match (by_id(engine, caller, text, walk).await, matching.is_empty()) {
+            (Err(error), false) if matches!(error.kind(), Kind::NotFound | Kind::BadInput) => {
+                matching.only()?.ok_or(error)?
+            }
+            (found, _) => return Ok((found?, false)),
+        },
+    };
+    let shown = levels::session(engine, caller, session, walk).await?;
+    Ok(((&project.store, &project.scope, shown), true))
+}
+
+/// Returns the memory whose id is `text`, which may name a commit, a message by session and number, a summary, or any
+/// other memory. Errors with [`NotFound`](crate::error::Kind::NotFound) if there is no such memory.
+async fn by_id<'e>(engine: &'e Engine, caller: &'e Caller, text: &str, walk: &Walk) -> Result<Stored<'e>> {
     if let Some(id) = commit_named(engine, caller, text).await? {
         return find(engine, caller, &id).await;
     }
@@ -145,7 +174,7 @@ async fn resolve<'e>(
     let id = MemoryId::read("id", text).map_err(|error| {
         error.hint(
             "search results show ids: `m` and 13 letters and digits, SESSION#NUMBER of a message, or seven \
-             digits or more of a commit's id",
+             digits or more of a commit's id; list_sessions shows the names of sessions",
         )
     })?;
     match levels::summary(engine, caller, &id, walk).await? {
@@ -187,11 +216,7 @@ async fn commit_named(engine: &Engine, caller: &Caller, text: &str) -> Result<Op
 
 /// Returns the memory with the id `id`, with its store and scope. Looks in the project's store first, then in the
 /// owner's. Errors with [`NotFound`](crate::error::Kind::NotFound) if neither has the memory.
-async fn find<'e>(
-    engine: &'e Engine,
-    caller: &'e Caller,
-    id: &MemoryId,
-) -> Result<(&'e Store, &'e Scope, Memory)> {
+async fn find<'e>(engine: &'e Engine, caller: &'e Caller, id: &MemoryId) -> Result<Stored<'e>> {
     let project = caller.project(engine).await?;
     if let Some(memory) = project.store.memory(&project.scope, id).await? {
         return Ok((&project.store, &project.scope, memory));

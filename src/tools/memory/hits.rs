@@ -1,4 +1,4 @@
-//! Makes the answer that shows a page of hits, within its budget both as text and as JSON.
+//! Makes the answer that shows a page of hits, within its budget as text, and if the caller reads data, also as JSON.
 //!
 //! A page shows hits in the order of the ranking until one doesn't fit; the cursor names that hit, so no hit is
 //! skipped. If a hit doesn't fit even as the only one on a page, it is shortened. How many hits fit is first estimated
@@ -11,10 +11,12 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::caller::Form;
 use crate::envelope;
 use crate::humanize::counted;
 use crate::retrieve::pair;
 use crate::summaries::messages;
+use crate::tools::common;
 use crate::tools::common::beginning::beginning;
 use crate::tools::common::tool::Answer;
 use crate::tuning::ranking::{BESIDE_COMMITS, NOTICES};
@@ -23,6 +25,9 @@ pub use self::hit::{Behind, BehindMessage, Frame, Hit, Ranking, ScoreParts, Supe
 
 /// A hit is not shown if fewer than this many tokens of its text would fit. Arbitrary: about a short sentence.
 const LEAST_TEXT: usize = 12;
+
+/// At most how many tokens the line takes that says how much of the budget an answer takes.
+const SPENT_TOKENS: usize = 12;
 
 /// The answer of the call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -33,7 +38,7 @@ pub struct Output {
     pub hits: Vec<Hit>,
     /// `all`, or the names of the sessions that were searched.
     pub covered: Vec<String>,
-    /// The tokens of this answer (o200k): of its text or of its JSON, whichever has more.
+    /// The tokens of this answer (o200k): of its text, or of its JSON if the caller reads that and it has more.
     pub tokens_used: usize,
     /// Whether hits of this page did not fit the budget.
     pub truncated: bool,
@@ -68,8 +73,10 @@ pub struct Page {
     pub offset: usize,
     /// Whether there are hits after the page.
     pub has_more: bool,
-    /// The most tokens that the text may have; also the most that the JSON may have.
+    /// The most tokens that the text may have; also the most that the JSON may have, if the caller reads it.
     pub max_tokens: usize,
+    /// The forms in which the caller reads the answer.
+    pub form: Form,
     /// The secret of the installation.
     pub secret: [u8; 32],
 }
@@ -104,9 +111,13 @@ pub fn fit(mut page: Page) -> Output {
 fn estimate(page: &mut Page) -> usize {
     let count = messages::count;
     let empty = answer(page, 0);
-    let json = |hit: &Hit| count(&serde_json::to_string(hit).expect("a hit is JSON")) + 1;
-    let text_frame = envelope::OVERHEAD_TOKENS + count(&empty.footer());
-    let mut used = (text_frame, empty.data_tokens());
+    let is_data = page.form == Form::Both;
+    let json = |hit: &Hit| match is_data {
+        true => count(&serde_json::to_string(hit).expect("a hit is JSON")) + 1,
+        false => count(&hit.excerpt()),
+    };
+    let text_frame = envelope::OVERHEAD_TOKENS + count(&empty.footer(page.max_tokens)) + SPENT_TOKENS;
+    let mut used = (text_frame, if is_data { Answer::data_cost(&empty) } else { 0 });
     let mut beside = page.max_tokens / BESIDE_COMMITS;
     for (place, hit) in page.hits.iter_mut().enumerate() {
         if hit.behind.as_ref().is_some_and(|behind| behind.said.is_some()) {
@@ -119,7 +130,7 @@ fn estimate(page: &mut Page) -> usize {
             }
         }
         hit.tokens = count(&hit.excerpt());
-        used = (used.0 + hit.tokens, used.1 + json(hit));
+        used = (used.0 + hit.tokens, used.1 + if is_data { json(hit) } else { 0 });
         if used.0.max(used.1) > page.max_tokens {
             // At least one hit is tried.
             return place.max(1);
@@ -181,7 +192,7 @@ fn answer(page: &Page, count: usize) -> Output {
     let next = page.hits.get(count).map_or(page.length, |hit| hit.frame.rank);
     output.next_cursor = has_next.then(|| (page.offset + next).to_string());
     let body: String = output.hits.iter().map(Hit::excerpt).collect();
-    output.rendered = match (count, output.dropped) {
+    let shown = match (count, output.dropped) {
         (0, 0) => "Nothing found.".to_owned(),
         (0, dropped) => {
             let none = match dropped {
@@ -192,11 +203,12 @@ fn answer(page: &Page, count: usize) -> Output {
         }
         _ => envelope::wrap(&page.secret, &body),
     };
-    output.rendered += &output.footer();
-    // `tokens_used` is part of the JSON that is counted. During the count, the field holds the budget, the largest
-    // value it can get, so the final number takes no more tokens.
+    // `tokens_used` is part of what is counted. During the count, the field holds the budget, the largest value it can
+    // get, so the final number takes no more tokens.
     output.tokens_used = page.max_tokens;
-    output.tokens_used = messages::count(&output.rendered).max(output.data_tokens());
+    output.rendered = shown.clone() + &output.footer(page.max_tokens);
+    output.tokens_used = Answer::cost(page.form, &output.rendered, &output);
+    output.rendered = shown + &output.footer(page.max_tokens);
     output
 }
 
@@ -241,8 +253,11 @@ impl Output {
     }
 
     /// Returns the lines below the hits, the most important first.
-    fn footer(&self) -> String {
-        let mut lines = String::new();
+    fn footer(&self, budget: usize) -> String {
+        let mut lines = match self.hits.is_empty() {
+            true => String::new(),
+            false => common::spent(self.tokens_used, budget),
+        };
         if self.dropped > 0 && !self.hits.is_empty() {
             lines += &format!("\n{} more did not fit max_tokens.", self.dropped);
         }
@@ -256,11 +271,5 @@ impl Output {
         }
         self.notices.iter().for_each(|notice| lines += &format!("\nNote: {notice}."));
         lines
-    }
-
-    /// Returns how many tokens (o200k) the answer has as JSON.
-    fn data_tokens(&self) -> usize {
-        let fields = Answer::new(String::new(), self).fields;
-        messages::count(&serde_json::to_string(&fields).expect("an answer is JSON"))
     }
 }

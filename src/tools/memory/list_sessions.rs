@@ -31,7 +31,7 @@ const PAGE: usize = 100;
 /// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
-    /// Page size, 1 to 100; 20 if left out.
+    /// Page size; 20 if left out.
     #[schemars(range(min = 1, max = PAGE))]
     pub limit: Option<usize>,
     /// `next_cursor` of the answer before.

@@ -7,6 +7,7 @@ mod hits;
 pub(crate) mod linked;
 pub mod list_sessions;
 pub mod mark_important;
+pub(crate) mod named;
 pub mod resources;
 pub mod save_messages;
 pub mod search_project_memory;

@@ -35,6 +35,8 @@ pub struct Resources {
     pub session: Box<dyn Fn(String) -> Pending<String> + Send + Sync>,
     /// Returns the text of the memory with this id, or a [`NotFound`](crate::error::Kind::NotFound) error.
     pub memory: Box<dyn Fn(String) -> Pending<String> + Send + Sync>,
+    /// Notes the name of the client.
+    pub met: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 /// Some of the sessions, most recent first.
@@ -60,8 +62,10 @@ pub struct SessionEntry {
 impl Resources {
     /// Returns the resources of the caller's project.
     pub fn of(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Resources {
-        let both = || (Arc::clone(engine), Arc::clone(caller));
-        let (sessions, session, memory) = (both(), both(), both());
+        // Who reads resources changes nothing.
+        let reader = Arc::new(caller.reader());
+        let both = || (Arc::clone(engine), Arc::clone(&reader));
+        let (sessions, session, memory, met) = (both(), both(), both(), both());
         Resources {
             sessions: Box::new(move |cursor| {
                 let (engine, caller) = sessions.clone();
@@ -78,6 +82,7 @@ impl Resources {
                     Ok(expand_detail::run(&engine, &caller, args).await?.text())
                 })
             }),
+            met: Box::new(move |name| met.1.met_client(name, met.0.now())),
         }
     }
 }

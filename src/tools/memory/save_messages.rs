@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks;
-use crate::caller::Caller;
+use crate::caller::{Caller, Task};
 use crate::engine::Engine;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result};
 use crate::humanize::{self, counted};
 use crate::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
 use crate::redact::{Redaction, redactions};
@@ -133,6 +133,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             "the first {durable} messages are stored; repeat the call: no message with an `id` is stored twice"
         )),
     })?;
+    // Facts and statements, segments and their summaries: a first step is done at the end of this call.
+    caller.leave(Task::Digest(session.clone()));
     engine.wrote();
 
     let receipt = remembered.receipt;
@@ -180,10 +182,7 @@ fn remarks(without_id: usize, added: usize) -> Vec<String> {
 
 fn draft(place: usize, message: Message, now: Millis) -> Result<Draft> {
     let named = |field: &str| format!("messages[{place}].{field}");
-    let role = Role::parse(message.role.trim()).ok_or_else(|| {
-        Error::bad_input(format!("`{}` is not a role: `{}`", named("role"), quoted(&message.role)))
-            .hint("use user, assistant, tool or system")
-    })?;
+    let role = common::role(&named("role"), &message.role)?;
     if message.text.trim().is_empty() {
         return Err(Error::bad_input(format!("`{}` is empty", named("text"))).hint("leave the message out"));
     }
@@ -232,6 +231,9 @@ impl Output {
             );
         }
         text.push('.');
+        if !self.ids.is_empty() {
+            text += &format!("\nIds: {}.", humanize::some(&self.ids));
+        }
         text + &common::footnotes(&self.redactions, self.pending, &self.notices)
     }
 }

@@ -95,11 +95,11 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let k = within("k", args.k.unwrap_or(10), 1, MOST_HITS)?;
     let (max_tokens, clamped) = common::max_tokens(args.max_tokens, 2000, LEAST_TOKENS, MOST_TOKENS)?;
-    let filter = filter(&args)?;
     let offset = offset(args.cursor.as_deref())?;
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
     let (scope, covered) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
+    let filter = Filter { without: caller.running_session(engine, project, &scope), ..filter(&args)? };
 
     // The owner's memories belong to no session, so a search limited to some sessions leaves them out.
     let owners = &installation.registry;
@@ -167,8 +167,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         rendered: String::new(),
     };
     let secret = installation.secret;
-    messages::blocking(move || hits::fit(Page { hits, length, output, offset, has_more, max_tokens, secret }))
-        .await
+    let form = caller.form();
+    let page = Page { hits, length, output, offset, has_more, max_tokens, form, secret };
+    messages::blocking(move || hits::fit(page)).await
 }
 
 /// Reads the memories of a page, in the order of the ranking, each with its scope, `project` or `owner`.

@@ -14,7 +14,6 @@ use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{self, Error, Result, quoted};
 use crate::filter::Filter;
-use crate::humanize;
 use crate::memory::{Kind, Memory, MemoryId};
 use crate::project::OpenProject;
 use crate::retrieve::query;
@@ -22,13 +21,11 @@ use crate::scope::{Scope, SessionId};
 use crate::store::Store;
 use crate::summaries::levels::{self, Depth};
 use crate::tools::memory::expand_detail::{self, Output as Detail};
+use crate::tools::memory::named;
 
 pub use self::brief::Brief;
 pub(crate) use self::brief::line;
 pub use self::conversation::Conversation;
-
-/// The most sessions that the error lists if a name matches several.
-const MOST_NAMED: usize = 6;
 
 /// The arguments of `tiro show`.
 #[derive(Debug, Default)]
@@ -103,11 +100,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         return Err(Error::bad_input("`id` is empty").hint("give an id, a session's name or a commit"));
     }
     let (store, scope) = (&project.store, &project.scope);
-    let name = project.redactor.redact(text).text.into_owned();
-    let matching = store.sessions_called(scope, &name, MOST_NAMED).await?;
-    let is_whole_name = matching.first().is_some_and(|session| session.as_str() == name);
-    if is_whole_name {
-        return session(engine, caller, project, &matching[0], &args).await;
+    let matching = named::sessions(project, text).await?;
+    if let Some(whole) = matching.whole() {
+        return session(engine, caller, project, whole, &args).await;
     }
     if is_id(project, text)? {
         match opened(engine, caller, project, text, &args).await {
@@ -128,18 +123,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
                 .hint("`tiro gc --quarters` summarises each quarter that is over")),
         };
     }
-    match &matching[..] {
-        [] => Err(Error::not_found(format!("nothing is called `{}`", quoted(text))).hint(
+    match matching.only()? {
+        None => Err(Error::not_found(format!("nothing is called `{}`", quoted(text))).hint(
             "`tiro search` shows ids; `tiro sessions` shows the names and titles of conversations; to name \
              a commit, give seven digits or more of its id",
         )),
-        [one] => session(engine, caller, project, one, &args).await,
-        several => {
-            let names: Vec<String> = several.iter().map(SessionId::to_string).collect();
-            let more = if several.len() == MOST_NAMED { " and maybe more" } else { "" };
-            Err(Error::bad_input(format!("`{}` matches {}{more}", quoted(text), humanize::some(&names)))
-                .hint("give more of the name"))
-        }
+        Some(one) => session(engine, caller, project, one, &args).await,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Checks the installation and reports how to repair each fault.
 
+mod clients;
 mod finding;
+mod history;
 mod surroundings;
 
 use std::io::Write;
@@ -16,7 +18,7 @@ use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Kind, Result};
 use crate::humanize::{self, counted};
-use crate::ingest::history::{self, Share, Stored};
+use crate::ingest::history::{Share, Stored, share};
 use crate::memory::Content;
 use crate::private;
 use crate::project::{OpenProject, SeenProject};
@@ -73,10 +75,12 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
                 findings.push(failed("git", trouble));
             }
             findings.extend(surroundings::spool(engine, &project));
+            findings.extend(history::sessions(engine, caller, &project).await);
         }
         Err(error) => findings.push(failed("project", &error)),
     }
-    findings.extend(surroundings::clients(engine, caller).await);
+    findings.extend(clients::check(engine, caller).await);
+    findings.extend(history::retention(engine));
     let ok = findings.iter().all(|finding| finding.ok);
     Ok(Output { version: env!("CARGO_PKG_VERSION"), findings, ok })
 }
@@ -100,13 +104,22 @@ fn configuration(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns the faults of configured providers. Everything that needs no provider works despite these faults.
+/// Returns the faults of configured providers, and the keys that no provider uses. Everything that needs no provider
+/// works despite these faults.
 fn providers(engine: &Engine) -> Vec<Finding> {
     let config = engine.config();
     // If the file can't be read, the check of the configuration reports that.
     let providers = config.sources.providers(&config.options).unwrap_or_default();
     let faults = providers.iter().filter_map(|each| each.check_encryption().err());
-    faults.map(|fault| failed("providers", &fault)).collect()
+    let unused = init::unused_keys(engine);
+    // Not a fault: the key may be there for another program.
+    let unused = unused.iter().map(|key| Finding {
+        what: "providers",
+        ok: true,
+        found: format!("{} is set but not used; the command makes an assistant of it", key.variable),
+        mend: Some(key.command()),
+    });
+    faults.map(|fault| failed("providers", &fault)).chain(unused).collect()
 }
 
 fn data_directory(engine: &Engine) -> Finding {
@@ -279,7 +292,7 @@ fn complaints(check: &Check) -> String {
 /// Reports how many commits of the repository are stored; `None` outside a repository.
 async fn commits(project: &OpenProject) -> Option<Finding> {
     let what = "commits";
-    let looked = async { Ok::<_, Error>((Stored::of(project).await?, history::share(project).await?)) };
+    let looked = async { Ok::<_, Error>((Stored::of(project).await?, share(project).await?)) };
     let (state, Share { all, stored }) = match looked.await {
         Ok((state, Some(share))) => (state, share),
         Ok((_, None)) => return None,

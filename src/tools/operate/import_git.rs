@@ -82,6 +82,9 @@ fn flag(flag: &Redaction) -> String {
             "has a message with bytes that are not valid text",
             "have messages with bytes that are not valid text",
         ),
+        Flag::EncodingGuessed => {
+            words("has a message whose encoding was guessed", "have messages whose encoding was guessed")
+        }
         Flag::NonsenseTime => words("has no valid time", "have no valid time"),
         Flag::ChangesUnknown => words(
             "has a parent or tree missing from this clone",

@@ -20,6 +20,7 @@ use crate::import::transcript::Transcript;
 use crate::ingest::cursor::Cursor;
 use crate::ingest::history::{self, Stored};
 use crate::ingest::link::Place;
+use crate::ingest::sessions::{Account, Keep, Subject};
 use crate::ingest::{commits, reading, sessions};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
@@ -74,6 +75,8 @@ pub struct Sessions {
     pub bytes: u64,
     /// Transcripts that can't be read, with the reason.
     pub failed: Vec<String>,
+    /// What became of all transcripts of the client; absent if the user named some.
+    pub account: Option<Account>,
     /// Further notices for the user.
     pub notices: Vec<String>,
 }
@@ -162,9 +165,16 @@ async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha
 /// Reports how many entries of a client's sessions would be imported.
 pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) -> Result<Sessions> {
     let seen = caller.look(engine).await?;
-    let place = Place::new(&seen.root, seen.repository.as_deref());
+    let mut place = Place::new(&seen.root, seen.repository.as_deref(), &seen.formerly);
     let mut output = Sessions { dry_run: true, ..Sessions::default() };
-    let found = sessions::find(engine, &place, args.client, args.transcripts)?;
+    let found = if args.transcripts.is_empty() {
+        let subject = (Subject::seen(&seen), args.client);
+        let search = sessions::search(engine, caller, subject, &mut place, Keep::No, |_, _| {}).await?;
+        output.account = Some(search.account);
+        search.found
+    } else {
+        sessions::named(args.transcripts)?
+    };
     if found.is_empty() {
         output.notices.push(format!("{} has no session of this project", args.client.name()));
     }
@@ -237,6 +247,9 @@ impl Sessions {
             counted(self.transcripts, "transcript", "transcripts"),
             self.bytes,
         );
+        if let Some(account) = &self.account {
+            text += &format!("\n{}.", account.text());
+        }
         if !self.failed.is_empty() {
             let failed = counted(self.failed.len(), "transcript", "transcripts");
             text += &format!("\n{failed} can't be read: {}.", humanize::some(&self.failed));

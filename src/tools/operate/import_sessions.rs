@@ -64,6 +64,16 @@ impl Output {
                 }
             );
         }
+        if let Some(account) = &self.account {
+            text += &format!("\n{}.", account.text());
+        }
+        if self.prompts.prompts > 0 {
+            text += &format!(
+                "\nOf {} whose transcripts are deleted, {} in `history.jsonl`.",
+                counted(self.prompts.sessions, "session", "sessions"),
+                counted(self.prompts.prompts, "prompt is left", "prompts are left"),
+            );
+        }
         for (count, how) in [
             (self.replaced, "with replaced characters"),
             (self.shortened, "without their longest texts or their end"),

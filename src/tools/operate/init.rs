@@ -1,23 +1,27 @@
 //! Connects Tiro to the agents installed on this machine, and disconnects it.
 
+mod history;
 mod words;
 
+pub use history::{keep_transcripts, retention};
+
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::caller::Caller;
-use crate::clients::{self, Applied, Client, GitPlace, Keep, Places, Plan, Removed, by_hand, transcripts};
+use crate::clients::retention::Retention;
+use crate::clients::{self, Applied, Client, GitPlace, Plan, Removed, by_hand};
+use crate::config::UnusedKey;
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::file::path_of;
 use crate::git::{Repository, Sha, Stop, identity};
 use crate::humanize::counted;
-use crate::ingest::cursor::Cursor;
 use crate::ingest::history::{Stored, follow_from};
 use crate::ingest::link::Place;
-use crate::ingest::sessions;
+use crate::ingest::sessions::{self, Account, Keep, Subject};
 use crate::project::{self, SeenProject};
 use crate::spool::capture::{self, Scope};
 
@@ -36,10 +40,14 @@ pub struct Prepared {
     pub scope_before: Option<Scope>,
     /// Whether the user chose this project before. This matters only if only chosen projects are captured.
     pub is_chosen: bool,
+    /// Keys in the environment that no provider uses.
+    pub unused_keys: Vec<UnusedKey>,
     /// Servers of Tiro that were configured by hand, in addition to the one that `tiro init` writes.
     pub additional: Vec<clients::Finding>,
     /// The commits and sessions that can be imported.
     pub backfill: Backfill,
+    /// How long Claude Code keeps transcripts; `None` if it is not installed.
+    pub retention: Option<Retention>,
     /// The project's root; `None` if the working directory is not in a project.
     pub root: Option<PathBuf>,
     /// The project's name; `None` if the working directory is not in a project.
@@ -58,6 +66,8 @@ pub struct Backfill {
     pub commits: usize,
     /// The sessions that are not imported, by client.
     pub sessions: Vec<Held>,
+    /// What became of all transcripts of each client that has some.
+    pub accounts: Vec<Account>,
     /// How long the import takes, in seconds, at the measured rates.
     pub seconds: u64,
 }
@@ -84,17 +94,24 @@ pub struct Output {
     pub findings: Vec<clients::Finding>,
     /// Which projects are captured.
     pub captured: Scope,
+    /// What to do next.
+    pub next: Vec<String>,
 }
 
 /// Returns what would be written and what can be imported. Changes nothing and does not register the project.
 ///
 /// `scope` says which projects to capture. If it is `None`, the user's earlier choice applies; if the user never chose,
-/// all projects are captured.
+/// all projects are captured. `reading` names the tools that the user may let agents call without asking.
 ///
 /// # Errors
 ///
 /// Errors with [`Kind::BadInput`] if `scope` captures only this project and the working directory is not in a project.
-pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> Result<Prepared> {
+pub async fn prepare(
+    engine: &Engine,
+    caller: &Caller,
+    scope: Option<Scope>,
+    reading: &[String],
+) -> Result<Prepared> {
     let places = sessions::places(engine)?;
     let project = match caller.look(engine).await {
         Ok(project) => Some(project),
@@ -115,11 +132,11 @@ pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> 
     let scope = scope.or(scope_before).unwrap_or(Scope::Machine);
     let repository = project.as_ref().and_then(|project| project.repository.as_deref());
     let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
-    let plan = clients::plan(&places, &engine.config().program()?, git.as_ref())?;
+    let plan = clients::plan(&places, &engine.config().program()?, git.as_ref(), reading)?;
     let root = project.as_ref().map(|project| project.root.clone());
     let additional = by_hand::look(&places, root.as_deref(), Some(&plan));
     let backfill = match &project {
-        Some(project) => backfill(&places, project).await?,
+        Some(project) => backfill(engine, caller, project).await?,
         None => Backfill::default(),
     };
     let makes = match &project {
@@ -131,12 +148,21 @@ pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> 
         scope,
         scope_before,
         is_chosen,
+        unused_keys: unused_keys(engine),
         additional,
         backfill,
+        retention: retention(engine),
         root,
         project: project.map(|project| project.name),
         makes,
     })
+}
+
+/// Returns the keys in the environment that no provider uses. If the configuration can't be read, there are none.
+pub fn unused_keys(engine: &Engine) -> Vec<UnusedKey> {
+    let sources = &engine.config().sources;
+    let providers = sources.options().and_then(|options| sources.providers(&options));
+    providers.map(|providers| sources.unused_keys(&providers)).unwrap_or_default()
 }
 
 /// Returns the quoted paths of what the first call that stores something will create. The project must have no store
@@ -149,7 +175,8 @@ pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
     kept.map(|path| format!("`{}`", quoted(path.display()))).chain([store]).collect()
 }
 
-/// Writes the prepared changes, and records the previous content of each file.
+/// Writes the prepared changes, and records the previous content of each file. What the plan offers is written if the
+/// user wants it: then it was moved to the changes.
 pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     let Applied { written, mut findings } = clients::apply(&prepared.plan.changes, &record(engine))?;
     findings.extend(prepared.plan.findings.iter().cloned());
@@ -158,7 +185,7 @@ pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     if prepared.scope_before != Some(prepared.scope) {
         prepared.scope.choose(&engine.config().data_dir)?;
     }
-    Ok(Output { found, written, findings, captured: prepared.scope })
+    Ok(Output { found, written, findings, captured: prepared.scope, next: prepared.next() })
 }
 
 /// Returns the servers of Tiro that are configured by hand, in addition to the one that `tiro init` writes.
@@ -223,7 +250,7 @@ pub async fn others(engine: &Engine, caller: &Caller) -> Result<Others> {
 /// stay set up if other projects are chosen to be captured.
 pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result<Removed> {
     let data_dir = &engine.config().data_dir;
-    let keep = Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
+    let keep = clients::Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
     let places = engine.config().clients.as_ref();
     let mut removed = clients::remove(&record(engine), places, &repositories(engine, caller).await, &keep)?;
     if keep.clients {
@@ -241,6 +268,26 @@ pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result
 /// Returns files that setup changed and that no longer exist.
 pub async fn lost(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Finding>> {
     clients::lost(&record(engine), &repositories(engine, caller).await)
+}
+
+/// Returns the programs that our entries start: those of the clients, and of the hooks of all known repositories.
+pub async fn written(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Written>> {
+    Ok(clients::written(&sessions::places(engine)?, &repositories(engine, caller).await))
+}
+
+/// Returns whether the only thing to change in the file at `path` is that `program` would be started by another path.
+pub async fn differs_by_path(engine: &Engine, caller: &Caller, path: &Path, program: &Path) -> bool {
+    let project = caller.look(engine).await.ok();
+    let repository = project.as_ref().and_then(|project| project.repository.as_deref());
+    let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
+    let plan = sessions::places(engine).and_then(|places| clients::plan(&places, program, git.as_ref(), &[]));
+    plan.is_ok_and(|plan| plan.changes.iter().all(|change| change.path != path))
+}
+
+/// Returns whether the record of setup contains the hook at `path`.
+pub async fn wrote_hook(engine: &Engine, caller: &Caller, path: &Path) -> bool {
+    let hooks = clients::hooks(&record(engine), &repositories(engine, caller).await);
+    hooks.is_ok_and(|hooks| hooks.iter().any(|hook| hook == path))
 }
 
 /// Returns whether the record of setup says that clients are set up.
@@ -284,7 +331,7 @@ fn git_place(engine: &Engine, repository: &Repository, formerly: Vec<PathBuf>) -
     }
 }
 
-async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
+async fn backfill(engine: &Engine, caller: &Caller, project: &SeenProject) -> Result<Backfill> {
     let mut backfill = Backfill::default();
     let repository = project.repository.as_deref();
     if let Some(repository) = repository {
@@ -299,18 +346,18 @@ async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
         let history = repository.history(&tips, crate::git::Known::OnlyItself, &Stop::default(), is_known)?;
         backfill.commits = history.commits.len();
     }
-    let roots = Place::new(&project.root, repository).roots();
     let mut bytes = 0;
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
-        let (mut count, mut size) = (0, 0);
-        for transcript in transcripts::of_project(places, client, &roots) {
-            // If the cursor can't be read, the whole transcript counts as unread; the import reports the error.
-            let unread = Cursor::unread(project, &transcript.path).await.unwrap_or(transcript.bytes);
-            count += usize::from(unread > 0);
-            size += unread;
+        let mut place = Place::new(&project.root, repository, &project.formerly);
+        let subject = (Subject::seen(project), client);
+        let search = sessions::search(engine, caller, subject, &mut place, Keep::No, |_, _| {}).await?;
+        let new = search.found.iter().filter(|each| each.unread > 0);
+        let (transcripts, size) = new.fold((0, 0), |(count, size), each| (count + 1, size + each.unread));
+        if transcripts > 0 {
+            backfill.sessions.push(Held { client, transcripts, bytes: size });
         }
-        if count > 0 {
-            backfill.sessions.push(Held { client, transcripts: count, bytes: size });
+        if search.account.seen > 0 {
+            backfill.accounts.push(search.account);
         }
         bytes += size;
     }
@@ -325,6 +372,11 @@ impl Prepared {
         !self.plan.changes.is_empty()
             || self.scope_before.is_some_and(|before| before != self.scope)
             || !is_chosen
+    }
+
+    /// Makes the offers of the plan a part of its changes.
+    pub fn accept_offers(&mut self) {
+        self.plan.changes.append(&mut self.plan.offers);
     }
 
     /// Returns whether this project was captured before, either because it was chosen or because every project was

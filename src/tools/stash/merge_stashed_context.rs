@@ -95,7 +95,8 @@ async fn merge(
     let segments = read(engine, caller, &ids).await?;
     let plan = merge::plan(&segments);
     let secret = engine.installation().await?.secret;
-    let merging = Merging { segments, plan, begins, max_tokens, keep, notices, secret };
+    let form = caller.form();
+    let merging = Merging { segments, plan, begins, max_tokens, form, keep, notices, secret };
     let (merging, mut output) = blocking(move || {
         let output = answer::fit(&merging);
         (merging, output)

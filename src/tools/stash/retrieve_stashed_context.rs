@@ -17,7 +17,7 @@ use crate::ask;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::filter::{Filter, Stash};
+use crate::filter::Filter;
 use crate::ingest::catch_up;
 use crate::memory::{Kind, Memory, MemoryKey};
 use crate::project::OpenProject;
@@ -71,6 +71,7 @@ pub struct Args {
     #[schemars(description = "")]
     pub file: Option<String>,
     /// 5 if left out.
+    #[schemars(range(min = 1, max = MOST))]
     pub top_k: Option<usize>,
     /// Least cosine, 0 to 1.
     #[schemars(description = "")]
@@ -81,7 +82,7 @@ pub struct Args {
     /// Id whose references to follow.
     pub from_segment: Option<String>,
     /// 2 if left out.
-    #[schemars(description = "")]
+    #[schemars(description = "", range(max = MOST_HOPS))]
     pub max_hops: Option<usize>,
     /// `next_cursor` of the answer before.
     #[schemars(description = "")]
@@ -128,8 +129,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let project = caller.project(engine).await?;
     let (filter, scope) = conditions(project, args.filters.clone().unwrap_or_default())?;
-    let mut notices = catch_up::before_a_call(engine, caller).await;
-    notices.extend(expired::end(engine, project).await);
+    let notices = catch_up::before_a_call(engine, caller).await;
+    let filter = Filter { stash: Some(expired::hidden(engine, project).await?), ..filter };
     let query = asked(&args);
     let mut found = match (&args.from_segment, query.is_empty()) {
         (Some(from), _) => walk(engine, caller, project, from, hops).await?,
@@ -143,7 +144,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     found.pending = project.store.pending(&project.scope).await?;
     found.says_pending = found.pending > 0 && caller.says_pending();
     let secret = engine.installation().await?.secret;
-    crate::summaries::messages::blocking(move || answer::fit(found, &secret)).await
+    let form = caller.form();
+    crate::summaries::messages::blocking(move || answer::fit(found, form, &secret)).await
 }
 
 /// Returns the text to search for: the query, then the hints. One text is enough, since the search weighs its words by
@@ -170,7 +172,6 @@ fn conditions(project: &OpenProject, filters: Filters) -> Result<(Filter, Scope)
         kinds: kind.map(|kind: Kind| vec![kind]),
         topic: short("filters.topic", topic)?,
         source: short("filters.source", source)?,
-        stash: Some(Stash::Only),
         since,
         until,
         ..Filter::default()
@@ -265,7 +266,14 @@ async fn walk(
     }
     order.truncate(MOST_WALKED);
     found.total = order.len();
-    let stashed = states(project, order.iter().map(|(_, key)| *key)).await?;
+    let mut stashed = states(project, order.iter().map(|(_, key)| *key)).await?;
+    // A text that was given to the stash no longer exists once its time is over. A message only left the stash.
+    let is_gone = |key: &MemoryKey| {
+        stashed.get(key).is_some_and(|segment| segment.is_given && expired::is_over(segment, engine))
+    };
+    order.retain(|(_, key)| !is_gone(key));
+    stashed.retain(|_, segment| !expired::is_over(segment, engine));
+    found.total = order.len();
     let memories =
         project.store.memories(&project.scope, order.iter().map(|(_, key)| *key).collect()).await?;
     let memories: HashMap<MemoryKey, Memory> =

@@ -29,8 +29,8 @@ const ROWS: &[&[&str]] = &[
     &["chunk", "tokens", "statements"],
     &["blocks"],
     &[
-        "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "money",
-        "parallel", "thread", "times", "tuning", "words",
+        "budget", "encoding", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize",
+        "lossy", "money", "parallel", "thread", "times", "tuning", "words",
     ],
 ];
 
@@ -55,6 +55,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
         "the environment is read only in config/",
     ),
     (&["gix::", "use gix"], &["git/"], "git objects only through git/"),
+    (&["encoding_rs::", "chardetng::"], &["encoding/"], "bytes become text only in encoding/"),
     (&["reqwest::", "use reqwest"], &["llm/"], "models are asked only through llm/"),
     (
         &["unsafe {", "unsafe fn", "unsafe impl"],

@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::error::Result;
-use crate::filter::{Filter, Stash};
+use crate::filter::{Expiry, Filter, Stash};
 use crate::scope::{Scope, SessionId, Sessions};
 
 /// Conditions joined by AND, with the values of their `?` in order.
@@ -38,7 +38,16 @@ impl Conditions {
     pub fn narrowed(mut self, filter: &Filter) -> Conditions {
         // The first condition of a scope is its owner.
         let owner = self.values[0].clone();
-        let Filter { kinds, branch, path, topic, source_id, source, stash, since, until } = filter;
+        let Filter { kinds, branch, path, topic, source_id, source, stash, since, until, without } = filter;
+        if let Some(session) = without {
+            let name = || Value::from(session.as_str().to_owned());
+            self.and(
+                "(m.session IS NULL OR m.session NOT IN (
+                     SELECT seq FROM sessions WHERE owner = ? AND name = ?
+                     UNION SELECT session FROM session_aliases WHERE owner = ? AND alias = ?))",
+                [owner.clone(), name(), owner.clone(), name()],
+            );
+        }
         if let Some(kinds) = kinds {
             let marks = vec!["?"; kinds.len()].join(", ");
             self.and(
@@ -50,16 +59,25 @@ impl Conditions {
             self.and("m.branch = ?", [branch.clone().into()]);
         }
         match (stash, topic) {
-            (Some(Stash::Only), Some(topic)) => {
-                // The `+` keeps SQLite from reading all memories of the owner by their index.
-                self.sql = self.sql.replacen("m.owner = ?", "+m.owner = ?", 1);
-                self.and(
-                    "m.seq IN (SELECT memory FROM stashed WHERE owner = ? AND topic = ?)",
-                    [owner, topic.clone().into()],
-                );
-            }
-            (Some(Stash::Only), None) => {
-                self.and("EXISTS (SELECT 1 FROM stashed x WHERE x.memory = m.seq)", []);
+            (Some(stash), topic) if stash.is_within() => {
+                let living = match stash {
+                    Stash::Unexpired(expiry) => format!(" AND {}", unexpired(*expiry)),
+                    _ => String::new(),
+                };
+                match topic {
+                    Some(topic) => {
+                        // The `+` keeps SQLite from reading all memories of the owner by their index.
+                        self.sql = self.sql.replacen("m.owner = ?", "+m.owner = ?", 1);
+                        self.and(
+                            &format!("m.seq IN (SELECT x.memory FROM stashed x WHERE x.owner = ? AND x.topic = ?{living})"),
+                            [owner, topic.clone().into()],
+                        );
+                    }
+                    None => {
+                        let sql = format!("EXISTS (SELECT 1 FROM stashed x WHERE x.memory = m.seq{living})");
+                        self.and(&sql, []);
+                    }
+                }
             }
             (_, Some(topic)) => self.and("m.topic = ?", [topic.clone().into()]),
             (_, None) => {}
@@ -106,6 +124,17 @@ impl Conditions {
         self.sql.push_str(sql);
         self.values.extend(values);
     }
+}
+
+/// Returns the condition for the row `x` of the stash of the memory `m`: its time is not over, and it was not stashed only
+/// because no summary covered it, while one covers it now.
+pub(in crate::store::sqlite) fn unexpired(Expiry { now, made_before }: Expiry) -> String {
+    // Both are numbers, so they need no place among the values.
+    format!(
+        "(x.is_protected OR ((x.expires_at IS NULL OR x.expires_at > {now}) AND m.time >= {made_before}))
+         AND NOT (x.cause = 'pruning' AND EXISTS (SELECT 1 FROM summaries u
+             WHERE u.session = m.session AND m.ordinal BETWEEN u.first AND u.last))"
+    )
 }
 
 /// Returns the row numbers of the sessions that the scope names by name or alias, in ascending order; `None` if

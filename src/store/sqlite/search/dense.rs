@@ -44,7 +44,15 @@ impl Store {
                     Admitted::Chunks(lock(&inner.stashed_chunks).of(connection, scope.owner.as_str())?)
                 }
                 true => Admitted::Chunks(lock(&inner.admitted_chunks).of(connection, scope, &filter)?),
-                false => sessions(connection, scope)?.map_or(Admitted::All, Admitted::Sessions),
+                false => match (sessions(connection, scope)?, &filter.without) {
+                    (Some(only), _) => Admitted::Sessions(only),
+                    (None, Some(session)) => {
+                        let named =
+                            Scope { sessions: Sessions::Only(vec![session.clone()]), ..scope.clone() };
+                        Admitted::Without(sessions(connection, &named)?.unwrap_or_default())
+                    }
+                    (None, None) => Admitted::All,
+                },
             };
             let mut caches = lock(&inner.vectors);
             let cache = caches.of(&space);

@@ -56,6 +56,8 @@ pub(in crate::store::sqlite) enum Admitted {
     /// The chunks of these sessions. The sessions are in ascending order. The cache knows the session of each
     /// chunk.
     Sessions(Vec<i64>),
+    /// All but the chunks of these sessions.
+    Without(Vec<i64>),
     /// These chunks, in ascending order.
     Chunks(Arc<[i64]>),
 }
@@ -75,12 +77,13 @@ impl VectorCache {
         let is_admitted = |entry: &Entry| match admitted {
             Admitted::All => true,
             Admitted::Sessions(sessions) => sessions.binary_search(&entry.session).is_ok(),
+            Admitted::Without(sessions) => sessions.binary_search(&entry.session).is_err(),
             Admitted::Chunks(chunks) => chunks.binary_search(&entry.chunk).is_ok(),
         };
         let rows = match admitted {
             Admitted::All => Rows::All,
             Admitted::Chunks(chunks) if chunks.len() * 10 < index.len() => Rows::Chunks(chunks),
-            Admitted::Sessions(_) | Admitted::Chunks(_) => Rows::Where(&is_admitted),
+            Admitted::Sessions(_) | Admitted::Without(_) | Admitted::Chunks(_) => Rows::Where(&is_admitted),
         };
         let by_label = index.search_groups(embedding, limit, rows, THREADS, ANSWERS + 1);
         let answers = groups.contains(&Group::Message).then_some(ANSWERS);

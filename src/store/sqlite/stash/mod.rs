@@ -32,21 +32,6 @@ impl Store {
         self.write(scope, move |connection, scope| stash(connection, scope, &stashing, now)).await
     }
 
-    /// Stashes as [`Store::stash`] does those of the named memories that are not in the stash. Stashes nothing, and returns no
-    /// error, if other processes write or the store can't be written.
-    pub async fn stash_in_passing(&self, scope: &Scope, mut stashing: Stashing, now: Millis) -> Result<()> {
-        let keys = self.keys_of(scope, stashing.named.clone()).await?.into_iter().flatten().collect();
-        let known = self.stashed(scope, keys).await?;
-        stashing.named.retain(|id| !known.iter().any(|row| row.id == *id));
-        if stashing.named.is_empty() {
-            return Ok(());
-        }
-        self.write_in_passing(scope, move |connection, scope| {
-            stash(connection, scope, &stashing, now).map(drop)
-        })
-        .await
-    }
-
     /// Ends the holding out of the named memories from contexts; if not `keep`, they also leave the stash. Returns those
     /// that were in the stash, in the order given, without repetitions.
     pub async fn unstash(&self, scope: &Scope, ids: &[MemoryId], keep: bool) -> Result<Vec<MemoryId>> {

@@ -52,7 +52,7 @@ impl Store {
         after: Option<MemoryKey>,
         limit: usize,
     ) -> Result<Vec<StashedMemory>> {
-        let filter = Filter { stash: Some(Stash::Only), ..filter.clone() };
+        let filter = within_stash(filter.clone());
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
             let sql = format!(
@@ -73,7 +73,7 @@ impl Store {
     pub async fn stash_contents(&self, scope: &Scope, page: StashPage) -> Result<StashContents> {
         self.read(scope, move |_, connection, scope| {
             let StashPage { filter, offset, groups, ids } = page;
-            let filter = Filter { stash: Some(Stash::Only), ..filter };
+            let filter = within_stash(filter);
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
             let from =
                 format!("FROM stashed s JOIN memories m ON m.seq = s.memory WHERE {}", conditions.sql);
@@ -137,6 +137,12 @@ impl Store {
         })
         .await
     }
+}
+
+/// Returns the filter, limited to the stash.
+fn within_stash(filter: Filter) -> Filter {
+    let stash = filter.stash.filter(|stash| stash.is_within()).unwrap_or(Stash::Only);
+    Filter { stash: Some(stash), ..filter }
 }
 
 fn session(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<SessionId>> {

@@ -146,17 +146,6 @@ impl Store {
         Ok(answer)
     }
 
-    /// Runs `work` as [`Store::write_lightly`] does. If other processes write or the store can't be written, it does
-    /// nothing and returns no error.
-    pub(in crate::store::sqlite) async fn write_in_passing(
-        &self,
-        scope: &Scope,
-        work: impl FnOnce(&Connection, &Scope) -> Result<()> + Send + 'static,
-    ) -> Result<()> {
-        pass_over(self.write_lightly(scope, PATIENCE, work).await);
-        Ok(())
-    }
-
     /// Runs `work` in one immediate transaction that doesn't wait for the disk.
     ///
     /// Errors with [`Kind::Busy`] if other processes write for longer than `patience`, or another call of this

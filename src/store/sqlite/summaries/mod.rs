@@ -52,6 +52,19 @@ impl Store {
             .await
     }
 
+    /// Returns what [`Store::save_version`] would return, and stores nothing.
+    pub async fn foresee_version(&self, scope: &Scope, summary: Summary, since: Millis) -> Result<Saved> {
+        self.read(scope, move |_, connection, scope| {
+            Ok(match place(connection, scope, &summary, since)? {
+                Place::Known(saved) => saved,
+                Place::New(session, last) => {
+                    Saved::Made(next_id(connection, session, &Summary { last, ..summary })?.1)
+                }
+            })
+        })
+        .await
+    }
+
     /// Returns the newest version of each summary of the session, ordered by range. With `level`, only
     /// summaries of this level are returned.
     pub async fn summaries(
@@ -260,17 +273,35 @@ fn save_summary(
     since: Millis,
     now: Millis,
 ) -> Result<Saved> {
+    match place(connection, scope, summary, since)? {
+        Place::Known(saved) => Ok(saved),
+        Place::New(session, last) => {
+            insert_version(connection, scope, session, &Summary { last, ..summary.clone() }, now)
+        }
+    }
+}
+
+/// Whether a summary is to be inserted.
+enum Place {
+    /// It is not inserted, and this is the answer.
+    Known(Saved),
+    /// It is inserted for this session, with this last message.
+    New(i64, i64),
+}
+
+/// Decides whether the summary is to be inserted.
+fn place(connection: &Connection, scope: &Scope, summary: &Summary, since: Millis) -> Result<Place> {
     let Summary { first, level, .. } = *summary;
     // The session may have been purged after the summary was made.
     let Some(session) = find_session(connection, scope, &summary.session)? else {
-        return Ok(Saved::SourcesChanged);
+        return Ok(Place::Known(Saved::SourcesChanged));
     };
     // The range is cut at the end of the session, so that later messages don't fall into it.
     let last: i64 = connection
         .prepare_cached("SELECT min(last, ?2) FROM sessions WHERE seq = ?1")?
         .query_row((session, summary.last), |row| row.get(0))?;
     if hash_of_range(connection, session, first, last)? != summary.source_hash {
-        return Ok(Saved::SourcesChanged);
+        return Ok(Place::Known(Saved::SourcesChanged));
     }
     let made: Option<MemoryId> = connection
         .prepare_cached(
@@ -294,20 +325,13 @@ fn save_summary(
         )
         .optional()?;
     if let Some(id) = made {
-        return Ok(Saved::AlreadyMade(id));
+        return Ok(Place::Known(Saved::AlreadyMade(id)));
     }
-    insert_version(connection, scope, session, &Summary { last, ..summary.clone() }, now)
+    Ok(Place::New(session, last))
 }
 
-/// Inserts the summary as the next version for its range and level. The range must not go beyond the end of the
-/// session.
-fn insert_version(
-    connection: &Connection,
-    scope: &Scope,
-    session: i64,
-    summary: &Summary,
-    now: Millis,
-) -> Result<Saved> {
+/// Returns the next version of the summary's range and level, and the id of that version.
+fn next_id(connection: &Connection, session: i64, summary: &Summary) -> Result<(i64, MemoryId)> {
     let Summary { first, last, level, .. } = *summary;
     let version: i64 = connection
         .prepare_cached(
@@ -321,6 +345,20 @@ fn insert_version(
         .prepare_cached("SELECT name FROM sessions WHERE seq = ?1")?
         .query_row([session], |row| row.get(0))?;
     let id = MemoryId::derive(Kind::Summary, SessionId::parse(&name).as_ref(), &key);
+    Ok((version, id))
+}
+
+/// Inserts the summary as the next version for its range and level. The range must not go beyond the end of the
+/// session.
+fn insert_version(
+    connection: &Connection,
+    scope: &Scope,
+    session: i64,
+    summary: &Summary,
+    now: Millis,
+) -> Result<Saved> {
+    let Summary { first, last, level, .. } = *summary;
+    let (version, id) = next_id(connection, session, summary)?;
     let cited: Vec<String> = summary.cited.iter().map(i64::to_string).collect();
     connection
         .prepare_cached(

@@ -34,7 +34,7 @@ impl Store {
     /// Stores embeddings under keys, in the place of those that are there. The oldest are removed when there are more
     /// than 20,000. A purge removes all.
     pub async fn cache_embeddings(&self, scope: &Scope, entries: Vec<([u8; 32], Vec<f32>)>) -> Result<()> {
-        self.write(scope, move |connection, scope| {
+        self.write_beside(scope, move |connection, scope| {
             let owner = scope.owner.as_str();
             let mut insert = connection.prepare_cached(
                 "INSERT OR REPLACE INTO embedding_cache (owner, key, embedding) VALUES (?1, ?2, ?3)",

@@ -1,5 +1,6 @@
 //! Stores memories: their rows, index entries and vectors in one transaction.
 
+mod authors;
 pub(super) mod chunks;
 mod embedded;
 pub(super) mod one;

@@ -10,13 +10,18 @@ use super::chunks::{index, indexed_paths};
 use super::turns;
 use crate::chunk::index_text::{self, About, VERSION};
 use crate::error::Result;
-use crate::memory::{Group, Kind, Role};
+use crate::memory::{Group, Kind, MemoryKey, Role};
 use crate::scope::Scope;
 use crate::store::Store;
 
 /// The keys in `meta`: the version of the index's rows, and the number of the last memory that is not checked yet.
 const TEXT_VERSION: &str = "text_version";
 const TEXT_LEFT: &str = "text_left";
+
+/// What is read of a memory.
+const COLUMNS: &str =
+    "m.seq, (SELECT count(*) FROM chunks c WHERE c.memory = m.seq), m.session, m.ordinal, m.kind,
+    m.role, m.speaker, m.title, m.topic, m.path, m.time, m.text, m.indexed";
 
 /// How many chunks one step checks. Other writers wait some fifty milliseconds for a step.
 const CHUNKS: i64 = 300;
@@ -44,11 +49,9 @@ fn step(connection: &Connection) -> Result<bool> {
     }
     let last = noted(connection, TEXT_LEFT)?.unwrap_or(i64::MAX);
     let (mut checked, mut next) = (0, None);
-    let mut statement = connection.prepare_cached(
-        "SELECT m.seq, (SELECT count(*) FROM chunks c WHERE c.memory = m.seq), m.session, m.ordinal, m.kind, m.role,
-             m.speaker, m.title, m.topic, m.path, m.time, m.text, m.indexed
-         FROM memories m WHERE m.seq <= ?1 AND m.tombstoned_at IS NULL ORDER BY m.seq DESC",
-    )?;
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM memories m WHERE m.seq <= ?1 AND m.tombstoned_at IS NULL ORDER BY m.seq DESC"
+    ))?;
     let mut rows = statement.query([last])?;
     while let Some(row) = rows.next()? {
         let seq: i64 = row.get(0)?;
@@ -59,7 +62,7 @@ fn step(connection: &Connection) -> Result<bool> {
         checked += row.get::<_, i64>(1)?.max(1);
         match (row.get(2)?, row.get(3)?) {
             (Some(session), Some(ordinal)) => turns::reindex_turn(connection, session, ordinal)?,
-            _ => reindex(connection, seq, row)?,
+            _ => reindex(connection, seq, row, Which::Outdated)?,
         }
     }
     match next {
@@ -72,8 +75,27 @@ fn step(connection: &Connection) -> Result<bool> {
     Ok(next.is_some())
 }
 
-/// Indexes the chunks of a memory that is no message, if they are outdated.
-fn reindex(connection: &Connection, seq: i64, row: &Row<'_>) -> Result<()> {
+/// Indexes the chunks of a memory that is no message, because what is indexed of it has changed.
+pub(super) fn reindex_memory(connection: &Connection, memory: MemoryKey) -> Result<()> {
+    let seq = memory.in_store();
+    let sql = format!("SELECT {COLUMNS} FROM memories m WHERE m.seq = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([seq])?;
+    match rows.next()? {
+        Some(row) => reindex(connection, seq, row, Which::All),
+        None => Ok(()),
+    }
+}
+
+/// Which chunks of a memory are indexed again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    Outdated,
+}
+
+/// Indexes chunks of a memory that is no message.
+fn reindex(connection: &Connection, seq: i64, row: &Row<'_>, which: Which) -> Result<()> {
     let text = |column| row.get::<_, Option<String>>(column);
     let Some(kind) = Kind::parse(&row.get::<_, String>(4)?) else { return Ok(()) };
     let (speaker, title, topic, path) = (text(6)?, text(7)?, text(8)?, text(9)?);
@@ -100,7 +122,7 @@ fn reindex(connection: &Connection, seq: i64, row: &Row<'_>) -> Result<()> {
         let piece = whole.get(start as usize..end as usize).unwrap_or_default();
         let piece = instead.as_deref().filter(|_| place == 0).unwrap_or(piece);
         let context = if place < index_text::WITH_CONTEXT { paths.as_str() } else { "" };
-        if index_text::is_outdated(piece, context) {
+        if which == Which::All || index_text::is_outdated(piece, context) {
             connection.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([chunk])?;
             index(connection, chunk, kind.group(), &about.indexed(piece, context))?;
         }

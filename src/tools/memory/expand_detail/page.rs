@@ -1,4 +1,4 @@
-//! Makes the answer that shows an opened memory, within its budget both as text and as JSON.
+//! Makes the answer that shows an opened memory, within its budget as text, and if the caller reads data, also as JSON.
 //!
 //! If the answer is too long, neighbours are left out first, beginning with the farthest. Then the end of the text is
 //! cut off.
@@ -6,7 +6,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::caller::Form;
 use crate::envelope;
+use crate::humanize::counted;
 use crate::memory::{Memory, MemoryId};
 use crate::times;
 use crate::tokens;
@@ -85,16 +87,18 @@ pub(super) struct Page {
     pub linked: Vec<Linked>,
     /// Other remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
-    /// The most tokens that the text may have; also the most that the JSON may have.
+    /// The most tokens that the text may have; also the most that the JSON may have, if the caller reads it.
     pub budget: usize,
+    /// The forms in which the caller reads the answer.
+    pub form: Form,
 }
 
 /// The fewest tokens that the memory's own text gets. Arbitrary: more than any single character costs, so that each
 /// page shows some of the text.
 const LEAST_TEXT: usize = 20;
 
-/// Returns the answer with as much of the text as fits, and then with the nearest neighbours that still fit. Neither
-/// the text nor the JSON of the answer exceeds the budget.
+/// Returns the answer with as much of the text as fits, and then with the nearest neighbours that still fit, so that the
+/// answer does not exceed the budget in any form that the caller reads.
 ///
 /// The first count loads the tokenizer's dictionary, which blocks the thread.
 pub(super) fn fit(page: Page) -> Output {
@@ -191,7 +195,7 @@ impl Shape {
 }
 
 /// Returns the answer that shows `shown`, which is the escaped text up to `end`. `tokens_used` is set to the tokens of
-/// its text or of its JSON, whichever has more.
+/// its text, or of its JSON if the caller reads that and it has more.
 fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let Page { secret, memory, .. } = page;
     let next_start = (end < memory.text.len()).then_some(end);
@@ -203,8 +207,15 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let names = [named(&session), named(&memory.branch), named(&memory.source_id)];
     let names: Vec<String> = names.into_iter().flatten().collect();
     let head = Head { memory, names: &names, references: &shape.references, linked: &shape.linked };
-    let mut rendered = render(secret, head, shown, &shape.around, next_start);
-    rendered += &common::footnotes(&[], 0, &page.notices);
+    let text = render(secret, head, shown, &shape.around, next_start);
+    let rendered = |used: usize| {
+        let mut text = text.clone() + &common::spent(used, page.budget);
+        if shape.dropped > 0 {
+            let (one, several) = ("neighbour or link did not fit", "neighbours or links did not fit");
+            text += &format!("\n{}.", counted(shape.dropped, one, several));
+        }
+        text + &common::footnotes(&[], 0, &page.notices)
+    };
     let neighbours = shape.around.iter().filter(|other| other.id != memory.id);
     let neighbours = neighbours.map(|other| Neighbour {
         id: other.id.to_string(),
@@ -224,18 +235,17 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         references: shape.references.clone(),
         linked: shape.linked.clone(),
         tokens: memory.tokens,
-        // `tokens_used` is part of the JSON that is counted. During the count, the field holds the budget, the largest
+        // `tokens_used` is part of what is counted. During the count, the field holds the budget, the largest
         // value it can get, so the final number takes no more tokens.
         tokens_used: page.budget,
         truncated: shape.dropped > 0 || next_start.is_some(),
         dropped: shape.dropped,
         next_cursor: next_start.map(|end| end.to_string()),
         notices: page.notices.clone(),
-        rendered,
+        rendered: rendered(page.budget),
     };
-    let json = serde_json::to_string(&Answer::new(String::new(), &output).fields).expect("an answer is JSON");
-    let count = |text: &str| tokens::count(text);
-    output.tokens_used = count(&output.rendered).max(count(&json));
+    output.tokens_used = Answer::cost(page.form, &output.rendered, &output);
+    output.rendered = rendered(output.tokens_used);
     output
 }
 

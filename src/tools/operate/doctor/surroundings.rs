@@ -1,18 +1,14 @@
-//! The checks of everything around the store: its disk, the clients, the hooks, and the references that hooks left for
-//! the next call.
+//! The checks of what lies around the store: its disk, and the references that hooks left for the next call.
 
 use std::path::Path;
 
-use super::finding::{Finding, failed};
-use crate::caller::Caller;
-use crate::clients::{self, Client};
+use super::finding::Finding;
 use crate::engine::Engine;
 use crate::humanize::counted;
 use crate::project::SeenProject;
 use crate::spool::Spool;
 use crate::spool::capture::Scope;
 use crate::times;
-use crate::tools::operate::init;
 
 /// Names of folders that sync programs use. Such a program copies a database while it is being written, which damages
 /// it.
@@ -96,64 +92,6 @@ fn file_system(folder: &Path) -> Option<System> {
 #[cfg(not(target_os = "linux"))]
 fn file_system(_folder: &Path) -> Option<System> {
     None
-}
-
-/// Reports how clients and hooks are set up: a finding for each client, and for each file that `tiro init` would
-/// change.
-pub async fn clients(engine: &Engine, caller: &Caller) -> Vec<Finding> {
-    let what = "clients and hooks";
-    let prepared = match init::prepare(engine, caller, None).await {
-        Ok(prepared) => prepared,
-        Err(error) => return vec![failed(what, &error)],
-    };
-    let mut found: Vec<Finding> = Vec::new();
-    for client in prepared.plan.found.iter().filter(|client| prepared.plan.is_set_up(**client)) {
-        found.push(Finding { what, ok: true, found: format!("{} is set up", client.name()), mend: None });
-    }
-    let was_set_up = init::was_applied(engine);
-    for change in &prepared.plan.changes {
-        let state = if was_set_up { "differs from what `tiro init` would write" } else { "is not set up" };
-        let name = change.client.name();
-        found.push(Finding {
-            what,
-            // Setup is optional, so only a file that changed after setup is a fault.
-            ok: !was_set_up,
-            found: format!("{name}: `{}` {state}", crate::error::quoted(change.path.display())),
-            mend: Some("tiro init".into()),
-        });
-    }
-    for finding in &prepared.plan.findings {
-        found.push(Finding {
-            what,
-            // Capture also works without the git hook: each call checks the repository for new commits.
-            ok: !was_set_up || finding.client == Client::Git,
-            found: format!(
-                "{}: `{}`: {}",
-                finding.client.name(),
-                crate::error::quoted(finding.path.display()),
-                finding.found
-            ),
-            mend: Some(finding.mend.clone()),
-        });
-    }
-    // Not a fault: a second server works, but costs the agent more tokens.
-    match init::additional_servers(engine, &prepared) {
-        Err(error) => found.push(failed(what, &error)),
-        Ok(servers) => found.extend(servers.iter().map(|finding| remark(what, finding))),
-    }
-    match init::lost(engine, caller).await {
-        Err(error) => found.push(failed(what, &error)),
-        // Not a fault: the repository may have been deleted.
-        Ok(lost) => found.extend(lost.iter().map(|finding| remark(what, finding))),
-    }
-    found
-}
-
-/// Returns a finding that is not a fault.
-fn remark(what: &'static str, finding: &clients::Finding) -> Finding {
-    let clients::Finding { client, path, found, mend } = finding;
-    let found = format!("{}: `{}`: {found}", client.name(), crate::error::quoted(path.display()));
-    Finding { what, ok: true, found, mend: Some(mend.clone()) }
 }
 
 /// Reports which projects are captured; `None` if the user never chose.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Backfill, Held, Others, Output, Prepared};
-use crate::clients;
+use crate::clients::{self, Client};
 use crate::envelope;
 use crate::error::quoted;
 use crate::humanize::{counted, thousands};
@@ -23,6 +23,14 @@ impl Prepared {
             text += &format!("In addition, {} in `{path}`: {found}; {mend}\n", client.name());
         }
         text += &self.backfill.text(self.project.as_deref());
+        for key in &self.unused_keys {
+            text += &format!(
+                "{} is set but not used: `{}` makes an assistant of it.\n",
+                key.variable,
+                key.command()
+            );
+        }
+        text += &self.retention_text();
         if !self.makes.is_empty() {
             text += &format!(
                 "Nothing is stored yet: the first call that stores something creates {}.\n",
@@ -30,6 +38,44 @@ impl Prepared {
             );
         }
         text
+    }
+
+    /// Returns what to do next.
+    pub(super) fn next(&self) -> Vec<String> {
+        let is_found = |client| self.plan.found.contains(&client);
+        let names: Vec<&str> = self
+            .plan
+            .found
+            .iter()
+            .filter(|client| **client != Client::Git)
+            .map(|client| client.name())
+            .collect();
+        let mut next = Vec::new();
+        if !names.is_empty() {
+            next.push(format!(
+                "Start {} anew here, and ask it about the past: \"why is … as it is?\", \"where did we leave off?\"",
+                names.join(" or ")
+            ));
+        }
+        if is_found(Client::ClaudeCode) || is_found(Client::Gemini) {
+            next.push(
+                "Claude Code and Gemini CLI have two new commands: type /recall or /where-we-left-off."
+                    .to_owned(),
+            );
+        }
+        if is_found(Client::Codex) {
+            next.push("Codex runs hooks after you approve them: type /hooks there once.".to_owned());
+        }
+        if is_found(Client::Gemini) {
+            next.push(
+                "Gemini CLI starts servers only in folders that you trust: answer yes when it asks."
+                    .to_owned(),
+            );
+        }
+        if names.is_empty() {
+            next.push("`tiro search WORDS` searches; `tiro serve` works with any MCP client.".to_owned());
+        }
+        next
     }
 
     /// Returns which projects are captured, as text.
@@ -79,15 +125,17 @@ impl Backfill {
             let transcripts = counted(*transcripts, "transcript", "transcripts");
             parts.push(format!("{transcripts} of {} ({} bytes)", client.name(), thousands(*bytes)));
         }
-        match parts.is_empty() {
-            true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
-            false => format!(
-                "{} of `{}` can be imported, in about {} s.\n",
-                parts.join(" and "),
-                quoted(project),
-                self.seconds
-            ),
-        }
+        let accounts: String = self.accounts.iter().map(|account| account.text() + ".\n").collect();
+        accounts
+            + &match parts.is_empty() {
+                true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
+                false => format!(
+                    "{} of `{}` can be imported, in about {} s.\n",
+                    parts.join(" and "),
+                    quoted(project),
+                    self.seconds
+                ),
+            }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::caller::Form;
 use crate::envelope;
 use crate::humanize::{counted, thousands};
 use crate::memory::{Memory, Role};
@@ -23,7 +24,7 @@ pub struct Output {
     pub segments: Vec<Merged>,
     /// The tokens (o200k) of the texts of `segments`.
     pub tokens_added: usize,
-    /// The tokens of this answer (o200k): of its text or of its JSON, whichever has more.
+    /// The tokens of this answer (o200k): of its text, or of its JSON if the caller reads that and it has more.
     pub tokens_used: usize,
     /// Segments, or the rests of segments, that did not fit. They stay stashed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -109,8 +110,10 @@ pub(super) struct Merging {
     pub plan: Plan,
     /// The bytes at which to continue a segment, by its id.
     pub begins: HashMap<String, usize>,
-    /// The most tokens of the text, and of the JSON.
+    /// The most tokens of the answer, in each form that the caller reads.
     pub max_tokens: usize,
+    /// The forms in which the caller reads the answer.
+    pub form: Form,
     /// Whether the segments stay in the stash.
     pub keep: bool,
     /// Notices.
@@ -156,7 +159,7 @@ impl Output {
 pub(super) fn fit(merging: &Merging) -> Output {
     let order = &merging.plan.shown;
     let all: Vec<Merged> = order.iter().map(|(place, overlap)| merging.shown(*place, *overlap)).collect();
-    let costs: Vec<usize> = all.iter().map(cost).collect();
+    let costs: Vec<usize> = all.iter().map(|segment| cost(merging.form, segment)).collect();
     let mut by_importance: Vec<usize> = (0..order.len()).collect();
     by_importance.sort_unstable_by_key(|number| order[*number].0);
     let mut taken: Vec<usize> = Vec::new();
@@ -207,9 +210,8 @@ fn in_part(merging: &Merging, mut all: Vec<Merged>, first: usize) -> Output {
 }
 
 /// Returns about how many tokens a segment takes in the answer.
-fn cost(segment: &Merged) -> usize {
-    let json = serde_json::to_string(segment).expect("a segment is JSON");
-    count(&json).max(count(&segment.lines())) + 2
+fn cost(form: Form, segment: &Merged) -> usize {
+    Answer::cost(form, &segment.lines(), segment) + 2
 }
 
 /// Returns the answer that shows the segments `taken` of `all`, which have the order of the plan.
@@ -244,8 +246,7 @@ fn answer(merging: &Merging, all: &[Merged], taken: &[usize]) -> Output {
         rendered: String::new(),
     };
     output.rendered = output.render(&merging.secret);
-    let json = serde_json::to_string(&Answer::new(String::new(), &output).fields).expect("an answer is JSON");
-    output.tokens_used = count(&output.rendered).max(count(&json));
+    output.tokens_used = Answer::cost(merging.form, &output.rendered, &output);
     output
 }
 

@@ -1,13 +1,13 @@
-//! Makes the answer, which never has more than [`LONGEST`] tokens, as text and as JSON.
+//! Makes the answer, which never has more than [`LONGEST`] tokens in a form that the caller reads.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::found::Found;
 use super::group::Group;
+use crate::caller::Form;
 use crate::envelope;
 use crate::humanize::{counted, thousands};
-use crate::summaries::messages::count;
 use crate::tools::common::tool::Answer;
 use crate::tools::stash::preview::Preview;
 
@@ -27,7 +27,7 @@ pub struct Output {
     pub groups: Vec<Group>,
     /// How many segments the search found, or the stash holds.
     pub total_found: usize,
-    /// The tokens of this answer (o200k): of its text or of its JSON, whichever has more.
+    /// The tokens of this answer (o200k): of its text, or of its JSON if the caller reads that and it has more.
     pub tokens_used: usize,
     /// How many segments or groups did not fit.
     pub dropped: usize,
@@ -51,10 +51,10 @@ impl Output {
 }
 
 /// Returns the answer with as many segments and groups as fit.
-pub(super) fn fit(mut found: Found, secret: &[u8; 32]) -> Output {
+pub(super) fn fit(mut found: Found, form: Form, secret: &[u8; 32]) -> Output {
     let mut dropped = 0;
     loop {
-        let output = answer(&found, dropped, secret);
+        let output = answer(&found, dropped, form, secret);
         if output.tokens_used <= LONGEST {
             return output;
         }
@@ -65,7 +65,7 @@ pub(super) fn fit(mut found: Found, secret: &[u8; 32]) -> Output {
     }
 }
 
-fn answer(found: &Found, dropped: usize, secret: &[u8; 32]) -> Output {
+fn answer(found: &Found, dropped: usize, form: Form, secret: &[u8; 32]) -> Output {
     let next = found.offset + found.groups.len();
     let has_next = found.lists && (found.has_more || dropped > 0) && !found.groups.is_empty();
     let mut output = Output {
@@ -81,8 +81,7 @@ fn answer(found: &Found, dropped: usize, secret: &[u8; 32]) -> Output {
         rendered: String::new(),
     };
     output.rendered = rendered(found, &output, secret);
-    let json = serde_json::to_string(&Answer::new(String::new(), &output).fields).expect("an answer is JSON");
-    output.tokens_used = count(&output.rendered).max(count(&json));
+    output.tokens_used = Answer::cost(form, &output.rendered, &output);
     output
 }
 

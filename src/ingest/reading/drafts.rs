@@ -1,12 +1,25 @@
-//! Makes the draft of a memory from an entry of a transcript.
+//! Makes drafts of memories from the entries of a session.
 
 use super::forks;
 use crate::import::transcript::Entry;
+use crate::ingest::cursor::Kept;
 use crate::ingest::link::Place;
-use crate::memory::{Draft, FileWrite, Millis, Provenance, Role, Work};
+use crate::memory::{Draft, FileWrite, LONGEST_TEXT, Millis, Provenance, Role, Work};
 use crate::scope::SessionId;
 
-/// Returns the draft of an entry of `session`. `files` are the paths that the entry names, relative to their work tree.
+/// The maximum number of bytes that are stored of one session. The first limit is for its tool outputs, the second
+/// for all its entries. A longer session is probably an agent in a loop.
+const TOOLS_KEPT: usize = 4 * 1024 * 1024;
+const ALL_KEPT: usize = 16 * 1024 * 1024;
+
+/// Returns whether the entry exceeds the limit of one entry or the limit of its session. `kept` is how much of
+/// the session is already stored.
+pub(super) fn is_too_much(said: &Entry, kept: Kept) -> bool {
+    let size = said.text.len();
+    let is_tool = said.role == Role::Tool;
+    kept.all + size > ALL_KEPT || (is_tool && kept.tools + size > TOOLS_KEPT) || size > LONGEST_TEXT
+}
+
 pub(super) fn draft(
     said: Entry,
     session: &SessionId,
@@ -14,7 +27,7 @@ pub(super) fn draft(
     files: Vec<String>,
     place: &Place,
 ) -> Draft {
-    let role = forks::role(&said);
+    let (role, identity) = (forks::role(&said), forks::identity(&said));
     let provenance = match role {
         _ if said.is_summary => Provenance::Derived,
         Role::User if said.is_subagent => Provenance::ModelSaid,
@@ -23,7 +36,6 @@ pub(super) fn draft(
         Role::Tool => Provenance::ToolOutput,
         Role::System => Provenance::Imported,
     };
-    let identity = forks::identity(&said);
     let mut draft = Draft::new(forks::kind(&said), provenance, said.text, time);
     draft.identity = identity;
     draft.occurrence = match said.fingerprint {

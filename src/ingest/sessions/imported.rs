@@ -4,9 +4,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::accounting::Account;
 use crate::clients::transcripts::End;
 use crate::error::quoted;
 use crate::import::transcript::Counts;
+use crate::ingest::reading::Prompts;
 use crate::redact::{self, Redaction};
 use crate::remember::Remembered;
 use crate::store::Outcome;
@@ -55,6 +57,10 @@ pub struct Imported {
     pub redactions: Vec<Redaction>,
     /// Pieces of text that are not embedded yet.
     pub pending: usize,
+    /// Prompts of sessions whose transcripts the client deleted.
+    pub prompts: Prompts,
+    /// What became of all transcripts of the client; absent if the user named some.
+    pub account: Option<Account>,
     /// Further notices for the user.
     pub notices: Vec<String>,
 }
