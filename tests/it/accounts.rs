@@ -388,7 +388,7 @@ fn the_deletion_of_transcripts_is_reported_and_can_be_put_off() {
     assert!(shown.contains("after 20 days") && shown.contains("3653 (ten years)"), "{shown}");
     assert!(shown.contains("Claude Code: 1 session seen; 1 of this project (0 imported, 1 new)"), "{shown}");
     assert_eq!(fs::read_to_string(&settings).unwrap(), before);
-    assert!(home.run(&repo.path, &["init", "--yes"]).is_ok);
+    assert!(home.run(&repo.path, &["init", "--yes", "--ask-before-tools"]).is_ok);
     let after = fs::read_to_string(&settings).unwrap();
     assert_eq!(after, before.replace("20", "3653"));
     assert!(has(&home, &repo.path, "hull"), "init imports at once");
