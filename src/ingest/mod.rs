@@ -6,7 +6,6 @@
 
 pub(crate) mod catch_up;
 pub(crate) mod commits;
-mod compaction;
 pub(crate) mod cursor;
 pub(crate) mod graph;
 pub(crate) mod history;

@@ -1,6 +1,6 @@
 //! The MCP server: tools and resources over two streams, usually stdin and stdout.
 //!
-//! No other module knows MCP or JSON-RPC. The server supports clients that send `initialize` first (2025-06-18,
+//! No other module knows MCP or JSON-RPC. The server supports clients that send `initialize` first (2024-11-05 to
 //! 2025-11-25) and clients that don't (2026-07-28, where every request names its client). rmcp provides the types and
 //! the loop that serves requests. Our own code (`stdio`) divides the input into lines, because a malformed line must
 //! be answered and must not end the server.

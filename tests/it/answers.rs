@@ -67,9 +67,16 @@ fn saved_conversation() -> (Home, Server) {
 fn masked_text(mask: &mut Mask, server: &mut Server, tool: &str, arguments: Value) -> String {
     let result = server.call(tool, arguments);
     let text = result["content"][0]["text"].as_str().unwrap();
-    let shortened: Vec<&str> = text
+    let shortened: Vec<String> = text
         .lines()
-        .map(|line| if line.starts_with("Note: lexical") { "Note: lexical …" } else { line })
+        .map(|line| match line.split_once(" of ") {
+            _ if line.starts_with("Note: lexical") => "Note: lexical …".to_owned(),
+            // The notice and the unmasked marks are counted too.
+            Some((number, budget)) if number.parse::<usize>().is_ok() && budget.ends_with(" tokens.") => {
+                format!("… of {budget}")
+            }
+            _ => line.to_owned(),
+        })
         .collect();
     mask.hide(&shortened.join("\n"))
 }
@@ -91,6 +98,7 @@ fn save_messages_reports_the_outcome_of_each_message() {
     );
     assert_snapshot!(answer, @"
     Saved 1 message in session `cache-expiry`, 1 was stored before, 1 id was stored before with another text, which stays (`2`).
+    Ids: `<id 1>`, `<id 2>`, `<id 3>`.
     1 piece has no embedding yet; only keywords find it.
     Note: 1 message has no id: saving it again would store it twice.
     ");
@@ -115,6 +123,7 @@ fn a_search_quotes_its_hits_in_an_envelope() {
     Why does the sandpiper cache expire at noon?
     [/data <mark 1>]
 
+    … of 2000 tokens.
     2 pieces have no embedding yet; only keywords find them.
     Note: lexical …
     ");
@@ -131,6 +140,7 @@ fn a_search_quotes_its_hits_in_an_envelope() {
     The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 2>]
 
+    … of 2000 tokens.
     More with cursor `1`.
     Note: lexical …
     ");
@@ -200,6 +210,8 @@ fn a_memory_opens_with_the_messages_around_it() {
 
     [this] assistant: The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 1>]
+
+    … of 4000 tokens.
     ");
 }
 
@@ -279,10 +291,16 @@ fn sessions_are_listed_latest_first() {
 fn an_error_says_what_happened_and_what_to_try() {
     let (_home, mut server) = saved_conversation();
     let mask = &mut Mask::default();
-    let misspelled = json!({"query": "x", "kind": ["commit"]});
-    assert_snapshot!(masked_text(mask, &mut server, "search_project_memory", misspelled), @"
-    there is no argument `kind`
-    did you mean `kinds`? There are `query`, `k`, `kinds`, `sessions`, `branch`, `topic`, `path`, `since`, `until`, `max_tokens`, `cursor`
+    let misspelled = json!({"qery": "x"});
+    assert_snapshot!(masked_text(mask, &mut server, "search_project_memory", misspelled), @r#"
+    argument `query` is missing
+    give `query`, such as "why is the cache off"; there are no arguments `qery`
+    "#);
+    let unknown = json!({"query": "albatross", "reason": "to see it fly"});
+    assert_snapshot!(masked_text(mask, &mut server, "search_project_memory", unknown), @"
+    Nothing found.
+    Note: lexical …
+    Ignored arguments: `reason`.
     ");
     assert_snapshot!(masked_text(mask, &mut server, "expand_detail", json!({"id": "m0123456789abc"})), @"
     no memory is called `<id 1>`
@@ -349,7 +367,7 @@ fn a_context_reports_the_tokens_of_each_part() {
     #0 Ada: Why does the sandpiper cache expire at noon?
     #1 assistant: The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 1>]
-    … tokens: frame …, recent 37. expand_detail opens SESSION#NUMBER.
+    … tokens: frame …, recent 36. expand_detail opens SESSION#NUMBER.
     2 pieces or conversations have no embedding or summary yet.
     Note: lexical …
     ");
@@ -361,7 +379,7 @@ fn a_context_reports_the_tokens_of_each_part() {
     #0 Ada: Why does the sandpiper cache expire at noon?
     #1 assistant: The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 1>]
-    … tokens: frame …, relevant 37. expand_detail opens SESSION#NUMBER.
+    … tokens: frame …, relevant 36. expand_detail opens SESSION#NUMBER.
     2 pieces or conversations have no embedding or summary yet.
     Note: lexical …
     ");

@@ -36,8 +36,9 @@ fn parallel_searches_use_few_descriptors_and_none_fails() {
     let tiro = home.tiro(&project, &["serve"]);
     let mut limited = Command::new("sh");
     limited
-        .args(["-c", "ulimit -n 128; exec \"$0\" serve"])
+        .args(["-c", "ulimit -n 128; exec \"$0\" \"$@\""])
         .arg(tiro.get_program())
+        .arg("serve")
         .current_dir(&project)
         .env_clear()
         .envs(tiro.get_envs().filter_map(|(name, value)| Some((name, value?))));

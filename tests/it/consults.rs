@@ -434,8 +434,8 @@ fn wrong_questions_are_told_what_is_wrong() {
     let ground = Ground::new();
     let mut server = ground.serve();
     for (arguments, names, hint) in [
-        (json!({"session_id": "", "instructions": "x"}), "`session_id` is empty", "short plain name"),
-        (json!({"session_id": "s", "instructions": " \n"}), "`instructions` is empty", "say what"),
+        (json!({"session_id": "", "instructions": "x"}), "`session_id` is empty", "such as \"auth\""),
+        (json!({"session_id": "s", "instructions": " \n"}), "`instructions` is empty", "such as \"Review"),
         (json!({"session_id": "s", "instructions": "x", "temperature": 3}), "`temperature` is 3", "0 to 2"),
         (
             json!({"session_id": "s", "instructions": "x", "images": ["none.png"]}),

@@ -13,6 +13,7 @@ mod bad_input;
 mod behind;
 #[cfg(target_os = "linux")]
 mod bounded;
+mod calls;
 mod commits_in_short;
 mod compacts;
 mod consults;

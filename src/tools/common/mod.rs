@@ -107,6 +107,15 @@ pub fn role(argument: &str, word: &str) -> Result<Role> {
     })
 }
 
+/// Errors if `importance` is not between 0 and 1.
+pub fn importance(importance: Option<f64>) -> Result<()> {
+    match importance.filter(|importance| !(0.0..=1.0).contains(importance)) {
+        Some(other) => Err(Error::bad_input(format!("`importance` is {other}, not between 0 and 1"))
+            .hint("give a number such as 0.8")),
+        None => Ok(()),
+    }
+}
+
 /// Errors if `text` is longer than [`LONGEST_TEXT`].
 pub fn whole(argument: &str, text: &str) -> Result<()> {
     if text.len() <= LONGEST_TEXT {
@@ -158,6 +167,11 @@ pub fn copied_from(original: &ProjectRow) -> String {
 pub fn share(original: &ProjectRow, root: &Path) -> String {
     let (id, root) = (original.id.as_str(), root.display());
     format!("`tiro projects link {id} {root}` lets it share the memory of the original")
+}
+
+/// Returns the line that says how much of its budget an answer takes.
+pub fn spent(used: usize, budget: usize) -> String {
+    format!("\n{used} of {budget} tokens.")
 }
 
 /// Returns the branch and the commit that are checked out; `None` for each that is unknown.

@@ -19,6 +19,16 @@ pub fn input_schema<T: JsonSchema>() -> Map<String, Value> {
     schema
 }
 
+/// Returns `schema` as clients list it: without least values of 0, which cost tokens and say little.
+pub fn listed(schema: &Map<String, Value>) -> Map<String, Value> {
+    let fields = schema.iter().filter(|(name, value)| *name != "minimum" || value.as_f64() != Some(0.0));
+    let inner = |value: &Value| match value {
+        Value::Object(inner) => Value::Object(listed(inner)),
+        other => other.clone(),
+    };
+    fields.map(|(name, value)| (name.clone(), inner(value))).collect()
+}
+
 /// Returns the schema of the answer `T`: its top-level fields, each with its type. A field that may have several types
 /// is listed without a type.
 ///

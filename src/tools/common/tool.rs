@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, Given};
 use super::progress::Progress;
-use super::schema::{input_schema, output_schema};
+use super::schema::{input_schema, listed, output_schema};
 use crate::caller::{Form, Toolset};
 use crate::error::Result;
 use crate::tokens;
@@ -24,7 +24,7 @@ pub struct Tool {
     pub title: String,
     /// The description that agents read: what it does, and when another tool is better.
     pub description: String,
-    /// The JSON Schema of the arguments, an object schema: see [`input_schema`].
+    /// The JSON Schema of the arguments, an object schema: see [`input_schema`] and [`listed`].
     pub input_schema: Arc<Map<String, Value>>,
     /// The JSON Schema of the answer's top level: see [`output_schema`].
     pub output_schema: Arc<Map<String, Value>>,
@@ -62,9 +62,9 @@ impl Tool {
         W: Future<Output = Result<Answer>> + Send,
     {
         let About { name, title, description, hints, toolset } = about;
-        let input_schema = Arc::new(input_schema::<A>());
+        let schema = Arc::new(input_schema::<A>());
+        let input_schema = Arc::new(listed(&schema));
         let output_schema = Arc::new(output_schema::<O>());
-        let schema = Arc::clone(&input_schema);
         // The arguments are read inside the future: they can be megabytes, and the thread that reads requests must not
         // wait.
         let call = Box::new(move |arguments, progress| -> Pending<Answer> {

@@ -57,7 +57,7 @@ const LEAST_TOKENS: usize = 200;
 const MOST_TOKENS: usize = 20_000;
 
 /// The most tokens that the frame of an answer takes.
-const FRAME: usize = 90;
+const FRAME: usize = 100;
 
 /// The most tokens that the frame of one summary in the answer takes.
 const SUMMARY_FRAME: usize = 54;
@@ -148,8 +148,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(missing_sessions(project, &scope).await?);
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     let kinds = vec![Kind::Message, Kind::Conversation, Kind::Summary];
-    let is_named = scope.sessions != Sessions::All;
-    let without = if is_named { None } else { caller.running_session(engine, project) };
+    let without = caller.running_session(engine, project, &scope);
     let filter = Filter { kinds: Some(kinds), since, until, without, ..Filter::default() };
     let places = [(&project.store, &scope)];
     // Without a question there is nothing to search for, and all of the named conversations are wanted.
@@ -316,10 +315,12 @@ async fn end(project: &OpenProject, rows: &[MessageRow], most: usize) -> Result<
 /// Leaves out notices, then the least related summaries, until the answer fits the budget in each form of `form`.
 fn fit(mut output: Output, (budget, form): (usize, Form), secret: &[u8; 32]) -> Output {
     loop {
-        output.rendered = render(&output, secret);
-        // `tokens_used` is part of the JSON that is counted. The final number takes no more tokens than the budget.
+        // `tokens_used` is part of what is counted. During the count, the field holds the budget, the largest value it can
+        // get, so the final number takes no more tokens.
         output.tokens_used = budget;
+        output.rendered = render(&output, budget, secret);
         output.tokens_used = Answer::cost(form, &output.rendered, &output);
+        output.rendered = render(&output, budget, secret);
         if output.tokens_used <= budget {
             return output;
         }
@@ -342,16 +343,17 @@ fn line(summary: &SessionSummary) -> String {
     format!("[{name} #{first} to #{last}, open {open} level {level}]\n{}\n", envelope::quoted(summary))
 }
 
-fn render(output: &Output, secret: &[u8; 32]) -> String {
+fn render(output: &Output, budget: usize, secret: &[u8; 32]) -> String {
     if output.summaries.is_empty() {
         let nothing = "No conversation has to do with the question.".to_owned();
         return nothing + &common::footnotes(&[], output.reported_pending(), &output.notices);
     }
     let body: String = output.summaries.iter().map(line).collect();
     let mut text = envelope::wrap(secret, &body);
-    let tokens = output.source_tokens;
-    text +=
-        &format!("\nFrom {tokens} tokens; expand_detail opens each with its `open` as `id` and its `level`.");
+    text += &format!(
+        "\n{} of {budget} tokens, from {}; expand_detail opens each with its `open` as `id` and its `level`.",
+        output.tokens_used, output.source_tokens
+    );
     if output.dropped > 0 {
         let (one, several) = ("more related conversation", "more related conversations");
         text += &format!(" {} did not fit.", counted(output.dropped, one, several));

@@ -16,6 +16,7 @@ use crate::envelope;
 use crate::humanize::counted;
 use crate::retrieve::pair;
 use crate::summaries::messages;
+use crate::tools::common;
 use crate::tools::common::beginning::beginning;
 use crate::tools::common::tool::Answer;
 use crate::tuning::ranking::{BESIDE_COMMITS, NOTICES};
@@ -24,6 +25,9 @@ pub use self::hit::{Behind, BehindMessage, Frame, Hit, Ranking, ScoreParts, Supe
 
 /// A hit is not shown if fewer than this many tokens of its text would fit. Arbitrary: about a short sentence.
 const LEAST_TEXT: usize = 12;
+
+/// At most how many tokens the line takes that says how much of the budget an answer takes.
+const SPENT_TOKENS: usize = 12;
 
 /// The answer of the call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -112,7 +116,7 @@ fn estimate(page: &mut Page) -> usize {
         true => count(&serde_json::to_string(hit).expect("a hit is JSON")) + 1,
         false => count(&hit.excerpt()),
     };
-    let text_frame = envelope::OVERHEAD_TOKENS + count(&empty.footer());
+    let text_frame = envelope::OVERHEAD_TOKENS + count(&empty.footer(page.max_tokens)) + SPENT_TOKENS;
     let mut used = (text_frame, if is_data { Answer::data_cost(&empty) } else { 0 });
     let mut beside = page.max_tokens / BESIDE_COMMITS;
     for (place, hit) in page.hits.iter_mut().enumerate() {
@@ -188,7 +192,7 @@ fn answer(page: &Page, count: usize) -> Output {
     let next = page.hits.get(count).map_or(page.length, |hit| hit.frame.rank);
     output.next_cursor = has_next.then(|| (page.offset + next).to_string());
     let body: String = output.hits.iter().map(Hit::excerpt).collect();
-    output.rendered = match (count, output.dropped) {
+    let shown = match (count, output.dropped) {
         (0, 0) => "Nothing found.".to_owned(),
         (0, dropped) => {
             let none = match dropped {
@@ -199,11 +203,12 @@ fn answer(page: &Page, count: usize) -> Output {
         }
         _ => envelope::wrap(&page.secret, &body),
     };
-    output.rendered += &output.footer();
-    // `tokens_used` is part of the JSON that is counted. During the count, the field holds the budget, the largest
-    // value it can get, so the final number takes no more tokens.
+    // `tokens_used` is part of what is counted. During the count, the field holds the budget, the largest value it can
+    // get, so the final number takes no more tokens.
     output.tokens_used = page.max_tokens;
+    output.rendered = shown.clone() + &output.footer(page.max_tokens);
     output.tokens_used = Answer::cost(page.form, &output.rendered, &output);
+    output.rendered = shown + &output.footer(page.max_tokens);
     output
 }
 
@@ -248,8 +253,11 @@ impl Output {
     }
 
     /// Returns the lines below the hits, the most important first.
-    fn footer(&self) -> String {
-        let mut lines = String::new();
+    fn footer(&self, budget: usize) -> String {
+        let mut lines = match self.hits.is_empty() {
+            true => String::new(),
+            false => common::spent(self.tokens_used, budget),
+        };
         if self.dropped > 0 && !self.hits.is_empty() {
             lines += &format!("\n{} more did not fit max_tokens.", self.dropped);
         }

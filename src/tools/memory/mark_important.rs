@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::humanize;
 use crate::memory::MemoryId;
 use crate::summaries::levels;
+use crate::tools::common;
 
 /// The name of the tool in MCP.
 pub const NAME: &str = "mark_important";
@@ -48,9 +49,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if args.ids.is_empty() {
         return Err(Error::bad_input("`ids` is empty").hint("give ids from search results"));
     }
-    if args.importance.is_some_and(|importance| !(0.0..=1.0).contains(&importance)) {
-        return Err(Error::bad_input("`importance` is not between 0 and 1"));
-    }
+    common::importance(args.importance)?;
     let important = args.important.unwrap_or(true);
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;

@@ -231,6 +231,9 @@ impl Output {
             );
         }
         text.push('.');
+        if !self.ids.is_empty() {
+            text += &format!("\nIds: {}.", humanize::some(&self.ids));
+        }
         text + &common::footnotes(&self.redactions, self.pending, &self.notices)
     }
 }

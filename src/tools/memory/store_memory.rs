@@ -230,9 +230,7 @@ fn draft(args: &Args, text: String, now: i64, redactor: &Redactor) -> Result<Dra
         return Err(Error::bad_input(format!("`type` can't be {kind}"))
             .hint("messages are saved with save_messages, commits are imported with `tiro import git`"));
     }
-    if args.importance.is_some_and(|importance| !(0.0..=1.0).contains(&importance)) {
-        return Err(Error::bad_input("`importance` is not between 0 and 1"));
-    }
+    common::importance(args.importance)?;
     let session: Option<SessionId> =
         args.session_id.as_deref().map(|name| SessionId::read(redactor, "session_id", name)).transpose()?;
     let mut draft = Draft::new(kind, Provenance::ModelSaid, text, now);

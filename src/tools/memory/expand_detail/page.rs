@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::caller::Form;
 use crate::envelope;
+use crate::humanize::counted;
 use crate::memory::{Memory, MemoryId};
 use crate::times;
 use crate::tokens;
@@ -206,8 +207,15 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let names = [named(&session), named(&memory.branch), named(&memory.source_id)];
     let names: Vec<String> = names.into_iter().flatten().collect();
     let head = Head { memory, names: &names, references: &shape.references, linked: &shape.linked };
-    let mut rendered = render(secret, head, shown, &shape.around, next_start);
-    rendered += &common::footnotes(&[], 0, &page.notices);
+    let text = render(secret, head, shown, &shape.around, next_start);
+    let rendered = |used: usize| {
+        let mut text = text.clone() + &common::spent(used, page.budget);
+        if shape.dropped > 0 {
+            let (one, several) = ("neighbour or link did not fit", "neighbours or links did not fit");
+            text += &format!("\n{}.", counted(shape.dropped, one, several));
+        }
+        text + &common::footnotes(&[], 0, &page.notices)
+    };
     let neighbours = shape.around.iter().filter(|other| other.id != memory.id);
     let neighbours = neighbours.map(|other| Neighbour {
         id: other.id.to_string(),
@@ -227,16 +235,17 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         references: shape.references.clone(),
         linked: shape.linked.clone(),
         tokens: memory.tokens,
-        // `tokens_used` is part of the JSON that is counted. During the count, the field holds the budget, the largest
+        // `tokens_used` is part of what is counted. During the count, the field holds the budget, the largest
         // value it can get, so the final number takes no more tokens.
         tokens_used: page.budget,
         truncated: shape.dropped > 0 || next_start.is_some(),
         dropped: shape.dropped,
         next_cursor: next_start.map(|end| end.to_string()),
         notices: page.notices.clone(),
-        rendered,
+        rendered: rendered(page.budget),
     };
     output.tokens_used = Answer::cost(page.form, &output.rendered, &output);
+    output.rendered = rendered(output.tokens_used);
     output
 }
 

@@ -165,10 +165,13 @@ impl Hit {
     /// Returns the hit's lines in the text of the answer: its properties, its text, its freshness, and the conversation
     /// that led to it.
     pub fn excerpt(&self) -> String {
-        let part = match self.is_part {
-            true => format!(", part of {} tokens", self.frame.whole),
-            false => String::new(),
-        };
+        let mut part = if self.scope.is_some() { ", of all projects".to_owned() } else { String::new() };
+        if self.is_part {
+            part += &format!(", part of {} tokens", self.frame.whole);
+        }
+        if self.duplicates > 0 {
+            part += &format!(", {} more with this text", self.duplicates);
+        }
         let mut text = format!("{}{part}]\n{}\n", self.frame.head, envelope::quoted(self.text.trim()));
         if let Some(SupersededBy { by, date }) = &self.superseded {
             text += &format!("[superseded by {by} of {date}]\n");
