@@ -45,7 +45,6 @@ mod import;
 mod ingest;
 mod inline;
 mod llm;
-mod lossy;
 mod memory;
 mod money;
 mod parallel;

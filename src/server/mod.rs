@@ -21,6 +21,7 @@ mod batch;
 mod calls;
 mod handler;
 mod line;
+mod lossy;
 mod progress;
 mod prompts;
 mod requests;

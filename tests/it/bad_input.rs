@@ -50,7 +50,7 @@ fn a_bad_argument_is_named_with_a_hint() {
         ("search_project_memory", json!({"query": "x", "cursor": "../etc"}), "`cursor`", "leave it out"),
         ("search_project_memory", json!({"query": "x", "sessions": ["\u{0}"]}), "`sessions`", ""),
         ("search_project_memory", json!({"query": "x", "branch": long}), "`branch`", "shorten it"),
-        ("search_project_memory", json!({"query": "x", "limit": "few"}), "`limit`", "such as 20"),
+        ("search_project_memory", json!({"query": "x", "limit": "few"}), "`limit`", "such as 10"),
         ("expand_detail", json!({"id": "../../owner.db"}), "`id`", "search results"),
         (
             "expand_detail",
@@ -107,12 +107,7 @@ fn a_bad_argument_is_named_with_a_hint() {
             "`messages[1].role` is not a role: `robot`",
             "user, assistant",
         ),
-        (
-            "save_messages",
-            message("text", json!(" ")),
-            "`messages[1].text` is empty",
-            "such as \"The cache",
-        ),
+        ("save_messages", message("text", json!(" ")), "`messages[1].text` is empty", "such as \"The cache"),
         ("save_messages", message("time", json!("soon")), "`messages[1].time`", "2026-03-01"),
         ("save_messages", message("time", json!("-5000-01-01")), "`messages[1].time`", "2026-03-01"),
         ("save_messages", message("id", json!(long)), "`messages[1].id`", "shorten it"),
@@ -139,7 +134,7 @@ fn a_bad_argument_is_named_with_a_hint() {
         ("forget_context", json!({"ids": [id], "query": "x"}), "exactly one of", "`ids`"),
         ("forget_context", json!({"session_id": "nobody"}), "nothing matches", "search first"),
         ("forget_context", json!({"undo": "f123"}), "`f123`", "operation"),
-        ("list_sessions", json!({"limit": 0}), "`limit`", "from 1 to 100"),
+        ("list_sessions", json!({"limit": -1}), "`limit`", "from 1 to 100"),
         ("list_sessions", json!({"cursor": "x"}), "`cursor`", "leave it out"),
     ];
     for (tool, arguments, names, hint) in cases {

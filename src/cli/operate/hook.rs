@@ -159,7 +159,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
         spool.leave(&reference)?;
     }
     let is_plain_id = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
-    let runs = client != Client::Git && !is_subagent && event != "SessionEnd" && !payload.session_id.is_empty();
+    let runs =
+        client != Client::Git && !is_subagent && event != "SessionEnd" && !payload.session_id.is_empty();
     if runs && payload.session_id.chars().all(is_plain_id) {
         // If this fails, the session gives hits.
         drop(spool.set_running(client.word(), &payload.session_id, &running::ancestors(), now()));
