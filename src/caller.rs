@@ -27,7 +27,7 @@ use crate::error::{Error, Result, quoted};
 use crate::git::Repository;
 use crate::memory::Millis;
 use crate::project::{self, OpenProject, SeenProject};
-use crate::scope::{OwnerId, ProjectId, Scope, SessionId};
+use crate::scope::{OwnerId, ProjectId, Scope, SessionId, Sessions};
 use crate::spool::running::{self, Process};
 use crate::store::{Flavour, Measurement, Savings, Store};
 
@@ -353,8 +353,17 @@ impl Caller {
         *self.state.client.lock().unwrap_or_else(PoisonError::into_inner) = met;
     }
 
-    /// Returns the session that the caller's client runs now, if a hook of this client told it.
-    pub fn running_session(&self, engine: &Engine, project: &OpenProject) -> Option<SessionId> {
+    /// Returns the session that the caller's client runs now, if a hook of this client told it. A search leaves its messages
+    /// out, since the model still has them; if `scope` names sessions, returns `None`.
+    pub fn running_session(
+        &self,
+        engine: &Engine,
+        project: &OpenProject,
+        scope: &Scope,
+    ) -> Option<SessionId> {
+        if scope.sessions != Sessions::All {
+            return None;
+        }
         let met = self.state.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (client, ancestors, since) = met?;
         let name = engine.spool(project).running(client.word(), &ancestors, since)?;

@@ -45,6 +45,7 @@ mod import;
 mod ingest;
 mod inline;
 mod llm;
+mod lossy;
 mod memory;
 mod money;
 mod parallel;

@@ -17,6 +17,7 @@
 //! does not read the index, and of the work tree only `.mailmap`, and it does not talk to remotes.
 
 mod ancestry;
+mod authors;
 mod commit;
 mod details;
 mod diff;

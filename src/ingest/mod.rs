@@ -6,11 +6,9 @@
 
 pub(crate) mod catch_up;
 pub(crate) mod commits;
-mod compaction;
 pub(crate) mod cursor;
 pub(crate) mod graph;
 pub(crate) mod history;
-pub(crate) mod imported;
 mod in_time;
 pub(crate) mod link;
 mod pauses;

@@ -3,6 +3,8 @@
 //! Reading is done in steps. Each step reads some lines, stores their entries, and moves the cursor behind these lines.
 //! An interrupted step is repeated. That is harmless, because an entry gets the same id each time.
 
+mod batch;
+mod compaction;
 mod drafts;
 mod prompts;
 
@@ -17,11 +19,10 @@ use crate::embed::Loaded;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::import::transcript::{About, Entry, Format, Transcript};
-use crate::ingest::compaction;
 use crate::ingest::cursor::{Cursor, Kept};
-use crate::ingest::imported::Imported;
 use crate::ingest::link::{Place, Span};
 use crate::ingest::pauses::{self, KeptOut};
+use crate::ingest::sessions::Imported;
 use crate::ingest::share::{self, FoundBy, Share, Visited, Within};
 use crate::memory::{Draft, Role};
 use crate::project::OpenProject;
@@ -29,13 +30,9 @@ use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::Origin;
 
+use self::batch::Batch;
 use self::drafts::{draft, is_too_much};
 pub use self::prompts::Prompts;
-
-/// The maximum number of entries that one transaction stores, and the most bytes of their texts. The last line of a
-/// transaction can exceed both limits.
-const BATCH: usize = 256;
-const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
 /// The minimum number of bytes that an id from a client must have to count as unique across sessions. UUIDs are
 /// longer, and so are the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 24 letters).
@@ -91,15 +88,6 @@ struct Reading<'a> {
     described: Option<Origin>,
     /// Whether messages that the client compacted are stashed: a hook reported the transcript.
     stashes: bool,
-}
-
-#[derive(Default)]
-struct Batch {
-    /// Each entry, with the offset of the line that completed it.
-    said: Vec<(u64, Entry)>,
-    bytes: usize,
-    /// How many of the entries the client has compacted since, if the transcript shows a compaction.
-    compacted: Option<usize>,
 }
 
 impl<'a> Importer<'a> {
@@ -190,7 +178,7 @@ impl<'a> Importer<'a> {
         let about = reading.reader.about().clone();
         let compacted = compacted.filter(|_| reading.stashes).map(|count| {
             let rest = said[count..].iter().map(|(_, entry)| entry.key.clone());
-            rest.collect::<HashSet<String>>()
+            rest.collect::<Vec<String>>()
         });
         self.store(reading, &about, said).await?;
         if let Some(rest) = compacted {
@@ -406,18 +394,6 @@ impl<'a> Reading<'a> {
     /// Stores the cursor.
     async fn keep_cursor(&mut self, engine: &Engine, project: &OpenProject) -> Result<()> {
         self.cursor.keep(engine, project, &self.source, self.path, &self.reader).await
-    }
-}
-
-impl Batch {
-    fn take(&mut self, end: u64, said: Vec<Entry>) {
-        self.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
-        self.said.extend(said.into_iter().map(|said| (end, said)));
-    }
-
-    /// Returns whether the batch has reached the size of one transaction.
-    fn is_full(&self) -> bool {
-        self.said.len() >= BATCH || self.bytes >= BATCH_BYTES
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod accounting;
 mod gone;
+mod imported;
 mod search;
 
 use std::collections::HashSet;
@@ -22,8 +23,8 @@ use crate::project::OpenProject;
 use crate::summaries::sessions;
 
 pub use self::accounting::Account;
+pub use self::imported::Imported;
 pub(crate) use self::search::{Keep, Subject, places, search};
-pub use crate::ingest::imported::Imported;
 
 use self::accounting::{Candidate, Why};
 

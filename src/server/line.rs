@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::lossy;
+use crate::lossy;
 
 /// The result of reading a line.
 pub(super) enum Line {

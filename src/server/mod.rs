@@ -21,7 +21,6 @@ mod batch;
 mod calls;
 mod handler;
 mod line;
-mod lossy;
 mod progress;
 mod prompts;
 mod requests;

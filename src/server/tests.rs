@@ -162,7 +162,7 @@ async fn a_client_with_a_handshake_is_served_in_its_version() {
             result["serverInfo"],
             json!({"name": "tiro", "title": "Tiro", "version": env!("CARGO_PKG_VERSION")})
         );
-        assert_eq!(result["capabilities"], json!({"tools": {}, "resources": {}}));
+        assert_eq!(result["capabilities"], json!({"tools": {}, "resources": {}, "prompts": {}}));
         client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
         client.send(r#"{"jsonrpc":"2.0","id":"two","method":"tools/list"}"#).await;
         let listed = client.receive().await;

@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(running(&[process(31), process(21), terminal], 0), None, "too far away");
         // The number of a process is used again.
         assert_eq!(running(&[Process { id: 30, began: 7 }], 0), None);
-        assert_eq!(spool.running("gemini", &[client.clone()], 0), None);
-        spool.set_running("codex", "resumed", &[client.clone()], 8).unwrap();
+        assert_eq!(spool.running("gemini", std::slice::from_ref(&client), 0), None);
+        spool.set_running("codex", "resumed", std::slice::from_ref(&client), 8).unwrap();
         assert_eq!(running(&[client], 9).as_deref(), Some("resumed"));
     }
 

@@ -15,6 +15,30 @@ use crate::summaries::wanted::{Made, Wanted};
 /// can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
+/// When a new summary is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// Before it is returned.
+    Now,
+    /// By the idle worker: the call only reads.
+    Later,
+}
+
+/// Stores the summary, or leaves it to the idle worker. Returns its id as [`keep`] does.
+pub(crate) async fn keep_as(
+    keeping: Keeping,
+    (engine, caller): (&Engine, &Caller),
+    project: &OpenProject,
+    wanted: &Wanted,
+    made: &Made,
+    began: Millis,
+) -> Result<Option<String>> {
+    match keeping {
+        Keeping::Now => keep(engine, project, wanted, made, began).await,
+        Keeping::Later => leave(caller, project, wanted, made, began).await,
+    }
+}
+
 /// Stores the summary as a version of its range. Returns its id, or the id of the version that another process has
 /// stored since `began`. If one of its messages no longer exists, stores nothing and returns `None`.
 pub(crate) async fn keep(
@@ -33,7 +57,7 @@ pub(crate) async fn keep(
 
 /// Leaves the summary to the idle worker, which stores it as a version of its range. Returns the id that it will have.
 /// Stores nothing.
-pub(crate) async fn leave(
+async fn leave(
     caller: &Caller,
     project: &OpenProject,
     wanted: &Wanted,

@@ -18,17 +18,21 @@ use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request, catalogue};
 use crate::project::OpenProject;
 use crate::store::{AskedBy, Attempt, MessageRow, Summary};
-use crate::summaries::keep::{cache, keep, leave, living};
+use crate::summaries::keep::{cache, keep, keep_as, living};
 use crate::summaries::messages::{self, blocking, count};
 use crate::summaries::notes::corrections::corrections;
 use crate::summaries::wanted::{Made, UNKNOWN_WINDOW, Wanted};
 use crate::summaries::{deadline, enqueue};
 use crate::summarize::{self, Wish};
 
+pub(crate) use crate::summaries::keep::Keeping;
 pub(crate) use crate::summaries::messages::range;
 
 /// The maximum number of tokens that a second request adds to the first one, not counting the quoted first answer.
 pub(crate) const AGAIN: usize = 1000;
+
+/// How long after the deadline a request is ended that doesn't end by itself. One that does may be late on a busy machine.
+const SPARE: Duration = Duration::from_secs(1);
 
 /// The maximum number of tokens that the instruction to merge summaries has, not counting the summaries.
 const MERGE: usize = 1500;
@@ -77,15 +81,6 @@ pub(crate) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
     Ok(Estimate { provider: Some(provider.provider.name), requests, input, output, cost_usd, likely_usd })
 }
 
-/// When a new summary is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keeping {
-    /// Before it is returned.
-    Now,
-    /// By the idle worker: the call only reads.
-    Later,
-}
-
 /// Returns the summary from the store or the cache, or makes it if neither has it.
 pub(crate) async fn make(
     engine: &Engine,
@@ -125,11 +120,7 @@ pub(crate) async fn make(
         made = Made { cost_usd: bill.total().dollars(), is_silent: !bill.is_answered(), ..made };
     }
     if wanted.max_tokens.is_none() && wanted.focus.is_empty() && !made.text.is_empty() {
-        let kept = match keeping {
-            Keeping::Now => keep(engine, project, &wanted, &made, began).await,
-            Keeping::Later => leave(caller, project, &wanted, &made, began).await,
-        };
-        made.id = match kept {
+        made.id = match keep_as(keeping, (engine, caller), project, &wanted, &made, began).await {
             Ok(id) => id,
             Err(error) => {
                 notices.push(format!("the summary is not stored: {}", error.with_hint()));
@@ -314,9 +305,7 @@ impl Asking<'_> {
         let mut answered: Vec<Answered> = Vec::new();
         let work = self.answer(writing, asked, deadline, began, &mut answered);
         let late = || Err(Error::new(Kind::Provider, format!("no summary after {} s", deadline.as_secs())));
-        // A request that passes the deadline should report an error and settle its reservation. This timeout, a little
-        // after the deadline, ends a request that doesn't.
-        let made = tokio::time::timeout(deadline + deadline / 20, work).await.unwrap_or_else(|_| late());
+        let made = tokio::time::timeout(deadline + SPARE, work).await.unwrap_or_else(|_| late());
         notices.extend(answered.iter().flat_map(|answer| answer.notices.clone()));
         notices.extend(self.bill.disclosures());
         let attempt = self.attempt(&made, &answered, began);

@@ -62,6 +62,11 @@ fn what_claude_code_compacts_is_stashed_and_the_next_session_is_told() {
     let both = ["because the sprocket is loose", "why does the grommet rattle?"];
     assert_eq!(stashed(&mut server, "grommet sprocket"), both);
     assert_eq!(home.waiting(), 0);
+    // The file is replaced by one that begins with another line, so it is read once more.
+    let text = std::fs::read_to_string(&talk.path).unwrap();
+    std::fs::write(&talk.path, format!("{}\n{text}", json!({"type": "tag"}))).unwrap();
+    talk.hook(&home, "Stop");
+    assert_eq!(stashed(&mut server, "grommet sprocket"), both);
     // After the compaction, the context of the session still has what the client's window lost.
     let context = server.text("retrieve_context", json!({"query": "grommet", "session_id": "41799f8d"}));
     assert!(context.contains("sprocket is loose"), "{context}");

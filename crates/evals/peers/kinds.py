@@ -278,7 +278,7 @@ class Client:
         """Returns the references that the client's hooks left."""
         files = [file for file in (self.home / ".local/share/tiro/spool").rglob("*") if file.is_file()]
         left = [json.loads(text) for file in files if (text := file.read_text()).startswith("{")]
-        return [reference for reference in left if reference.get("client") == self.name]
+        return [each for each in left if each.get("client") == self.name and "transcript" in each]
 
 
 class ClaudeCode(Client):

@@ -5,8 +5,8 @@ import re
 
 from kinds import check
 
-# The largest that a tool takes if the call names none.
-BUDGET = 8000
+# What a context has without a session. Copilot CLI puts what is larger than about 20 KB into a file, as 8,000 tokens of prose.
+BUDGET = 4000
 # Enough for every tool to fill its budget, and long as JSON: quotes, lines and words of other languages.
 LINE = 'if (jar["quince"].weight > 9) {{ log("crate {0}: über 9, \\"label\\" = \'{1}\'"); }} // marmalade, line {0}\n'
 LONG = "".join(LINE.format(number, f"shelf-{number * 7 % 31}") for number in range(400))

@@ -10,7 +10,7 @@ fn without_a_record_only_our_entries_are_removed() {
     home.set_up();
     fs::remove_dir_all(home.record()).unwrap();
     let removed = home.remove();
-    assert_eq!(removed.swept.len(), 6, "{removed:?}");
+    assert_eq!(removed.swept.len(), 7, "{removed:?}");
     assert!(removed.notes[0].contains("are unknown"), "{removed:?}");
     fs::remove_dir(home.path(".claude/skills")).unwrap();
     assert_eq!(home.everything(), before);

@@ -42,13 +42,13 @@ fn a_key_alone_configures_nothing_and_is_named_with_its_provider() {
         commands,
         ["tiro provider add openai", "tiro provider add anthropic", "tiro provider add gemini"]
     );
-    // A table makes a provider of the key, for consulting only.
+    // A table makes a provider of the key, for consulting only, also under another name.
     let (providers, commands) =
         unused("[providers.gemini]\n[providers.o3]\nservice = 'openai'\nmodel = 'o3'\n", &[]);
     assert_eq!(providers[0].provider.key, Key::Variable("GOOGLE_API_KEY".into()));
     assert_eq!(
         (providers[0].uses.clone(), commands),
-        (vec![Use::Consult], vec!["tiro provider add openai".into(), "tiro provider add anthropic".into()])
+        (vec![Use::Consult], vec!["tiro provider add anthropic".into()])
     );
     // So does a variable that names the model, which is there for no other program.
     let (providers, commands) = unused("", &[("TIRO_OPENAI_MODEL", "gpt-5"), ("TIRO_GEMINI_MODEL", "g")]);

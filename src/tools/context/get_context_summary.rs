@@ -148,8 +148,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(missing_sessions(project, &scope).await?);
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     let kinds = vec![Kind::Message, Kind::Conversation, Kind::Summary];
-    let is_named = scope.sessions != Sessions::All;
-    let without = if is_named { None } else { caller.running_session(engine, project) };
+    let without = caller.running_session(engine, project, &scope);
     let filter = Filter { kinds: Some(kinds), since, until, without, ..Filter::default() };
     let places = [(&project.store, &scope)];
     // Without a question there is nothing to search for, and all of the named conversations are wanted.

@@ -80,7 +80,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let mut chosen = Chosen { notices: catch_up::before_a_call(engine, caller).await, ..Chosen::default() };
     chosen.notices.extend(notice);
     let encoders = ask::encoders(engine, caller, &mut chosen.notices).await;
-    let without = caller.running_session(engine, project);
+    let without = caller.running_session(engine, project, &project.scope);
     let filter = Filter { kinds: Some(vec![Kind::Message]), without, ..Filter::default() };
     let places = [(&project.store, &project.scope)];
     let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;

@@ -81,10 +81,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let project = caller.project(engine).await?;
     let (mut asked, notice) = read(engine, project, &args).await?;
     let mut notices = catch_up::before_a_call(engine, caller).await;
-    if asked.scope.sessions == Sessions::All {
-        // The model still has the session that it is in.
-        asked.filter.without = caller.running_session(engine, project);
-    }
+    asked.filter.without = caller.running_session(engine, project, &asked.scope);
     // An answer that reports newly imported messages is not cached: the report is true only for this call.
     let is_cacheable = notices.is_empty();
     match (&asked.session, &asked.scope.sessions) {

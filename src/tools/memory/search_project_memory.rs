@@ -95,11 +95,11 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let k = within("k", args.k.unwrap_or(10), 1, MOST_HITS)?;
     let (max_tokens, clamped) = common::max_tokens(args.max_tokens, 2000, LEAST_TOKENS, MOST_TOKENS)?;
-    let filter = filter(&args)?;
     let offset = offset(args.cursor.as_deref())?;
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
     let (scope, covered) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
+    let filter = Filter { without: caller.running_session(engine, project, &scope), ..filter(&args)? };
 
     // The owner's memories belong to no session, so a search limited to some sessions leaves them out.
     let owners = &installation.registry;
@@ -110,10 +110,6 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     // Only the first page imports new messages and commits, so that later pages have the same ranking.
     let mut notices = if offset == 0 { catch_up::before_a_call(engine, caller).await } else { Vec::new() };
     notices.extend(clamped);
-    // The model still has the session that it is in.
-    let is_named = scope.sessions != Sessions::All;
-    let without = if is_named { None } else { caller.running_session(engine, project) };
-    let filter = Filter { without, ..filter };
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     notices.extend(missing_sessions(project, &scope).await?);
     let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;

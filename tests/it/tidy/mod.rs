@@ -30,7 +30,7 @@ const ROWS: &[&[&str]] = &[
     &["blocks"],
     &[
         "budget", "encoding", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize",
-        "money", "parallel", "thread", "times", "tuning", "words",
+        "lossy", "money", "parallel", "thread", "times", "tuning", "words",
     ],
 ];
 

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::accounting::Account;
 use crate::clients::transcripts::End;
 use crate::error::quoted;
 use crate::import::transcript::Counts;
 use crate::ingest::reading::Prompts;
-use crate::ingest::sessions::Account;
 use crate::redact::{self, Redaction};
 use crate::remember::Remembered;
 use crate::store::Outcome;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// Returns a line of JSON with U+FFFD in place of each byte sequence and each escape that is no character.
-pub(super) fn json(line: &[u8]) -> Cow<'_, [u8]> {
+pub fn json(line: &[u8]) -> Cow<'_, [u8]> {
     let line = match String::from_utf8_lossy(line) {
         Cow::Borrowed(_) => Cow::Borrowed(line),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
