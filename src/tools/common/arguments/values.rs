@@ -7,8 +7,7 @@ use serde_json::{Map, Value};
 const NOTHING: [&str; 9] = ["null", "Null", "NULL", "None", "none", "undefined", "nil", "N/A", "n/a"];
 
 /// The arguments that take texts of any length. Several texts, and messages with their parts, become one text.
-const TEXTS: [&str; 8] =
-    ["text", "content", "query", "instructions", "recent", "task", "focus", "output_format"];
+const TEXTS: [&str; 7] = ["text", "query", "instructions", "recent", "task", "focus", "output_format"];
 
 /// Words for an importance, from 0 to 1. Arbitrary: evenly apart.
 const IMPORTANCE: [(&str, f64); 6] =
