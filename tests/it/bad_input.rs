@@ -107,7 +107,12 @@ fn a_bad_argument_is_named_with_a_hint() {
             "`messages[1].role` is not a role: `robot`",
             "user, assistant",
         ),
-        ("save_messages", message("text", json!(" ")), "`messages[1].text` is empty", "such as \"The cache"),
+        (
+            "save_messages",
+            message("text", json!(" ")),
+            "`messages[1].text` is empty",
+            "such as \"The cache",
+        ),
         ("save_messages", message("time", json!("soon")), "`messages[1].time`", "2026-03-01"),
         ("save_messages", message("time", json!("-5000-01-01")), "`messages[1].time`", "2026-03-01"),
         ("save_messages", message("id", json!(long)), "`messages[1].id`", "shorten it"),

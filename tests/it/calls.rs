@@ -148,8 +148,7 @@ impl Ground {
     /// Returns a call of each tool, with its arguments as the schema says.
     fn calls(&self) -> Vec<(&'static str, Value)> {
         let (message, fact) = (&self.message, &self.fact);
-        let messages =
-            json!([{"id": "3", "role": "user", "text": "Count the oars", "time": "2026-03-01T10:00:00Z"}]);
+        let messages = json!([{"id": "3", "role": "user", "text": "Count the oars", "time": "2026-03-01T10:00:00Z"}]);
         let search = json!({
             "query": "crane", "k": 3, "kinds": ["message"], "sessions": ["quay"], "since": "2020-01-01",
             "max_tokens": 900,
@@ -224,8 +223,7 @@ fn each_tool_answers_each_way_to_write_a_call() {
         assert!(calls.iter().any(|(name, _)| tool["name"] == *name), "{} is not called", tool["name"]);
     }
     // These answers don't change while nothing is stored.
-    let same =
-        ["search_project_memory", "expand_detail", "list_sessions", "get_relevant_snippets", "count_tokens"];
+    let same = ["search_project_memory", "expand_detail", "list_sessions", "get_relevant_snippets", "count_tokens"];
     let mut refused = Vec::new();
     for (name, arguments) in &calls {
         let schema = &listed.iter().find(|tool| tool["name"] == *name).unwrap()["inputSchema"];
@@ -249,64 +247,31 @@ fn arguments_have_their_usual_other_names() {
     let mut ground = ground();
     let (message, fact) = (ground.message.clone(), ground.fact.clone());
     let calls = [
-        (
-            "search_project_memory",
-            json!({"question": "crane", "limit": 3, "type": "message", "session_id": "quay"}),
-        ),
-        (
-            "search_project_memory",
-            json!({"q": "crane", "num_results": "3", "from_date": "2020-01-01", "to": "2100-01-01"}),
-        ),
-        (
-            "search_project_memory",
-            json!({"query": "crane", "tags": ["cranes"], "n": 2, "offset": 0, "tokens": 900}),
-        ),
+        ("search_project_memory", json!({"question": "crane", "limit": 3, "type": "message", "session_id": "quay"})),
+        ("search_project_memory", json!({"q": "crane", "num_results": "3", "from_date": "2020-01-01", "to": "2100-01-01"})),
+        ("search_project_memory", json!({"query": "crane", "tags": ["cranes"], "n": 2, "offset": 0, "tokens": 900})),
         ("expand_detail", json!({"memory_id": message})),
         ("expand_detail", json!({"session_id": "quay"})),
-        (
-            "save_messages",
-            json!({"conversation_id": "oars", "messages": [{"role": "human", "content": "Count the oars"}]}),
-        ),
-        (
-            "save_messages",
-            json!({"session": "oars", "message": {"role": "ai", "content": [{"type": "text", "text": "Ten."}], "timestamp": 1_772_357_400}}),
-        ),
-        (
-            "store_memory",
-            json!({"content": "The mast is high", "category": "note", "tags": "masts", "file": "src/quay.rs", "scope": "global"}),
-        ),
+        ("save_messages", json!({"conversation_id": "oars", "messages": [{"role": "human", "content": "Count the oars"}]})),
+        ("save_messages", json!({"session": "oars", "message": {"role": "ai", "content": [{"type": "text", "text": "Ten."}], "timestamp": 1_772_357_400}})),
+        ("store_memory", json!({"content": "The mast is high", "category": "note", "tags": "masts", "file": "src/quay.rs", "scope": "global"})),
         ("store_memory", json!({"memory": "The mast is new", "type": "Decisions", "priority": "high"})),
         ("mark_important", json!({"id": fact})),
         ("mark_important", json!({"memory_ids": format!("{fact}, {message}"), "importance": "high"})),
         ("forget_context", json!({"memory_id": fact, "dryRun": "true"})),
         ("list_sessions", json!({"k": 3})),
-        (
-            "retrieve_context",
-            json!({"query": "crane", "since": "2020-01-01 10:00", "level": "summary", "budget": 900}),
-        ),
+        ("retrieve_context", json!({"query": "crane", "since": "2020-01-01 10:00", "level": "summary", "budget": 900})),
         ("retrieve_context", json!({"query": "crane", "time_range": "2020-01-01 to 2100-01-01"})),
-        (
-            "retrieve_context",
-            json!({"query": "crane", "time_range": ["2020-01-01", "2100-01-01"], "session_ids": "quay"}),
-        ),
+        ("retrieve_context", json!({"query": "crane", "time_range": ["2020-01-01", "2100-01-01"], "session_ids": "quay"})),
         ("get_context_summary", json!({"query": "crane", "session_id": "quay", "detail_level": "short"})),
         ("summarize_conversation", json!({"conversation_id": "quay", "level": "Full", "topic": "crane"})),
-        (
-            "configure_llm_provider",
-            json!({"name": "ollama", "model": "tiny", "base_url": "http://localhost:11434"}),
-        ),
+        ("configure_llm_provider", json!({"name": "ollama", "model": "tiny", "base_url": "http://localhost:11434"})),
         ("stash_context", json!({"ids": [message], "ttl_days": "7"})),
         ("stash_context", json!({"segments": "a log of the mast"})),
         ("stash_context", json!({"text": "another log of the mast"})),
-        (
-            "retrieve_stashed_context",
-            json!({"query": "crane", "limit": "2", "session_id": "quay", "type": "message"}),
-        ),
+        ("retrieve_stashed_context", json!({"query": "crane", "limit": "2", "session_id": "quay", "type": "message"})),
         ("merge_stashed_context", json!({"ids": message})),
-        (
-            "chat_with_mock",
-            json!({"conversation_id": "crane", "prompt": "Why?", "files": "src/quay.rs", "timeout": 30}),
-        ),
+        ("chat_with_mock", json!({"conversation_id": "crane", "prompt": "Why?", "files": "src/quay.rs", "timeout": 30})),
         ("describe_session", json!({"session": "crane"})),
         ("count_tokens", json!({"path": "src/quay.rs"})),
         ("reset_session", json!({"thread_id": "crane", "what": "session"})),
@@ -326,52 +291,16 @@ fn arguments_have_their_usual_other_names() {
 fn what_cannot_be_read_is_refused_with_an_example() {
     let mut ground = ground();
     for (tool, arguments, told) in [
-        (
-            "search_project_memory",
-            json!({}),
-            "argument `query` is missing\ngive `query`, such as \"why is the cache off\"",
-        ),
+        ("search_project_memory", json!({}), "argument `query` is missing\ngive `query`, such as \"why is the cache off\""),
         ("search_project_memory", json!({"query": ""}), "argument `query` is empty\ngive `query`, such as"),
-        (
-            "search_project_memory",
-            json!({"query": "x", "k": "many"}),
-            "argument `k` is `many`\ngive `k` as a whole number, such as 10",
-        ),
-        (
-            "store_memory",
-            json!({"text": "x", "importance": "a lot"}),
-            "argument `importance` is `a lot`\ngive `importance` as a number, such as 0.8",
-        ),
-        (
-            "save_messages",
-            json!({"session_id": "s", "messages": "hello"}),
-            "argument `messages` is `hello`\ngive `messages` as an array, such as [{",
-        ),
-        (
-            "save_messages",
-            json!({"session_id": "s", "messages": [{"role": "user", "text": ""}]}),
-            "argument `messages[0].text` is empty\ngive",
-        ),
-        (
-            "mark_important",
-            json!({"ids": ""}),
-            "argument `ids` is missing\ngive `ids`, such as [\"m1a2b3c4d5e6f7\"]",
-        ),
-        (
-            "expand_detail",
-            json!({"path": "x"}),
-            "argument `id` is missing\ngive `id`, such as \"m1a2b3c4d5e6f7\" or \"auth#12\"",
-        ),
-        (
-            "retrieve_context",
-            json!({"query": "x", "include_level": "some"}),
-            "argument `include_level` cannot be `some`\nchoose from",
-        ),
-        (
-            "search_project_memory",
-            json!({"query": "x", "max_tokens": 3}),
-            "argument `max_tokens` is 3, out of range\ngive 100 or more",
-        ),
+        ("search_project_memory", json!({"query": "x", "k": "many"}), "argument `k` is `many`\ngive `k` as a whole number, such as 10"),
+        ("store_memory", json!({"text": "x", "importance": "a lot"}), "argument `importance` is `a lot`\ngive `importance` as a number, such as 0.8"),
+        ("save_messages", json!({"session_id": "s", "messages": "hello"}), "argument `messages` is `hello`\ngive `messages` as an array, such as [{"),
+        ("save_messages", json!({"session_id": "s", "messages": [{"role": "user", "text": ""}]}), "argument `messages[0].text` is empty\ngive"),
+        ("mark_important", json!({"ids": ""}), "argument `ids` is missing\ngive `ids`, such as [\"m1a2b3c4d5e6f7\"]"),
+        ("expand_detail", json!({"path": "x"}), "argument `id` is missing\ngive `id`, such as \"m1a2b3c4d5e6f7\" or \"auth#12\""),
+        ("retrieve_context", json!({"query": "x", "include_level": "some"}), "argument `include_level` cannot be `some`\nchoose from"),
+        ("search_project_memory", json!({"query": "x", "max_tokens": 3}), "argument `max_tokens` is 3, out of range\ngive 100 or more"),
     ] {
         let text = ground.server.error(tool, arguments.clone());
         assert!(text.starts_with(told), "{tool} {arguments}: {text}");
@@ -405,9 +334,7 @@ fn an_answer_is_text_alone_and_within_its_budget() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve_texts(&project);
-    let text = |n: usize| {
-        format!("{n} The \"crane\" turns\n\tleft {{}} at {} oars", "the quay and its ".repeat(n % 40))
-    };
+    let text = |n: usize| format!("{n} The \"crane\" turns\n\tleft {{}} at {} oars", "the quay and its ".repeat(n % 40));
     let messages: Vec<Value> =
         (0..120).map(|n| json!({"id": n.to_string(), "role": "user", "text": text(n)})).collect();
     let saved = server.call("save_messages", json!({"session_id": "quay", "messages": messages}));
@@ -433,10 +360,7 @@ fn an_answer_is_text_alone_and_within_its_budget() {
             let shown = tiro::testing::count(result["content"][0]["text"].as_str().unwrap());
             assert!(shown <= budget, "{tool} {arguments}: {shown} of {budget}: {result}");
             let (both, _) = programs.both(tool, arguments);
-            assert!(
-                tiro::testing::count(&both) <= shown + 10,
-                "{tool}: a program gets {both}\na model {result}"
-            );
+            assert!(tiro::testing::count(&both) <= shown + 10, "{tool}: a program gets {both}\na model {result}");
         }
     }
     let error = server.call("expand_detail", json!({"id": "nowhere"}));
@@ -454,9 +378,7 @@ fn old_revisions_get_texts_only() {
         let mut server = Server::open(command, revision);
         let answer = server.call("list_sessions", json!({}));
         assert!(answer.get("structuredContent").is_none() && answer["isError"] == false, "{answer}");
-        server.send(
-            r#"[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"}]"#,
-        );
+        server.send(r#"[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"}]"#);
         assert_eq!(server.receive().as_array().map(Vec::len), Some(2));
     }
 }
@@ -468,11 +390,7 @@ fn half_an_emoji_is_stored_with_a_replacement_character() {
     let mut server = home.serve(&home.dir("project"));
     for (id, tool, arguments) in [
         (1, "store_memory", r#"{"text":"The gull icon is \ud83d in the preview"}"#),
-        (
-            2,
-            "save_messages",
-            r#"{"session_id":"gull \udca1","messages":[{"role":"user","text":"The gull \uD83D\uDCA1 \ud83d"}]}"#,
-        ),
+        (2, "save_messages", r#"{"session_id":"gull \udca1","messages":[{"role":"user","text":"The gull \uD83D\uDCA1 \ud83d"}]}"#),
         (3, "search_project_memory", r#"{"query":"gull \ud83d","\ud83d":1}"#),
     ] {
         server.send(&format!(

@@ -194,9 +194,7 @@ fn settle_object(
     for (name, property) in properties {
         let (path, Value::Object(property)) = (Path::Field(path, name), property) else { continue };
         match fields.get_mut(name) {
-            Some(Value::String(text)) if text.trim().is_empty() => {
-                return Err(missing("empty", &path, property));
-            }
+            Some(Value::String(text)) if text.trim().is_empty() => return Err(missing("empty", &path, property)),
             Some(field) => settle(field, property, &path, remarks)?,
             None if required(name) => return Err(missing("missing", &path, property)),
             None => {}
