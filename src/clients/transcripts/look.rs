@@ -363,14 +363,14 @@ mod tests {
     #[test]
     fn a_look_in_parts_finds_the_same() {
         let line = b"{\"cwd\":\"/w/a\"}\n".repeat(3);
-        for at in 0..PART.min(64) {
+        for at in (0..24).step_by(3) {
             let mut bytes = vec![b' '; PART - at];
             bytes.extend_from_slice(&line);
             assert_eq!(look(&bytes).directories, ["/w/a"], "{at}");
         }
         let mut grown = look(&line[..20]);
-        assert_eq!((grown.looked, grown.directories.len()), (17, 1));
-        grown.take(&mut &line[17..]).unwrap();
+        assert_eq!((grown.looked, grown.directories.len()), (15, 1));
+        grown.take(&mut &line[15..]).unwrap();
         assert_eq!(grown.looked, line.len() as u64);
     }
 
