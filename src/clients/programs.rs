@@ -36,7 +36,11 @@ pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<Written> {
             _ => in_json(&text),
         };
         let mut programs: Vec<PathBuf> = commands.into_iter().map(PathBuf::from).collect();
-        programs.retain(|program| program.is_absolute());
+        // Other programs have hooks with the same arguments.
+        programs.retain(|program| {
+            let name = program.file_name().unwrap_or_default().to_string_lossy();
+            program.is_absolute() && name.starts_with("tiro")
+        });
         programs.sort();
         programs.dedup();
         found.extend(programs.into_iter().map(|program| Written { client, path: path.clone(), program }));

@@ -87,6 +87,14 @@ impl<'a> Share<'a> {
             FoundBy::Hook(directory) if is_gone && directory.to_string_lossy() == held_in => {
                 within.add_former(directory.to_owned());
             }
+            FoundBy::Hook(directory) if is_gone && !directory.exists() => {
+                // One of them is a folder of the work tree, in which the session or the hook ran.
+                let (hook, began) = (directory, Path::new(&held_in));
+                let root = if began.starts_with(hook) { hook } else { began };
+                if hook.starts_with(root) {
+                    within.add_former(root.to_owned());
+                }
+            }
             // An existing directory shows to which project it belongs.
             FoundBy::Project if is_gone => within.add_others(PathBuf::from(&held_in)),
             _ => {}

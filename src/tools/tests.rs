@@ -257,7 +257,7 @@ fn errors_name_the_wrong_argument_and_give_an_example() {
         (
             json!({"query": "x", "limit": "many"}),
             "argument `limit` is `many`",
-            "give `limit` as a whole number, such as 20",
+            "give `limit` as a whole number, such as 10",
         ),
         (json!({"query": "x", "k": 1.5}), "argument `k` is a fraction", whole),
         (json!({"query": "x", "k": true}), "argument `k` is a boolean", whole),

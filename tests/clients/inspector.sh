@@ -64,7 +64,7 @@ for era in legacy modern; do
     holds "$era resources/read" "$(inspect "$era" --method resources/read --uri "tiro://memory/$id")" "numbat$era"
     # A failure is a result that says what to do, whatever status the Inspector ends with.
     wrong=$(inspect "$era" --method tools/call --tool-name search_project_memory --tool-arg "qery=x" 2>&1 || true)
-    holds "$era wrong argument" "$wrong" "did you mean"
+    holds "$era wrong argument" "$wrong" "there are no arguments"
     forgotten=$(inspect "$era" --method tools/call --tool-name forget_context --tool-args-json "{\"ids\": [\"$id\"]}")
     holds "$era forget_context" "$forgotten" "$id"
     echo "ok    Inspector, $era: lists, calls and reads"

@@ -151,8 +151,8 @@ async def use_resources(client: Client, session: str, memory: str, marker: str) 
 async def use_wrongly(client: Client, call) -> None:
     for arguments, message in [
         ({}, "query"),
-        ({"query": 7}, "query"),
-        ({"query": "x", "max_token": 1}, "max_tokens"),
+        ({"query": {"not": 7}}, "query"),
+        ({"query": "x", "max_token": 1}, "max_token"),
         ({"query": "x", "k": "many"}, "k"),
     ]:
         error = (await call("search_project_memory", fails=True, **arguments))["error"]
@@ -204,7 +204,7 @@ def use_lines(server: Server) -> None:
     lines = Lines(server)
     for line, code, identifier in [
         (b"garbage", -32700, None),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "\xff"}', -32700, None),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "\xff"}', -32601, 1),
         (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600, None),
         (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, None),
         (b'{"jsonrpc": "2.0", "id": 3, "method": "tools/list"}', -32602, 3),

@@ -103,7 +103,10 @@ fn every_transcript_of_a_home_of_all_shapes_is_accounted_for() {
         .collect();
     assert_eq!(reasons, ["unreadable", "no-directory", "directory-gone"]);
     let text = home.run(&app.path, &["import", "claude-code"]).stdout;
-    assert!(text.contains("12 sessions seen; 6 of this project (6 imported before, 0 now; 1 ran"), "{text}");
+    assert!(
+        text.contains("12 sessions seen; 6 of this project (6 imported before, 0 now; 1 began"),
+        "{text}"
+    );
     assert!(
         text.contains("/never/there") && text.contains("lost.jsonl") && text.contains("empty.jsonl"),
         "{text}"
@@ -385,7 +388,7 @@ fn the_deletion_of_transcripts_is_reported_and_can_be_put_off() {
     assert!(shown.contains("after 20 days") && shown.contains("3653 (ten years)"), "{shown}");
     assert!(shown.contains("Claude Code: 1 session seen; 1 of this project (0 imported, 1 new)"), "{shown}");
     assert_eq!(fs::read_to_string(&settings).unwrap(), before);
-    assert!(home.run(&repo.path, &["init", "--yes"]).is_ok);
+    assert!(home.run(&repo.path, &["init", "--yes", "--ask-before-tools"]).is_ok);
     let after = fs::read_to_string(&settings).unwrap();
     assert_eq!(after, before.replace("20", "3653"));
     assert!(has(&home, &repo.path, "hull"), "init imports at once");
@@ -403,4 +406,30 @@ fn the_deletion_of_transcripts_is_reported_and_can_be_put_off() {
     }
     home.run(&repo.path, &["init", "--yes"]);
     assert!(fs::read_to_string(&settings).unwrap().contains("400"));
+}
+
+/// Two imports at the same time write the same files and the same memories.
+#[test]
+fn two_imports_at_the_same_time_store_each_message_once() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin");
+    for number in 0..40 {
+        talk(&home, number, &repo.path, &format!("plank-{number}"));
+    }
+    let both: Vec<_> = (0..2)
+        .map(|_| {
+            let mut command = home.tiro(&repo.path, &["import", "claude-code", "--json"]);
+            command.stdout(std::process::Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let stored = both.into_iter().map(|child| {
+        let output = child.wait_with_output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(account(&answer), (40, 40, 0, 0), "{answer}");
+        answer["imported"].as_u64().unwrap()
+    });
+    assert_eq!(stored.sum::<u64>(), 80);
+    let again = import(&home, &repo.path);
+    assert_eq!((&again["imported"], &again["bytes"]), (&json!(0), &json!(0)), "{again}");
 }

@@ -299,6 +299,7 @@ fn an_error_says_what_happened_and_what_to_try() {
     let unknown = json!({"query": "albatross", "reason": "to see it fly"});
     assert_snapshot!(masked_text(mask, &mut server, "search_project_memory", unknown), @"
     Nothing found.
+    2 pieces have no embedding yet; only keywords find them.
     Note: lexical …
     Ignored arguments: `reason`.
     ");
@@ -367,7 +368,7 @@ fn a_context_reports_the_tokens_of_each_part() {
     #0 Ada: Why does the sandpiper cache expire at noon?
     #1 assistant: The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 1>]
-    … tokens: frame …, recent 36. expand_detail opens SESSION#NUMBER.
+    … tokens: frame …, recent 35. expand_detail opens SESSION#NUMBER.
     2 pieces or conversations have no embedding or summary yet.
     Note: lexical …
     ");
@@ -379,7 +380,7 @@ fn a_context_reports_the_tokens_of_each_part() {
     #0 Ada: Why does the sandpiper cache expire at noon?
     #1 assistant: The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 1>]
-    … tokens: frame …, relevant 36. expand_detail opens SESSION#NUMBER.
+    … tokens: frame …, relevant 35. expand_detail opens SESSION#NUMBER.
     2 pieces or conversations have no embedding or summary yet.
     Note: lexical …
     ");

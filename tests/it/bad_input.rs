@@ -50,7 +50,7 @@ fn a_bad_argument_is_named_with_a_hint() {
         ("search_project_memory", json!({"query": "x", "cursor": "../etc"}), "`cursor`", "leave it out"),
         ("search_project_memory", json!({"query": "x", "sessions": ["\u{0}"]}), "`sessions`", ""),
         ("search_project_memory", json!({"query": "x", "branch": long}), "`branch`", "shorten it"),
-        ("search_project_memory", json!({"query": "x", "limit": "few"}), "`limit`", "such as 20"),
+        ("search_project_memory", json!({"query": "x", "limit": "few"}), "`limit`", "such as 10"),
         ("expand_detail", json!({"id": "../../owner.db"}), "`id`", "search results"),
         (
             "expand_detail",
@@ -134,7 +134,7 @@ fn a_bad_argument_is_named_with_a_hint() {
         ("forget_context", json!({"ids": [id], "query": "x"}), "exactly one of", "`ids`"),
         ("forget_context", json!({"session_id": "nobody"}), "nothing matches", "search first"),
         ("forget_context", json!({"undo": "f123"}), "`f123`", "operation"),
-        ("list_sessions", json!({"limit": 0}), "`limit`", "from 1 to 100"),
+        ("list_sessions", json!({"limit": -1}), "`limit`", "from 1 to 100"),
         ("list_sessions", json!({"cursor": "x"}), "`cursor`", "leave it out"),
     ];
     for (tool, arguments, names, hint) in cases {

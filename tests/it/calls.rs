@@ -141,6 +141,8 @@ fn ground() -> Ground {
     let fact = server.data("store_memory", json!({"text": "The crane is blue", "topic": "cranes"}));
     let fact = fact["id"].as_str().unwrap().to_owned();
     server.data("stash_context", json!({"segment_ids": ["quay#1"]}));
+    // The first answer alone says how much is not embedded yet.
+    server.search("crane");
     Ground { _home: home, _mock: mock, server, message, fact }
 }
 

@@ -24,7 +24,7 @@ pub struct Account {
     pub imported: usize,
     /// How many of these are not imported, or have grown since. After an import, those that it read.
     pub new: usize,
-    /// How many of these ran in another directory, and only worked here.
+    /// How many of these began in another directory, and ran or worked here in part.
     pub in_part: usize,
     /// How many belong to other projects only.
     pub elsewhere: usize,
@@ -72,7 +72,7 @@ pub(crate) struct Candidate {
     pub bytes: u64,
     /// How many of these bytes are not read yet.
     pub unread: u64,
-    /// Whether the session was in a directory of the project. If not, only reading it shows whether it worked here.
+    /// Whether the session began in the project. If not, only reading it shows whether it worked here.
     pub is_certain: bool,
 }
 
@@ -146,7 +146,7 @@ impl Account {
             let (before, now) = if self.is_done { ("imported before", "now") } else { ("imported", "new") };
             text += &format!(" ({} {before}, {} {now}", number(self.imported), number(self.new));
             if self.in_part > 0 {
-                text += &format!("; {} ran elsewhere but worked here", number(self.in_part));
+                text += &format!("; {} began elsewhere but worked here", number(self.in_part));
             }
             text += ")";
         }
@@ -204,7 +204,7 @@ mod tests {
             account.leave_out(Why::DirectoryGone, "/w/repo-fix", Path::new(&format!("/h/{name}.jsonl")));
         }
         assert_eq!(account.seen, account.here + account.elsewhere + account.left_out());
-        insta::assert_snapshot!(account.text(), @"Claude Code: 1512 sessions seen; 20 of this project (18 imported, 2 new; 1 ran elsewhere but worked here), 1,489 of other projects, 3 left out: 1 unreadable (`/h/a.jsonl`), 2 of a directory that is gone, perhaps a removed worktree (`/w/repo-fix`; `tiro import claude-code '/h/b.jsonl'` imports one whole)");
+        insta::assert_snapshot!(account.text(), @"Claude Code: 1512 sessions seen; 20 of this project (18 imported, 2 new; 1 began elsewhere but worked here), 1,489 of other projects, 3 left out: 1 unreadable (`/h/a.jsonl`), 2 of a directory that is gone, perhaps a removed worktree (`/w/repo-fix`; `tiro import claude-code '/h/b.jsonl'` imports one whole)");
         assert_eq!(Account::new(Client::Codex).text(), "Codex: no sessions seen");
     }
 }

@@ -174,14 +174,16 @@ fn belongs(within: &mut Within<'_>, client: Client, path: &Path, look: &Look) ->
         transcripts::recorded_directory(client, path).and_then(|it| it.to_str().map(str::to_owned));
     let directories = recorded.map_or_else(|| look.directories.clone(), |directory| vec![directory]);
     let whose: Vec<Whose> = directories.iter().map(|directory| within.whose(directory)).collect();
-    if whose.contains(&Whose::Ours) {
+    if whose.first() == Some(&Whose::Ours) {
         return Belongs::Here;
     }
     let roots = within.place().roots_and_former();
     if directories.is_empty() && transcripts::is_named_after(client, path, look.hash.as_deref(), &roots) {
         return Belongs::Here;
     }
-    if look.is_partial || look.folders.iter().any(|folder| is_worked_in(within, &directories, folder)) {
+    // Later directories may be those of single commands, in which nothing was said.
+    let is_in_part = whose.contains(&Whose::Ours) || look.is_partial;
+    if is_in_part || look.folders.iter().any(|folder| is_worked_in(within, &directories, folder)) {
         return Belongs::Perhaps;
     }
     match directories.into_iter().next() {

@@ -186,7 +186,7 @@ fn settle_object(
         }
     }
     for (name, place, field) in also {
-        let given = Path::Field(path, &name);
+        let given = Path::Also(path, &name, place.name());
         if !adopt(fields, properties, place, field, (&given, &required), remarks)? {
             remarks.ignored.push(given.to_string());
         }

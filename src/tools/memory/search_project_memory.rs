@@ -148,10 +148,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         hit.title = title;
     }
 
-    let mut pending = 0;
-    for (store, scope) in &places {
-        pending += store.pending(scope).await?;
-    }
+    let pending = pending(&places).await?;
     let output = Output {
         caution: envelope::CAUTION,
         hits: Vec::new(),
@@ -166,10 +163,18 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         says_pending: pending > 0 && caller.says_pending(),
         rendered: String::new(),
     };
-    let secret = installation.secret;
-    let form = caller.form();
+    let (form, secret) = (caller.form(), installation.secret);
     let page = Page { hits, length, output, offset, has_more, max_tokens, form, secret };
     messages::blocking(move || hits::fit(page)).await
+}
+
+/// Returns how many chunks have no embedding.
+async fn pending(places: &[(&Store, &Scope)]) -> Result<usize> {
+    let mut pending = 0;
+    for (store, scope) in places {
+        pending += store.pending(scope).await?;
+    }
+    Ok(pending)
 }
 
 /// Reads the memories of a page, in the order of the ranking, each with its scope, `project` or `owner`.

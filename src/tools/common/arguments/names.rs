@@ -267,12 +267,21 @@ const EXAMPLES: [(&str, &str); 36] = [
 ];
 
 /// The argument that a name stands for.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place<'a> {
     /// An argument of the tool.
     Own(&'a str),
     /// A field of an argument that is an object.
     Inner(&'a str, &'a str),
+}
+
+impl<'a> Place<'a> {
+    /// Returns the argument's own name.
+    pub fn name(self) -> &'a str {
+        match self {
+            Place::Own(name) | Place::Inner(_, name) => name,
+        }
+    }
 }
 
 /// Returns the argument of `properties` that `name` stands for, in camelCase, kebab-case or snake_case; `None` if there is
@@ -312,10 +321,7 @@ pub(super) fn choice<'a>(word: &str, choices: &[&'a str]) -> Option<&'a str> {
 
 /// Returns an example of the argument `name`, whose schema is `schema`, as JSON.
 pub(super) fn example(name: &str, schema: &Map<String, Value>) -> String {
-    let own = snake_case(name);
-    let known = |name: &str| EXAMPLES.iter().find(|(known, _)| *known == name);
-    let also = || ALSO_CALLED.iter().filter(|(_, others)| others.contains(&own.as_str()));
-    if let Some((_, example)) = known(&own).or_else(|| also().find_map(|(own, _)| known(own))) {
+    if let Some((_, example)) = EXAMPLES.iter().find(|(known, _)| *known == name) {
         return (*example).to_owned();
     }
     let first = schema.get("enum").and_then(Value::as_array).and_then(|choices| choices.first());

@@ -8,6 +8,8 @@ use crate::error::quoted;
 pub(super) enum Path<'a> {
     Root,
     Field(&'a Path<'a>, &'a str),
+    /// A field that is given under the first name and is called by the second.
+    Also(&'a Path<'a>, &'a str, &'a str),
     Item(&'a Path<'a>, usize),
 }
 
@@ -16,7 +18,7 @@ impl Path<'_> {
     pub fn name(&self) -> &str {
         match self {
             Path::Root => "",
-            Path::Field(_, name) => name,
+            Path::Field(_, name) | Path::Also(_, _, name) => name,
             Path::Item(parent, _) => parent.name(),
         }
     }
@@ -26,8 +28,8 @@ impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Path::Root => Ok(()),
-            Path::Field(Path::Root, name) => f.write_str(&quoted(name)),
-            Path::Field(parent, name) => write!(f, "{parent}.{}", quoted(name)),
+            Path::Field(Path::Root, name) | Path::Also(Path::Root, name, _) => f.write_str(&quoted(name)),
+            Path::Field(parent, name) | Path::Also(parent, name, _) => write!(f, "{parent}.{}", quoted(name)),
             Path::Item(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }

@@ -59,9 +59,8 @@ pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
             None if change.client == Client::Git && !init::wrote_hook(engine, caller, &change.path).await => {
                 finding(
                     true,
-                    format!(
-                        "git: this repository has no hook of Tiro; new commits are found at the next call"
-                    ),
+                    "git: this repository has no hook of Tiro; new commits are found at the next call"
+                        .to_owned(),
                 )
             }
             // Setup is optional, so only a file that changed after setup is a fault.
