@@ -139,6 +139,10 @@ impl Originals {
                 None => there,
             };
         }
+        let is_new = self.sessions.get(session.as_str()).is_none_or(|own| own.ids.is_empty());
+        if is_new && (about.forked.is_none() || prefix.is_over) {
+            return if is_known { Belongs::Stored } else { Belongs::Here };
+        }
         let text = redactor.redact(&said.text).text;
         let hash = hash(role(said), &text);
         let times = self.read.entry(hash.clone()).or_default();
