@@ -9,7 +9,7 @@ mod drafts;
 pub(crate) mod forks;
 mod prompts;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ use crate::store::{HEADLESS, Origin};
 
 use self::batch::Batch;
 use self::drafts::{draft, is_too_much};
-use self::forks::{Belongs, Originals};
+use self::forks::{Divided, Originals};
 pub use self::prompts::Prompts;
 
 /// The minimum number of bytes that an id from a client must have to count as unique across sessions. UUIDs are
@@ -69,6 +69,8 @@ pub(crate) struct Importer<'a> {
     pub(crate) output: Imported,
     /// The times of the first and the last entry that was stored.
     pub(crate) span: Span,
+    /// The ids of the copies in forked sessions that were read so far.
+    copies: HashSet<String>,
 }
 
 /// The reading of one transcript.
@@ -107,7 +109,7 @@ impl<'a> Importer<'a> {
         place: &'a Place,
     ) -> Importer<'a> {
         let (output, span) = (Imported::default(), Span::default());
-        Importer { engine, caller, project, place, others: &[], output, span }
+        Importer { engine, caller, project, place, others: &[], output, span, copies: HashSet::new() }
     }
 
     /// Reads the new lines of one transcript for at most `patience`, and stores their entries. `progress` is called
@@ -143,6 +145,7 @@ impl<'a> Importer<'a> {
         let visited = Visited::new(self.engine, self.caller, self.place);
         let mut reading = Reading::new((client, path), source, cursor, reader, share, visited);
         reading.stashes = matches!(found_by, FoundBy::Hook(_));
+        reading.originals.copies = std::mem::take(&mut self.copies);
         loop {
             let is_late = patience.is_some_and(|patience| began.elapsed() >= patience);
             let line = if is_late { None } else { lines.next_line()? };
@@ -169,6 +172,7 @@ impl<'a> Importer<'a> {
         self.output.count_lines(reading.reader.counts());
         self.output.count_end(path, lines.end());
         self.finish(&mut reading, &lines, patience.is_none()).await?;
+        self.copies = std::mem::take(&mut reading.originals.copies);
         if matches!(found_by, FoundBy::Hook(_)) {
             reading.visited.tell(self.engine, client, path);
         }
@@ -253,8 +257,11 @@ impl<'a> Importer<'a> {
         let ids = said.iter().map(|(_, said)| said.key.clone()).filter(|key| key.len() >= UNIQUE).collect();
         let copied = store.known_elsewhere(scope, &session, ids).await?;
         reading.originals.load(self.project, &session, about, &said).await?;
-        let (said, copies) = self.without_copies(reading, &session, about, said, &copied);
-        let mut drafts = self.drafts(reading, &session, &pauses, said);
+        let read = (&session, about, &mut reading.cursor.prefix);
+        let Divided { own, copies, stored } =
+            reading.originals.divide(&self.project.redactor, read, said, &copied);
+        self.output.already_stored += stored;
+        let mut drafts = self.drafts(reading, &session, &pauses, own);
         for (name, said) in copies {
             let original = SessionId::read(&self.project.redactor, "session", &name)?;
             drafts.extend(self.drafts(reading, &original, &pauses, said));
@@ -299,31 +306,6 @@ impl<'a> Importer<'a> {
             title: title.map(redacted),
             aliases: about.aliases.iter().map(|alias| redacted(alias)).collect(),
         }
-    }
-
-    /// Returns the entries that belong to `session`, and those that belong to the sessions of which it is a fork. Counts
-    /// the copies that are already stored. `elsewhere` are the ids that are stored in other sessions.
-    fn without_copies(
-        &mut self,
-        reading: &mut Reading<'_>,
-        session: &SessionId,
-        about: &About,
-        said: Vec<(u64, Entry)>,
-        elsewhere: &HashSet<String>,
-    ) -> (Vec<(u64, Entry)>, BTreeMap<String, Vec<(u64, Entry)>>) {
-        let (mut own, mut copies) = (Vec::with_capacity(said.len()), BTreeMap::<_, Vec<_>>::new());
-        for (end, said) in said {
-            let redactor = &self.project.redactor;
-            let read = (session, about, &mut reading.cursor.prefix);
-            match reading.originals.place(redactor, read, &said, elsewhere) {
-                Belongs::Here => own.push((end, said)),
-                Belongs::Stored => self.output.already_stored += 1,
-                Belongs::There { session, key } => {
-                    copies.entry(session).or_default().push((end, Entry { key, ..said }));
-                }
-            }
-        }
-        (own, copies)
     }
 
     /// Returns drafts for the entries `said`, and counts those that are left out.

@@ -5,7 +5,7 @@
 //! is stored for the original session, so that it is stored once, whether or not the original is imported, and in which
 //! order. Without an id that both have, an entry is recognised by its text.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +29,19 @@ pub(crate) struct Prefix {
     is_over: bool,
 }
 
+/// The entries of a session, by the sessions to which they belong. Each has the offset of the line that completed it.
+#[derive(Default)]
+pub(crate) struct Divided {
+    /// Those of the session itself.
+    pub(crate) own: Vec<(u64, Entry)>,
+    /// Copies, by the names of the original sessions.
+    pub(crate) copies: BTreeMap<String, Vec<(u64, Entry)>>,
+    /// How many copies are already stored.
+    pub(crate) stored: usize,
+}
+
 /// Where an entry belongs.
-pub(crate) enum Belongs {
+enum Belongs {
     /// To the session itself.
     Here,
     /// It is a copy of a stored entry.
@@ -45,6 +56,8 @@ pub(crate) struct Originals {
     sessions: HashMap<String, Original>,
     /// How often each text was read, by its hash.
     read: HashMap<String, usize>,
+    /// The own ids of all copies that this import met. A copy of the copy names them.
+    pub(crate) copies: HashSet<String>,
 }
 
 /// What is stored of a session.
@@ -86,16 +99,37 @@ impl Originals {
         Ok(())
     }
 
-    /// Returns where an entry belongs. `elsewhere` are the keys that are stored in other sessions.
-    pub(crate) fn place(
+    /// Divides entries by the sessions to which they belong. `elsewhere` are the keys that are stored in other sessions.
+    pub(crate) fn divide(
+        &mut self,
+        redactor: &Redactor,
+        (session, about, prefix): (&SessionId, &About, &mut Prefix),
+        said: Vec<(u64, Entry)>,
+        elsewhere: &HashSet<String>,
+    ) -> Divided {
+        let mut divided = Divided::default();
+        for (end, said) in said {
+            match self.place(redactor, (session, about, &mut *prefix), &said, elsewhere) {
+                Belongs::Here => divided.own.push((end, said)),
+                Belongs::Stored => divided.stored += 1,
+                Belongs::There { session, key } => {
+                    divided.copies.entry(session).or_default().push((end, Entry { key, ..said }));
+                }
+            }
+        }
+        divided
+    }
+
+    fn place(
         &mut self,
         redactor: &Redactor,
         (session, about, prefix): (&SessionId, &About, &mut Prefix),
         said: &Entry,
         elsewhere: &HashSet<String>,
     ) -> Belongs {
-        let is_known = elsewhere.contains(&said.key);
+        let is_known = elsewhere.contains(&said.key) || self.copies.contains(&said.key);
         if let Some(copy) = &said.copy_of {
+            self.copies.extend(copy.own.clone());
             let there = Belongs::There { session: copy.session.clone(), key: said.key.clone() };
             return match self.holds(redactor, &copy.session, said) {
                 // The copy's own id is recorded with the original.
@@ -104,6 +138,10 @@ impl Originals {
                 None if is_known => Belongs::Stored,
                 None => there,
             };
+        }
+        let is_new = self.sessions.get(session.as_str()).is_none_or(|own| own.ids.is_empty());
+        if is_new && (about.forked.is_none() || prefix.is_over) {
+            return if is_known { Belongs::Stored } else { Belongs::Here };
         }
         let text = redactor.redact(&said.text).text;
         let hash = hash(role(said), &text);

@@ -125,7 +125,7 @@ fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> 
         let read = match roots.read(file, &reading) {
             Ok(read) => read,
             Err(why) => {
-                output.unread.push(format!("`{}` {why}", quoted(&file.path)));
+                output.unread.push(format!("{} {why}", quoted(&file.path)));
                 continue;
             }
         };
@@ -133,7 +133,7 @@ fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> 
         let session = specstory::read(&stem, &read.text);
         output.left_out += session.left_out;
         if session.said.is_empty() {
-            output.unread.push(format!("`{}` has no messages", quoted(&file.path)));
+            output.unread.push(format!("{} has no messages", quoted(&file.path)));
             continue;
         }
         let (client, title) = (Some(SPECSTORY.to_owned()), session.title);
@@ -179,7 +179,7 @@ fn of_files(engine: &Engine, paths: &[PathBuf], output: &mut Output) -> Result<V
                 continue;
             }
             let (said, problems) = messages::read(text);
-            output.unread.extend(problems.iter().map(|problem| format!("`{shown}` line {number} {problem}")));
+            output.unread.extend(problems.iter().map(|problem| format!("{shown} line {number} {problem}")));
             for said in said {
                 let name = said.session.clone().unwrap_or_else(|| stem.clone());
                 let place = *places.entry(name.clone()).or_insert_with(|| {
@@ -191,7 +191,7 @@ fn of_files(engine: &Engine, paths: &[PathBuf], output: &mut Output) -> Result<V
             }
         }
         if lines.at() < transcripts::around(path, 0, 0)?.0 {
-            output.unread.push(format!("`{shown}` line {} is not finished", number + 1));
+            output.unread.push(format!("{shown} line {} is not finished", number + 1));
         }
     }
     Ok(found)
