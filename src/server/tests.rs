@@ -109,7 +109,7 @@ impl Client {
     }
 
     async fn receive(&mut self) -> Value {
-        let line = tokio::time::timeout(Duration::from_secs(20), self.output.next_line());
+        let line = tokio::time::timeout(Duration::from_secs(60), self.output.next_line());
         serde_json::from_str(&line.await.expect("an answer").unwrap().expect("a line")).unwrap()
     }
 

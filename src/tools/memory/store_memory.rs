@@ -154,7 +154,7 @@ pub async fn store(
         id: id.to_string(),
         stored: *outcome == Outcome::Stored,
         kind: kind.to_string(),
-        called: args.kind.as_deref().map_or(kind.as_str(), str::trim).to_owned(),
+        called: args.kind.as_deref().map_or(kind.to_string(), common::words::plain),
         scope: if is_owners { "owner" } else { "project" }.to_owned(),
         supersedes,
         unknown_references,
