@@ -278,7 +278,9 @@ fn other_repositories_keep_their_hooks_until_all_is_given() {
 /// Tests Enter, `y` and `p` as answers to the first question.
 #[test]
 fn init_offers_to_capture_only_this_project() {
-    for (keys, expected) in [("\n", None), ("y\nn\nn\nn\n", Some("machine")), ("p\nn\nn\nn\n", Some("project"))] {
+    for (keys, expected) in
+        [("\n", None), ("y\nn\nn\nn\n", Some("machine")), ("p\nn\nn\nn\n", Some("project"))]
+    {
         let home = Home::new();
         home.dir("home/.claude");
         let repo = home.repo("repo");
