@@ -185,7 +185,7 @@ fn init_offers_to_allow_the_tools_that_only_read_and_remove_takes_that_back() {
     let repo = home.repo("repo");
     let at = |name: &str| home.path().join("home").join(name);
     let settings = at(".claude/settings.json");
-    let mine = "{\n  // mine\n  \"permissions\": {\"allow\": [\"Bash(ls:*)\"], \"deny\": []},\n}\n";
+    let mine = "{\n  // mine\n  \"permissions\": {\"allow\": [\"Bash(ls:*)\"], \"deny\": []},\n  \"cleanupPeriodDays\": 999,\n}\n";
     std::fs::write(&settings, mine).unwrap();
     let declined = home.run(&repo.path, &["init", "--yes", "--ask-before-tools"]);
     assert!(declined.is_ok && !at(".gemini/policies").exists(), "{declined:?}");

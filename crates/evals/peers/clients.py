@@ -254,8 +254,9 @@ def main():
         table([(step, *marks)])
     print("\nTokens that the model received, per token of max_tokens", file=sys.stderr)
     for tool in dict.fromkeys(tool for each in budgets.values() for tool in each):
-        cells = (each.get(tool) for each in budgets.values())
-        table([(tool, *("" if cell is None else f"{cell['ratio']:.2f}{' file' if cell['preview'] else ''}" for cell in cells))])
+        cells = [each.get(tool) for each in budgets.values()]
+        shown = ("" if not cell else f"{cell['ratio']:.2f}{' file' * cell['preview']}" for cell in cells)
+        table([(tool, *shown)])
     judged = [(name, step, each) for name, all_steps in results.items() for step, each in all_steps.items()]
     failed = [f"{name}, {step}: {each['remark']}" for name, step, each in judged if not each["ok"]]
     print("\n".join(failed), file=sys.stderr)

@@ -10,7 +10,6 @@ import http.client
 import http.server
 import json
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -290,7 +289,8 @@ class ClaudeCode(Client):
         switches = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "ENABLE_TOOL_SEARCH")
         self.environment |= {"ANTHROPIC_BASE_URL": mock, "ANTHROPIC_API_KEY": "mock", **dict.fromkeys(switches, "1")}
         rules = [f"mcp__plugin_tiro_tiro__{name}" for name in WRITES]
-        self.put(".claude/settings.json", {"permissions": {"allow": ["Bash(git commit:*)", "Bash(git rev-parse:*)", *rules]}})
+        allowed = ["Bash(git commit:*)", "Bash(git rev-parse:*)", *rules]
+        self.put(".claude/settings.json", {"permissions": {"allow": allowed}})
 
     def command_for(self, prompt, words):
         return f"/mcp__plugin_tiro_tiro__{prompt} {words}"
@@ -312,7 +312,7 @@ class Codex(Client):
     def configure(self, mock):
         provider = f'[model_providers.mock]\nname = "mock"\nbase_url = "{mock}/v1"\nwire_api = "responses"\n'
         self.put(".codex/config.toml", f'model = "gpt-5.5"\nmodel_provider = "mock"\n\n{provider}')
-        rules = (f"prefix_rule(pattern = {json.dumps(words)}, decision = \"allow\")\n" for words in (["git", "commit"], ["git", "rev-parse"]))
+        rules = [f'prefix_rule(pattern = ["git", "{verb}"], decision = "allow")\n' for verb in ("commit", "rev-parse")]
         self.put(".codex/rules/default.rules", "".join(rules))
 
     def say(self, prompt, session, flags):
@@ -362,8 +362,8 @@ class Qwen(ByHand):
     def configure(self, mock):
         self.environment |= {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{mock}/v1", "OPENAI_MODEL": "mock-1"}
         server = {"command": str(self.tiro), "args": ["serve"], "trust": True}
-        security = {"auth": {"selectedType": "openai"}}
-        self.put(".qwen/settings.json", {"mcpServers": {"tiro": server}, "security": security, "model": {"name": "mock-1"}})
+        settings = {"mcpServers": {"tiro": server}, "model": {"name": "mock-1"}}
+        self.put(".qwen/settings.json", settings | {"security": {"auth": {"selectedType": "openai"}}})
 
     def arguments(self, prompt):
         return ["--prompt", prompt]

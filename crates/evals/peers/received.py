@@ -1,11 +1,11 @@
 """What the model of a client receives of Tiro's answers, for `clients.py`: one call of each tool that has a budget."""
 
-import json
 import re
 
 from kinds import check
 
-# What a context has without a session. Copilot CLI puts what is larger than about 20 KB into a file, as 8,000 tokens of prose.
+# What a context has without a session. Copilot CLI puts what is larger than about 20 KB into a file; 8,000 tokens of prose
+# are.
 BUDGET = 4000
 # Enough for every tool to fill its budget, and long as JSON: quotes, lines and words of other languages.
 LINE = 'if (jar["quince"].weight > 9) {{ log("crate {0}: über 9, \\"label\\" = \'{1}\'"); }} // marmalade, line {0}\n'
@@ -84,7 +84,6 @@ def measure(client):
         files[-1].write_text(text)
     (place / "list").write_text("".join(f"{file}\n" for file in files))
     counts = client.query("bench", "tokens", "--files", str(place / "list"), "--rounds", "1")["counts"]
-    # A preview names the file in which the whole answer is, and is much smaller than the answer.
     return {
         name: {"tokens": count, "ratio": round(count / BUDGET, 3), "preview": is_preview(text)}
         for (name, text), count in zip(received.items(), counts)
@@ -93,4 +92,5 @@ def measure(client):
 
 def is_preview(text):
     """Returns whether the client gave the model only a part of the answer, or the name of a file with it."""
-    return bool(re.search(r"(?i)saved to|too large|output (was )?truncated|full output", text[:400])) or "truncated…" in text
+    named = re.search(r"(?i)saved to|too large|output (was )?truncated|full output", text[:400])
+    return bool(named) or "truncated…" in text
