@@ -38,9 +38,6 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("chat_with_<assistant>", "stands for the tool of each assistant"),
     ("chat_with_o3", "the tool of an assistant that the reader added"),
     ("search_session_attachments", "a function of consulted assistants"),
-    ("commit_gone", "a field of hits"),
-    ("file_changed", "a field of hits"),
-    ("other_branch", "a field of hits"),
     ("from_segment", "a field of the stash's export"),
     ("tokens_freed", "a field of answers of the stash"),
     ("id_rsa", "a file of SSH"),
@@ -165,15 +162,18 @@ impl Reader {
     fn divert(&self) {
         let config = self.home.path().join("home/.config/tiro/config.toml");
         let Ok(text) = std::fs::read_to_string(&config) else { return };
-        let mut diverted = String::new();
-        for line in
-            text.lines().filter(|line| !line.starts_with("service =") && !line.starts_with("endpoint ="))
-        {
-            diverted += &format!("{line}\n");
-            if line.starts_with("[providers.") {
-                let endpoint = self.mock.endpoint();
-                diverted += &format!("service = \"openai-compatible\"\nendpoint = \"{endpoint}\"\n");
+        let endpoint = self.mock.endpoint();
+        let mut sections = text.split("[providers.");
+        let mut diverted = sections.next().unwrap_or_default().to_owned();
+        for section in sections {
+            let (name, lines) = section.split_once('\n').unwrap_or((section, ""));
+            diverted +=
+                &format!("[providers.{name}\nservice = \"openai-compatible\"\nendpoint = \"{endpoint}\"\n");
+            if !lines.lines().any(|line| line.starts_with("model =")) {
+                diverted += "model = \"m\"\n";
             }
+            let is_own = |line: &&str| !line.starts_with("service =") && !line.starts_with("endpoint =");
+            lines.lines().filter(is_own).for_each(|line| diverted += &format!("{line}\n"));
         }
         std::fs::write(config, diverted).unwrap();
     }
