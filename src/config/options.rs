@@ -356,7 +356,7 @@ mod tests {
             assert!(setting.read(&mut options, &shown), "{}", setting.key);
             assert_eq!(options, Options::default(), "{}", setting.key);
             // Each option accepts one of these values, and the value is not the option's default.
-            let other = ["never", "0.77", "577", "7", "false", "other"].iter().find(|text| {
+            let other = ["never", "0.77", "577", "7", "false", "true", "other"].iter().find(|text| {
                 let mut tried = Options::default();
                 setting.read(&mut tried, text) && tried != Options::default()
             });

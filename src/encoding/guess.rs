@@ -156,11 +156,12 @@ fn is_plausible(bytes: &[u8], text: &str, encoding: &'static Encoding) -> bool {
         odd += usize::from(match own {
             _ if is_nothing(c) => true,
             None => !is_mark(c),
-            // A word is in one script, has capitals at its beginning, and is not made of accents.
+            // A word is in one script, has capitals at its beginning, and is not made of accents or of one letter.
             Some(own) if !is_wide => {
                 let is_mixed = is_join && script(before).is_some_and(|other| other != own);
                 let is_capital = is_join && c.is_uppercase() && before.is_lowercase();
-                is_mixed || is_capital || (own == Script::Latin && run > 3)
+                let is_repeated = c == before && run > 3;
+                is_mixed || is_capital || is_repeated || (own == Script::Latin && run > 3)
             }
             Some(_) => false,
         });

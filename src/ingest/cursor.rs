@@ -40,9 +40,13 @@ pub(crate) struct Cursor {
     /// same, the file need not be decompressed to see that nothing was added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) packed: Option<transcripts::Stamp>,
+    /// Whether the compressed file is another than at the last reading.
+    #[serde(skip)]
+    pub(crate) is_packed_anew: bool,
     /// The session of which this one begins with a copy, and how far the copy was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     forked: Option<Forked>,
+    /// How far the copy was read.
     #[serde(default)]
     pub(crate) prefix: Prefix,
     /// Whether a script ran the session.
@@ -110,7 +114,7 @@ impl Cursor {
         let is_other = cursor.at + cursor.looked > all || cursor.around != digest(&around);
         let cursor = if is_other { Cursor::default() } else { cursor };
         let seen = if cursor.seen > all { 0 } else { cursor.seen };
-        Ok((Cursor { packed, seen, ..cursor }, all))
+        Ok((Cursor { packed, is_packed_anew: packed.is_some(), seen, ..cursor }, all))
     }
 
     /// Returns the name under which the cursor of a transcript is stored. It stays the same when the client compresses

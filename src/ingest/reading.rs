@@ -128,11 +128,14 @@ impl<'a> Importer<'a> {
         let source = self.source(path);
         let (cursor, all) = Cursor::of(self.project, &source, path).await?;
         if cursor.done() >= all {
-            return if cursor.packed.is_some() {
-                cursor.write(self.engine, self.project, &source).await
-            } else {
-                Ok(())
-            };
+            if !cursor.is_packed_anew {
+                return Ok(());
+            }
+            // Perhaps nothing more can be read because the compressed file is damaged.
+            let mut lines = Lines::open(path, all)?;
+            while lines.next_line()?.is_some() {}
+            self.output.count_end(path, lines.end());
+            return cursor.write(self.engine, self.project, &source).await;
         }
         self.output.grown += 1;
 

@@ -41,6 +41,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("from_segment", "a field of the stash's export"),
     ("tokens_freed", "a field of answers of the stash"),
     ("id_rsa", "a file of SSH"),
+    ("conversation_id", "a member of the lines that `tiro import` reads"),
 ];
 
 fn root() -> PathBuf {
@@ -221,7 +222,7 @@ fn commands_of_row(cell: &str) -> Vec<Vec<&str>> {
             (Some(_), _) | (None, None) => words(span),
             (None, Some(mut before)) => {
                 let is_option = |word: &&str| word.starts_with("--") || word.chars().all(char::is_uppercase);
-                before.truncate(before.iter().position(|word| is_option(&word)).unwrap_or(before.len()));
+                before.truncate(before.iter().position(is_option).unwrap_or(before.len()));
                 if !span.starts_with("--") {
                     before.pop();
                 }

@@ -55,7 +55,7 @@ fn claude_says(session: &str, uuid: &str, cwd: &Path, text: &str) -> Value {
 /// Returns a frame of uncompressed blocks.
 fn packed(text: &str) -> Vec<u8> {
     let mut out = [&[0x28, 0xb5, 0x2f, 0xfd, 0xa0][..], &(text.len() as u32).to_le_bytes()].concat();
-    let parts: Vec<&[u8]> = text.as_bytes().chunks(100_000).collect();
+    let parts: Vec<&[u8]> = text.as_bytes().chunks(100).collect();
     for (place, part) in parts.iter().enumerate() {
         let head = (part.len() << 3) | usize::from(place + 1 == parts.len());
         out.extend(&(head as u32).to_le_bytes()[..3]);
@@ -96,6 +96,11 @@ fn a_compressed_session_is_read_and_stays_the_same_session() {
     let imported = home.json(&repo.path, &["import", "codex"]);
     assert!(imported["notices"].to_string().contains("damaged or not finished"), "{imported}");
     assert!(texts(&home, &repo, "message").contains(&"And the winch?".to_owned()));
+    // That is said also if nothing more can be read.
+    write(&compressed, &cut[..cut.len() - 450]);
+    let imported = home.json(&repo.path, &["import", "codex"]);
+    assert!(imported["notices"].to_string().contains("damaged or not finished"), "{imported}");
+    assert_eq!(home.json(&repo.path, &["import", "codex"])["notices"], json!([]));
 }
 
 #[test]
@@ -162,7 +167,7 @@ fn what_forks_repeat_is_stored_once_in_any_order() {
             copied("again", "0000000e", "The mast.", ("fork", "0000000c")),
             says("again", "0000000f", "The keel."),
         ];
-        let mut files = vec![("orig", lines(&one)), ("fork", lines(&two)), ("again", lines(&three))];
+        let mut files = [("orig", lines(&one)), ("fork", lines(&two)), ("again", lines(&three))];
         files.sort_by_key(|(name, _)| *name != first);
         for (name, text) in files.iter().filter(|(name, _)| *name != "again" || first == "orig") {
             write(&folder.join(format!("{name}.jsonl")), text);

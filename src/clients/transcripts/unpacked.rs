@@ -227,7 +227,10 @@ mod tests {
     /// Returns a frame of uncompressed blocks that names its length.
     fn frame(text: &[u8]) -> Vec<u8> {
         let mut out = [MAGIC.as_slice(), &[0xa0], &(text.len() as u32).to_le_bytes()].concat();
-        let parts: Vec<&[u8]> = text.chunks(1000).collect();
+        let mut parts: Vec<&[u8]> = text.chunks(1000).collect();
+        if parts.is_empty() {
+            parts.push(b"");
+        }
         for (place, part) in parts.iter().enumerate() {
             let head = (part.len() << 3) | usize::from(place + 1 == parts.len());
             out.extend(&(head as u32).to_le_bytes()[..3]);
