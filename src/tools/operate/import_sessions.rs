@@ -76,7 +76,7 @@ impl Output {
         }
         for (count, how) in [
             (self.replaced, "with replaced characters"),
-            (self.shortened, "without their longest texts or their end"),
+            (self.shortened, "in part, because of long texts or a missing end"),
         ] {
             if count > 0 {
                 text += &format!("\n{} read {how}.", counted(count, "line", "lines"));
