@@ -135,10 +135,11 @@ fn a_stash_that_cannot_be_whole_is_none() {
         (json!({"segment_ids": [id, "m0000000000000"]}), "m0000000000000"),
         (json!({"segment_ids": [id, "press#99"]}), "press#99"),
         (json!({"segment_ids": [id, "press#5-2"]}), "ends before it begins"),
-        (json!({"segment_ids": [id], "segments": [{"text": ""}]}), "segments[0].text"),
+        (json!({"segment_ids": [id], "segments": [{"text": ""}, {"text": "x"}]}), "segments[0].text"),
         (json!({"segment_ids": [id], "segments": [{"text": "x", "type": "commit"}]}), "segments[0].type"),
         (json!({"segment_ids": [id], "segments": [{"text": "x", "references": ["#4"]}]}), "#4"),
         (json!({"segment_ids": [id], "expires_in_days": -1}), "expires_in_days"),
+        (json!({"segment_ids": [id], "expires_in_days": 0}), "expires_in_days"),
     ] {
         let error = server.error("stash_context", arguments.clone());
         assert!(error.contains(expected), "{arguments}: {error}");
