@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::claude_code::SETTINGS;
 use super::edit::{Entries, Member, Ours, When, insert, json, value};
 use super::{Applied, Client, Places, Plan, Setup, cut, record};
 use crate::error::Result;
@@ -9,9 +10,6 @@ use crate::file::user_file;
 
 /// The setting.
 pub const SETTING: &str = "cleanupPeriodDays";
-
-/// The file of the user's settings.
-const SETTINGS: &str = "settings.json";
 
 /// How many days Claude Code keeps transcripts if the setting is missing.
 const DEFAULT: u64 = 30;
