@@ -7,7 +7,7 @@ mod batch;
 mod compaction;
 mod drafts;
 pub(crate) mod forks;
-mod prompts;
+pub(crate) mod prompts;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::import::transcript::{About, Entry, Format, Transcript};
 use crate::ingest::cursor::{Cursor, Kept};
 use crate::ingest::link::{Place, Span};
 use crate::ingest::pauses::{self, KeptOut};
-use crate::ingest::sessions::Imported;
+use crate::ingest::sessions::imported::Imported;
 use crate::ingest::share::{self, FoundBy, Share, Visited, Within};
 use crate::memory::{Draft, Millis, Role};
 use crate::project::OpenProject;
@@ -34,7 +34,6 @@ use crate::store::{HEADLESS, Origin};
 use self::batch::Batch;
 use self::drafts::{draft, is_too_much};
 use self::forks::{Divided, Originals};
-pub use self::prompts::Prompts;
 
 /// The minimum number of bytes that an id from a client must have to count as unique across sessions. UUIDs are
 /// longer, and so are the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 16 or more

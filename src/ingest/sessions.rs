@@ -2,7 +2,7 @@
 
 mod accounting;
 mod gone;
-mod imported;
+pub(crate) mod imported;
 mod search;
 
 use std::collections::HashSet;

@@ -8,7 +8,7 @@ use super::accounting::Account;
 use crate::clients::transcripts::End;
 use crate::error::quoted;
 use crate::import::transcript::Counts;
-use crate::ingest::reading::Prompts;
+use crate::ingest::reading::prompts::Prompts;
 use crate::redact::{self, Redaction};
 use crate::remember::Remembered;
 use crate::store::Outcome;
