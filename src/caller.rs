@@ -14,7 +14,7 @@ mod tests;
 mod toolset;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::around::Around;
@@ -34,6 +34,10 @@ use crate::store::{Flavour, Measurement, Savings, Store};
 pub use self::form::Form;
 pub use self::later::Task;
 pub use self::toolset::{Toolset, Toolsets};
+
+/// The most tokens of an answer in Copilot CLI. It puts an answer of more than about 20 KB into a file and shows its model
+/// only the beginning; English text has less than 5 bytes per token.
+const MOST_IN_COPILOT: usize = 4000;
 
 /// A caller, with the project that was opened for it. Several calls can use it at the same time.
 pub struct Caller {
@@ -59,6 +63,8 @@ struct State {
     later: Later,
     /// The client that serves this caller's model, with the ancestors of this process and when it was met.
     client: Mutex<Option<(Client, Vec<Process>, Millis)>>,
+    /// The most tokens of an answer that this client shows its model.
+    most_tokens: AtomicUsize,
     notices: Notices,
     measured: Mutex<Vec<Measurement>>,
     saved: Mutex<Savings>,
@@ -94,6 +100,7 @@ impl Caller {
             following: tokio::sync::Mutex::default(),
             later: Later::default(),
             client: Mutex::default(),
+            most_tokens: AtomicUsize::new(usize::MAX),
             notices: Notices::default(),
             measured: Mutex::default(),
             saved: Mutex::default(),
@@ -343,10 +350,17 @@ impl Caller {
         self.state.following.lock().await
     }
 
-    /// Notes at the time `now` that the client calls itself `name`. Other clients than those whose hooks Tiro knows are not
-    /// noted.
+    /// Returns the most tokens of an answer that the caller's client shows its model. No answer is to be longer.
+    pub fn most_tokens(&self) -> usize {
+        self.state.most_tokens.load(Ordering::Relaxed)
+    }
+
+    /// Notes at the time `now` that the client calls itself `name`, and how much of an answer this client shows. Of other
+    /// clients than those whose hooks Tiro knows, nothing else is noted.
     pub fn met_client(&self, name: &str, now: Millis) {
         let name = name.to_lowercase();
+        let most = if name.contains("copilot") { MOST_IN_COPILOT } else { usize::MAX };
+        self.state.most_tokens.store(most, Ordering::Relaxed);
         let known = [("claude", Client::ClaudeCode), ("codex", Client::Codex), ("gemini", Client::Gemini)];
         let client = known.into_iter().find(|(word, _)| name.contains(word)).map(|(_, client)| client);
         let met = client.map(|client| (client, running::ancestors(), now));

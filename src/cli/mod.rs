@@ -253,7 +253,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             | Command::ExtractText(_)
             | Command::Hook(_) => unreachable!("handled above"),
         };
-        later::after_a_write(&engine, &caller).await;
+        later::after_a_command(&engine, &caller).await;
         done
     });
     if let Some(news) = caller.take_news(&engine) {

@@ -1,7 +1,6 @@
-//! Does the work that calls left because they only read: facts, segments, summaries, and messages for the stash.
+//! Does the work that calls left so that no answer waits for it: facts, segments, summaries, and messages for the stash.
 //!
-//! The idle worker does it as soon as the answer is sent. Calls that write and commands do some of it at their end, so
-//! that it is also done where no server idles.
+//! The idle worker does it as soon as the answer is sent. Commands do some of it at their end, because no server idles.
 
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::summaries::sessions;
 /// The most tasks of one step. Arbitrary: they take less than a second.
 const STEP: usize = 8;
 
-/// How long a call that wrote waits for other writers before it leaves the work to the idle worker.
+/// How long a command waits for other writers before it leaves the work undone.
 const TURN: Duration = Duration::from_secs(1);
 
 /// Does some of the work that calls left. Returns whether some of it can be done at once. Work that fails stays for another
@@ -51,9 +50,8 @@ async fn work(engine: &Engine, project: &OpenProject, task: &Task) -> Result<boo
     }
 }
 
-/// Does some of the work that calls left, after a call that wrote. If that fails, or others write, the work stays for the
-/// idle worker.
-pub(crate) async fn after_a_write(engine: &Engine, caller: &Caller) {
+/// Does some of the work that a command left. If that fails, or others write, it stays undone until a session is read again.
+pub(crate) async fn after_a_command(engine: &Engine, caller: &Caller) {
     if caller.left().is_empty() {
         return;
     }
@@ -63,7 +61,7 @@ pub(crate) async fn after_a_write(engine: &Engine, caller: &Caller) {
         work_off(engine, caller).await
     };
     if let Err(error) = worked.await {
-        tracing::debug!(%error, "what calls left is not done yet");
+        tracing::debug!(%error, "what the command left is not done yet");
     }
 }
 

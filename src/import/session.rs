@@ -293,7 +293,7 @@ impl Session {
     ) {
         let Some(place) = self.open.iter().position(|open| open.id == id) else {
             if !self.seen.contains(id) {
-                self.skip("result without a call");
+                self.unknown(Some("result without a call"));
             }
             return;
         };

@@ -48,6 +48,10 @@ const GRAPH_BEFORE_A_CALL: Duration = Duration::from_millis(200);
 /// commits.
 const WHILE_IDLE: Duration = Duration::from_secs(120);
 
+/// The notice of a call that did not wait for a round of the idle server.
+const OTHERS_READ: &str =
+    "the server is reading new commits and transcripts, so some may be missing: ask again";
+
 /// The notice of a call for which git took too long.
 const LATE: &str = "git took too long, so new commits may be missing: the server imports them when it is idle, \
     or run `tiro import git`";
@@ -56,9 +60,9 @@ const LATE: &str = "git took too long, so new commits may be missing: the server
 const NAMES_LATE: &str = "`.mailmap` changed, and some commits still show the former names of their authors: the server \
     updates them when it is idle, or run `tiro import git`";
 
-/// The notice of a call for which git took too long to tell which commits replace others and which sessions led to them.
-const UNLINKED: &str = "git took too long, so sessions that led to commits, and commits that replaced others, may be \
-    missing: the server links them when it is idle";
+/// The notice of a call for which git took too long to tell which commits are replaced and which sessions led to them.
+const UNLINKED: &str = "git took too long, so commits, and sessions that led to them, may be missing: the server finds \
+    them when it is idle";
 
 /// How long Tiro keeps trying to read a transcript that a hook reported, in milliseconds: a week.
 const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
@@ -106,7 +110,7 @@ async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
     };
     let followed = follow(engine, caller, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
     let notices = followed.map_or_else(
-        |error| vec![format!("transcripts and commits were not imported: {error}")],
+        |error| vec![format!("new commits and transcripts may be missing: {error}")],
         |each| each.notices,
     );
     project.trouble.iter().cloned().chain(notices).collect()
@@ -171,7 +175,10 @@ impl CatchUp<'_> {
         // Rounds of one server take turns. A round that began while another one runs could find nothing left to import,
         // and answer before the other one has linked what it imported. A long round of the idle server isn't waited for.
         let patience = if self.is_idle() { WHILE_IDLE } else { OTHER_ROUND };
-        let _turn = tokio::time::timeout(patience, self.caller.turn_of_following()).await;
+        let turn = tokio::time::timeout(patience, self.caller.turn_of_following()).await;
+        if turn.is_err() && !self.is_idle() {
+            self.followed.notices.push(OTHERS_READ.to_owned());
+        }
         // The stamp is taken before the commits are read. So if a commit is made during the reading, the next call
         // notices it.
         let Some(Refs { stamp, moved }) = self.refs().await? else {
@@ -186,9 +193,10 @@ impl CatchUp<'_> {
         project.store.await_turn(&project.scope, TURN).await?;
         let (nudges, grown): (Vec<_>, Vec<_>) =
             spool.take().into_iter().partition(|each| each.reference.client == "git");
-        if moved || !nudges.is_empty() {
-            self.follow_commits(nudges, stamp).await?;
-        }
+        let mut is_whole = match moved || !nudges.is_empty() {
+            true => self.follow_commits(nudges).await?,
+            false => false,
+        };
         let place = Place::of(project);
         let mut importer = Importer::new(engine, self.caller, project, &place);
         let read = self.follow_sessions(grown, &spool, &mut importer).await?;
@@ -196,11 +204,18 @@ impl CatchUp<'_> {
         link::link_span(project, &place, &span, (!self.is_idle()).then_some(GIT_BEFORE_A_CALL)).await?;
         // Until here, another process that finds the references reads and links the same.
         read.into_iter().for_each(Taken::done);
-        if !self.is_idle() && link::is_unfinished(project).await? {
+        let mut is_linked = !link::is_unfinished(project).await?;
+        if moved {
+            let is_told = self.read_graph().await?;
+            (is_whole, is_linked) = (is_whole && is_told, is_linked && is_told);
+        }
+        if !is_linked && !self.is_idle() {
             self.followed.notices.push(UNLINKED.to_owned());
         }
-        if moved {
-            self.read_graph().await?;
+        // Only now, so that another round, which may run beside this one, links what is not linked yet.
+        if let Some(stamp) = stamp.filter(|_| is_whole) {
+            project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
+            self.caller.saw_refs(stamp);
         }
         self.report(&output);
         if self.followed.imported > 0 {
@@ -235,20 +250,15 @@ impl CatchUp<'_> {
         Ok(Some(Refs { stamp: Some(stamp), moved }))
     }
 
-    /// Imports new commits, and also the commits in `nudges`, which hooks reported. Stores `stamp` if no commit is
-    /// left to import.
-    async fn follow_commits(&mut self, nudges: Vec<Taken>, stamp: Option<String>) -> Result<()> {
+    /// Imports new commits, and also the commits in `nudges`, which hooks reported. Returns whether no commit is left to
+    /// import.
+    async fn follow_commits(&mut self, nudges: Vec<Taken>) -> Result<bool> {
         let also =
             nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();
         let is_whole = self.import_commits(also).await?;
         let is_left_out = |nudge: &Taken| !is_whole && nudge.reference.commit.is_some();
         nudges.into_iter().filter(|nudge| !is_left_out(nudge)).for_each(Taken::done);
-        if let Some(stamp) = stamp.filter(|_| is_whole) {
-            let (store, scope) = (&self.project.store, &self.project.scope);
-            store.set_import_cursor(scope, HEADS, &stamp, self.engine.now()).await?;
-            self.caller.saw_refs(stamp);
-        }
-        Ok(())
+        Ok(is_whole)
     }
 
     /// Imports new commits and the commits in `also`, if the user wants commits of this project. Returns whether no
@@ -318,7 +328,7 @@ impl CatchUp<'_> {
         let mut read = Vec::new();
         for taken in grown {
             if let Err(error) = self.project.store.await_turn(&self.project.scope, TURN).await {
-                self.followed.notices.push(format!("some transcripts were not imported: {error}"));
+                self.followed.notices.push(format!("new transcripts may be missing: {error}"));
                 break;
             }
             read.extend(self.follow_session(taken, spool, importer).await?);
@@ -369,13 +379,15 @@ impl CatchUp<'_> {
         })
     }
 
-    /// Reads the graph of commits. This is done last, because answers are complete without the graph.
-    async fn read_graph(&self) -> Result<()> {
+    /// Reads the graph of commits, and shows replaced commits again that are checked out again. This is done last, because
+    /// answers are complete without the graph. Returns whether git had the time to tell which commits are checked out.
+    async fn read_graph(&mut self) -> Result<bool> {
         let patience = if self.is_idle() { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
         if let Err(error) = graph::learn(self.project, Some(Instant::now() + patience)).await {
             tracing::warn!(%error, "the graph of commits is not stored");
         }
-        link::take_back(self.project).await
+        let is_told = link::take_back(self.project, self.is_idle().then_some(WHILE_IDLE)).await?;
+        Ok(is_told || self.is_idle())
     }
 
     /// Counts the stored entries of sessions, and adds notices of what was left out.

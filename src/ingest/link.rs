@@ -97,24 +97,28 @@ pub async fn is_unfinished(project: &OpenProject) -> Result<bool> {
     Ok(project.store.import_cursor(&project.scope, RULES.0).await?.as_deref() == Some(UNFINISHED))
 }
 
-/// Removes the record that a commit was replaced, if the commit is checked out again.
-pub async fn take_back(project: &OpenProject) -> Result<()> {
+/// Removes the record that a commit was replaced, if the commit is checked out again. `patience` is how long git may take;
+/// without it, [`GLANCE`]. Returns whether git told it of all replaced commits in this time.
+pub async fn take_back(project: &OpenProject, patience: Option<Duration>) -> Result<bool> {
     let replaced = project.store.replaced_commits(&project.scope).await?;
-    let Some(repository) = project.repository.clone().filter(|_| !replaced.is_empty()) else { return Ok(()) };
+    let Some(repository) = project.repository.clone().filter(|_| !replaced.is_empty()) else {
+        return Ok(true);
+    };
+    let until = Instant::now() + patience.unwrap_or(GLANCE);
     let ask = move |_: &_| {
-        let head = repository.head().ok().and_then(|head| head.commit)?;
+        let Some(head) = repository.head().ok().and_then(|head| head.commit) else { return Vec::new() };
         let known = replaced.into_iter().filter_map(|(row, sha)| Some((row, sha.parse::<Sha>().ok()?)));
         let (rows, shas): (Vec<MemoryKey>, Vec<Sha>) = known.unzip();
-        let reached = repository.reached(&[head], &shas, Some(Instant::now() + GLANCE));
+        let reached = repository.reached(&[head], &shas, Some(until));
         let current = rows.into_iter().zip(reached).filter(|(_, reach)| *reach == Reach::Yes);
-        Some(current.map(|(row, _)| row).collect::<Vec<MemoryKey>>())
+        current.map(|(row, _)| row).collect()
     };
-    let current = in_time(Some(Instant::now() + GLANCE), ask).await.flatten().unwrap_or_default();
-    if current.is_empty() {
-        Ok(())
-    } else {
-        project.store.replace_commits(&project.scope, current, None, Vec::new()).await
+    let Some(current) = in_time(Some(until), ask).await else { return Ok(false) };
+    let is_told = Instant::now() < until;
+    if !current.is_empty() {
+        project.store.replace_commits(&project.scope, current, None, Vec::new()).await?;
     }
+    Ok(is_told)
 }
 
 /// The project's work trees, and what their reflogs record about commits.

@@ -125,10 +125,7 @@ macro_rules! tool {
                 let output = $file::run(&engine, &caller, args).await?;
                 caller.measured($file::NAME, began.elapsed().as_micros() as u64);
                 let answer = $crate::tools::Answer::new(output.text(), &output);
-                // A call that only reads leaves to the idle worker what it finds to do. One that writes does some of it.
-                if !about_hints.read_only {
-                    $crate::idle::later::after_a_write(&engine, &caller).await;
-                }
+                // What a call finds to do, such as summaries, is left to the idle worker: no answer waits for it.
                 caller.tell_of_work();
                 // Here the caller's news are appended as a line, but only for tools that change something. The answer
                 // of a tool that only reads has a token budget, which one more line could exceed, so its `run` adds the

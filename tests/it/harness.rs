@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -321,10 +321,20 @@ impl Server {
         text
     }
 
-    /// Returns the hits of a search.
+    /// Returns the hits of a search. An answer whose notices say that something may be missing is asked for again, as a
+    /// model would: on a busy machine a call does not wait for all that is to be read.
     pub fn hits(&mut self, arguments: Value) -> Vec<Value> {
-        let data = self.data("search_project_memory", arguments);
-        data["hits"].as_array().unwrap().clone()
+        let until = Instant::now() + self.deadline;
+        loop {
+            let data = self.data("search_project_memory", arguments.clone());
+            let notices = data["notices"].to_string();
+            let is_late = ["may be missing", "not read yet", "not imported yet"];
+            if is_late.iter().any(|each| notices.contains(each)) && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(100));
+                continue;
+            }
+            return data["hits"].as_array().unwrap().clone();
+        }
     }
 
     /// Returns the hits of a search for `query`.

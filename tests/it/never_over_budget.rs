@@ -242,6 +242,29 @@ fn a_budget_that_is_too_large_is_reduced_and_reported() {
     }
 }
 
+/// Copilot CLI used to put a long answer into a file, and its model saw only the beginning.
+#[test]
+fn copilot_gets_no_answer_that_it_would_put_into_a_file() {
+    const SHOWN: usize = 20_000;
+    let home = Home::new();
+    let serve = || home.tiro(&home.dir("project"), &["serve"]);
+    let mut server = Server::start_as(serve(), "copilot-cli");
+    let text = "The harbour master decided that every boat is weighed before it leaves the harbour at noon. ";
+    let id = server.save("s", "1", &text.repeat(600));
+    let calls = [
+        ("expand_detail", json!({"id": id})),
+        ("expand_detail", json!({"id": id, "max_tokens": 20_000})),
+        ("retrieve_context", json!({"query": "who weighs boats?", "session_id": "s"})),
+    ];
+    for (tool, arguments) in calls.clone() {
+        let text = server.text(tool, arguments);
+        assert!(text.contains("harbour") && text.len() <= SHOWN, "{tool}: {} bytes", text.len());
+    }
+    let mut other = Server::start_as(serve(), "it");
+    let (tool, arguments) = calls[1].clone();
+    assert!(other.text(tool, arguments).len() > SHOWN, "other clients show more");
+}
+
 #[test]
 fn a_session_as_a_resource_is_bounded() {
     let home = Home::new();

@@ -4,9 +4,10 @@ import re
 
 from kinds import check
 
-# What a context has without a session. Copilot CLI puts what is larger than about 20 KB into a file; 8,000 tokens of prose
-# are.
+# What a context has without a session.
 BUDGET = 4000
+# Copilot CLI puts an answer of more than about 20 KB into a file, so there the greatest budget must not lead to a file.
+MOST = 20_000
 # Enough for every tool to fill its budget, and long as JSON: quotes, lines and words of other languages.
 LINE = 'if (jar["quince"].weight > 9) {{ log("crate {0}: über 9, \\"label\\" = \'{1}\'"); }} // marmalade, line {0}\n'
 LONG = "".join(LINE.format(number, f"shelf-{number * 7 % 31}") for number in range(400))
@@ -61,7 +62,8 @@ def calls(client):
     }
     named = [tool["name"] for tool in tools if "max_tokens" in tool["inputSchema"]["properties"]]
     check(not (new := set(named) - set(arguments)), f"no call is known of {', '.join(new)}")
-    return [(name, {**arguments[name], "max_tokens": BUDGET}) for name in named]
+    budget = MOST if client.name == "copilot" else BUDGET
+    return [(name, {**arguments[name], "max_tokens": budget}) for name in named]
 
 
 def measure(client):

@@ -180,7 +180,7 @@ fn the_event_of_a_calls_end_is_the_same_call() {
     let lines = [item(1, call), completed(2, command.clone()), item(3, output)];
     let (said, _, counts) = read(Format::Codex, &file(&lines));
     assert_eq!(lines_of(&said), ["Tool: exec_command: make\nfailed:\nno rule"]);
-    assert_eq!(counts.skipped.get("result without a call"), None);
+    assert_eq!(counts.unknown.get("result without a call"), None);
 
     // In code mode only the events contain the calls, and the output of the script repeats their results.
     let script =

@@ -9,6 +9,7 @@ pub(crate) mod words;
 
 use std::path::Path;
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::humanize::counted;
@@ -24,13 +25,15 @@ const SHORT: usize = 500;
 /// from `least` to `most`. If `asked` is greater than `most`, the budget is `most`, and a notice says so.
 ///
 /// Errors if `asked` is below `least`: no answer fits into so few tokens. The budget is at most `most` because clients
-/// would cut off a longer answer.
+/// would cut off a longer answer, and at most what the caller's client shows.
 pub fn max_tokens(
+    caller: &Caller,
     asked: Option<usize>,
     usual: usize,
     least: usize,
     most: usize,
 ) -> Result<(usize, Option<String>)> {
+    let most = most.min(caller.most_tokens()).max(least);
     match asked.unwrap_or(usual.clamp(least, most)) {
         less if less < least => {
             Err(Error::bad_input(format!("argument `max_tokens` is {less}, out of range"))

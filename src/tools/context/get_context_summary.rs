@@ -137,7 +137,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         return Err(Error::bad_input("neither `query` nor `conversation_ids` is given")
             .hint("ask a question, give key words, or name the conversations"));
     }
-    let (budget, clamped) = common::max_tokens(args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
+    let (budget, clamped) =
+        common::max_tokens(caller, args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
     let (since, until) = args.time_range.unwrap_or_default().read()?;
     let mut notices = catch_up::before_a_call(engine, caller).await;
     notices.extend(clamped);

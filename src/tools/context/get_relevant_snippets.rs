@@ -75,7 +75,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if query.is_empty() {
         return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
     }
-    let (max_tokens, notice) = retrieve_context::budget(args.max_tokens, MAX_TOKENS)?;
+    let (max_tokens, notice) = retrieve_context::budget(caller, args.max_tokens, MAX_TOKENS)?;
     let project = caller.project(engine).await?;
     let mut chosen = Chosen { notices: catch_up::before_a_call(engine, caller).await, ..Chosen::default() };
     chosen.notices.extend(notice);

@@ -79,7 +79,7 @@ pub type Output = Context;
 /// Returns the cached answer if nothing that it depends on changed; otherwise assembles a new one.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
-    let (mut asked, notice) = read(engine, project, &args).await?;
+    let (mut asked, notice) = read(engine, caller, project, &args).await?;
     let mut notices = catch_up::before_a_call(engine, caller).await;
     asked.filter.without = caller.running_session(engine, project, &asked.scope);
     // An answer that reports newly imported messages is not cached: the report is true only for this call.
@@ -183,7 +183,12 @@ fn count_saving(caller: &Caller, whole: Option<i64>, context: &Context) {
 }
 
 /// Reads the arguments, and returns a notice if the budget was changed.
-async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(Asked, Option<String>)> {
+async fn read(
+    engine: &Engine,
+    caller: &Caller,
+    project: &OpenProject,
+    args: &Args,
+) -> Result<(Asked, Option<String>)> {
     let query = args.query.trim().to_owned();
     if query.is_empty() {
         return Err(Error::bad_input("`query` is empty").hint("name the task, or ask a question"));
@@ -212,7 +217,7 @@ async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(As
     let (since, until) = range.read()?;
     let options = &engine.config().options;
     let usual = if session.is_some() { options.session_max_tokens } else { options.context_max_tokens };
-    let (budget, notice) = budget(args.max_tokens, usual)?;
+    let (budget, notice) = budget(caller, args.max_tokens, usual)?;
     let asked = Asked {
         query,
         scope: Scope { sessions, ..project.scope.clone() },
@@ -226,8 +231,8 @@ async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(As
 
 /// Returns the budget: `asked` if it is given, otherwise `usual` clamped to the limits. If `asked` is too large, it is
 /// lowered and a notice is returned, too.
-pub(crate) fn budget(asked: Option<usize>, usual: usize) -> Result<(usize, Option<String>)> {
-    common::max_tokens(asked, usual, LEAST, MOST)
+pub(crate) fn budget(caller: &Caller, asked: Option<usize>, usual: usize) -> Result<(usize, Option<String>)> {
+    common::max_tokens(caller, asked, usual, LEAST, MOST)
 }
 
 /// Errors with [`NotFound`](crate::error::Kind::NotFound) if the session has no memories.

@@ -148,7 +148,7 @@ pub struct Output {
 
 /// Summarises the messages; in a dry run, only estimates requests, tokens and cost.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
-    let (max_tokens, clamped) = common::max_tokens(args.max_tokens, MOST, LEAST, MOST)?;
+    let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, MOST, LEAST, MOST)?;
     let max_tokens = args.max_tokens.and(Some(max_tokens));
     let room = max_tokens.map(|max_tokens| max_tokens - FRAME);
     let project = caller.project(engine).await?;

@@ -78,7 +78,8 @@ fn depths(_: &mut SchemaGenerator) -> Schema {
 
 /// Reads the memory, and as many of its neighbours, references and links as fit.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
-    let (budget, clamped) = common::max_tokens(args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
+    let (budget, clamped) =
+        common::max_tokens(caller, args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
     let (before, after) = (args.before.unwrap_or(2), args.after.unwrap_or(2));
     if before > MOST_NEIGHBOURS || after > MOST_NEIGHBOURS {
         return Err(Error::bad_input(format!("`before` and `after` are at most {MOST_NEIGHBOURS}")));

@@ -94,7 +94,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
     }
     let k = within("k", args.k.unwrap_or(10), 1, MOST_HITS)?;
-    let (max_tokens, clamped) = common::max_tokens(args.max_tokens, 2000, LEAST_TOKENS, MOST_TOKENS)?;
+    let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, 2000, LEAST_TOKENS, MOST_TOKENS)?;
     let offset = offset(args.cursor.as_deref())?;
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;

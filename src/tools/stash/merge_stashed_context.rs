@@ -50,7 +50,7 @@ pub struct Args {
 
 /// Returns the texts of the segments that fit, and brings these segments back.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
-    let (max_tokens, clamped) = common::max_tokens(args.max_tokens, MOST, LEAST, MOST)?;
+    let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, MOST, LEAST, MOST)?;
     merge(engine, caller, &args.segment_ids, args.keep.unwrap_or(true), max_tokens, clamped).await
 }
 
