@@ -16,6 +16,7 @@ mod toolset;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use self::around::Around;
 use self::found::Found;
@@ -34,10 +35,6 @@ use crate::store::{Flavour, Measurement, Savings, Store};
 pub use self::form::Form;
 pub use self::later::Task;
 pub use self::toolset::{Toolset, Toolsets};
-
-/// The most tokens of an answer in Copilot CLI. It puts an answer of more than about 20 KB into a file and shows its model
-/// only the beginning; English text has less than 5 bytes per token.
-const MOST_IN_COPILOT: usize = 4000;
 
 /// A caller, with the project that was opened for it. Several calls can use it at the same time.
 pub struct Caller {
@@ -359,8 +356,7 @@ impl Caller {
     /// clients than those whose hooks Tiro knows, nothing else is noted.
     pub fn met_client(&self, name: &str, now: Millis) {
         let name = name.to_lowercase();
-        let most = if name.contains("copilot") { MOST_IN_COPILOT } else { usize::MAX };
-        self.state.most_tokens.store(most, Ordering::Relaxed);
+        self.state.most_tokens.store(form::most_tokens(&name), Ordering::Relaxed);
         let known = [("claude", Client::ClaudeCode), ("codex", Client::Codex), ("gemini", Client::Gemini)];
         let client = known.into_iter().find(|(word, _)| name.contains(word)).map(|(_, client)| client);
         let met = client.map(|client| (client, running::ancestors(), now));
@@ -402,6 +398,12 @@ impl Caller {
     /// Tells the idle worker, if calls left work.
     pub fn tell_of_work(&self) {
         self.state.later.tell();
+    }
+
+    /// Waits until the idle worker has stashed what calls left for the stash, but no longer than `patience`. Returns whether
+    /// it has.
+    pub async fn await_stash(&self, patience: Duration) -> bool {
+        self.state.later.stashed(patience).await
     }
 
     /// Waits until the idle worker is told of work.

@@ -29,9 +29,9 @@ use crate::scope::ProjectId;
 use crate::spool::Spool;
 use crate::store::Registry;
 
-/// The longest time that closing a store waits for a call that is still writing. Arbitrary: about ten times as
-/// long as a write takes.
-pub(crate) const PATIENCE_OF_CLOSING: Duration = Duration::from_millis(80);
+/// The longest time that closing a store waits for a call that is still writing. Arbitrary: about thirty times
+/// as long as a write takes.
+pub(crate) const PATIENCE_OF_CLOSING: Duration = Duration::from_millis(250);
 
 /// The settings, and what the process has opened so far. Several calls can use an engine at the same time.
 pub struct Engine {

@@ -4,6 +4,7 @@
 //! it again.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
@@ -13,6 +14,9 @@ use crate::store::Summary;
 
 /// The most tasks that are kept. If there are more, the oldest is dropped. Arbitrary.
 const MOST: usize = 256;
+
+/// How long to wait before looking again whether work is done.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Work that a call left.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +74,18 @@ impl Later {
     /// Removes a task that is done. It stays if it was replaced meanwhile.
     pub fn remove(&self, task: &Task) {
         self.change(|tasks| tasks.retain(|waiting| waiting != task));
+    }
+
+    /// Waits until no task for the stash is left, but no longer than `patience`. Returns whether none is.
+    pub async fn stashed(&self, patience: Duration) -> bool {
+        let began = Instant::now();
+        while self.all().iter().any(|task| matches!(task, Task::Stash(..))) {
+            if began.elapsed() >= patience {
+                return false;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        true
     }
 
     /// Tells the idle worker, if there are tasks.

@@ -37,7 +37,28 @@ const EXPIRED_AT_ONCE: usize = 1_000;
 /// It does nothing while another process has the lease, and opens only stores that a call has opened.
 pub async fn keep_up(engine: &Engine, caller: &Caller) {
     // Summaries by models are made at the same time as the other work, so a slow provider delays nothing else.
-    tokio::join!(work_off(engine, caller), queue::keep_up(engine, caller));
+    // What calls left is done beside it too, since a later call may wait for it.
+    tokio::join!(work_off(engine, caller), queue::keep_up(engine, caller), keep_up_left(engine, caller));
+}
+
+/// Does what calls left because they only read, as soon as it is told.
+async fn keep_up_left(engine: &Engine, caller: &Caller) {
+    /// How long until work that failed is tried again.
+    const AGAIN: Duration = Duration::from_secs(5);
+    loop {
+        // Either way there may be work.
+        let _ = tokio::time::timeout(AGAIN, caller.wait_for_work()).await;
+        loop {
+            match later::work_off(engine, caller).await {
+                Ok(true) => tokio::task::yield_now().await,
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::debug!(%error, "what a call left is not done yet");
+                    break;
+                }
+            }
+        }
+    }
 }
 
 async fn work_off(engine: &Engine, caller: &Caller) {
@@ -52,17 +73,12 @@ async fn work_off(engine: &Engine, caller: &Caller) {
     loop {
         let wrote = tokio::select! {
             () = engine.wait_for_writes() => true,
-            () = caller.wait_for_work() => {
-                work_off_left(engine, caller).await;
-                continue;
-            }
             () = tokio::time::sleep(Duration::from_secs(LOOK)) => false,
         };
         // A server that has had no call creates no files, unless hooks left references to follow.
         if caller.opened_project(engine).is_none() && !has_references(engine, caller) {
             continue;
         }
-        work_off_left(engine, caller).await;
         catch_up_idle(engine, caller, wrote).await;
         quiet = if wrote { 0 } else { quiet + 1 };
         if quiet >= QUIET {
@@ -108,17 +124,6 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             {
                 tracing::debug!(%error, "the log is not moved into the store");
             }
-        }
-    }
-}
-
-/// Does what calls left because they only read.
-async fn work_off_left(engine: &Engine, caller: &Caller) {
-    loop {
-        match later::work_off(engine, caller).await {
-            Ok(true) => tokio::task::yield_now().await,
-            Ok(false) => return,
-            Err(error) => return tracing::debug!(%error, "what a call left is not done yet"),
         }
     }
 }

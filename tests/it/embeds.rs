@@ -202,5 +202,7 @@ fn a_change_of_the_model_while_segments_are_stashed_loses_none() {
     drop(store);
     assert!(home.run(&project, &["index"]).is_ok);
     let texts: usize = sent(&first)[..].len();
-    assert!(first.requests() > asked && texts < 60 * 3 + 10, "{texts}");
+    // A request is sent again if the server ended before the answer was stored.
+    let repeated = 3 * 32;
+    assert!(first.requests() > asked && texts < 60 * 3 + 10 + repeated, "{texts}");
 }

@@ -1,7 +1,7 @@
 //! Gives each test a separate home, runs the program in it, and makes git repositories for it.
 //!
 //! The protocol is implemented by hand, one line of JSON per message: with the library of the server, a mistake in that
-//! library would not show. Every wait for an answer has a deadline, and nothing sleeps.
+//! library would not show. Every wait for an answer has a deadline.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -181,6 +181,15 @@ pub fn feed(mut command: Command, input: &[u8]) -> Ran {
 
 fn holds(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
+}
+
+/// Waits until `is_so`. Only for what the program does later, such as the work of an idle server.
+pub fn eventually(mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + DEADLINE;
+    while !is_so() {
+        assert!(Instant::now() < until, "it is not so after {DEADLINE:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// A running server, with its input and output. Dropping it kills the server.

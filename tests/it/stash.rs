@@ -270,8 +270,7 @@ fn a_message_without_room_and_summary_is_in_the_stash() {
     let ask = json!({"query": "what is the latest reading?", "session_id": "press", "max_tokens": 400});
     let context = server.data("retrieve_context", ask.clone());
     let shown = context["context"].as_str().unwrap();
-    // The call only reads, so it leaves the work to the idle worker. A call that writes does it too.
-    server.save("other", "0", "The cellar is cold.");
+    // The call only reads, so it leaves the work to the idle worker. A call about the stash waits for that.
     let listed = server.data("retrieve_stashed_context", json!({"query": "reading", "top_k": 50}));
     let numbers: Vec<i64> =
         listed["segments"].as_array().unwrap().iter().map(|hit| hit["number"].as_i64().unwrap()).collect();

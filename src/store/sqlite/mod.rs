@@ -204,9 +204,14 @@ impl Store {
         true
     }
 
-    /// Closes the store as [`Store::leave`] does, waiting up to `patience` for a call that writes.
+    /// Closes the store as [`Store::leave`] does, waiting up to `patience` for calls that read and for one that writes.
     pub fn close(&self, patience: Duration) {
         let began = Instant::now();
+        self.inner.readers.close();
+        // SQLite moves the log into the file only if no other connection is open when the writing one is closed.
+        while self.inner.readers.are_lent() && began.elapsed() < patience {
+            std::thread::sleep(LOOK_AGAIN);
+        }
         while !self.leave() && began.elapsed() < patience {
             std::thread::sleep(LOOK_AGAIN);
         }

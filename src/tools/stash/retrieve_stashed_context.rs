@@ -5,6 +5,8 @@ mod found;
 mod group;
 mod listing;
 
+use std::time::Duration;
+
 use std::collections::{HashMap, HashSet};
 
 use schemars::JsonSchema;
@@ -43,6 +45,13 @@ pub const DESCRIPTION: &str = "Finds stashed context of any session by meaning; 
 
 /// The most hits of a call.
 const MOST: usize = 50;
+
+/// The longest time that a call waits until the idle worker has stashed what contexts left out. Arbitrary: it takes some
+/// hundredths of it.
+const STASHING: Duration = Duration::from_secs(2);
+
+/// The notice of a call that did not wait any longer.
+const UNSTASHED: &str = "what the last context had no room for may be missing: ask again";
 /// How many of the most relevant segments are weighed by their ages too, unless a call wants many. The ages together have a
 /// tenth of the weight, so they lift no segment from behind these.
 const WEIGHED: usize = 60;
@@ -129,7 +138,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let project = caller.project(engine).await?;
     let (filter, scope) = conditions(project, args.filters.clone().unwrap_or_default())?;
-    let notices = catch_up::before_a_call(engine, caller).await;
+    let mut notices = catch_up::before_a_call(engine, caller).await;
+    if !caller.await_stash(STASHING).await {
+        notices.push(UNSTASHED.to_owned());
+    }
     let filter = Filter { stash: Some(expired::hidden(engine, project).await?), ..filter };
     let query = asked(&args);
     let mut found = match (&args.from_segment, query.is_empty()) {

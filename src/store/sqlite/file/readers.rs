@@ -108,6 +108,11 @@ impl Readers {
         self.clear();
     }
 
+    /// Returns whether a connection is on loan, or about to be.
+    pub fn are_lent(&self) -> bool {
+        self.turns.available_permits() < AT_ONCE
+    }
+
     /// Closes the connections that have been idle for long, except the few that stay open.
     pub fn rest(&self) {
         let mut idle = lock(&self.idle);
