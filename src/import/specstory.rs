@@ -13,6 +13,26 @@ use crate::times;
 /// How many bytes of a line are searched for a date.
 const LONGEST_DATE: usize = 256;
 
+/// The furthest that a local time is from UTC, and the step of such differences, in milliseconds.
+const FURTHEST: Millis = 14 * 60 * 60 * 1000;
+const STEP: Millis = 15 * 60 * 1000;
+
+/// A date that was found.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    /// The time, as if it were in UTC.
+    at: Millis,
+    /// Whether it names no offset from UTC, so that it may be a local time.
+    is_local: bool,
+}
+
+impl Found {
+    /// Returns the time, if local times are `behind` UTC.
+    fn utc(self, behind: Millis) -> Millis {
+        if self.is_local { self.at + behind } else { self.at }
+    }
+}
+
 /// A session.
 #[derive(Debug, Default, PartialEq)]
 pub struct Session {
@@ -29,14 +49,19 @@ pub struct Session {
 }
 
 /// Reads a file. `stem` is its name without the extension, which begins with a date.
+///
+/// The name has the time in UTC. Old versions of SpecStory wrote the same time into the heading as the local time of the
+/// machine; how far that is behind UTC is seen from the name.
 pub fn read(stem: &str, text: &str) -> Session {
     let heads = heads(text);
     let top = &text[..heads.first().map_or(text.len(), |head| head.from)];
     let title = top.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim);
+    let (heading, named) = (top.lines().find_map(date), time_of_name(stem));
+    let behind = heading.zip(named).map_or(0, |(heading, named)| behind(heading.at, named));
     let mut session = Session {
         id: top.lines().find_map(id),
         title: title.map(|title| title.split(" (").next().unwrap_or(title).to_owned()),
-        began: top.lines().find_map(date).or_else(|| date_of_name(stem)),
+        began: heading.map(|heading| heading.utc(behind)).or(named).or_else(|| day_of_name(stem)),
         ..Session::default()
     };
     // A heading that is only a date is no title.
@@ -47,7 +72,8 @@ pub fn read(stem: &str, text: &str) -> Session {
             session.left_out += 1;
             continue;
         }
-        message(head, &text[head.to..end], &mut session.said);
+        let time = head.time.map(|time| time.utc(behind));
+        message(head.role, time, &text[head.to..end], &mut session.said);
     }
     session
 }
@@ -57,7 +83,7 @@ struct Head {
     from: usize,
     to: usize,
     role: Role,
-    time: Option<Millis>,
+    time: Option<Found>,
     is_sidechain: bool,
 }
 
@@ -90,8 +116,8 @@ fn head(line: &str) -> Option<Head> {
     Some(Head { from: 0, to: 0, role, time: date(more), is_sidechain: more.contains("sidechain") })
 }
 
-/// Adds the message of a head, and the tool calls in it.
-fn message(head: &Head, body: &str, into: &mut Vec<Said>) {
+/// Adds a message, and the tool calls in it.
+fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Vec<Said>) {
     let body = body.trim_end();
     let body = body.strip_suffix("---").unwrap_or(body);
     let mut private = Private::default();
@@ -100,20 +126,19 @@ fn message(head: &Head, body: &str, into: &mut Vec<Said>) {
         let text = clean::readable(text.into()).trim().to_owned();
         let text = text.trim_start_matches("---").trim_end_matches("---").trim().to_owned();
         if !text.is_empty() {
-            into.push(Said { role, speaker, text, time: head.time, id: None, session: None });
+            into.push(Said { role, speaker, text, time, id: None, session: None });
         }
     };
     let mut rest = body.as_ref();
-    while let Some((before, call, after)) = (head.role == Role::Assistant).then(|| next_call(rest)).flatten()
-    {
-        add(head.role, None, before.to_owned());
+    while let Some((before, call, after)) = (role == Role::Assistant).then(|| next_call(rest)).flatten() {
+        add(role, None, before.to_owned());
         let (summary, output) = summary(call);
         let name = attribute(call, "data-tool-name");
         let output = gist::excerpt(output.trim(), gist::EXCERPT);
         add(Role::Tool, name, format!("{summary}\n{output}"));
         rest = after;
     }
-    add(head.role, None, rest.to_owned());
+    add(role, None, rest.to_owned());
 }
 
 /// Returns the text before the next call, the call, and the text after it.
@@ -145,25 +170,38 @@ fn id(line: &str) -> Option<String> {
     (id.len() >= 8 && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')).then(|| id.to_owned())
 }
 
-/// Returns the first date in a text, with its time if it has one. A time without an offset is taken as UTC.
-fn date(text: &str) -> Option<Millis> {
+/// Returns the first date in a text, with its time if it has one.
+fn date(text: &str) -> Option<Found> {
     let text = &text[..text.floor_char_boundary(LONGEST_DATE)];
     let is_part = |c: char| c.is_ascii_digit() || "-:. TZ+".contains(c);
     let start = text.find(|c: char| c.is_ascii_digit()).filter(|start| text[*start..].len() >= 10)?;
     let rest = &text[start..];
     let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
     let found = rest[..end].trim().replacen(' ', "T", 1);
-    times::parse_time("date", &found)
-        .ok()
+    let is_local = found.get(11..).is_some_and(|clock| !clock.contains(['Z', '+', '-']));
+    let parsed = times::parse_time("date", &found).ok();
+    parsed
+        .map(|at| Found { at, is_local })
         .or_else(|| date(&rest[rest.find(|c: char| !c.is_ascii_digit())?..]))
 }
 
-/// Returns the date with which the name of a file begins: `2026-03-01_10-00Z-title` or `2026-03-01-title`.
-fn date_of_name(stem: &str) -> Option<Millis> {
-    let day = stem.get(..10)?;
-    let clock = stem.get(10..16).and_then(|rest| rest.strip_prefix('_')).map(|rest| rest.replace('-', ":"));
-    let whole = clock.and_then(|clock| times::parse_time("date", &format!("{day}T{clock}")).ok());
-    whole.or_else(|| times::parse_time("date", day).ok())
+/// Returns how far the local time `heading` is behind the same time in UTC, which the name has in minutes.
+fn behind(heading: Millis, named: Millis) -> Millis {
+    let difference = named - heading;
+    let behind = (difference as f64 / STEP as f64).round() as Millis * STEP;
+    let is_same = (difference - behind).abs() < 60 * 1000;
+    if is_same && behind.abs() <= FURTHEST { behind } else { 0 }
+}
+
+/// Returns the time with which the name of a file begins, such as `2026-03-01_10-00Z-title`.
+fn time_of_name(stem: &str) -> Option<Millis> {
+    let clock = stem.get(10..16)?.strip_prefix('_')?.replace('-', ":");
+    times::parse_time("date", &format!("{}T{clock}", &stem[..10])).ok()
+}
+
+/// Returns the day with which the name of a file begins, such as `2026-03-01-title`.
+fn day_of_name(stem: &str) -> Option<Millis> {
+    times::parse_time("date", stem.get(..10)?).ok()
 }
 
 #[cfg(test)]
@@ -206,6 +244,24 @@ mod tests {
         let texts: Vec<&str> = session.said.iter().map(|said| said.text.as_str()).collect();
         assert_eq!(texts, ["start", "Searched codebase \"x\"\n| a |", "Done."]);
         assert_eq!(read("2025-04-28_18-53-x", "_**User**_\n\na").began, Some(1_745_866_380_000));
+        assert_eq!(read("2025-04-28-x", "_**User**_\n\na").began, Some(1_745_798_400_000));
         assert_eq!(read("notes", "nothing").said, []);
+    }
+
+    /// The local time of the heading used to be taken for UTC.
+    #[test]
+    fn a_local_time_in_the_heading_is_moved_to_that_of_the_name() {
+        let began = |stem: &str, heading: &str| {
+            read(stem, &format!("# Task ({heading})\n\n_**User (2025-04-28 14:54:38)**_\n\na")).began
+        };
+        let local = Some(1_745_852_018_000);
+        let moved = |hours: f64| local.map(|local| local + (hours * 3_600_000.0) as Millis);
+        assert_eq!(began("2025-04-28_18-53-x", "2025-04-28 14:53:38"), moved(4.0));
+        assert_eq!(began("2025-04-28_09-23Z-x", "2025-04-28 14:53:38"), moved(-5.5));
+        // A file whose name has another time, or a heading with an offset, says nothing about local times.
+        assert_eq!(began("2025-04-28_18-40-x", "2025-04-28 14:53:38"), local);
+        assert_eq!(began("2025-04-28_18-53-x", "2025-04-28 14:53:38Z"), local);
+        let text = "# Task (2025-04-28 14:53:38)\n\n_**User (2025-04-28 14:54:38)**_\n\na";
+        assert_eq!(read("2025-04-28_18-53-x", text).said[0].time, moved(4.0).map(|began| began + 60_000));
     }
 }
