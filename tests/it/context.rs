@@ -172,6 +172,11 @@ fn commits_and_notes_are_shown_if_no_conversation_is_relevant() {
     assert!(home.run(&repo.path, &["context", "grommet greased"]).stdout.contains("Grease the grommet"));
     let told = server.text("retrieve_context", json!({"query": "albatross"}));
     assert!(told.starts_with("Nothing was found that answers this."), "{told}");
+    // Where only messages or conversations are looked at, the answer says where the commit can be found.
+    for tool in ["get_relevant_snippets", "get_context_summary"] {
+        let told = server.text(tool, json!({"query": "why was the grommet greased?"}));
+        assert!(told.contains("search_project_memory also finds commits"), "{tool}: {told}");
+    }
 
     // Commits take no room that messages need, and notes are shown in addition to both.
     server.save("s", "1", "the grommet rattles, so grease it before polishing");

@@ -346,7 +346,9 @@ fn line(summary: &SessionSummary) -> String {
 
 fn render(output: &Output, budget: usize, secret: &[u8; 32]) -> String {
     if output.summaries.is_empty() {
-        let nothing = "No conversation has to do with the question.".to_owned();
+        let nothing =
+            "No conversation has to do with the question; search_project_memory also finds commits."
+                .to_owned();
         return nothing + &common::footnotes(&[], output.reported_pending(), &output.notices);
     }
     let body: String = output.summaries.iter().map(line).collect();

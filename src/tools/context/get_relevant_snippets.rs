@@ -86,8 +86,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
     chosen.notices.extend(found.notices);
     chosen.pending = project.store.pending(&project.scope).await?;
-    if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
-        chosen.notices.insert(0, common::nothing_yet(engine, project).await?);
+    if found.ranked.is_empty() {
+        let notice = match project.store.is_empty(&project.scope).await? {
+            true => common::nothing_yet(engine, project).await?,
+            false => "only messages are looked at here; search_project_memory also finds commits".to_owned(),
+        };
+        chosen.notices.insert(0, notice);
     }
     let sessions = weigh(&found.ranked);
     let hits = ordered(read(&places, found.ranked).await?, args.strategy.unwrap_or_default());
