@@ -4,6 +4,7 @@
 //! their hints. With `--json`, an error and its hint are one JSON object. The exit code is 1 after an error and 2
 //! after wrong usage.
 
+mod ask;
 mod consult;
 mod flags;
 mod memory;

@@ -17,6 +17,10 @@ pub const KEPT: Millis = 7 * 24 * 60 * 60 * 1000;
 /// Forgetting by query forgets each hit whose score is at least this share of the best hit's score. Arbitrary.
 pub const MATCHING_SHARE: f64 = 0.5;
 
+/// Forgetting by query forgets only hits with at least this share of the query's words: similarity alone is no proof of
+/// what the user means, and a search returns the most similar memory even if none fits. Arbitrary.
+pub const NAMED_SHARE: f64 = 0.5;
+
 /// The maximum number of memories that one transaction forgets or restores, which takes a quarter of a second.
 /// Measured by hand.
 pub const FORGOTTEN_AT_ONCE: usize = 5_000;

@@ -172,12 +172,29 @@ fn a_dry_run_shows_what_a_query_would_forget() {
     );
     let quoted = text.split_once("[data ").unwrap().1.split_once("[/data ").unwrap().0;
     assert!(quoted.contains(&format!("{id}: {shown}")), "{text}");
-    assert!(text.contains("Not forgotten: 2 matches with a lower score"), "{text}");
+    assert!(text.contains("Not forgotten: 2 matches that fit less well"), "{text}");
     assert_eq!(
         server.data("forget_context", json!({"query": "zeppelin import Fridays"}))["ids"],
         json!([id])
     );
     assert_eq!(server.search("Fridays").len(), 2);
+}
+
+/// The most similar memory used to be forgotten even if it had nothing to do with the query.
+#[test]
+fn a_query_forgets_nothing_that_does_not_have_its_words() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    server.save("s", "1", "Anna owns billing");
+    server.save("s", "2", "the roses are watered on Fridays");
+    for purge in [false, true] {
+        let query = json!({"query": "zebra quantum entanglement", "purge": purge});
+        let told = server.error("forget_context", query.clone());
+        assert!(told.contains("nothing"), "{query}: {told}");
+    }
+    assert!(server.search("billing").iter().any(|hit| hit["text"].as_str().unwrap().contains("Anna")));
+    assert_eq!(server.data("forget_context", json!({"query": "who owns the billing"}))["count"], 1);
+    assert!(server.search("billing").iter().all(|hit| !hit["text"].as_str().unwrap().contains("Anna")));
 }
 
 /// The numbers of sessions and saved tokens used to include sessions and segments whose messages were all forgotten.

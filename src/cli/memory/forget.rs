@@ -1,10 +1,12 @@
 //! `tiro forget` and `tiro undo`: forget memories, and restore them.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use crate::caller::Caller;
+use crate::cli::ask::confirmed;
 use crate::cli::flags;
-use crate::cli::print::Out;
+use crate::cli::print::{self, Out};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::memory::forget_context;
@@ -38,6 +40,9 @@ pub struct ForgetArgs {
     /// Print what would be forgotten, and change nothing
     #[arg(long)]
     dry_run: bool,
+    /// Forget what --query matches without showing it first
+    #[arg(long)]
+    yes: bool,
 }
 
 /// The arguments of `tiro undo`.
@@ -51,21 +56,32 @@ pub struct UndoArgs {
     dry_run: bool,
 }
 
-/// Forgets memories and prints which.
+/// Forgets memories and prints which. On a terminal, what a query matches is shown first.
 pub async fn forget(engine: &Engine, caller: &Caller, args: ForgetArgs, out: Out) -> Result<ExitCode> {
-    let What { ids, session, source, query } = args.what;
-    let args = forget_context::Args {
-        ids: Some(ids).filter(|ids| !ids.is_empty()),
-        session_id: session,
-        source,
-        query,
-        undo: None,
-        purge: Some(args.purge),
-        dry_run: Some(args.dry_run),
-    };
-    let output = forget_context::run(engine, caller, args).await?;
+    let asks = args.what.query.is_some() && !args.dry_run && !args.yes && std::io::stdin().is_terminal();
+    if asks {
+        let output = forget_context::run(engine, caller, asked(&args, true)).await?;
+        print::aside(&format!("{}\n", output.text()));
+        if output.count == 0 || !confirmed("Forget this?", false)? {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    let output = forget_context::run(engine, caller, asked(&args, args.dry_run)).await?;
     let text = flags::as_command(output.text(), "undo", "tiro undo", output.operation.as_deref());
     out.answer(&output, &text)
+}
+
+fn asked(args: &ForgetArgs, dry_run: bool) -> forget_context::Args {
+    let What { ids, session, source, query } = &args.what;
+    forget_context::Args {
+        ids: Some(ids.clone()).filter(|ids| !ids.is_empty()),
+        session_id: session.clone(),
+        source: source.clone(),
+        query: query.clone(),
+        undo: None,
+        purge: Some(args.purge),
+        dry_run: Some(dry_run),
+    }
 }
 
 /// Restores forgotten memories and prints which.

@@ -2,15 +2,16 @@
 
 use crate::caller::Caller;
 use crate::tools::operate::import_git;
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::import;
+use crate::cli::ask::{answer, confirmed};
 use crate::cli::print::{self, Out};
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::humanize::counted;
 use crate::spool::capture::Scope;
 use crate::tools;
@@ -179,24 +180,4 @@ async fn backfill(engine: &Engine, caller: &Caller, prepared: &Prepared, out: Ou
         import::sessions(engine, caller, held.client, Vec::new(), out).await?;
     }
     Ok(())
-}
-
-/// Asks on the terminal; an empty answer means `default`. Errors if there is no terminal.
-pub(super) fn confirmed(question: &str, default: bool) -> Result<bool> {
-    let answer = answer(&format!("{question} {}", if default { "[Y/n]" } else { "[y/N]" }))?;
-    Ok(if answer.is_empty() { default } else { matches!(answer.as_str(), "y" | "yes") })
-}
-
-/// Asks on the terminal and returns the answer in lower case; the end of the input counts as `no`.
-fn answer(question: &str) -> Result<String> {
-    if !std::io::stdin().is_terminal() {
-        return Err(Error::bad_input("no terminal to ask on")
-            .hint("pass `--yes`, or `--dry-run` to see what would be written"));
-    }
-    print::aside(&format!("{question} "));
-    let mut answer = String::new();
-    match std::io::stdin().lock().read_line(&mut answer).unwrap_or_default() {
-        0 => Ok("no".into()),
-        _ => Ok(answer.trim().to_lowercase()),
-    }
 }

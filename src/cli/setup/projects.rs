@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::init;
 use crate::caller::Caller;
+use crate::cli::ask::confirmed;
 use crate::cli::print::{self, Out};
 use crate::cli::progress;
 use crate::engine::Engine;
@@ -80,7 +80,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
             }
             if !yes {
                 print::aside(&format!("{}\n", planned.text()));
-                if !init::confirmed("Remove it?", false)? {
+                if !confirmed("Remove it?", false)? {
                     return out.line("Nothing was removed.").map(|()| ExitCode::SUCCESS);
                 }
             }

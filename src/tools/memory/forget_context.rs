@@ -11,7 +11,7 @@ use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::humanize::{self, counted};
-use crate::memory::{Kind, MemoryId, Millis};
+use crate::memory::{MemoryId, Millis};
 use crate::retrieve;
 use crate::scope::{Scope, SessionId};
 use crate::store::{Forgotten, Reach, Selection, Store};
@@ -19,7 +19,7 @@ use crate::summaries::levels;
 use crate::tokens;
 use crate::tools::common;
 use crate::tools::memory::search_project_memory as search;
-use crate::tuning::forgetting::MATCHING_SHARE;
+use crate::tuning::forgetting::{MATCHING_SHARE, NAMED_SHARE};
 
 /// The name of the tool in MCP.
 pub const NAME: &str = "forget_context";
@@ -79,7 +79,7 @@ pub struct Output {
     pub ids: Vec<String>,
     /// The given ids that belong to no memory or to a forgotten one.
     pub unknown: Vec<String>,
-    /// How many matches of the query were not forgotten, because others match much better.
+    /// How many matches of the query were not forgotten: others match much better, or they lack half of its words.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
     /// How many of the removed memories had been forgotten before.
@@ -314,11 +314,11 @@ async fn by_query<'a>(
     let args = search::Args { query, k: Some(BY_QUERY), max_tokens, ..search::Args::default() };
     let mut found = search::run(engine, caller, args).await?.hits;
     found.retain(|hit| hit.scope.is_none());
-    // The index of a commit has words of its changes, too: at least half of the words must be in its message.
+    // The index of a commit has words of its changes, too, but only its message is forgotten.
     let named = |text: &str| words.iter().filter(|word| text.to_lowercase().contains(word.as_str())).count();
-    found.retain(|hit| hit.kind != Kind::Commit.as_str() || 2 * named(&hit.text) >= words.len());
-    let best = found.iter().map(|hit| hit.relevance).fold(0.0, f64::max);
     let before = found.len();
+    found.retain(|hit| named(&hit.text) as f64 >= NAMED_SHARE * words.len() as f64);
+    let best = found.iter().map(|hit| hit.relevance).fold(0.0, f64::max);
     found.retain(|hit| hit.relevance >= MATCHING_SHARE * best);
     selected.left_out = before - found.len();
     selected.matches = found.iter().map(|hit| shown(&hit.id, &hit.text)).collect();
@@ -426,7 +426,7 @@ impl Output {
         };
         if self.left_out > 0 {
             let others = counted(self.left_out, "match", "matches");
-            text += &format!("\nNot forgotten: {others} with a lower score; to forget them, give their ids.");
+            text += &format!("\nNot forgotten: {others} that fit less well; to forget them, give their ids.");
         }
         if !self.strays.is_empty() {
             let stores = counted(self.strays.len(), "store", "stores");
