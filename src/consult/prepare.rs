@@ -98,7 +98,8 @@ pub(crate) async fn prepare(
     let fixed = system_tokens + asked + around + results_room;
     let room = room(&window, options, fixed, history::tokens_of(&thread.blocks));
     let Planned { mut plan, history } = planned(&thread, &looked.seen, room, &key, &mut receipt)?;
-    let is_new_epoch = plan.new_epoch.is_some() || thread.epoch == 0;
+    // If all files are sent at every call, those of earlier calls take no room.
+    let is_new_epoch = plan.new_epoch.is_some() || thread.epoch == 0 || !options.consult_stable_inline;
     let epoch = if is_new_epoch { thread.epoch + 1 } else { thread.epoch };
     receipt.notices.extend(about_window(assistant, &window).filter(|_| is_new_epoch));
     let mut blocks = if is_new_epoch { history } else { Vec::new() };
@@ -152,7 +153,9 @@ async fn thread(project: &OpenProject, question: &Question, options: &Options) -
     let stored = project.store.thread(&project.scope, &question.name).await?.unwrap_or_default();
     Ok(match options.consult_stable_inline {
         true => stored,
-        false => Thread { ledger: Vec::new(), is_fixed: false, ..stored },
+        false => {
+            Thread { ledger: Vec::new(), is_fixed: false, blocks: history::kept(&stored.blocks), ..stored }
+        }
     })
 }
 
@@ -273,7 +276,9 @@ pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Opt
     let redactor = engine.begin_installation().await?.redactor.clone();
     let others: Vec<PathBuf> = options.files_roots.0.iter().map(PathBuf::from).collect();
     let own = vec![engine.config().data_dir.clone()];
-    let roots = Roots::new(&project.root, &others, &own)?;
+    // The list of the user whose files these are, also where the project's own configuration names another one.
+    let excludes = ignore::gitignore::gitconfig_excludes_path();
+    let roots = Roots::new(&project.root, &others, &own)?.with_excludes(excludes);
     let limits = Limits { file_bytes: options.files_max_bytes, ..Limits::default() };
     let now_ns = engine.now().saturating_mul(1_000_000);
     Ok(Reader { roots, limits, extractor: Extractor::of_this_process(), redactor, now_ns })

@@ -201,7 +201,7 @@ impl Walk<'_> {
         names::check_folder_name(name)?;
         self.roots.check_owner(path)?;
         match self.rules.ignore(path, true) {
-            Some(rules) => Err(Refusal::Ignored(rules)),
+            Some(why) => Err(why),
             None => folder.enter(name).map(Some),
         }
     }
@@ -216,9 +216,9 @@ impl Walk<'_> {
     ) -> Result<(), Refusal> {
         names::check_file_name(name)?;
         if !self.named.contains(path)
-            && let Some(rules) = self.rules.ignore(path, false)
+            && let Some(why) = self.rules.ignore(path, false)
         {
-            return Err(Refusal::Ignored(rules));
+            return Err(why);
         }
         match entry {
             Entry::File if self.take_known(folder, path, name) => Ok(()),
@@ -230,7 +230,7 @@ impl Walk<'_> {
                         true => None,
                         false => self.rules.ignore_anywhere(&target),
                     };
-                    ignored.map_or(Ok(()), |rules| Err(Refusal::Ignored(rules)))?;
+                    ignored.map_or(Ok(()), Err)?;
                     self.take(&target)
                 }
             },

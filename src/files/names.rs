@@ -1,4 +1,4 @@
-//! What the name of a file says about it: that it holds secrets, or that it is not text.
+//! What a name says: that a file holds secrets, that it is not text, or that tools built what is in a folder.
 //!
 //! A name is no proof, but it is known before anything is opened. The list of secrets errs towards refusing, since a
 //! text that was sent to another model can't be taken back. Names are compared in lower case, because some file systems
@@ -38,6 +38,26 @@ const SECRET_FILES: &[&str] = &[
 /// Extensions of files that are refused: keys and stores of keys.
 const SECRET_EXTENSIONS: &[&str] =
     &["jks", "kdbx", "key", "keystore", "p12", "p8", "pem", "pfx", "pkcs12", "ppk"];
+
+/// Folders in which tools put what they install, build or keep for themselves.
+const BUILT_FOLDERS: &[&str] = &[
+    ".gradle",
+    ".mypy_cache",
+    ".next",
+    ".nuxt",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".svelte-kit",
+    ".terraform",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "bower_components",
+    "node_modules",
+];
+
+/// Further names of such folders, which some projects give to folders of sources.
+const MAYBE_BUILT_FOLDERS: &[&str] = &["build", "dist", "target", "venv"];
 
 /// What follows `.env.`, among others, in the name of a file without secrets.
 const SAMPLES: &[&str] = &["example", "sample", "template"];
@@ -105,6 +125,13 @@ const BINARY_EXTENSIONS: &[&str] = &[
     "zip",
     "zst",
 ];
+
+/// Returns whether the name of the folder `path` says that tools installed or built what is in it. If the project lists
+/// what is to be ignored, an ambiguous name says nothing.
+pub(super) fn is_built(path: &Path, is_listed: bool) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    BUILT_FOLDERS.contains(&name) || (!is_listed && MAYBE_BUILT_FOLDERS.contains(&name))
+}
 
 /// Checks the path of a file, relative to a root.
 ///

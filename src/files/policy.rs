@@ -26,6 +26,8 @@ pub struct Roots {
     roots: Vec<Root>,
     /// Tiro's own folders, as real paths.
     own: Vec<PathBuf>,
+    /// The file with the user's rules for all repositories.
+    excludes: Option<PathBuf>,
     /// The allowed folders that can't be used, with the reasons.
     pub unusable: Vec<(PathBuf, Refusal)>,
 }
@@ -106,8 +108,12 @@ impl Roots {
         let project_root = Root::open(project).map_err(|refusal| {
             Error::bad_input(format!("the project's root `{}` {refusal}", quoted(project.display())))
         })?;
-        let mut roots =
-            Roots { roots: vec![project_root], own: own.iter().map(real).collect(), unusable: Vec::new() };
+        let mut roots = Roots {
+            roots: vec![project_root],
+            own: own.iter().map(real).collect(),
+            excludes: None,
+            unusable: Vec::new(),
+        };
         for other in others {
             match Root::open(other) {
                 Ok(root) => roots.roots.push(root),
@@ -115,6 +121,11 @@ impl Roots {
             }
         }
         Ok(roots)
+    }
+
+    /// Returns the policy with `excludes`, the file in which the user lists for all repositories what git ignores.
+    pub fn with_excludes(self, excludes: Option<PathBuf>) -> Roots {
+        Roots { excludes, ..self }
     }
 
     /// Finds what `path` leads to. It is relative to the project's root, or absolute. Opens nothing.
@@ -207,6 +218,21 @@ impl Roots {
             folder = folder.enter(name)?;
         }
         Ok(folder)
+    }
+
+    /// Opens the file with the user's rules for all repositories, if there is one. The user may keep it behind a link.
+    pub(super) fn excludes(&self) -> Result<Option<(File, Stat)>, Refusal> {
+        let Some(path) = &self.excludes else { return Ok(None) };
+        let real = fs::canonicalize(path).map_err(|error| Refusal::of(&error));
+        let opened = real.and_then(|real| match (real.parent(), real.file_name()) {
+            (Some(folder), Some(name)) => Folder::at(folder)?.open(name),
+            _ => Err(Refusal::Folder),
+        });
+        match opened {
+            Ok(opened) => Ok(Some(opened)),
+            Err(Refusal::Missing) => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Opens `.git/info/exclude` of the root of `path`, if there is such a file. This is the only file of git that is

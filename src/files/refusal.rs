@@ -47,6 +47,8 @@ pub enum Refusal {
     TooDeep(usize),
     /// A rule in a file of this name says so.
     Ignored(&'static str),
+    /// It is a folder, and its name is one that tools give to what they install or build.
+    Built,
     /// It is a file of rules that can't be read.
     NoRules,
     /// It is no image of a kind that models accept.
@@ -68,6 +70,9 @@ impl Refusal {
             Refusal::TooLarge(_) => Some("name a smaller file, or copy the part that matters"),
             Refusal::Encoding => Some("convert it to UTF-8"),
             Refusal::Changing => Some("try again when no program writes to it"),
+            Refusal::Built => {
+                Some("name the folder itself, or take it back in `.tiroignore`, as in `!dist/`")
+            }
             Refusal::Ignored(_) => Some("name the file itself, and it is read"),
             Refusal::Document(..) => Some("convert it to plain text"),
             _ => None,
@@ -120,6 +125,7 @@ impl fmt::Display for Refusal {
                 return write!(f, "is more than {most} folders beneath the named folder");
             }
             Refusal::Ignored(rules) => return write!(f, "is ignored by {rules}"),
+            Refusal::Built => "is left out, because its name says that tools installed or built it",
             Refusal::NoRules => "cannot be read, so its rules do not apply",
             Refusal::NoImage => "is not an image in PNG, JPEG, GIF or WebP format",
             Refusal::Document(kind, fault) => return write!(f, "is {} {fault}", kind.with_article()),

@@ -1,12 +1,12 @@
-//! Which files the rules of `.gitignore`, `.ignore`, `.tiroignore` and `.git/info/exclude` ignore.
+//! Which files the rules of `.gitignore`, `.ignore`, `.tiroignore`, `.git/info/exclude` and the user's own list ignore.
 //!
 //! The patterns are those of the `ignore` crate. Its walker is not used, because it opens files by their paths: a file
 //! of rules that is a link would be read wherever it leads, and one that is a pipe would block. Here files of rules are
 //! opened like all other files, as regular files of a limited size and never through links, as git does as well.
 //!
 //! The rules of an inner folder go before those of an outer one. In a folder, `.tiroignore` goes before `.ignore`, which
-//! goes before `.gitignore`. Only folders beneath the root have rules: the user's own rules for all repositories lie
-//! elsewhere and are not read.
+//! goes before `.gitignore`. The weakest are the user's rules for all repositories (`core.excludesFile`). A folder of a name
+//! that tools give to what they install or build is ignored too, unless a rule takes it back.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -18,6 +18,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::folder::Entries;
+use super::names;
 use super::policy::{FilePath, Roots};
 use super::refusal::Refusal;
 use crate::thread::Stat;
@@ -27,6 +28,9 @@ const NAMES: [&str; 3] = [".gitignore", ".ignore", ".tiroignore"];
 
 /// The name by which `.git/info/exclude` is shown.
 const EXCLUDE: &str = ".git/info/exclude";
+
+/// The name by which the user's rules for all repositories are shown.
+const EXCLUDES: &str = "git's list for all repositories";
 
 /// The largest file of rules that is read, in bytes. Arbitrary: the largest ones have some ten thousand bytes.
 const LARGEST: u64 = 1 << 20;
@@ -39,13 +43,15 @@ pub(super) struct Rules<'r> {
     /// The folder that was asked about last, and the folders whose rules hold in it, from the inside out. A walk asks
     /// about all files of a folder one after the other.
     last: Option<(FilePath, Vec<FilePath>)>,
+    /// Whether the root has a file of rules. Then it lists what is built, and what it doesn't list may be source.
+    is_listed: bool,
     /// The files of rules that can't be read.
     pub unreadable: Vec<FilePath>,
 }
 
 impl<'r> Rules<'r> {
     pub(super) fn new(roots: &'r Roots) -> Rules<'r> {
-        Rules { roots, folders: HashMap::new(), last: None, unreadable: Vec::new() }
+        Rules { roots, folders: HashMap::new(), last: None, is_listed: false, unreadable: Vec::new() }
     }
 
     /// Notes which entries the folder `path` has. If none of them is a file of rules, none is looked for.
@@ -57,9 +63,8 @@ impl<'r> Rules<'r> {
         }
     }
 
-    /// Returns the name of the file whose rules ignore the entry `path`, if there is one. The folders above it are taken
-    /// as not ignored.
-    pub(super) fn ignore(&mut self, path: &FilePath, is_folder: bool) -> Option<&'static str> {
+    /// Returns why the entry `path` is ignored, if it is. The folders above it are taken as not ignored.
+    pub(super) fn ignore(&mut self, path: &FilePath, is_folder: bool) -> Option<Refusal> {
         let folder = path.parent()?;
         if self.last.as_ref().is_none_or(|(last, _)| *last != folder) {
             let within = self.within(&folder);
@@ -69,12 +74,12 @@ impl<'r> Rules<'r> {
             let Some(rules) = self.folders.get(within).and_then(Option::as_ref) else { continue };
             let below = path.below().strip_prefix(within.below()).unwrap_or(path.below());
             match rules.matched(below, is_folder) {
-                Match::Ignore(rule) => return Some(name(rule.from())),
+                Match::Ignore(rule) => return Some(Refusal::Ignored(name(rule.from()))),
                 Match::Whitelist(_) => return None,
                 Match::None => {}
             }
         }
-        None
+        (is_folder && names::is_built(path.below(), self.is_listed)).then_some(Refusal::Built)
     }
 
     /// Returns the folders whose rules hold in `folder`, from the inside out. Their rules are read if necessary.
@@ -94,12 +99,12 @@ impl<'r> Rules<'r> {
         within
     }
 
-    /// Returns the name of the file whose rules ignore the file `path` or a folder above it, if there is one.
-    pub(super) fn ignore_anywhere(&mut self, path: &FilePath) -> Option<&'static str> {
+    /// Returns why the file `path` or a folder above it is ignored, if it is.
+    pub(super) fn ignore_anywhere(&mut self, path: &FilePath) -> Option<Refusal> {
         let mut folder = path.parent();
         while let Some(above) = folder {
-            if let Some(rules) = self.ignore(&above, true) {
-                return Some(rules);
+            if let Some(why) = self.ignore(&above, true) {
+                return Some(why);
             }
             folder = above.parent();
         }
@@ -109,6 +114,8 @@ impl<'r> Rules<'r> {
     fn read(&mut self, path: &FilePath) -> Option<Gitignore> {
         let mut builder = GitignoreBuilder::new("");
         if path.parent().is_none() {
+            let opened = self.roots.excludes();
+            self.add(&mut builder, opened, EXCLUDES, path);
             let opened = self.roots.exclude(path);
             self.add(&mut builder, opened, EXCLUDE, path);
         }
@@ -118,6 +125,7 @@ impl<'r> Rules<'r> {
                     Err(Refusal::Missing) => Ok(None),
                     opened => opened.map(Some),
                 };
+                self.is_listed |= path.parent().is_none() && matches!(opened, Ok(Some(_)));
                 self.add(&mut builder, opened, name, path);
             }
         }
@@ -154,6 +162,6 @@ fn text(file: File) -> Result<String, Refusal> {
 }
 
 fn name(from: Option<&Path>) -> &'static str {
-    let known = NAMES.into_iter().find(|name| from == Some(Path::new(name)));
+    let known = NAMES.into_iter().chain([EXCLUDES]).find(|name| from == Some(Path::new(name)));
     known.unwrap_or(EXCLUDE)
 }

@@ -109,6 +109,48 @@ fn shown(gathered: &Gathered) -> String {
     lines.join("\n")
 }
 
+/// Without a `.gitignore`, what tools had installed and built used to be sent, and so was what the user's own list ignores.
+#[test]
+fn what_the_user_lists_for_git_and_what_tools_build_is_left_out() {
+    let tree = Tree::new(&[
+        ("src/main.rs", "m"),
+        ("src/node_modules/a/index.js", "a"),
+        ("dist/main.js", "d"),
+        ("target/debug/out.rs", "o"),
+        ("my-notes.md", "mine"),
+        ("notes/my-notes.md", "mine"),
+        ("build.rs", "b"),
+    ]);
+    fs::write(tree.outside().join("ignore"), "my-notes.md\n").unwrap();
+    let roots = || tree.roots().with_excludes(Some(tree.outside().join("ignore")));
+    let walked = || shown(&gather(&roots(), &strings(&["."]), &LIMITS));
+    insta::assert_snapshot!(walked(), @r"
+    build.rs
+    src/main.rs
+    3 folders, each of which is left out, because its name says that tools installed or built it (`dist/`, `src/node_modules/`, `target/`)
+    2 files, each of which is ignored by git's list for all repositories (`my-notes.md`, `notes/my-notes.md`)
+    ");
+
+    // A project that lists what to ignore may have sources in a folder of such a name, or take one back.
+    fs::write(tree.at(".gitignore"), "/target/\n!node_modules/\n!/my-notes.md\n").unwrap();
+    insta::assert_snapshot!(walked(), @r"
+    .gitignore
+    build.rs
+    dist/main.js
+    my-notes.md
+    src/main.rs
+    src/node_modules/a/index.js
+    1 folder that is ignored by .gitignore (`target/`)
+    1 file that is ignored by git's list for all repositories (`notes/my-notes.md`)
+    ");
+
+    // A list that is missing or no file changes nothing.
+    for excludes in [None, Some(tree.outside().join("none")), Some(tree.outside())] {
+        let found = gather(&tree.roots().with_excludes(excludes), &strings(&["."]), &LIMITS);
+        assert!(found.files.iter().any(|found| found.path == "notes/my-notes.md"));
+    }
+}
+
 #[test]
 fn a_folder_is_walked_in_the_order_of_paths_and_every_skip_has_a_reason() {
     let tree = Tree::new(&[

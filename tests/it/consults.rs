@@ -119,6 +119,25 @@ fn a_thread_goes_on_in_another_process_and_sends_only_changes() {
     );
 }
 
+/// Files of earlier calls used to take the room, so now all that fit were sent, now a part, now none.
+#[test]
+fn without_places_every_call_sends_all_files_that_fit() {
+    let ground = Ground::with("window = 16000\n", "consult.stable_inline = false\n");
+    let mut server = ground.serve();
+    for turn in 1..=5 {
+        let answer = server.data(TOOL, ask(&format!("Question {turn}?")));
+        let receipt = &answer["receipt"];
+        assert_eq!(receipt["sent"]["paths"], json!(["src/a.rs", "src/b.rs"]), "{turn}: {receipt}");
+        assert_eq!(receipt["overflow"]["paths"], json!(["src/big.rs"]), "{turn}: {receipt}");
+        let sent = ground.last();
+        let whole =
+            |path: &str| sent.iter().filter(|text| text.contains(&format!("[file {path} | "))).count();
+        assert_eq!((whole("src/a.rs"), whole("src/b.rs")), (1, 1), "{turn}: each file once");
+        let said = |text: &str| sent.iter().any(|message| message.contains(text));
+        assert!((1..turn).all(|earlier| said(&format!("Question {earlier}?"))), "{turn}: {sent:?}");
+    }
+}
+
 #[test]
 fn an_assistant_calls_functions_and_learns_of_failures() {
     let ground = Ground::new();

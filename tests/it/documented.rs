@@ -41,6 +41,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("from_segment", "a field of the stash's export"),
     ("tokens_freed", "a field of answers of the stash"),
     ("id_rsa", "a file of SSH"),
+    ("node_modules", "a folder of npm"),
     ("conversation_id", "a member of the lines that `tiro import` reads"),
 ];
 
