@@ -190,7 +190,9 @@ pub(crate) async fn ask_one(
     let tokens = request.tokens_by(&known::high);
     let most = estimate(provider, &request, tokens)?;
     let tokens = tokens as u64;
-    let client = llm::Client::new(provider.clone(), Arc::new(config::key))?.retries(options.max_retries);
+    let client = llm::Client::new(provider.clone(), Arc::new(config::key))?
+        .retries(options.max_retries)
+        .silence(Duration::from_secs(options.consult_silence_s));
     let planned = Planned {
         project: caller
             .project(engine)
@@ -226,13 +228,16 @@ pub(crate) async fn ask_one(
         }
     };
     let (usage, doubt) = counted(provider, &request, tokens, &reply);
+    let left_out = reply.left_out.iter();
+    let left_out =
+        left_out.map(|name| format!("`{name}` was not sent: `{}` refuses it as it is asked", provider.model));
     meter.answered(&usage, cost(provider, &usage).map_or(most, |cost| cost.min(most))).await?;
     Ok(Answered {
+        notices: doubt.into_iter().chain(left_out).collect(),
         reply: Reply { usage, ..reply },
         provider: provider.name.clone(),
         model: provider.model.clone(),
         waited,
-        notices: doubt.into_iter().collect(),
     })
 }
 

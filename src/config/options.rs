@@ -185,6 +185,8 @@ options! {
     consult_wait_s: u64 = 50, "consult.wait", "seconds, 1 to 3600", |n| (1..=3600).contains(n);
     /// How many seconds a consulted model may take to answer, with all its searches.
     consult_deadline_s: u64 = 900, "consult.deadline", "seconds, 1 to 86400", |n| (1..=86_400).contains(n);
+    /// How many seconds a consulted model may send nothing before the request is given up.
+    consult_silence_s: u64 = 60, "consult.silence", "seconds, 1 to 86400", |n| (1..=86_400).contains(n);
     /// Folders outside the project whose files may be sent to a consulted model, if a call names them.
     files_roots: List = List::default(), "files.roots", "directories", any;
     /// The most bytes of a file that is sent or searched; a larger one is skipped, and the answer says so.
@@ -207,6 +209,16 @@ impl Options {
     /// Returns the option called `key`, or `None`.
     pub fn find(key: &str) -> Option<&'static Setting> {
         Options::ALL.iter().find(|setting| setting.key == key)
+    }
+
+    /// Returns the temperature of models if the user chose one, and the usual one.
+    pub fn temperatures(&self) -> (Option<f64>, Option<f64>) {
+        chosen_and_usual(self.temperature, Options::default().temperature)
+    }
+
+    /// Returns the temperature of models for summaries if the user chose one, and the usual one.
+    pub fn summary_temperatures(&self) -> (Option<f64>, Option<f64>) {
+        chosen_and_usual(self.summary_temperature, Options::default().summary_temperature)
     }
 
     /// Returns how long a cached answer may be reused, in milliseconds.
@@ -334,6 +346,10 @@ impl Value for List {
     fn show(&self) -> String {
         self.0.join(", ")
     }
+}
+
+fn chosen_and_usual(temperature: f64, usual: f64) -> (Option<f64>, Option<f64>) {
+    (Some(temperature).filter(|chosen| *chosen != usual), Some(usual))
 }
 
 #[cfg(test)]

@@ -271,6 +271,7 @@ fn request(
             .extend(shown.map(|image| Image { media_type: image.media_type.to_owned(), bytes: image.bytes }));
     }
     let ThreadName { session, assistant: name } = &question.name;
+    let (chosen, usual) = options.temperatures();
     let key = blake3::hash(format!("{session}\n{name}\n{}", prepared.epoch).as_bytes()).to_hex();
     Request {
         system,
@@ -278,7 +279,8 @@ fn request(
         functions: functions.offered(),
         schema: question.schema.clone().map(|schema| ("answer".to_owned(), schema)),
         max_output: prepared.most_output,
-        temperature: question.temperature.or(Some(options.temperature)),
+        temperature: question.temperature.or(chosen),
+        usual_temperature: usual,
         effort: question.effort,
         keeps_prefix: true,
         cache_key: Some(key[..32].to_owned()),

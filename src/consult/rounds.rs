@@ -83,7 +83,11 @@ pub(crate) async fn until_answered(
         )
         .await?;
         answered.waited += asked.waited;
-        answered.notices.extend(asked.notices);
+        for notice in asked.notices {
+            if !answered.notices.contains(&notice) {
+                answered.notices.push(notice);
+            }
+        }
         let mut reply = asked.reply;
         functions.clean(&mut reply);
         answered.reported.input += reply.usage.input;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use reqwest::Url;
 use tokio::time::Instant;
 
-use super::dialects::{Asked, Dialect, author, most_output};
+use super::dialects::{Asked, Dialect, Post, Read, author, most_output};
 use super::failure::{Failure, late, not_repeated, too_long};
 use super::reading::OnText;
 use super::reply::reply;
@@ -43,6 +43,7 @@ pub struct Client {
     keys: Keys,
     base: Url,
     retries: u32,
+    silence: Option<Duration>,
     /// Varies the pauses, so that several processes don't repeat their requests at the same time.
     seed: u64,
     pause: Duration,
@@ -94,12 +95,19 @@ impl Client {
         let mut seed = [0; 8];
         let _ = getrandom::fill(&mut seed);
         let (seed, retries, pause) = (u64::from_le_bytes(seed), RETRIES, PAUSE);
-        Ok(Client { provider, keys, base, retries, seed, pause, on_failure: None, http })
+        Ok(Client { provider, keys, base, retries, silence: None, seed, pause, on_failure: None, http })
     }
 
     /// Sets the most times that a failed request is repeated; the default is 3.
     pub fn retries(mut self, retries: u32) -> Client {
         self.retries = retries;
+        self
+    }
+
+    /// Sets how long the service may send nothing of an answer that is to come in pieces. By default only the deadline of
+    /// the request ends it.
+    pub fn silence(mut self, silence: Duration) -> Client {
+        self.silence = Some(silence);
         self
     }
 
@@ -156,10 +164,11 @@ impl Client {
         let on_text: OnText<'_> = if on_text.is_some() { Some(&spoken) } else { None };
         let mut key = (self.keys)(&self.provider.key)?;
         let (mut attempts, mut repeated, mut is_key_fresh) = (0, 0, true);
+        let mut without: Vec<&'static str> = Vec::new();
         loop {
             attempts += 1;
             received.store(0, Ordering::Relaxed);
-            let failure = match self.once(request, key.as_deref(), on_text, received).await {
+            let failure = match self.once(request, &without, key.as_deref(), on_text, received).await {
                 Ok(reply) => return Ok(Reply { attempts, ..reply }),
                 Err(failure) => failure,
             };
@@ -178,6 +187,14 @@ impl Client {
                     self.failed(&failure, true).await?;
                     continue;
                 }
+            }
+            // A model that the catalogue doesn't know may refuse a parameter. It is asked once without it.
+            if let Some(parameter) = failure.parameter().filter(|name| !without.contains(name))
+                && self.post(request, &without, on_text.is_some()).0.remove(parameter)
+            {
+                without.push(parameter);
+                self.failed(&failure, true).await?;
+                continue;
             }
             // Text that was already passed to `on_text` can't be taken back, so the request is not repeated.
             if !failure.is_passing() || repeated == self.retries || has_spoken.load(Ordering::Relaxed) {
@@ -210,13 +227,14 @@ impl Client {
     async fn once(
         &self,
         request: &Request,
+        without: &[&'static str],
         key: Option<&str>,
         on_text: OnText<'_>,
         received: &AtomicU64,
     ) -> Result<Reply, Failure> {
         let provider = &self.provider;
         let dialect = Dialect::of(provider, request);
-        let asked = Asked::new(provider, request, on_text.is_some(), self.window(request));
+        let (post, reader) = self.post(request, without, on_text.is_some());
         let route = Route {
             http: &self.http,
             service: provider.service,
@@ -224,10 +242,25 @@ impl Client {
             key: key.map(str::trim).filter(|key| !key.is_empty()),
             request,
             received,
+            silence: self.silence.filter(|_| on_text.is_some()),
         };
-        let post = dialect.post(&asked, &author(provider, dialect));
-        let (answer, kept) = route.exchange(&post, dialect.reader(&asked), on_text).await?;
-        reply(provider, dialect, request, answer, kept)
+        let (answer, kept) = route.exchange(&post, reader, on_text).await?;
+        let mut left_out = without.to_vec();
+        if request.effort.is_some() && !post.tells_effort() && left_out.is_empty() {
+            left_out.push("reasoning_effort");
+        }
+        Ok(Reply { left_out, ..reply(provider, dialect, request, answer, kept)? })
+    }
+
+    /// Returns what is sent, without some of its parameters, and the reader of the answer.
+    fn post(&self, request: &Request, without: &[&'static str], is_streamed: bool) -> (Post, Box<dyn Read>) {
+        let dialect = Dialect::of(&self.provider, request);
+        let asked = Asked::new(&self.provider, request, is_streamed, self.window(request));
+        let mut post = dialect.post(&asked, &author(&self.provider, dialect));
+        for parameter in without {
+            post.remove(parameter);
+        }
+        (post, dialect.reader(&asked))
     }
 
     /// Returns the context window to request from Ollama. It is a power of two, because Ollama loads the model again

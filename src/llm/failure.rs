@@ -23,6 +23,18 @@ pub(super) const TIMED_OUT: &str = "the connection timed out";
 /// If a service asks us to wait for more than this many seconds (a year), the error says "more than a year".
 const ENDLESS: f64 = 31_536_000.0;
 
+/// The parameters that a request can do without, in all dialects.
+const OPTIONAL: [&str; 8] = [
+    "temperature",
+    "reasoning_effort",
+    "reasoning",
+    "thinking",
+    "think",
+    "thinkingConfig",
+    "prompt_cache_key",
+    "stream_options",
+];
+
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Failure {
@@ -30,13 +42,15 @@ pub(super) enum Failure {
     NoKey,
     /// There was no connection, or it ended before an answer began. The text says why.
     Unreachable(&'static str),
-    /// The service refused the request. This has the status, the code of the error, and how long the service asks
-    /// us to wait (`Retry-After`).
-    Status { status: u16, word: Option<String>, wait: Option<Duration> },
+    /// The service refused the request. This has the status, the code of the error, the parameter that it refuses, and
+    /// how long it asks us to wait (`Retry-After`).
+    Status { status: u16, word: Option<String>, parameter: Option<&'static str>, wait: Option<Duration> },
     /// The service reported an error in the middle of an answer. This has the code of the error.
     Reported(Option<String>),
     /// The connection ended in the middle of an answer.
     BrokenOff,
+    /// The service sent nothing for this long.
+    Silent(Duration),
     /// The answer is larger than this limit, in bytes.
     TooLarge(u64),
     /// The answer is not in the dialect of the service.
@@ -49,8 +63,21 @@ pub(super) enum Failure {
 
 impl Failure {
     /// Returns the failure for a response whose `status` is an error.
-    pub(super) fn of_status(status: u16, word: Option<String>, wait: Option<Duration>) -> Failure {
-        Failure::Status { status, word, wait }
+    pub(super) fn of_status(
+        status: u16,
+        word: Option<String>,
+        parameter: Option<&'static str>,
+        wait: Option<Duration>,
+    ) -> Failure {
+        Failure::Status { status, word, parameter, wait }
+    }
+
+    /// Returns the parameter that the service refuses, if it is one that the request can do without.
+    pub(super) fn parameter(&self) -> Option<&'static str> {
+        match self {
+            Failure::Status { status: 400 | 422, parameter, .. } => *parameter,
+            _ => None,
+        }
     }
 
     /// Returns whether the same request may succeed if it is repeated.
@@ -64,6 +91,7 @@ impl Failure {
                     .any(|passing| word.contains(passing))
             }),
             Failure::NoKey
+            | Failure::Silent(_)
             | Failure::TooLarge(_)
             | Failure::Unreadable
             | Failure::Empty { .. }
@@ -127,10 +155,12 @@ impl Failure {
                 format!("answered {status}: a redirection, which is not followed")
             }
             Failure::Status { status, word, .. } => {
-                format!("answered {}", status_line(*status, word.as_deref()))
+                let refused = self.parameter().map(|name| format!(": it refuses the parameter `{name}`"));
+                format!("answered {}{}", status_line(*status, word.as_deref()), refused.unwrap_or_default())
             }
             Failure::Reported(Some(word)) => format!("reported an error within its answer, `{word}`"),
             Failure::Reported(None) => "reported an error within its answer".to_owned(),
+            Failure::Silent(silence) => format!("sent nothing for {} s", silence.as_secs()),
             Failure::BrokenOff => "broke off in the middle of its answer".to_owned(),
             Failure::TooLarge(limit) => format!("sent more than {} MiB, which no answer needs", limit >> 20),
             Failure::Unreadable => {
@@ -150,6 +180,10 @@ impl Failure {
                 Service::Ollama => "start it: `ollama serve`".to_owned(),
                 _ => "start the server that listens there, or name another endpoint".to_owned(),
             },
+            Failure::Silent(_) => {
+                "ask again, or allow more time with `consult.silence` for a model that thinks for long"
+                    .to_owned()
+            }
             Failure::Status { status: 401 | 403, .. } => {
                 format!(
                     "check the key of provider `{}`, and that it may use `{}`",
@@ -222,6 +256,21 @@ pub(super) fn word(body: &Value, key: Option<&str>, request: &Request) -> Option
         let is_of_request = request.texts().any(|text| text.contains(word));
         (is_word && !is_of_key && !is_of_request).then(|| word.to_owned())
     })
+}
+
+/// Returns the parameter that a service refuses, if the request can do without it. Only its name is taken from the error.
+pub(super) fn parameter(body: &Value) -> Option<&'static str> {
+    let error = body.get("error").unwrap_or(body);
+    let named = ["param", "message"].iter().filter_map(|field| error.get(field)?.as_str());
+    let names = |text: &str, name: &str| {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        text.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&text.as_bytes()[..at], &text.as_bytes()[at + name.len()..]);
+            !before.last().copied().is_some_and(is_part) && !after.first().copied().is_some_and(is_part)
+        })
+    };
+    let mut named = named.flat_map(|text| OPTIONAL.into_iter().filter(move |name| names(text, name)));
+    named.next()
 }
 
 fn status_line(status: u16, word: Option<&str>) -> String {

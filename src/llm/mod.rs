@@ -25,6 +25,7 @@ mod request;
 mod service;
 #[cfg(test)]
 mod tests;
+mod thoughts;
 mod transport;
 
 pub use client::{Client, OnFailure};
@@ -125,6 +126,8 @@ pub struct Reply {
     pub usage: Usage,
     /// How many requests were sent, including the first one.
     pub attempts: u32,
+    /// Parameters of the request that were not sent, because the model doesn't accept them.
+    pub left_out: Vec<&'static str>,
 }
 
 /// Numbers of tokens: as the provider reports them, or as upper estimates.

@@ -6,7 +6,8 @@
 
 use serde_json::Value;
 
-use super::dialects::{Answer, Misread, Read};
+use super::dialects::{Answer, Misread, Read, Stop};
+use super::thoughts::answer_begins;
 
 /// The function that gets the text of an answer, piece by piece.
 pub type OnText<'a> = Option<&'a (dyn Fn(&str) + Send + Sync)>;
@@ -38,6 +39,8 @@ pub(super) struct Reading<'a> {
     reader: Box<dyn Read>,
     on_text: OnText<'a>,
     answer: Answer,
+    /// How many bytes of the text were passed to `on_text`, or are thoughts; `None` until the answer begins.
+    said: Option<usize>,
     /// The bytes of the line that is not complete yet.
     line: Vec<u8>,
     /// The data of the event that is not complete yet.
@@ -56,6 +59,7 @@ impl<'a> Reading<'a> {
             reader,
             on_text,
             answer: Answer::default(),
+            said: None,
             line: Vec::new(),
             data: None,
             ends_in_return: false,
@@ -149,16 +153,20 @@ impl<'a> Reading<'a> {
         self.events += 1;
         if data.trim() == "[DONE]" {
             self.is_over = true;
+            // Some servers give no other reason why the answer ends.
+            self.answer.stop = self.answer.stop.or(Some(Stop::Done));
             return Ok(());
         }
         let event: Value = serde_json::from_str(data).map_err(|_| Misread::Unreadable)?;
         check(&event)?;
-        let said = self.answer.text.len();
         let read = self.reader.event(&mut self.answer, &event);
-        if let Some(on_text) = self.on_text
-            && self.answer.text.len() > said
+        let text = &self.answer.text;
+        self.said = self.said.or_else(|| answer_begins(text, false));
+        if let (Some(on_text), Some(said)) = (self.on_text, &mut self.said)
+            && text.len() > *said
         {
-            on_text(&self.answer.text[said..]);
+            on_text(&text[*said..]);
+            *said = text.len();
         }
         self.is_over = read?;
         if self.answer.size() > LARGEST_ANSWER { Err(Stuck::TooLarge) } else { Ok(()) }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::dialects::{Answer, Counts, Dialect, Piece, Stop, author, made_id, read_arguments};
 use super::failure::Failure;
+use super::thoughts::answer_begins;
 use super::{Call, Provider, Reply, Request, Turn, Usage};
 use crate::tokens;
 
@@ -29,6 +30,13 @@ pub(super) fn reply(
         return Err(Failure::Empty { is_cut });
     }
     let usage = usage(request, &text, &calls, kept.as_ref(), counts);
+    let text = match answer_begins(&text, true) {
+        Some(0) | None => text,
+        Some(begin) => text[begin..].to_owned(),
+    };
+    if text.is_empty() && calls.is_empty() {
+        return Err(Failure::Empty { is_cut });
+    }
     // If ids were replaced, what is kept has other ids than the results will have.
     let fits = is_distinct && (had_ids || !dialect.keeps_ids());
     let kept = kept.filter(|_| fits).map(|parts| json!({"of": author(provider, dialect), "parts": parts}));

@@ -139,6 +139,8 @@ pub struct Request {
     pub max_output: usize,
     /// The temperature, 0 to 2; the provider's own setting takes precedence.
     pub temperature: Option<f64>,
+    /// The temperature that nobody asked for. It is sent only to models that the catalogue knows to accept one.
+    pub usual_temperature: Option<f64>,
     /// How much the model should think. `None` leaves that to the service. It is not sent to models that are known not
     /// to accept it.
     pub effort: Option<Effort>,
@@ -251,6 +253,7 @@ impl Request {
             schema: self.schema.as_ref().map(|(name, it)| (name.clone(), schema(it, change))),
             max_output: self.max_output,
             temperature: self.temperature,
+            usual_temperature: self.usual_temperature,
             effort: self.effort,
             keeps_prefix: self.keeps_prefix,
             cache_key: self.cache_key.clone(),

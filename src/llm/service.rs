@@ -60,6 +60,13 @@ impl Service {
         address.map_or(host == "localhost", |address| address.to_canonical().is_loopback())
     }
 
+    /// Returns whether the service passes requests for `model` to its makers, as Ollama does for models whose name ends in
+    /// `cloud`.
+    pub fn passes_on(self, model: &str) -> bool {
+        let model = model.trim().to_lowercase();
+        self == Service::Ollama && (model.ends_with("-cloud") || model.ends_with(":cloud"))
+    }
+
     /// Returns the words that errors use for an answer in the service's dialect.
     pub(super) fn dialect(self) -> &'static str {
         match self {
@@ -136,10 +143,8 @@ impl Provider {
         is_plain && self.key != Key::None && !self.service.is_local(self.endpoint.as_deref())
     }
 
-    /// Returns whether Ollama passes requests for the model to its makers.
     fn is_passed_on(&self) -> bool {
-        let model = self.model.trim().to_lowercase();
-        self.service == Service::Ollama && (model.ends_with("-cloud") || model.ends_with(":cloud"))
+        self.service.passes_on(&self.model)
     }
 
     /// Returns the base address for requests. If an endpoint has no path, the path of the service is added: `/v1` or

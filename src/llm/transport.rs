@@ -12,10 +12,12 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::dialects::{Answer, Misread, Post, Read};
 use super::failure::{self, Failure};
 use super::reading::{LARGEST_ANSWER, OnText, Reading, Stuck, whole};
+use super::thoughts::answer_begins;
 use super::{Request, Service};
 
 /// The most bytes that are read of an answer in pieces. Arbitrary: services send some 300 bytes around each token, and
@@ -39,6 +41,8 @@ pub(super) struct Route<'a> {
     pub request: &'a Request,
     /// How many bytes were received so far.
     pub received: &'a AtomicU64,
+    /// How long the service may send nothing.
+    pub silence: Option<Duration>,
 }
 
 impl Route<'_> {
@@ -54,7 +58,8 @@ impl Route<'_> {
             .post(address(self.base, &post.path))
             .headers(self.headers(post)?)
             .body(post.body.to_string());
-        let response = sent.send().await.map_err(|error| Failure::Unreachable(unreachable(&error)))?;
+        let response = self.heard(sent.send()).await?;
+        let response = response.map_err(|error| Failure::Unreachable(unreachable(&error)))?;
         if !response.status().is_success() {
             return Err(self.refusal(response).await);
         }
@@ -67,10 +72,19 @@ impl Route<'_> {
         }
         let body = self.body(response).await?;
         let (answer, kept) = whole(reader, &body).map_err(|misread| self.misread(misread))?;
-        if let Some(on_text) = on_text.filter(|_| !answer.text.is_empty()) {
-            on_text(&answer.text);
+        let said = &answer.text[answer_begins(&answer.text, true).unwrap_or(0)..];
+        if let Some(on_text) = on_text.filter(|_| !said.is_empty()) {
+            on_text(said);
         }
         Ok((answer, kept))
+    }
+
+    /// Waits for what the service sends next. Errors if it sends nothing for too long.
+    async fn heard<T>(&self, next: impl Future<Output = T>) -> Result<T, Failure> {
+        match self.silence {
+            Some(silence) => timeout(silence, next).await.map_err(|_| Failure::Silent(silence)),
+            None => Ok(next.await),
+        }
     }
 
     /// Reads an answer that comes in pieces.
@@ -87,7 +101,7 @@ impl Route<'_> {
         let mut reading = Reading::new(reader, on_text);
         while !reading.is_over() {
             // If the connection breaks after the service said why the answer ends, nothing of it is missing.
-            let Ok(Some(piece)) = response.chunk().await else { break };
+            let Ok(Some(piece)) = self.heard(response.chunk()).await? else { break };
             let size = piece.len() as u64;
             if self.received.fetch_add(size, Ordering::Relaxed) + size > LARGEST_STREAM {
                 return Err(Failure::TooLarge(LARGEST_STREAM));
@@ -105,7 +119,7 @@ impl Route<'_> {
         }
         let mut body = Vec::new();
         loop {
-            let Ok(piece) = response.chunk().await else { return Err(Failure::BrokenOff) };
+            let Ok(piece) = self.heard(response.chunk()).await? else { return Err(Failure::BrokenOff) };
             let Some(piece) = piece else { return Ok(body) };
             self.received.fetch_add(piece.len() as u64, Ordering::Relaxed);
             if body.len() + piece.len() > LARGEST_ANSWER {
@@ -159,7 +173,7 @@ impl Route<'_> {
         // Gemini puts the error of a stream into a list.
         let error = body.as_ref().map(|body| body.get(0).unwrap_or(body));
         let word = error.and_then(|error| failure::word(error, self.key, self.request));
-        Failure::of_status(status, word, wait)
+        Failure::of_status(status, word, error.and_then(failure::parameter), wait)
     }
 }
 

@@ -389,14 +389,14 @@ impl Asking<'_> {
         began: Instant,
         answered: &mut Vec<Answered>,
     ) -> Written {
-        let temperature = Some(self.engine.config().options.summary_temperature);
+        let (temperature, usual_temperature) = self.engine.config().options.summary_temperatures();
         tokio::pin!(writing);
         loop {
             let (request, reply) = tokio::select! {
                 made = &mut writing => return made?,
                 Some(question) = asked.recv() => question,
             };
-            let request = Request { temperature, ..request };
+            let request = Request { temperature, usual_temperature, ..request };
             let left = deadline.saturating_sub(began.elapsed());
             let answer = ask::ask(self.engine, self.caller, Use::Summarize, &request, left, self.bill).await;
             // Sending fails if `writing` stopped early and dropped the receiver.

@@ -171,7 +171,8 @@ async fn make(
     let bill = Bill::default();
     let asking = |request: Request| {
         let bill = &bill;
-        let request = Request { temperature: Some(options.summary_temperature), ..request };
+        let (temperature, usual_temperature) = options.summary_temperatures();
+        let request = Request { temperature, usual_temperature, ..request };
         async move {
             let left = deadline.saturating_sub(began.elapsed());
             Ok(ask::ask(engine, caller, Use::Summarize, &request, left, bill).await?.reply)

@@ -70,6 +70,7 @@ const CASES: &[Case] = &[
     Case("consult.inline_tokens", ["0", "100"], |under| consulted(under, "overflow")),
     Case("consult.wait", ["50", "1"], |under| consulted(under, "status")),
     Case("consult.deadline", ["900", "1"], |under| consulted(under, "error")),
+    Case("consult.silence", ["60", "1"], |under| consulted(under, "error")),
     Case("files.roots", ["", "/"], |under| consulted(under, "skipped")),
     Case("files.max_bytes", ["1048576", "10"], |under| consulted(under, "skipped")),
     Case("ignore.sessions", ["", "scratch-*"], imported_session),

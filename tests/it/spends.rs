@@ -316,6 +316,36 @@ fn the_tool_sends_a_key_only_to_its_service() {
     server.end();
 }
 
+/// An agent used to be able to name a model that Ollama passes on, and the next summary left the machine.
+#[test]
+fn an_agent_opens_no_way_out_of_the_machine() {
+    let (home, project) = begin("");
+    let local = "[providers.ollama]\nmodel = 'llama3.2'\n";
+    let lab = "[providers.openai]\nmodel = 'gpt-4.1'\nuses = ['summarize']\n";
+    write(&home, &format!("default_provider = 'ollama'\nfallback_provider = 'none'\n{local}{lab}"));
+    let before = std::fs::read_to_string(file(&home)).unwrap();
+    let mut server = home.serve(&project);
+    for model in ["gpt-oss:120b-cloud", "qwen3-coder:480B-Cloud", "glm:cloud"] {
+        let arguments = json!({"provider": "ollama", "config": {"model": model}});
+        let told = server.error("configure_llm_provider", arguments);
+        assert!(told.contains("another machine") && told.contains("tiro provider add"), "{model}: {told}");
+    }
+    for arguments in [
+        json!({"operation": "default", "provider": "openai"}),
+        json!({"provider": "openai", "config": {"model": "gpt-4.1-mini"}, "set_as_default": true}),
+    ] {
+        let told = server.error("configure_llm_provider", arguments);
+        assert!(told.contains("would leave") && told.contains("tiro provider default"), "{told}");
+    }
+    assert_eq!(std::fs::read_to_string(file(&home)).unwrap(), before, "nothing was written");
+    // What the user decided, the agent may repeat, and it may go back.
+    assert!(home.run(&project, &["provider", "default", "openai"]).is_ok);
+    for provider in ["openai", "ollama"] {
+        let arguments = json!({"operation": "default", "provider": provider});
+        assert_eq!(server.data("configure_llm_provider", arguments)["default"], provider);
+    }
+}
+
 #[test]
 fn an_unknown_provider_cannot_be_the_default_and_a_limit_can_be_removed() {
     let (home, project) = begin("# mine\n");

@@ -55,6 +55,7 @@ impl<'a> Asked<'a> {
         let temperature = provider
             .temperature
             .or(request.temperature)
+            .or(request.usual_temperature.filter(|_| model.is_some()))
             .filter(|_| model.is_none_or(|model| !model.fixed_temperature));
         Asked {
             provider,
@@ -129,6 +130,16 @@ pub(in crate::llm) fn most_output(provider: &Provider, request: &Request) -> Opt
     [asked, provider.max_output, known].into_iter().flatten().min()
 }
 
+/// The members of a body that tell a model how much to think, in all dialects.
+const EFFORTS: [&str; 6] = [
+    "/reasoning_effort",
+    "/reasoning/effort",
+    "/thinking",
+    "/think",
+    "/generationConfig/thinkingConfig",
+    "/output_config/effort",
+];
+
 /// What is sent to a service.
 #[derive(Debug)]
 pub(in crate::llm) struct Post {
@@ -138,6 +149,23 @@ pub(in crate::llm) struct Post {
     pub headers: &'static [(&'static str, &'static str)],
     /// The body.
     pub body: Value,
+}
+
+impl Post {
+    /// Removes a parameter from the body. Returns whether it was there.
+    pub fn remove(&mut self, parameter: &str) -> bool {
+        let mut is_removed = false;
+        for place in ["", "/options", "/generationConfig"] {
+            let members = self.body.pointer_mut(place).and_then(Value::as_object_mut);
+            is_removed |= members.is_some_and(|members| members.remove(parameter).is_some());
+        }
+        is_removed
+    }
+
+    /// Returns whether the body tells the model how much to think.
+    pub fn tells_effort(&self) -> bool {
+        EFFORTS.iter().any(|place| self.body.pointer(place).is_some_and(|level| level != "none"))
+    }
 }
 
 /// Why a model stopped.

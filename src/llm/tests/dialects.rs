@@ -290,6 +290,77 @@ async fn a_temperature_is_sent_only_to_services_that_accept_it() {
 }
 
 #[tokio::test]
+async fn a_model_that_nobody_knows_gets_no_temperature_that_nobody_set() {
+    for (service, model, usual, expected) in [
+        (Service::Openai, "gpt-4.1", Some(0.7), json!(0.7)),
+        (Service::Openai, "gpt-99-preview", Some(0.7), Value::Null),
+        (Service::OpenaiCompatible, "gpt-4.1", Some(0.7), Value::Null),
+    ] {
+        let mock = Mock::start(vec![completion("Seven.")]).await;
+        let provider = Provider { model: model.into(), ..provider(service, &mock.endpoint) };
+        let request = Request { temperature: None, usual_temperature: usual, ..question() };
+        Client::new(provider, Arc::new(|_| Ok(None))).unwrap().ask(&request, AMPLE, None).await.unwrap();
+        assert_eq!(mock.seen()[0].body["temperature"], expected, "{service:?} {model}");
+    }
+}
+
+#[tokio::test]
+async fn a_parameter_that_a_model_refuses_is_left_out_once_and_named() {
+    let refusal = |error: Value| Step::Answer(400, "", json!({"error": error}).to_string());
+    let temperature =
+        json!({"message": "no such value", "param": "temperature", "code": "unsupported_value"});
+    let effort = json!({"message": "Unknown parameter: 'reasoning_effort'."});
+    let asked = Request { effort: Some(Effort::High), ..question() };
+
+    let mock = Mock::start(vec![refusal(temperature.clone()), refusal(effort), completion("Seven.")]).await;
+    let client = client(Service::OpenaiCompatible, &mock.endpoint);
+    let reply = client.ask(&asked, AMPLE, None).await.unwrap();
+    assert_eq!((reply.left_out, reply.attempts), (vec!["temperature", "reasoning_effort"], 3));
+    let sent = |nth: usize, name: &str| !mock.seen()[nth].body[name].is_null();
+    assert!(sent(0, "temperature") && sent(1, "reasoning_effort") && sent(2, "max_tokens"));
+    assert!(!sent(1, "temperature") && !sent(2, "temperature") && !sent(2, "reasoning_effort"));
+
+    // A service that goes on refusing what is not sent is not asked for ever.
+    let mock = Mock::start(vec![refusal(temperature)]).await;
+    let error = self::client(Service::Openai, &mock.endpoint).ask(&asked, AMPLE, None).await.unwrap_err();
+    assert!(error.to_string().contains("it refuses the parameter `temperature`"), "{error}");
+    assert_eq!(mock.seen().len(), 2);
+
+    // What a request can't do without is not left out, and the words of an error are not repeated.
+    let mock = Mock::start(vec![refusal(json!({"message": "messages: wombats", "param": "messages"}))]).await;
+    let error = self::client(Service::Openai, &mock.endpoint).ask(&asked, AMPLE, None).await.unwrap_err();
+    assert!(!error.to_string().contains("messages") && mock.seen().len() == 1, "{error}");
+}
+
+#[tokio::test]
+async fn an_effort_that_is_not_sent_is_told() {
+    let asked = Request { effort: Some(Effort::High), ..question() };
+    for (model, expected) in [("gpt-4.1", vec!["reasoning_effort"]), ("gpt-5.1", vec![]), ("gpt-99", vec![])]
+    {
+        let mock = Mock::start(vec![completion("Seven.")]).await;
+        let provider = Provider { model: model.into(), ..provider(Service::Openai, &mock.endpoint) };
+        let client = Client::new(provider, Arc::new(|_| Ok(None))).unwrap();
+        assert_eq!(client.ask(&asked, AMPLE, None).await.unwrap().left_out, expected, "{model}");
+    }
+}
+
+#[tokio::test]
+async fn thoughts_in_the_text_are_not_the_answer() {
+    let delta = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+    let events = ["<th", "ink>Six? ", "No.</think>", "\n\n", "Sev", "en."].map(delta);
+    let stream = sse(&events) + "data: [DONE]\n\n";
+    let streamed = Step::Answer(200, "Content-Type: text/event-stream\r\n", stream);
+    let mock = Mock::start(vec![completion("<think>Six? No.</think>\n\nSeven."), streamed]).await;
+    let client = client(Service::OpenaiCompatible, &mock.endpoint);
+    assert_eq!(client.ask(&question(), AMPLE, None).await.unwrap().text, "Seven.");
+    let shown = Mutex::new(Vec::new());
+    let on_text = |text: &str| shown.lock().unwrap().push(text.to_owned());
+    // The stream ends without a reason, which is no fault either.
+    assert_eq!(client.ask(&question(), AMPLE, Some(&on_text)).await.unwrap().text, "Seven.");
+    assert_eq!(*shown.lock().unwrap(), ["Sev", "en."]);
+}
+
+#[tokio::test]
 async fn ollama_gets_a_window_that_fits_the_request() {
     let mock = Mock::start(vec![Step::Answer(200, "", ollama().answer.to_string())]).await;
     let long = Request { turns: vec![Turn::user("wombat ".repeat(5_000))], ..question() };

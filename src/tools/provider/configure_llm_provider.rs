@@ -2,7 +2,8 @@
 //! instruct an agent to send data elsewhere.
 //!
 //! An agent can't name a new address, can't send a key to a service that the key isn't for, and can't store a key. It
-//! also can't allow a provider to make summaries if that provider is external or was external before. Only the user can
+//! can't name a model whose requests a local server passes on, nor make an external provider the default if summaries were
+//! made here so far. It also can't allow a provider to make summaries if that provider is external or was external before. Only the user can
 //! do these things, on the command line or in the file. On this machine, an agent may use only the default ports of
 //! Ollama, llama.cpp, LM Studio and vLLM, and each port only for the provider with the name of that server. Such a
 //! provider may make
@@ -14,10 +15,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
-use crate::config::{self, Change, Configured, Use};
+use crate::config::{self, Change, Configured, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::llm::{Key, Service};
+use crate::llm::{Key, Service, is_model};
 use crate::tools::provider::providers;
 
 /// The tool's name.
@@ -122,7 +123,7 @@ pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
             .hint("such as ollama, llama.cpp, openai, anthropic or google"));
     };
     refuse_secrets(engine, [Some(&name), settings.model.as_ref(), settings.endpoint.as_ref()]).await?;
-    let (_, providers) = providers::read(engine)?;
+    let (options, providers) = providers::read(engine)?;
     let (name, renamed) = providers::configured_name(&providers, &name);
     // The text may be a key, so the error does not repeat it.
     if !config::is_provider(&name) {
@@ -137,7 +138,15 @@ pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
     let known = providers.iter().find(|each| each.provider.name == name);
     let (endpoint, variable) = (settings.endpoint.clone(), settings.api_key_env.clone());
     let uses = endpoint.as_ref().and_then(|_| uses(&name, known));
+    let model = settings.model.clone();
+    let becomes_default = set_as_default || operation == Operation::Default;
     let admit = |known: Option<&Configured>| {
+        if let Some(model) = &model {
+            admit_model(model, &name, known)?;
+        }
+        if becomes_default {
+            admit_default(&name, known, &options, &providers)?;
+        }
         if let Some(variable) = &variable {
             admit_variable(variable, &name, endpoint.as_deref(), known)?;
         }
@@ -153,7 +162,7 @@ pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
         max_output: settings.max_tokens,
         temperature: settings.temperature,
         uses,
-        is_default: set_as_default || operation == Operation::Default,
+        is_default: becomes_default,
         ..Change::default()
     };
     let mut changed = match operation {
@@ -182,6 +191,36 @@ fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
     let uses = known.map_or(&[Use::Consult][..], |each| &each.uses);
     let is_served_here = service.is_local(config::usual_endpoint(name, service));
     (!is_served_here && !uses.contains(&Use::Summarize)).then(|| uses.to_vec())
+}
+
+/// Errors if Ollama would pass requests for the model to its makers, and the requests of this provider stay on this
+/// machine so far.
+fn admit_model(model: &str, name: &str, known: Option<&Configured>) -> Result<()> {
+    let service = known.map(|each| each.provider.service).or(config::usual_service(name));
+    let is_passed_on = is_model(model) && service.is_some_and(|service| service.passes_on(model));
+    match is_passed_on && known.is_none_or(Configured::is_local) {
+        true => Err(Error::bad_input("Ollama passes requests for this model to another machine")
+            .hint("only the user can name such a model: `tiro provider add NAME --model MODEL`")),
+        false => Ok(()),
+    }
+}
+
+/// Errors if summaries, which are made on this machine so far, would be made elsewhere.
+fn admit_default(
+    name: &str,
+    known: Option<&Configured>,
+    options: &Options,
+    providers: &[Configured],
+) -> Result<()> {
+    let leaves = |each: &Configured| !each.is_local() && each.uses.contains(&Use::Summarize);
+    let asked = [&options.default_provider, &options.fallback_provider];
+    let is_asked = |each: &&Configured| asked.into_iter().any(|asked| *asked == each.provider.name);
+    let left_before = providers.iter().filter(is_asked).any(leaves);
+    match known.is_some_and(leaves) && !left_before {
+        true => Err(Error::bad_input(format!("summaries would leave this machine if `{name}` made them"))
+            .hint("only the user can decide that: `tiro provider default NAME`")),
+        false => Ok(()),
+    }
 }
 
 /// Accepts the endpoint that the user configured for the provider, and the default address of a model server on this

@@ -247,11 +247,13 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
 /// that makes summaries. The request has the configured temperature, so a model that refuses this temperature fails the
 /// test.
 pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Result<Tested> {
+    let (temperature, usual_temperature) = engine.config().options.temperatures();
     let request = Request {
         system: "You are being tried out.".into(),
         turns: vec![Turn::user("Answer with the one word: ready")],
         max_output: TRIAL_OUTPUT,
-        temperature: Some(engine.config().options.temperature),
+        temperature,
+        usual_temperature,
         ..Request::default()
     };
     let began = Instant::now();
