@@ -1,6 +1,7 @@
 //! Answers requests, both of clients that send `initialize` first and of clients that don't.
 
 use std::borrow::Cow;
+use std::sync::Once;
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
@@ -72,6 +73,8 @@ pub(super) struct Handler {
     resources: Resources,
     form: Form,
     calls: Calls,
+    /// Set once a request named the client.
+    met: Once,
 }
 
 impl Handler {
@@ -79,7 +82,7 @@ impl Handler {
     pub(super) fn new(offer: Offer, requests: Requests) -> Handler {
         let Offer { tools, resources, form } = offer;
         let listed = tools.iter().map(listed).collect();
-        Handler { tools, listed, resources, form, calls: Calls::new(requests) }
+        Handler { tools, listed, resources, form, calls: Calls::new(requests), met: Once::new() }
     }
 
     /// Returns whether the client also gets answers as data. Revisions of the protocol before 2025-06-18 know no data.
@@ -88,9 +91,18 @@ impl Handler {
         self.form == Form::Both && context.protocol_version().is_some_and(knows_data)
     }
 
+    /// Takes note of the client that a request names. In revisions without `initialize`, every request names it.
+    fn meet(&self, context: &RequestContext<RoleServer>) {
+        let client = context.meta.get("io.modelcontextprotocol/clientInfo");
+        if let Some(name) = client.and_then(|client| client.get("name")?.as_str()) {
+            self.met.call_once(|| (self.resources.met)(name));
+        }
+    }
+
     /// Refuses a request if it names no protocol version and no `initialize` came before it. Without a version, the
     /// form of the answer would be a guess.
     fn admit(&self, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.meet(context);
         if context.protocol_version().is_some() {
             return Ok(());
         }
@@ -129,6 +141,7 @@ impl ServerHandler for Handler {
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        self.meet(&context);
         self.calls.ready(&context).await;
         Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info())
             .with_ttl_ms(FIXED_FOR)

@@ -262,7 +262,17 @@ fn copilot_gets_no_answer_that_it_would_put_into_a_file() {
     }
     let mut other = Server::start_as(serve(), "it");
     let (tool, arguments) = calls[1].clone();
-    assert!(other.text(tool, arguments).len() > SHOWN, "other clients show more");
+    assert!(other.text(tool, arguments.clone()).len() > SHOWN, "other clients show more");
+    // Where every request names its client, that counts.
+    let named = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "copilot-cli", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let request = json!({"name": tool, "arguments": arguments, "_meta": named});
+    let answer = other.request("tools/call", request);
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("harbour") && text.len() <= SHOWN, "{} bytes", text.len());
 }
 
 #[test]
