@@ -246,7 +246,8 @@ impl Client {
         };
         let (answer, kept) = route.exchange(&post, reader, on_text).await?;
         let mut left_out = without.to_vec();
-        if request.effort.is_some() && !post.tells_effort() && left_out.is_empty() {
+        let is_named = left_out.iter().any(|name| name.starts_with("think") || name.starts_with("reasoning"));
+        if request.effort.is_some() && !post.tells_effort() && !is_named {
             left_out.push("reasoning_effort");
         }
         Ok(Reply { left_out, ..reply(provider, dialect, request, answer, kept)? })

@@ -251,7 +251,7 @@ fn a_directory_that_is_gone_is_named_with_the_way_to_import_it() {
     });
     let text = home.run(&repo.path, &["import", "claude-code"]).stdout;
     let expected = format!(
-        "1 in a directory that is gone, so its project is unknown (`{}`; `tiro import",
+        "1 in a directory that is gone, such as a removed worktree, so its project is unknown (`{}`; `tiro import",
         tree.display()
     );
     assert!(text.contains(&expected), "{text}");

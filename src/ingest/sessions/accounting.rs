@@ -177,7 +177,7 @@ impl LeftOut {
             Why::Unreadable => format!("{} unreadable ({named})", self.sessions),
             Why::NoDirectory => format!("{} without a directory ({named}; {by_name})", self.sessions),
             Why::DirectoryGone => format!(
-                "{} in a directory that is gone, so its project is unknown ({named}; {by_name})",
+                "{} in a directory that is gone, such as a removed worktree, so its project is unknown ({named}; {by_name})",
                 self.sessions
             ),
         }
@@ -204,7 +204,7 @@ mod tests {
             account.leave_out(Why::DirectoryGone, "/w/repo-fix", Path::new(&format!("/h/{name}.jsonl")));
         }
         assert_eq!(account.seen, account.here + account.elsewhere + account.left_out());
-        insta::assert_snapshot!(account.text(), @"Claude Code: 1512 sessions seen; 20 of this project (18 imported, 2 new; 1 began elsewhere but worked here), 1,489 of other projects, 3 left out: 1 unreadable (`/h/a.jsonl`), 2 in a directory that is gone, so its project is unknown (`/w/repo-fix`; `tiro import claude-code '/h/b.jsonl'` imports one whole)");
+        insta::assert_snapshot!(account.text(), @"Claude Code: 1512 sessions seen; 20 of this project (18 imported, 2 new; 1 began elsewhere but worked here), 1,489 of other projects, 3 left out: 1 unreadable (`/h/a.jsonl`), 2 in a directory that is gone, such as a removed worktree, so its project is unknown (`/w/repo-fix`; `tiro import claude-code '/h/b.jsonl'` imports one whole)");
         assert_eq!(Account::new(Client::Codex).text(), "Codex: no sessions seen");
     }
 }
