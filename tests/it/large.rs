@@ -177,12 +177,14 @@ fn tokens_saved_by_contexts_are_counted_in_all_processes() {
     let mut server = home.serve(&project);
     save(&mut server, "s", 200);
     let ask = json!({"query": "quay 42", "session_id": "s", "max_tokens": 600});
-    server.data("retrieve_context", ask.clone());
-    // The idle server keeps the summaries that the first context needed.
-    eventually(|| home.json(&project, &["stats"])["cache"]["entries"].as_i64() >= Some(1));
-    for _ in 0..2 {
+    // The idle server keeps the summaries that contexts needed. Until it has, contexts need other ones.
+    let mut asked = 0;
+    eventually(|| {
         server.data("retrieve_context", ask.clone());
-    }
+        asked += 1;
+        asked >= 3 && home.json(&project, &["stats"])["cache"]["hits"].as_i64() >= Some(1)
+    });
+    let answers = asked + 1;
     // A context across conversations has no number that says how many tokens would have been sent instead.
     server.data("retrieve_context", json!({"query": "quay 42"}));
     server.end();
@@ -192,9 +194,9 @@ fn tokens_saved_by_contexts_are_counted_in_all_processes() {
     let contexts = &stats["contexts"];
     let number = |field: &str| contexts[field].as_i64().unwrap();
     let messages = stats["kinds"].as_array().unwrap().iter().find(|kind| kind["kind"] == "message").unwrap();
-    assert_eq!(number("answers"), 4, "{contexts}");
-    assert_eq!(number("conversation_tokens"), 4 * messages["tokens"].as_i64().unwrap(), "{contexts}");
-    assert!((1..=4 * 600).contains(&number("sent_tokens")), "{contexts}");
+    assert_eq!(number("answers"), answers, "{contexts}");
+    assert_eq!(number("conversation_tokens"), answers * messages["tokens"].as_i64().unwrap(), "{contexts}");
+    assert!((1..=answers * 600).contains(&number("sent_tokens")), "{contexts}");
     let saved = 1.0 - number("sent_tokens") as f64 / number("conversation_tokens") as f64;
     assert!((contexts["saved"].as_f64().unwrap() - saved).abs() < 1e-9 && saved > 0.5, "{contexts}");
     assert!(stats["cache"]["hits"].as_i64().unwrap() >= 1, "{}", stats["cache"]);
