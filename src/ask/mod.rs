@@ -228,12 +228,11 @@ pub(crate) async fn ask_one(
         }
     };
     let (usage, doubt) = counted(provider, &request, tokens, &reply);
-    let left_out = reply.left_out.iter();
-    let left_out =
-        left_out.map(|name| format!("`{name}` was not sent: `{}` refuses it as it is asked", provider.model));
+    let unsent =
+        |name: &&str| format!("`{name}` was not sent: `{}` refuses it as it is asked", provider.model);
     meter.answered(&usage, cost(provider, &usage).map_or(most, |cost| cost.min(most))).await?;
     Ok(Answered {
-        notices: doubt.into_iter().chain(left_out).collect(),
+        notices: doubt.into_iter().chain(reply.left_out.iter().map(unsent)).collect(),
         reply: Reply { usage, ..reply },
         provider: provider.name.clone(),
         model: provider.model.clone(),

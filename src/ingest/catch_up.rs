@@ -44,6 +44,9 @@ const GIT_BEFORE_A_CALL: Duration = Duration::from_secs(2);
 /// The longest time that a call reads the graph of commits. The rest is read when a later call needs the graph.
 const GRAPH_BEFORE_A_CALL: Duration = Duration::from_millis(200);
 
+/// The longest time that a call waits for git to tell which replaced commits are checked out again. Arbitrary.
+const HEAD_BEFORE_A_CALL: Duration = Duration::from_millis(300);
+
 /// The longest time that the idle server waits for git. Arbitrary: ten times as long as git takes for a million
 /// commits.
 const WHILE_IDLE: Duration = Duration::from_secs(120);
@@ -381,12 +384,13 @@ impl CatchUp<'_> {
 
     /// Reads the graph of commits, and shows replaced commits again that are checked out again. This is done last, because
     /// answers are complete without the graph. Returns whether git had the time to tell which commits are checked out.
-    async fn read_graph(&mut self) -> Result<bool> {
+    async fn read_graph(&self) -> Result<bool> {
         let patience = if self.is_idle() { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
         if let Err(error) = graph::learn(self.project, Some(Instant::now() + patience)).await {
             tracing::warn!(%error, "the graph of commits is not stored");
         }
-        let is_told = link::take_back(self.project, self.is_idle().then_some(WHILE_IDLE)).await?;
+        let patience = if self.is_idle() { WHILE_IDLE } else { HEAD_BEFORE_A_CALL };
+        let is_told = link::take_back(self.project, patience).await?;
         Ok(is_told || self.is_idle())
     }
 

@@ -24,9 +24,6 @@ const BATCH: usize = 500;
 /// The maximum number of commits that are compared at once: more than most projects make in years.
 const MOST_COMMITS: usize = 200_000;
 
-/// The longest time that git may take to find which replaced commits are checked out again. Arbitrary.
-const GLANCE: Duration = Duration::from_millis(300);
-
 /// The least time that git is given, even if a call has less time left. For the few commits that a call imports, git
 /// takes a hundredth of this time.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
@@ -97,14 +94,14 @@ pub async fn is_unfinished(project: &OpenProject) -> Result<bool> {
     Ok(project.store.import_cursor(&project.scope, RULES.0).await?.as_deref() == Some(UNFINISHED))
 }
 
-/// Removes the record that a commit was replaced, if the commit is checked out again. `patience` is how long git may take;
-/// without it, [`GLANCE`]. Returns whether git told it of all replaced commits in this time.
-pub async fn take_back(project: &OpenProject, patience: Option<Duration>) -> Result<bool> {
+/// Removes the record that a commit was replaced, if the commit is checked out again. `patience` is how long git may take.
+/// Returns whether git told it of all replaced commits in this time.
+pub async fn take_back(project: &OpenProject, patience: Duration) -> Result<bool> {
     let replaced = project.store.replaced_commits(&project.scope).await?;
     let Some(repository) = project.repository.clone().filter(|_| !replaced.is_empty()) else {
         return Ok(true);
     };
-    let until = Instant::now() + patience.unwrap_or(GLANCE);
+    let until = Instant::now() + patience;
     let ask = move |_: &_| {
         let Some(head) = repository.head().ok().and_then(|head| head.commit) else { return Vec::new() };
         let known = replaced.into_iter().filter_map(|(row, sha)| Some((row, sha.parse::<Sha>().ok()?)));

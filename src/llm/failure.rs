@@ -261,7 +261,7 @@ pub(super) fn word(body: &Value, key: Option<&str>, request: &Request) -> Option
 /// Returns the parameter that a service refuses, if the request can do without it. Only its name is taken from the error.
 pub(super) fn parameter(body: &Value) -> Option<&'static str> {
     let error = body.get("error").unwrap_or(body);
-    let named = ["param", "message"].iter().filter_map(|field| error.get(field)?.as_str());
+    let said = |field: &str| error.get(field).and_then(Value::as_str).unwrap_or_default();
     let names = |text: &str, name: &str| {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         text.match_indices(name).any(|(at, _)| {
@@ -269,8 +269,11 @@ pub(super) fn parameter(body: &Value) -> Option<&'static str> {
             !before.last().copied().is_some_and(is_part) && !after.first().copied().is_some_and(is_part)
         })
     };
-    let mut named = named.flat_map(|text| OPTIONAL.into_iter().filter(move |name| names(text, name)));
-    named.next()
+    let is_word = |name: &str| ["reasoning", "thinking", "think"].contains(&name);
+    OPTIONAL.into_iter().find(|name| names(said("param"), name)).or_else(|| {
+        // In a sentence, these words may mean something else than the parameter.
+        OPTIONAL.into_iter().find(|name| !is_word(name) && names(said("message"), name))
+    })
 }
 
 fn status_line(status: u16, word: Option<&str>) -> String {

@@ -326,6 +326,12 @@ async fn a_parameter_that_a_model_refuses_is_left_out_once_and_named() {
     assert!(error.to_string().contains("it refuses the parameter `temperature`"), "{error}");
     assert_eq!(mock.seen().len(), 2);
 
+    // A message in which the word is no parameter names none.
+    let mock =
+        Mock::start(vec![refusal(json!({"message": "The input is too long for a reasoning model."}))]).await;
+    let error = self::client(Service::Openai, &mock.endpoint).ask(&asked, AMPLE, None).await.unwrap_err();
+    assert!(!error.to_string().contains("parameter") && mock.seen().len() == 1, "{error}");
+
     // What a request can't do without is not left out, and the words of an error are not repeated.
     let mock = Mock::start(vec![refusal(json!({"message": "messages: wombats", "param": "messages"}))]).await;
     let error = self::client(Service::Openai, &mock.endpoint).ask(&asked, AMPLE, None).await.unwrap_err();
