@@ -59,28 +59,33 @@ pub struct UndoArgs {
 /// Forgets memories and prints which. On a terminal, what a query matches is shown first.
 pub async fn forget(engine: &Engine, caller: &Caller, args: ForgetArgs, out: Out) -> Result<ExitCode> {
     let asks = args.what.query.is_some() && !args.dry_run && !args.yes && std::io::stdin().is_terminal();
+    let mut wanted = asked(args);
     if asks {
-        let output = forget_context::run(engine, caller, asked(&args, true)).await?;
-        print::aside(&format!("{}\n", output.text()));
-        if output.count == 0 || !confirmed("Forget this?", false)? {
+        let dry = forget_context::Args { dry_run: Some(true), ..wanted.clone() };
+        let shown = forget_context::run(engine, caller, dry).await?;
+        print::aside(&format!("{}\n", shown.text()));
+        let question = if wanted.purge == Some(true) { "Delete this for good?" } else { "Forget this?" };
+        if shown.count == 0 || !confirmed(question, false)? {
             return Ok(ExitCode::SUCCESS);
         }
+        // Another search might find something else than what was shown.
+        wanted = forget_context::Args { query: None, ids: Some(shown.ids), ..wanted };
     }
-    let output = forget_context::run(engine, caller, asked(&args, args.dry_run)).await?;
+    let output = forget_context::run(engine, caller, wanted).await?;
     let text = flags::as_command(output.text(), "undo", "tiro undo", output.operation.as_deref());
     out.answer(&output, &text)
 }
 
-fn asked(args: &ForgetArgs, dry_run: bool) -> forget_context::Args {
-    let What { ids, session, source, query } = &args.what;
+fn asked(args: ForgetArgs) -> forget_context::Args {
+    let What { ids, session, source, query } = args.what;
     forget_context::Args {
-        ids: Some(ids.clone()).filter(|ids| !ids.is_empty()),
-        session_id: session.clone(),
-        source: source.clone(),
-        query: query.clone(),
+        ids: Some(ids).filter(|ids| !ids.is_empty()),
+        session_id: session,
+        source,
+        query,
         undo: None,
         purge: Some(args.purge),
-        dry_run: Some(dry_run),
+        dry_run: Some(args.dry_run),
     }
 }
 

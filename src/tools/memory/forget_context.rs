@@ -46,7 +46,7 @@ const OPERATIONS_READ: usize = 1000;
 const LISTED: usize = 100;
 
 /// The arguments of the call.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// Ids, or SESSION#NUMBER.
     pub ids: Option<Vec<String>>,
