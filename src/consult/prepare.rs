@@ -14,6 +14,7 @@ use crate::config::{Configured, Options};
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::files::{self, Extractor, Limits, Roots};
+use crate::git;
 use crate::humanize::{some, thousands};
 use crate::inline::{Plan, Room, Said, said};
 use crate::project::OpenProject;
@@ -277,7 +278,7 @@ pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Opt
     let others: Vec<PathBuf> = options.files_roots.0.iter().map(PathBuf::from).collect();
     let own = vec![engine.config().data_dir.clone()];
     // The list of the user whose files these are, also where the project's own configuration names another one.
-    let excludes = ignore::gitignore::gitconfig_excludes_path();
+    let excludes = git::excludes(&project.root.join(".git"));
     let roots = Roots::new(&project.root, &others, &own)?.with_excludes(excludes);
     let limits = Limits { file_bytes: options.files_max_bytes, ..Limits::default() };
     let now_ns = engine.now().saturating_mul(1_000_000);

@@ -4,7 +4,8 @@
 //! from a stranger, and its configuration can name programs (`core.fsmonitor`, `diff.external`, `textconv`,
 //! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). None of these programs is ever run: only a
 //! handful of values are read from the configuration, without included files, and blobs are compared as they are
-//! stored, without filters or external diffs. Environment variables such as `GIT_DIR` are ignored.
+//! stored, without filters or external diffs. Of the user's own configuration, which may include files, two values are
+//! read ([`Repository::hooks`], [`excludes()`]). Environment variables such as `GIT_DIR` are ignored.
 //!
 //! `discover` finds a repository and checks that it may be trusted. The control files of a repository are opened only
 //! if they are regular files below its directory, never through links. Errors never quote the content of a file or the
@@ -41,7 +42,7 @@ pub use commit::{Author, CommitDetail, Moment};
 pub use details::{Outcome, Reader};
 pub use diff::changes::{ChangeKind, Changes, FileChange, Lines, PatchId};
 pub use diff::hunks::line_hash;
-pub use discover::Trust;
+pub use discover::{Trust, excludes};
 pub use graph::GraphPart;
 pub use mailmap::Mailmap;
 pub use reflog::{Action, Reflog};

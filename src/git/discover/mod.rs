@@ -8,6 +8,7 @@
 //! directory. Repositories of other users are refused. None of these checks apply to repositories that the user trusts
 //! ([`Trust`]).
 
+mod excludes;
 pub(super) mod files;
 pub(super) mod refs;
 pub(super) mod settings;
@@ -23,6 +24,7 @@ use crate::error::{Error, Kind, Result};
 use files::{Fault, Folder, Found, path_of};
 use settings::Settings;
 
+pub use excludes::excludes;
 pub use trust::Trust;
 
 /// The maximum number of bytes that are read from a file that contains a path.
