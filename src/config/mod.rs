@@ -180,6 +180,17 @@ impl Config {
 }
 
 impl Config {
+    /// Returns the files of the user's own configuration of git, the strongest last. They may be missing.
+    pub fn git_settings(&self) -> Vec<PathBuf> {
+        let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(file) = path("GIT_CONFIG_GLOBAL") {
+            return vec![file];
+        }
+        let home = |folder: &str| self.home.as_ref().map(|home| home.join(folder));
+        let folder = path("XDG_CONFIG_HOME").or_else(|| home(".config"));
+        folder.map(|folder| folder.join("git/config")).into_iter().chain(home(".gitconfig")).collect()
+    }
+
     /// Returns the path of this program, for the configuration of clients and hooks: a stable one that leads to it,
     /// if there is one.
     ///

@@ -278,7 +278,8 @@ pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Opt
     let others: Vec<PathBuf> = options.files_roots.0.iter().map(PathBuf::from).collect();
     let own = vec![engine.config().data_dir.clone()];
     // The list of the user whose files these are, also where the project's own configuration names another one.
-    let excludes = git::excludes(&project.root.join(".git"));
+    let (config, git_dir) = (engine.config(), project.root.join(".git"));
+    let excludes = git::excludes(config.git_settings(), config.home.as_deref(), &git_dir);
     let roots = Roots::new(&project.root, &others, &own)?.with_excludes(excludes);
     let limits = Limits { file_bytes: options.files_max_bytes, ..Limits::default() };
     let now_ns = engine.now().saturating_mul(1_000_000);

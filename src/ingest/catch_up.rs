@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
-use crate::clients::{Client, transcripts};
+use crate::clients::Client;
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::git::Sha;
@@ -24,7 +24,6 @@ use crate::ingest::sessions::Imported;
 use crate::ingest::share::{self, FoundBy};
 use crate::ingest::{commits, graph, pointer};
 use crate::memory::Millis;
-use crate::project;
 use crate::project::OpenProject;
 use crate::spool::{Spool, Taken};
 
@@ -355,7 +354,7 @@ impl CatchUp<'_> {
             return Ok(None);
         };
         let is_shared = taken.reference.event == share::SHARED;
-        if let Some(other) = elsewhere(engine, self.caller, importer.place, client, &path) {
+        if let Some(other) = share::elsewhere(engine, self.caller, importer.place, client, &path) {
             // The session runs in another project: the agent changed into this project's directory before the hook ran.
             // Or it runs in a copy of this project, which has the same id until a call opens the copy.
             if other == *spool {
@@ -433,20 +432,4 @@ fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) -> Optio
 
 fn is_old(engine: &Engine, taken: &Taken) -> bool {
     engine.now().saturating_sub(taken.reference.at) > GIVEN_UP
-}
-
-/// Returns the spool of the project in which the session runs, if that is another project.
-fn elsewhere(engine: &Engine, caller: &Caller, place: &Place, client: Client, path: &Path) -> Option<Spool> {
-    let config = engine.config();
-    let directory = transcripts::directory_of(client, path)?;
-    if place.work_tree(&directory.to_string_lossy()).is_some() {
-        // A repository inside this one is a separate project.
-        let nested = project::place(&directory, config, caller.named()).ok().flatten();
-        let own = project::place(&place.root, config, caller.named()).ok().flatten();
-        if nested.is_none() || nested == own {
-            return None;
-        }
-    }
-    let other = project::place(&directory, config, caller.named()).ok().flatten()?;
-    Some(Spool::of(&config.data_dir, &other))
 }

@@ -231,3 +231,25 @@ fn directories<'f>(files: impl Iterator<Item = &'f String>, stood: &str) -> Vec<
     };
     files.filter_map(directory).collect()
 }
+
+/// Returns the spool of the project in which the session runs, if that is another project.
+pub(crate) fn elsewhere(
+    engine: &Engine,
+    caller: &Caller,
+    place: &Place,
+    client: Client,
+    path: &Path,
+) -> Option<Spool> {
+    let config = engine.config();
+    let directory = transcripts::directory_of(client, path)?;
+    if place.work_tree(&directory.to_string_lossy()).is_some() {
+        // A repository inside this one is a separate project.
+        let nested = project::place(&directory, config, caller.named()).ok().flatten();
+        let own = project::place(&place.root, config, caller.named()).ok().flatten();
+        if nested.is_none() || nested == own {
+            return None;
+        }
+    }
+    let other = project::place(&directory, config, caller.named()).ok().flatten()?;
+    Some(Spool::of(&config.data_dir, &other))
+}

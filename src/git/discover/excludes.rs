@@ -1,6 +1,5 @@
 //! Finds the file in which the user lists for all repositories what git ignores.
 
-use std::env;
 use std::path::{Path, PathBuf};
 
 use gix::config::file::Metadata;
@@ -11,25 +10,18 @@ use gix::config::{File, Source};
 /// Returns the file that `core.excludesFile` names in the user's or the system's configuration of git, or git's default
 /// for it; `None` without a home directory. The file may be missing.
 ///
-/// Files that the user's configuration includes are read too; `git_dir` decides about those that are for some
-/// repositories only. The repository's own configuration is not read, because it could put another file in the place of
-/// the user's. See <https://git-scm.com/docs/gitignore>.
-pub fn excludes(git_dir: &Path) -> Option<PathBuf> {
-    let files = [Source::Git, Source::User]
-        .into_iter()
-        .filter_map(|source| Some((source, source.storage_location(&mut |name| env::var_os(name))?)));
-    configured(files, env::home_dir().as_deref(), git_dir).or_else(ignore::gitignore::gitconfig_excludes_path)
+/// `settings` are the files of the user's configuration. Files that they include are read too; `git_dir` decides about
+/// those that are for some repositories only. The repository's own configuration is not read, because it could put
+/// another file in the place of the user's. See <https://git-scm.com/docs/gitignore>.
+pub fn excludes(settings: Vec<PathBuf>, home: Option<&Path>, git_dir: &Path) -> Option<PathBuf> {
+    configured(settings, home, git_dir).or_else(ignore::gitignore::gitconfig_excludes_path)
 }
 
-/// Returns `core.excludesFile` of the last of `files` that sets it; `None` also if one of them can't be read.
-fn configured(
-    files: impl Iterator<Item = (Source, PathBuf)>,
-    home: Option<&Path>,
-    git_dir: &Path,
-) -> Option<PathBuf> {
-    let files = files.filter(|(_, path)| path.is_file()).map(|(source, path)| Metadata {
+/// Returns `core.excludesFile` of the last of `settings` that has it; `None` also if one of them can't be read.
+fn configured(settings: Vec<PathBuf>, home: Option<&Path>, git_dir: &Path) -> Option<PathBuf> {
+    let files = settings.into_iter().filter(|path| path.is_file()).map(|path| Metadata {
         path: Some(path),
-        source,
+        source: Source::User,
         ..Metadata::api()
     });
     let paths = || interpolate::Context { home_dir: home, ..interpolate::Context::default() };
@@ -57,8 +49,7 @@ mod tests {
             fs::write(at(path), text).unwrap();
         };
         let found = |git_dir: &str| {
-            let files = [(Source::Git, at("config")), (Source::User, at(".gitconfig"))];
-            let found = configured(files.into_iter(), Some(home.path()), &at(git_dir));
+            let found = configured(vec![at("config"), at(".gitconfig")], Some(home.path()), &at(git_dir));
             found.map(|path| path.strip_prefix(home.path()).unwrap().to_owned())
         };
         assert_eq!(found("work/a/.git"), None);
