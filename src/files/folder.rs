@@ -35,6 +35,20 @@ pub(super) fn stat(file: &File) -> Result<Stat, Refusal> {
     }
 }
 
+/// Returns whether the times of `file` tell in the end that it changed. In memory (tmpfs), where no page is ever written
+/// to a disk, a program can write through a mapping without moving them.
+#[cfg(target_os = "linux")]
+pub(super) fn keeps_times(file: &File) -> bool {
+    /// See `TMPFS_MAGIC` in <https://man7.org/linux/man-pages/man2/statfs.2.html>.
+    const MEMORY: rustix::fs::FsWord = 0x0102_1994;
+    !rustix::fs::fstatfs(file).is_ok_and(|found| found.f_type == MEMORY)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn keeps_times(_: &File) -> bool {
+    true
+}
+
 #[cfg(unix)]
 fn stat_of(metadata: &Metadata) -> Stat {
     use std::os::unix::fs::MetadataExt;

@@ -3,11 +3,12 @@
 //! A file can change while it is read. So it is looked at before and after, and what was read counts only if nothing
 //! changed; otherwise it is read again.
 //!
-//! The times of a file have the resolution of the file system's clock. A file that changed right before it was read can
-//! change once more without looking different. So a reading is *settled* only if the file had not changed for
-//! [`SETTLED`], more than the resolution of any common file system (FAT: 2 s); otherwise the next reading must compare
-//! the content. The times are compared with the caller's clock. If the file lies on another machine whose clock is
-//! late by more than that, a reading can count as settled too early.
+//! A file that changed right before it was read can change once more without looking different: the times of a file
+//! have the resolution of the file system's clock, and a program that writes through a mapping moves them only when it
+//! writes to a page for the first time after the kernel has written that page to the disk. So a reading is *settled*
+//! only if the file had not changed for [`SETTLED`]; otherwise the next reading must compare the content. The times are
+//! compared with the caller's clock. If the file lies on another machine whose clock is late by more than that, a
+//! reading can count as settled too early.
 
 use std::io;
 
@@ -18,8 +19,10 @@ use super::{Form, Found, Limits, folder};
 use crate::encoding::{self, NoText, Text};
 use crate::thread::{ContentHash, Stat};
 
-/// How long a file must have been unchanged for its times to be trusted, in nanoseconds.
-const SETTLED: i64 = 2_100_000_000;
+/// How long a file must have been unchanged for its times to be trusted, in nanoseconds: longer than the resolution of
+/// any common file system (FAT: 2 s), and than Linux keeps a changed page before it writes it to the disk (30 s, and up to
+/// 5 s more until it looks; <https://docs.kernel.org/admin-guide/sysctl/vm.html>).
+const SETTLED: i64 = 60_000_000_000;
 
 /// How often a file is read that changes during the reading.
 const TRIES: usize = 3;
@@ -70,7 +73,7 @@ impl Roots {
             Form::Text => reading.limits.file_bytes,
             Form::Document(_) => reading.limits.document_bytes,
         };
-        let (bytes, stat) = self.bytes(found, most)?;
+        let Bytes { bytes, stat, keeps_times } = self.bytes(found, most)?;
         let raw = ContentHash::of(&bytes);
         let Extracted { text, notes } = match found.form {
             Form::Text => decode(bytes)?,
@@ -79,7 +82,7 @@ impl Roots {
                 extracted.map_err(|fault| Refusal::Document(kind, fault))?
             }
         };
-        Ok(Read { text, raw, stat, is_settled: is_settled(&stat, reading.now_ns), notes })
+        Ok(Read { text, raw, stat, is_settled: keeps_times && is_settled(&stat, reading.now_ns), notes })
     }
 
     /// Reads the image at `path`.
@@ -90,12 +93,12 @@ impl Roots {
         };
         let stat = Stat::default();
         let found = Found { path: String::new(), stat, form: Form::Text, file };
-        let (bytes, _) = self.bytes(&found, LARGEST_IMAGE)?;
+        let Bytes { bytes, .. } = self.bytes(&found, LARGEST_IMAGE)?;
         Ok(Image { media_type: media_type(&bytes).ok_or(Refusal::NoImage)?, bytes })
     }
 
-    /// Returns the bytes of a file, at most `most`, and what it looked like all the while.
-    fn bytes(&self, found: &Found, most: u64) -> Result<(Vec<u8>, Stat), Refusal> {
+    /// Returns the bytes of a file, at most `most`.
+    fn bytes(&self, found: &Found, most: u64) -> Result<Bytes, Refusal> {
         for _ in 0..TRIES {
             let opened = self.open(&found.file)?;
             if opened.stat.size > most {
@@ -109,11 +112,21 @@ impl Roots {
                 return Err(Refusal::TooLarge(most));
             }
             if length == opened.stat.size && folder::stat(&opened.file)? == opened.stat {
-                return Ok((bytes, opened.stat));
+                let keeps_times = folder::keeps_times(&opened.file);
+                return Ok(Bytes { bytes, stat: opened.stat, keeps_times });
             }
         }
         Err(Refusal::Changing)
     }
+}
+
+/// The bytes of a file.
+struct Bytes {
+    bytes: Vec<u8>,
+    /// What the file looked like all the while.
+    stat: Stat,
+    /// See [`folder::keeps_times`].
+    keeps_times: bool,
 }
 
 fn is_settled(stat: &Stat, now_ns: i64) -> bool {

@@ -527,7 +527,21 @@ fn an_edit_that_leaves_size_and_time_is_not_taken_for_settled() {
     assert_eq!(second.stat.mtime_ns, third.stat.mtime_ns);
     assert_eq!((second.stat.size, second.is_settled, third.is_settled), (3, false, false));
     assert_ne!(second.raw, third.raw);
-    assert!(at(now + 60_000_000_000).is_settled);
+    assert!(
+        !at(now + 35_000_000_000).is_settled,
+        "a mapping may still be written to without moving the times"
+    );
+    let is_in_memory = !folder::keeps_times(&File::open(tree.at("f")).unwrap());
+    assert_eq!(at(now + 61_000_000_000).is_settled, !is_in_memory);
+}
+
+/// A file that a program wrote through a mapping used to count as unchanged, because its times stayed.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_in_memory_is_never_settled() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else { return };
+    let file = File::create(folder.path().join("f")).unwrap();
+    assert!(!folder::keeps_times(&file));
 }
 
 #[test]
