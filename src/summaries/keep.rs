@@ -118,6 +118,12 @@ fn version(wanted: &Wanted, made: &Made) -> Summary {
     }
 }
 
+/// Returns the summary that is cached under `key`.
+pub(crate) async fn cached(engine: &Engine, project: &OpenProject, key: [u8; 32]) -> Result<Option<Made>> {
+    let body = project.store.cached(&project.scope, key, engine.now()).await?;
+    Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
+}
+
 /// Caches the summary, unless one of its messages was forgotten while it was made.
 pub(crate) async fn cache(
     engine: &Engine,

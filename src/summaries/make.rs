@@ -4,6 +4,8 @@
 //! cached. Both kinds are looked up by a hash of their messages, so a summary is never used after one of its messages
 //! was forgotten or changed.
 
+mod alone;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,12 +20,14 @@ use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request, catalogue};
 use crate::project::OpenProject;
 use crate::store::{AskedBy, Attempt, MessageRow, Summary};
-use crate::summaries::keep::{cache, keep, keep_as, living};
+use crate::summaries::keep::{cache, cached, keep, keep_as, living};
 use crate::summaries::messages::{self, blocking, count};
 use crate::summaries::notes::corrections::corrections;
 use crate::summaries::wanted::{Made, UNKNOWN_WINDOW, Wanted};
 use crate::summaries::{deadline, enqueue};
 use crate::summarize::{self, Wish};
+
+use alone::{Turn, alone};
 
 pub(crate) use crate::summaries::keep::Keeping;
 pub(crate) use crate::summaries::messages::range;
@@ -33,53 +37,6 @@ pub(crate) const AGAIN: usize = 1000;
 
 /// How long after the deadline a request is ended that doesn't end by itself. One that does may be late on a busy machine.
 const SPARE: Duration = Duration::from_secs(1);
-
-/// The maximum number of tokens that the instruction to merge summaries has, not counting the summaries.
-const MERGE: usize = 1500;
-
-/// The requests, tokens and dollars that making a summary would take.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Estimate {
-    /// The provider that would be asked; `None` if no provider would be.
-    pub provider: Option<String>,
-    /// The maximum number of requests that it takes.
-    pub requests: usize,
-    /// The maximum number of tokens that are sent.
-    pub input: usize,
-    /// The maximum number of tokens that are received.
-    pub output: usize,
-    /// The highest cost in US dollars, if known.
-    pub cost_usd: Option<f64>,
-    /// The likely cost in US dollars. It assumes that each first answer is good enough.
-    pub likely_usd: Option<f64>,
-}
-
-/// Returns the requests, tokens and dollars that making the summary would take.
-pub(crate) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<Estimate> {
-    let nothing = Estimate { cost_usd: Some(0.0), likely_usd: Some(0.0), ..Estimate::default() };
-    let Some(provider) = writer(engine, wanted)? else { return Ok(nothing) };
-    let secret = engine.installation().await?.secret;
-    let texts = messages::texts(project, &wanted.rows).await?;
-    let (level, most, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
-    let window = catalogue::window(&provider.provider).unwrap_or(UNKNOWN_WINDOW);
-    let planned = blocking(move || {
-        let wish = Wish { level, max_tokens: most, focus: &focus, previous: None, window, secret: &secret };
-        summarize::requests(&messages::sources(&texts), &wish, &count)
-    });
-    let parts = planned.await??;
-    let longest = parts.first().map_or(0, |part| part.max_output);
-    let mut sent: Vec<usize> = parts.iter().map(Request::tokens).collect();
-    if parts.len() > 1 {
-        // If there are several parts, one more request merges their answers.
-        sent.push(parts.len() * summarize::SHOWN_AGAIN * most + MERGE);
-    }
-    let likely = (sent.iter().sum(), sent.len() * most.min(longest));
-    // If the last answer is rejected, the model is asked once more.
-    sent.extend(sent.last().map(|last| last + summarize::SHOWN_AGAIN * most + AGAIN));
-    let (requests, input, output) = (sent.len(), sent.iter().sum(), sent.len() * longest);
-    let (cost_usd, likely_usd) = ask::dearest(engine, Use::Summarize)?.costs((input, output), likely);
-    Ok(Estimate { provider: Some(provider.provider.name), requests, input, output, cost_usd, likely_usd })
-}
 
 /// Returns the summary from the store or the cache, or makes it if neither has it.
 pub(crate) async fn make(
@@ -95,10 +52,7 @@ pub(crate) async fn make(
         None
     });
     let key = wanted.key(provider.as_ref(), engine.config().options.summary_temperature);
-    let (store, scope) = (&project.store, &project.scope);
-    if let Some(body) = store.cached(scope, key, engine.now()).await?
-        && let Ok(made) = serde_json::from_str::<Made>(&body)
-    {
+    if let Some(made) = cached(engine, project, key).await? {
         return Ok(Made { is_kept: true, notices, cost_usd: 0.0, ..made });
     }
     let texts = Arc::new(messages::texts(project, &wanted.rows).await?);
@@ -108,7 +62,16 @@ pub(crate) async fn make(
             let (texts, bill) = (&texts, &bill);
             let deadline = deadline::while_waiting(engine, provider);
             let asking = Asking { engine, caller, project, wanted: &wanted, texts, provider, deadline, bill };
-            asking.ask_or_choose(&mut notices).await?
+            match alone(engine, project, key, deadline, asking.ask_or_choose(&mut notices)).await? {
+                Turn::Ours(asked) => asked?,
+                Turn::Made(made) => return Ok(Made { is_kept: true, notices, cost_usd: 0.0, ..*made }),
+                Turn::Taken => {
+                    notices.push(
+                        "sentences were chosen, since another call is asking for the same summary".into(),
+                    );
+                    (None, true)
+                }
+            }
         }
         None => (None, false),
     };
@@ -183,13 +146,17 @@ pub(crate) async fn make_by_model(
     let (texts, bill) = (&Arc::new(texts), &Bill::default());
     let deadline = deadline::in_background(engine, project, &provider, wanted).await?;
     let asking = Asking { engine, caller, project, wanted, texts, provider: &provider, deadline, bill };
-    let mut made = asking.ask(&mut notices).await?;
+    let key = wanted.key(Some(&provider), engine.config().options.summary_temperature);
+    let mut made = match alone(engine, project, key, Duration::ZERO, asking.ask(&mut notices)).await? {
+        Turn::Ours(made) => made?,
+        Turn::Made(made) => *made,
+        Turn::Taken => return Err(Error::new(Kind::Busy, "another call is asking for the same summary")),
+    };
     made.notices = notices;
     made.id = keep(engine, project, wanted, &made, began).await?;
     if made.id.is_none() {
         return Err(Error::new(Kind::Busy, "messages were forgotten while they were summarised"));
     }
-    let key = wanted.key(Some(&provider), engine.config().options.summary_temperature);
     cache(engine, project, wanted, key, &made).await?;
     Ok(made)
 }
@@ -198,7 +165,7 @@ pub(crate) async fn make_by_model(
 /// summary.
 ///
 /// Errors if the configuration can't be read.
-fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
+pub(super) fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
     match wanted.by_model {
         true => ask::first(engine, Use::Summarize),
         false => Ok(None),

@@ -1,10 +1,12 @@
 //! Tests which models may be asked and what they may cost. Nothing is sent to a provider that the user did not
 //! configure, no limit is exceeded, and no file, answer or log contains a key.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Ran};
-use crate::mock::Mock;
+use crate::mock::{Manner, Mock};
 
 /// A home with a project and a separate configuration file.
 fn begin(config: &str) -> (Home, std::path::PathBuf) {
@@ -372,7 +374,7 @@ fn an_unknown_provider_cannot_be_the_default_and_a_limit_can_be_removed() {
 fn a_request_is_repeated_only_while_the_limits_have_room_for_all_of_them() {
     let mock = Mock::start();
     let (home, project) = begin(&format!("max_retries = 10\n{}", mocked(&mock, "max_output = 60\n")));
-    mock.behaves(&crate::mock::Manner::BreaksOff);
+    mock.behaves(&Manner::BreaksOff);
     // Each call costs about 0.07 dollars.
     let ran = home.run(&project, &["provider", "test", "mock", "--set", "limits.total=0.25"]);
     assert!(!ran.is_ok && ran.stderr.contains("was not asked again: asking `mock` may cost"), "{ran:?}");
@@ -388,7 +390,7 @@ fn the_usage_of_a_provider_is_counted_if_it_is_plausible() {
     let (home, project) = begin(&format!("{}\n[limits]\nday = 1\n", mocked(&mock, "max_output = 100\n")));
     let essay = "The wombat digs a burrow beside the old lighthouse. ".repeat(9);
     for (text, said, least, most) in [("ready", 1_000_000_000, 0.1, 0.12), (essay.as_str(), 1, 0.05, 0.12)] {
-        mock.behaves(&crate::mock::Manner::Claims(text.into(), said, said));
+        mock.behaves(&Manner::Claims(text.into(), said, said));
         let tried = home.json(&project, &["provider", "test", "mock"]);
         let cost = tried["cost"].as_f64().unwrap();
         assert!((least..=most).contains(&cost), "{tried}");
@@ -505,7 +507,7 @@ fn a_refused_request_costs_nothing() {
     let mock = Mock::start();
     let (home, project) = begin(&format!("max_retries = 1\n{}", mocked(&mock, "max_output = 60\n")));
     let refused = |status: u16, more: &'static str| {
-        mock.behaves(&crate::mock::Manner::Refuses(status, more));
+        mock.behaves(&Manner::Refuses(status, more));
         let ran = home.run(&project, &["provider", "test", "mock"]);
         assert!(!ran.is_ok, "{ran:?}");
         let day = home.json(&project, &["stats"])["spending"][0].clone();
@@ -586,4 +588,32 @@ fn eight_processes_in_eight_projects_overspend_nothing() {
         .sum();
     assert!((spent - billed).abs() < 1e-6, "{spent} and {billed}");
     assert!(granted > 8, "{granted}");
+}
+
+/// Two calls that wanted the same summary at once used to ask, and pay, twice.
+#[test]
+fn a_summary_that_two_calls_want_at_once_is_asked_for_once() {
+    let mock = Mock::start();
+    let (home, project) = begin(&format!(
+        "[providers.lab]\nservice = 'openai-compatible'\nendpoint = '{}'\nmodel = 'm'\n",
+        mock.endpoint()
+    ));
+    let said = "We keep the lease of the ledger at thirty seconds, because the nightly import takes twenty.";
+    let (mut one, mut two) = (home.serve(&project), home.serve(&project));
+    let messages: Vec<Value> = (0..6)
+        .map(|n| json!({"id": n.to_string(), "role": "user", "text": format!("{said} This is note {n}.")}))
+        .collect();
+    one.data("save_messages", json!({"session_id": "s", "messages": messages}));
+    mock.behaves(&Manner::SaysLate(said.to_owned(), Duration::from_millis(1500)));
+    let wanted = json!({"session_id": "s", "level": "brief"});
+    let made: Vec<Value> = std::thread::scope(|scope| {
+        let calls = [&mut one, &mut two]
+            .map(|server| scope.spawn(|| server.data("summarize_conversation", wanted.clone())));
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    assert_eq!(mock.requests(), 1, "{made:?}");
+    for summary in &made {
+        assert_eq!(summary["provider"], "lab", "{made:?}");
+        assert!(summary["summary"].as_str().unwrap().contains("thirty seconds"), "{made:?}");
+    }
 }

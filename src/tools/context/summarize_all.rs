@@ -17,7 +17,7 @@ use crate::memory::Level;
 use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, source_hash};
-use crate::summaries::estimate::{AtMost, PATIENCE};
+use crate::summaries::estimate::{self, AtMost, PATIENCE};
 use crate::summaries::make;
 use crate::summaries::wanted::Wanted;
 use crate::tools::common;
@@ -103,8 +103,8 @@ pub async fn run(
             let (session, focus) = (session.clone(), String::new());
             let wanted = Wanted { session, rows, level, max_tokens: None, focus, by_model };
             if let Some(at_most) = &mut output.at_most {
-                let make::Estimate { requests, input, output, cost_usd, likely_usd, .. } =
-                    make::estimate(engine, project, &wanted).await?;
+                let estimate::Estimate { requests, input, output, cost_usd, likely_usd, .. } =
+                    estimate::of(engine, project, &wanted).await?;
                 at_most.add(AtMost { requests, input, output, cost_usd, likely_usd });
             } else {
                 let made = make::make(engine, caller, project, wanted, make::Keeping::Now).await?;

@@ -10,7 +10,8 @@ use crate::error::{Result, quoted};
 use crate::humanize::counted;
 use crate::memory::Level;
 use crate::scope::SessionId;
-use crate::summaries::make::{self, Estimate};
+use crate::summaries::estimate::Estimate;
+use crate::summaries::make;
 use crate::summaries::wanted::{Made, Wanted};
 use crate::summaries::{estimate, messages};
 use crate::summarize;
@@ -191,7 +192,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     };
     if args.dry_run {
         let Estimate { provider, requests, input, output: back, cost_usd, likely_usd } =
-            make::estimate(engine, project, &wanted).await?;
+            estimate::of(engine, project, &wanted).await?;
         output.provider = provider.unwrap_or(output.provider);
         (output.cost_usd, output.likely_usd) = (cost_usd, likely_usd);
         output.estimate = Some((requests, input, back));
