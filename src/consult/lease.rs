@@ -10,10 +10,10 @@ use crate::thread::ThreadName;
 
 /// How long a lease lasts without being renewed, in milliseconds. A call whose process died blocks its thread for this
 /// long.
-const LASTS: Millis = 30_000;
+const LASTS: Millis = 5_000;
 
 /// How often a lease is renewed.
-const RENEWED: Duration = Duration::from_secs(10);
+const RENEWED: Duration = Duration::from_secs(1);
 
 /// A lease that this call holds.
 pub(crate) struct Lease<'a> {
@@ -45,7 +45,7 @@ pub(crate) async fn take<'a>(
     let said = format!("another call is asking `{assistant}` in session `{session}`");
     Err(Error::new(Kind::Busy, said).hint(
         "wait for its answer, or ask in another session, whose thread is separate; if the process that asked was killed, \
-         the thread is free again after 30 s",
+         the thread is free again after 5 s",
     ))
 }
 
