@@ -118,6 +118,12 @@ impl Error {
         self.kind
     }
 
+    /// Returns the first cause of this type.
+    pub(crate) fn root<T: std::error::Error + 'static>(&self) -> Option<&T> {
+        let source = self.source.as_deref()?;
+        source.downcast_ref::<T>().or_else(|| source.downcast_ref::<Error>()?.root())
+    }
+
     /// Returns the hint: what to try next.
     pub fn way_out(&self) -> Option<&str> {
         self.hint.as_ref().map(|hint| hint.shown())

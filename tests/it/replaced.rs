@@ -257,3 +257,114 @@ fn a_running_server_no_longer_writes_once_a_newer_one_changed_the_store() {
     newer.execute("UPDATE meta SET value = 1 WHERE key = 'min_writer'", []).unwrap();
     server.save("s", "2", "a pomelo");
 }
+
+/// A change of the log alone.
+#[derive(Clone, Copy, Debug)]
+enum LogMove {
+    Remove,
+    RemoveIndex,
+    Replace,
+    Cut,
+}
+
+impl LogMove {
+    fn make(self, store: &Path) {
+        let (wal, index) = (store.with_extension("db-wal"), store.with_extension("db-shm"));
+        let older = store.with_extension("older");
+        match self {
+            LogMove::Remove => {
+                [&wal, &index].into_iter().for_each(|file| std::fs::remove_file(file).unwrap())
+            }
+            LogMove::RemoveIndex => std::fs::remove_file(&index).unwrap(),
+            LogMove::Replace => {
+                std::fs::copy(&wal, &older).unwrap();
+                std::fs::rename(&older, &wal).unwrap();
+            }
+            LogMove::Cut => {
+                std::fs::OpenOptions::new().write(true).open(&wal).unwrap().set_len(0).unwrap();
+            }
+        }
+    }
+}
+
+/// Saves a text, at most three times if it is refused.
+fn save(server: &mut Server, text: &str) -> String {
+    let message = json!({"id": text, "role": "user", "text": text});
+    for _ in 0..3 {
+        let saved = server.call("save_messages", json!({"session_id": "s", "messages": [message]}));
+        if saved["isError"] != true {
+            return text.to_owned();
+        }
+        let error = &saved["structuredContent"]["error"];
+        assert!(error["message"].as_str().unwrap().contains("the log of the store"), "{saved}");
+    }
+    panic!("`{text}` is refused for good")
+}
+
+/// Removing the log under two servers used to lose what both acknowledged from then on, and all that was only in the
+/// log.
+#[test]
+fn nothing_acknowledged_is_lost_with_the_log() {
+    for what in [LogMove::Remove, LogMove::RemoveIndex, LogMove::Replace, LogMove::Cut] {
+        for (first, is_killed) in [(0, false), (1, false), (0, true)] {
+            let scene = Scene::new();
+            let mut servers = [scene.home.serve(&scene.repo.path), scene.home.serve(&scene.repo.path)];
+            let mut kept = vec![save(&mut servers[0], "plum 0"), save(&mut servers[1], "plum 1")];
+            let store = scene.store();
+            // Someone reads an older state, so that what is written now stays in the log. A log that is cut loses that.
+            let reader = Connection::open(&store).unwrap();
+            let reads = |sql: &str| reader.execute_batch(sql).unwrap();
+            if !matches!(what, LogMove::Cut) {
+                reads("BEGIN; SELECT count(*) FROM memories");
+            }
+            kept.extend([save(&mut servers[0], "plum 2"), save(&mut servers[1], "plum 3")]);
+            what.make(&store);
+            if !matches!(what, LogMove::Cut) {
+                reads("ROLLBACK");
+            }
+            for round in 0..3 {
+                for (number, server) in servers.iter_mut().enumerate() {
+                    kept.push(save(server, &format!("apricot {round} {number}")));
+                }
+            }
+            let mut ends: Vec<Server> = servers.into();
+            ends.rotate_left(first);
+            let mut ends = ends.into_iter();
+            let mut next = ends.next().unwrap();
+            if is_killed {
+                rustix::process::kill_process(
+                    rustix::process::Pid::from_raw(next.pid()).unwrap(),
+                    rustix::process::Signal::KILL,
+                )
+                .unwrap();
+                next.wait();
+            } else {
+                next.end();
+            }
+            let mut last = ends.next().unwrap();
+            kept.push(save(&mut last, "a fig"));
+            last.end();
+            let stored = scene.stored();
+            let lost: Vec<&String> = kept.iter().filter(|text| !stored.contains(text)).collect();
+            assert_eq!(lost, Vec::<&String>::new(), "{what:?}, {first}, {is_killed}");
+            scene.check_soundness();
+        }
+    }
+}
+
+/// An idle server keeps what is in a removed log, and a process that starts meanwhile waits for it.
+#[test]
+fn a_process_that_starts_after_the_log_was_removed_finds_what_was_in_it() {
+    let scene = Scene::new();
+    let mut server = scene.home.serve(&scene.repo.path);
+    save(&mut server, "plum 0");
+    let store = scene.store();
+    let reader = Connection::open(&store).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM memories").unwrap();
+    save(&mut server, "plum 1");
+    LogMove::Remove.make(&store);
+    reader.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(scene.stored().iter().filter(|text| text.contains("plum")).count(), 2);
+    assert_eq!(server.search("plum").len(), 2);
+    scene.check_soundness();
+}

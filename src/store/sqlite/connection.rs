@@ -29,6 +29,13 @@ pub(in crate::store::sqlite) fn moves_log_at_close(connection: &Connection) -> R
     Ok(())
 }
 
+/// Keeps SQLite from touching the log and the file when the connection is closed, because they may belong to others by
+/// now.
+pub(in crate::store::sqlite) fn keeps_log_at_close(connection: &Connection) {
+    // It fails for no open connection.
+    drop(connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
+}
+
 pub(in crate::store::sqlite) fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     // Only a store in memory has a URI here. The path of a file is canonical, so it begins with `/`.
     let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
@@ -40,6 +47,8 @@ pub(in crate::store::sqlite) fn connect_to(path: &Path, flags: OpenFlags) -> rus
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
+    // A write moves its pages into the file itself, after it checked the log.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.set_prepared_statement_cache_capacity(64);
     // SQLite opens the file only when it runs the first statement.
     connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
@@ -124,16 +133,28 @@ impl From<rusqlite::Error> for Error {
                 "the store can't be written",
                 "make its folder writable, or name another data directory in TIRO_DATA_DIR",
             ),
-            Some(NotADatabase | DatabaseCorrupt) => (
+            Some(NotADatabase) => (
                 Kind::Store,
-                "the file is damaged or is not a database",
-                "move the file away and restore a backup with `tiro restore`; Tiro leaves the file untouched",
+                "the file is not a database, or its beginning is damaged",
+                "leave it as it is, and ask the user to run `tiro doctor`",
+            ),
+            Some(DatabaseCorrupt) => (
+                Kind::Store,
+                "a part of the store could not be read",
+                "leave its files as they are, and ask the user to run `tiro doctor`",
+            ),
+            Some(SystemIoFailure) => (
+                Kind::Store,
+                "the disk failed while the store was read or written",
+                "repeat the call; if it fails again, ask the user to check the disk",
             ),
             _ => (Kind::Store, "the store failed", "`tiro doctor` checks the store"),
         };
-        // SQLite's message may quote a stored text, so only its code is shown.
+        // SQLite's message may quote a stored text, so only the words for its code are shown.
         let code = error.sqlite_error().filter(|_| message == "the store failed");
-        let code = code.map_or(String::new(), |code| format!(" with code {} of SQLite", code.extended_code));
-        Error::new(kind, format!("{message}{code}")).source(error).hint(hint)
+        let words = code.map_or(String::new(), |code| {
+            format!(" ({})", rusqlite::ffi::code_to_str(code.extended_code).to_lowercase())
+        });
+        Error::new(kind, format!("{message}{words}")).source(error).hint(hint)
     }
 }

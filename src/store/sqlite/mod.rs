@@ -23,22 +23,24 @@ mod superseded;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod transactions;
 mod write;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use connection::{BUSY_TIMEOUT, LOOK_AGAIN, Unsynced, blocking, lock, moves_log_at_close, opening};
+use connection::{LOOK_AGAIN, blocking, moves_log_at_close, opening};
 use file::connect::connect;
+use file::damage::Damage;
 use file::{migrate, place, readers};
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags};
 use search::admitted::AdmittedChunks;
 use search::stems::CommonTerms;
 use search::vector_cache::VectorCaches;
 use stash::chunks::StashedChunks;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, quoted};
 use crate::private;
 use crate::scope::{ProjectId, Scope};
 use crate::store::Flavour;
@@ -47,12 +49,11 @@ use crate::store::clock::Clock;
 pub use foreign::Foreign;
 pub use registry::Registry;
 
-/// The maximum number of bytes that the WAL may have after a write; a longer WAL is emptied. With small writes,
-/// the WAL stays a little shorter than that.
-const LONGEST_LOG: u64 = 4_350_000;
-
 /// The oldest SQLite that is free of the checkpoint race, which can corrupt a database in WAL mode.
 const OLDEST_SOUND_SQLITE: i32 = 3_051_003;
+
+/// The stores that this process opened.
+static OPENED: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
 
 /// One open file of memories. Clones share its connections and its cache of vectors.
 ///
@@ -67,6 +68,7 @@ pub struct Store {
 struct Inner {
     path: PathBuf,
     place: place::Place,
+    damage: Damage,
     flavour: Flavour,
     project: ProjectId,
     writer: Mutex<Connection>,
@@ -104,8 +106,8 @@ impl Store {
         }
         /// How many times to try to open a file that is replaced during the opening.
         const ATTEMPTS: usize = 3;
-        // One process at a time makes a file or changes its schema; the others wait for it.
-        let turn = place::Turn::take(path)?;
+        Store::close_former(path)?;
+        let turn = Store::turn(path)?;
         for _ in 1..ATTEMPTS {
             let store = Store::open_in_turn(path, flavour, project.clone(), &turn)?;
             if store.is_current() {
@@ -113,6 +115,52 @@ impl Store {
             }
         }
         Store::open_in_turn(path, flavour, project, &turn)
+    }
+
+    /// Closes what this process opened at `path` before, if it is not current any more. SQLite shares the index of the log
+    /// among all connections of a process to a file, so a connection that is left would lead new ones to a removed log.
+    ///
+    /// Errors with [`Kind::Busy`] if calls still use such a connection.
+    fn close_former(path: &Path) -> Result<()> {
+        /// Longer than a write waits for others.
+        const PATIENCE: Duration = Duration::from_secs(12);
+        let opened = connection::lock(&OPENED).clone();
+        for inner in opened.iter().filter_map(Weak::upgrade).filter(|inner| inner.path == path) {
+            let former = Store { inner, only_reads: false };
+            if !former.is_current() && !former.close(PATIENCE) {
+                let path = quoted(path.display());
+                return Err(Error::new(
+                    Kind::Busy,
+                    format!("calls still use the former log of the store `{path}`"),
+                )
+                .hint("repeat the call"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until this process may make the file or change its schema, which one process does at a time. If the log
+    /// was removed, one of the processes that have it open moves what is in it into the file before.
+    fn turn(path: &Path) -> Result<place::Turn> {
+        /// Longer than the idle worker of a server takes to notice that the log was removed.
+        const PATIENCE: Duration = Duration::from_secs(15);
+        let began = Instant::now();
+        loop {
+            let turn = place::Turn::take(path)?;
+            if !place::is_lost(path, &turn) {
+                return Ok(turn);
+            }
+            if began.elapsed() >= PATIENCE {
+                let path = quoted(path.display());
+                let message =
+                    format!("the log of the store `{path}` was removed, and a program still has it open");
+                return Err(Error::new(Kind::Busy, message).hint(
+                    "end the other programs that use the store (servers of Tiro), then repeat the call",
+                ));
+            }
+            drop(turn);
+            std::thread::sleep(LOOK_AGAIN);
+        }
     }
 
     fn open_in_turn(path: &Path, flavour: Flavour, project: ProjectId, turn: &place::Turn) -> Result<Store> {
@@ -152,6 +200,7 @@ impl Store {
         let inner = Inner {
             path: path.clone(),
             place,
+            damage: Damage::default(),
             flavour,
             project,
             writer: Mutex::new(writer),
@@ -163,7 +212,11 @@ impl Store {
             cache_use: Mutex::default(),
             clock: Clock::default(),
         };
-        Store { inner: Arc::new(inner), only_reads: false }
+        let inner = Arc::new(inner);
+        let mut opened = connection::lock(&OPENED);
+        opened.retain(|other| other.strong_count() > 0);
+        opened.push(Arc::downgrade(&inner));
+        Store { inner, only_reads: false }
     }
 
     /// Returns a handle on the same store that only reads: writes are refused. Caches, leases and what contexts show are
@@ -188,26 +241,40 @@ impl Store {
     }
 
     /// Closes the store's connections and drops its caches; later calls fail. A connection that a call is using is
-    /// closed when the call ends. When the last process closes the store, SQLite moves the log into the file.
+    /// closed when the call ends. When the last process closes the store, SQLite moves the log into the file. If the log
+    /// was removed, what is in it is moved before, and nothing is closed if that is not possible yet.
     ///
     /// Returns whether the writing connection was closed.
     pub fn leave(&self) -> bool {
+        if self.inner.place.is_released() {
+            return true;
+        }
+        let keeps_log = !self.is_current();
+        // A connection that a call is using keeps what is in the log when the call fails.
+        if keeps_log && self.inner.writer.try_lock().is_ok_and(|writer| !self.inner.place.rescue(&writer)) {
+            return false;
+        }
         self.inner.place.leave();
-        self.inner.readers.close();
+        self.inner.readers.close(keeps_log);
         if let Ok(mut vectors) = self.inner.vectors.try_lock() {
             *vectors = VectorCaches::default();
         }
-        match (self.inner.writer.try_lock(), Connection::open_in_memory()) {
-            (Ok(mut writer), Ok(empty)) => *writer = empty,
-            _ => return false,
+        let (Ok(mut writer), Ok(empty)) = (self.inner.writer.try_lock(), Connection::open_in_memory()) else {
+            return false;
+        };
+        if keeps_log {
+            connection::keeps_log_at_close(&writer);
         }
+        *writer = empty;
+        self.inner.place.release();
         true
     }
 
     /// Closes the store as [`Store::leave`] does, waiting up to `patience` for calls that read and for one that writes.
-    pub fn close(&self, patience: Duration) {
+    /// Returns whether all connections are closed.
+    pub fn close(&self, patience: Duration) -> bool {
         let began = Instant::now();
-        self.inner.readers.close();
+        self.inner.readers.close(!self.is_current());
         // SQLite moves the log into the file only if no other connection is open when the writing one is closed.
         while self.inner.readers.are_lent() && began.elapsed() < patience {
             std::thread::sleep(LOOK_AGAIN);
@@ -215,6 +282,7 @@ impl Store {
         while !self.leave() && began.elapsed() < patience {
             std::thread::sleep(LOOK_AGAIN);
         }
+        self.inner.place.is_released() && !self.inner.readers.are_lent()
     }
 
     /// Returns the clock that leases are measured by, for a test to set.
@@ -226,7 +294,7 @@ impl Store {
     /// Returns all rows of the file, by table.
     #[cfg(test)]
     pub(crate) fn rows(&self) -> std::collections::BTreeMap<String, Vec<String>> {
-        let writer = lock(&self.inner.writer);
+        let writer = connection::lock(&self.inner.writer);
         let named = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'text_index%'";
         let mut statement = writer.prepare(named).unwrap();
         let names: Vec<String> =
@@ -249,105 +317,9 @@ impl Store {
         &self.inner.project
     }
 
-    /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file.
-    ///
-    /// Errors with [`Kind::Busy`] if `work` takes longer than [`readers::OLDEST`].
-    async fn read<T: Send + 'static>(
-        &self,
-        scope: &Scope,
-        work: impl FnOnce(&Inner, &Connection, &Scope) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        self.admit(scope)?;
-        let (store, scope) = (self.clone(), scope.clone());
-        let turn = self.inner.readers.turn().await;
-        blocking(move || {
-            let mut reader = store.inner.readers.lend(turn)?;
-            // The place is checked only after the connection was opened, since the file may have been replaced
-            // before that.
-            store.inner.place.check()?;
-            moves_log_at_close(&reader)?;
-            let snapshot = reader.transaction().map_err(Error::from)?;
-            work(&store.inner, &snapshot, &scope)
-        })
-        .await
-    }
-
-    /// Runs `work` in one immediate transaction on the writing connection, on a blocking thread.
-    ///
-    /// The changes of `work` are durable when this method returns. If `work` fails, none of its changes are
-    /// kept.
-    ///
-    /// Errors with [`Kind::Store`] if the handle only reads.
-    async fn write<T: Send + 'static>(
-        &self,
-        scope: &Scope,
-        work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        if self.only_reads {
-            return Err(Error::new(Kind::Store, "a call that only reads may not change what is stored"));
-        }
-        self.write_beside(scope, work).await
-    }
-
-    /// Like [`Store::write`], for what is beside the memories, such as a cache. A handle that only reads does it too.
-    async fn write_beside<T: Send + 'static>(
-        &self,
-        scope: &Scope,
-        work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        self.admit(scope)?;
-        let (store, scope) = (self.clone(), scope.clone());
-        blocking(move || store.inner.write(&mut lock(&store.inner.writer), |changes| work(changes, &scope)))
-            .await
-    }
-
-    /// Like [`Store::write`], but doesn't wait for the disk: after a power failure the changes may be gone, though not
-    /// after the end of a process. Other processes see them when this method returns.
-    async fn write_unsynced<T: Send + 'static>(
-        &self,
-        scope: &Scope,
-        work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        self.admit(scope)?;
-        let (store, scope) = (self.clone(), scope.clone());
-        blocking(move || {
-            let mut writer = lock(&store.inner.writer);
-            let mut writer = Unsynced::of(&mut writer)?;
-            store.inner.write(&mut writer, |changes| work(changes, &scope))
-        })
-        .await
-    }
-
     /// Closes reading connections that were idle for a while.
     pub fn close_idle_readers(&self) {
         self.inner.readers.rest();
-    }
-
-    /// Waits until a write could begin, but no longer than `patience`.
-    ///
-    /// Errors with [`Kind::Busy`] if other processes, or other calls of this process, write during all that
-    /// time.
-    pub async fn await_turn(&self, scope: &Scope, patience: Duration) -> Result<()> {
-        self.admit(scope)?;
-        let store = self.clone();
-        blocking(move || {
-            let began = Instant::now();
-            let busy = || Error::new(Kind::Busy, "another call writes to the store").hint("try again later");
-            let mut writer = loop {
-                match store.inner.writer.try_lock() {
-                    Ok(writer) => break writer,
-                    Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
-                    Err(TryLockError::WouldBlock) if began.elapsed() >= patience => return Err(busy()),
-                    Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_AGAIN),
-                }
-            };
-            store.inner.place.check()?;
-            writer.busy_timeout(patience.saturating_sub(began.elapsed()))?;
-            let turn = writer.transaction_with_behavior(TransactionBehavior::Immediate).map(drop);
-            writer.busy_timeout(BUSY_TIMEOUT)?;
-            Ok(turn?)
-        })
-        .await
     }
 
     /// Errors with [`Kind::NotFound`] if the scope is of another project.
@@ -370,43 +342,5 @@ impl Store {
             Ok(())
         })
         .await
-    }
-}
-
-impl Inner {
-    /// Runs `work` in one immediate transaction of `writer`.
-    fn write<T>(&self, writer: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.place.check()?;
-        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        self.may_write(&transaction)?;
-        let answer = work(&transaction)?;
-        self.place.check()?;
-        transaction.commit()?;
-        self.place.acknowledge()?;
-        self.shorten_log(writer, LONGEST_LOG);
-        Ok(answer)
-    }
-
-    /// Errors with [`Kind::Store`] if a newer Tiro upgraded the file so that this one may not write to it, or
-    /// if another store overwrote the file.
-    ///
-    /// Each write checks this in its transaction, since the file may change while a server runs for weeks.
-    fn may_write(&self, transaction: &Connection) -> Result<()> {
-        migrate::may_write(transaction, self.flavour)?;
-        self.place.check_content(transaction)
-    }
-
-    /// Empties the WAL if it is longer than `most` bytes; otherwise the WAL would keep the size that the
-    /// longest write gave it. Does nothing while others read.
-    fn shorten_log(&self, writer: &Connection, most: u64) {
-        let mut log = self.path.as_os_str().to_owned();
-        log.push("-wal");
-        if !std::fs::metadata(&log).is_ok_and(|log| log.len() > most) {
-            return;
-        }
-        // If this fails, the next write tries again.
-        drop(writer.busy_timeout(Duration::ZERO));
-        drop(writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
-        drop(writer.busy_timeout(BUSY_TIMEOUT));
     }
 }

@@ -271,7 +271,7 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
         true => format!("{}: sound", store.path().display()),
         false => format!("{}: {}", store.path().display(), complaints(&check)),
     };
-    let mend = "move the file away and restore a backup with `tiro restore`";
+    let mend = "see “A damaged store” in docs/limits.md";
     Finding { what, ok, found, mend: (!ok).then(|| mend.into()) }
 }
 

@@ -18,7 +18,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{Error, Result};
-use crate::store::sqlite::connection::lock;
+use crate::store::sqlite::connection::{keeps_log_at_close, lock};
 use crate::store::sqlite::file::connect::connect;
 use crate::store::sqlite::search::lexical::rank;
 
@@ -52,6 +52,7 @@ pub(in crate::store::sqlite) struct Readers {
     /// The idle connections; the one that was used last is at the end.
     idle: Mutex<Vec<Idle>>,
     is_closed: AtomicBool,
+    keeps_log: AtomicBool,
     began: Instant,
 }
 
@@ -78,8 +79,8 @@ impl Readers {
     /// Returns an empty pool for the file at `path`. A snapshot is ended when it reaches the age `oldest`.
     pub fn new(path: PathBuf, oldest: Duration) -> Readers {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
-        let (idle, is_closed) = (Mutex::default(), AtomicBool::new(false));
-        Readers { path, oldest, turns, idle, is_closed, began: Instant::now() }
+        let (idle, is_closed, keeps_log) = (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
+        Readers { path, oldest, turns, idle, is_closed, keeps_log, began: Instant::now() }
     }
 
     /// Waits until a connection is free.
@@ -102,8 +103,13 @@ impl Readers {
         lock(&self.idle).clear();
     }
 
-    /// Closes the idle connections now, and each connection on loan when it is returned.
-    pub fn close(&self) {
+    /// Closes the idle connections now, and each connection on loan when it is returned. With `keeps_log`, they leave
+    /// the log and the file as they are.
+    pub fn close(&self, keeps_log: bool) {
+        if keeps_log {
+            self.keeps_log.store(true, Ordering::Release);
+            lock(&self.idle).iter().for_each(|idle| keeps_log_at_close(&idle.connection));
+        }
         self.is_closed.store(true, Ordering::Release);
         self.clear();
     }
@@ -166,6 +172,9 @@ impl DerefMut for Reader<'_> {
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
         let Some(lent) = self.lent.take() else { return };
+        if self.readers.keeps_log.load(Ordering::Acquire) {
+            keeps_log_at_close(&lent.connection);
+        }
         // A connection that is still in a transaction would keep its snapshot, so it is closed.
         if lent.connection.is_autocommit() {
             let mut idle = lock(&self.readers.idle);
@@ -232,7 +241,7 @@ mod tests {
         std::fs::rename(&older, &path).unwrap();
         let readers = Readers::new(path.clone(), OLDEST);
         drop(readers.lend(readers.turn().await).unwrap());
-        readers.close();
+        readers.close(false);
         assert!(std::fs::read(&path).unwrap() == bytes, "the new file was written to");
     }
 

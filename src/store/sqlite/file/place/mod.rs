@@ -3,30 +3,35 @@
 //!
 //! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite continues to
 //! write to it. Processes that open the path later don't find these writes. So an open store remembers the file
-//! that it opened ([`Place`]) and checks the path before it begins a write, before it commits, and before it
-//! returns. A check is one system call.
+//! that it opened, and its log ([`Place`]), and checks the path before it begins a write, before it commits, and
+//! before it returns. A check is three system calls.
 //!
 //! SQLite finds the log and its index (`-wal`, `-shm`) only by their names. After a file is replaced, SQLite
 //! would use the log of the old file with the new file, and mix their contents. So a log that is known to
 //! belong to another file is removed before the store is opened. `<name>.open` says which file other processes
 //! have open.
 
+mod log;
 mod turn;
 pub(in crate::store::sqlite) mod whole;
 
 use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
+pub(in crate::store::sqlite) use log::{Checkpoint, Filled, is_lost};
 pub(in crate::store::sqlite) use turn::Turn;
 
 use crate::error::{Error, Kind, Result, quoted};
 use crate::private;
+use crate::store::sqlite::connection::lock;
+use log::{Log, Noted};
 
 /// The suffixes of the files that SQLite keeps beside a database in use.
 const LOGS: [&str; 2] = ["-wal", "-shm"];
@@ -64,13 +69,20 @@ pub(in crate::store::sqlite) struct Place {
     path: PathBuf,
     /// `None` for a store in memory, which can't be replaced.
     file: Option<FileId>,
+    /// `None` for a store without a log.
+    log: Option<Log>,
+    /// The size of the store's pages in bytes.
+    page_bytes: u64,
     /// The id that the store got when it was made; `None` if it had no id yet when it was opened.
     id: Option<String>,
     is_read_only: bool,
     is_left: AtomicBool,
+    is_released: AtomicBool,
+    /// Whether the log lacks pages that were in it.
+    is_cut: AtomicBool,
     /// The file `<name>.open`. It is locked as long as the store is open, so that other processes see that the
     /// store is in use.
-    _open: Option<File>,
+    open: Mutex<Option<File>>,
 }
 
 /// A store that is about to be opened: its file exists, and no log of another file lies beside it.
@@ -105,17 +117,34 @@ impl Entered {
         Ok(Entered { path: path.to_owned(), file, open })
     }
 
-    /// Returns the place of the file behind `connection`. The connection must have been opened after
-    /// [`Entered::enter`] returned. If the file was replaced before the connection was opened, the place is not
-    /// current.
+    /// Returns the place of the file behind `connection`, and says in `<name>.open` which log the file has. The
+    /// connection must have been opened after [`Entered::enter`] returned. If the file was replaced before the
+    /// connection was opened, the place is not current.
     pub(in crate::store::sqlite) fn opened(self, connection: &Connection) -> Result<Place> {
-        let Entered { path, file, open } = self;
+        let Entered { path, file, mut open } = self;
         let is_read_only = connection.is_readonly("main")?;
         if look(&path).is_ok_and(|now| now == file) {
             crate::store::sqlite::connection::moves_log_at_close(connection)?;
         }
-        let (id, is_left) = (id(connection)?, AtomicBool::new(false));
-        Ok(Place { id, path, file: Some(file), is_read_only, is_left, _open: open })
+        // SQLite makes the log when it reads for the first time.
+        let id = id(connection)?;
+        let log = Log::beside(&path).filter(|_| !is_read_only);
+        if let Some(open) = &mut open {
+            Noted::of(file, log).write(open);
+        }
+        let page_bytes: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        Ok(Place {
+            path,
+            file: Some(file),
+            log,
+            page_bytes: page_bytes.max(0) as u64,
+            id,
+            is_read_only,
+            is_left: AtomicBool::new(false),
+            is_released: AtomicBool::new(false),
+            is_cut: AtomicBool::new(false),
+            open: Mutex::new(open),
+        })
     }
 }
 
@@ -125,39 +154,85 @@ impl Place {
         Place {
             path,
             file: None,
+            log: None,
+            page_bytes: 0,
             id: None,
             is_read_only: false,
             is_left: AtomicBool::new(false),
-            _open: None,
+            is_released: AtomicBool::new(false),
+            is_cut: AtomicBool::new(false),
+            open: Mutex::new(None),
         }
     }
 
-    /// Returns whether the open file is still the one at its path. Also returns false if the file is open
-    /// read-only but can now be opened for writing.
+    /// Returns whether the open file and its log are still the ones at their paths. Also returns false if the file is
+    /// open read-only but can now be opened for writing.
     pub(in crate::store::sqlite) fn is_current(&self) -> bool {
-        let is_there = self.file.is_none_or(|opened| look(&self.path).is_ok_and(|file| file == opened));
-        !self.is_left.load(Ordering::Relaxed) && is_there && !(self.is_read_only && can_be_used(&self.path))
+        let is_whole = self.has_file() && !self.has_lost_log();
+        !self.is_left.load(Ordering::Relaxed) && is_whole && !(self.is_read_only && can_be_used(&self.path))
     }
 
-    /// Errors with [`Kind::Store`] if the open file isn't the one at its path any more.
+    fn has_file(&self) -> bool {
+        self.file.is_none_or(|opened| look(&self.path).is_ok_and(|file| file == opened))
+    }
+
+    fn has_lost_log(&self) -> bool {
+        self.is_cut.load(Ordering::Relaxed) || (self.log.is_some() && Log::beside(&self.path) != self.log)
+    }
+
+    /// Errors with [`Kind::Store`] if the open file or its log isn't the one at its path any more.
     pub(in crate::store::sqlite) fn check(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
         }
-        let message = format!("the store `{}` was removed or replaced while it was open", self.path());
+        let message = format!("the {} was removed or replaced while it was open", self.lost());
         Err(Error::new(Kind::Store, message)
             .hint("this write was not stored; repeat the call, which opens the store that is there now"))
     }
 
-    /// Errors with [`Kind::Store`] if the open file isn't the one at its path any more. This is called right
-    /// after each commit.
-    pub(in crate::store::sqlite) fn acknowledge(&self) -> Result<()> {
+    /// Errors as [`Place::check`] does, and also if the log, which is `filled`, was cut. This is called right after
+    /// each commit.
+    pub(in crate::store::sqlite) fn acknowledge(&self, filled: Filled) -> Result<()> {
+        self.check_length(filled)?;
         if self.is_current() {
             return Ok(());
         }
-        let message = format!("the store `{}` was removed or replaced while it was written to", self.path());
+        let message = format!("the {} was removed or replaced while it was written to", self.lost());
         Err(Error::new(Kind::Store, message)
             .hint("repeat the call, which stores everything in the store that is there now"))
+    }
+
+    /// Errors with [`Kind::Store`] if the log, which is `filled`, was cut. The store is not current then.
+    pub(in crate::store::sqlite) fn check_length(&self, filled: Filled) -> Result<()> {
+        if self.log.is_none() || !log::is_cut(&self.path, filled, self.page_bytes) {
+            return Ok(());
+        }
+        self.is_cut.store(true, Ordering::Relaxed);
+        let message = format!("the log of the store `{}` was cut while it was open", self.path());
+        Err(Error::new(Kind::Store, message)
+            .hint("this write was not stored; repeat the call, which opens the store with what is left"))
+    }
+
+    /// If only the log was removed, replaced or cut, keeps what is in it, through `connection`, which has that log
+    /// open. Returns false if that is not possible yet: the next call tries again.
+    pub(in crate::store::sqlite) fn rescue(&self, connection: &Connection) -> bool {
+        let Some(log) = self.log.filter(|_| self.has_file() && self.has_lost_log()) else { return true };
+        let kept = log::rescue(&self.path, log, self.is_cut.load(Ordering::Relaxed), connection);
+        if let Err(error) = &kept {
+            tracing::warn!(%error, "what is in the removed log of the store is not kept yet");
+        }
+        kept.unwrap_or(false)
+    }
+
+    /// Lets other processes see that this one doesn't use the store any more. Its connections must be closed.
+    pub(in crate::store::sqlite) fn release(&self) {
+        lock(&self.open).take();
+        self.is_released.store(true, Ordering::Release);
+    }
+
+    /// Returns whether [`Place::release`] was called.
+    pub(in crate::store::sqlite) fn is_released(&self) -> bool {
+        self.is_released.load(Ordering::Acquire)
     }
 
     /// Errors with [`Kind::Store`] if the file was overwritten with the content of another store.
@@ -178,6 +253,11 @@ impl Place {
     /// Records that the store was closed, so the place is not current any more.
     pub(in crate::store::sqlite) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
+    }
+
+    fn lost(&self) -> String {
+        let what = if self.has_file() && self.has_lost_log() { "log of the store" } else { "store" };
+        format!("{what} `{}`", self.path())
     }
 
     fn path(&self) -> String {
@@ -239,19 +319,12 @@ fn look(path: &Path) -> Result<FileId> {
 fn mark(path: &Path, file: FileId) -> Option<File> {
     let mut open = turn::beside(path, "open")?;
     let is_alone = open.try_lock().is_ok();
-    let mut noted = String::new();
-    let is_read = Read::by_ref(&mut open).take(LONGEST).read_to_string(&mut noted).is_ok();
-    // The device number of the same file can differ between containers, so only the inode is compared.
-    let wanted = file.number.to_string();
-    if !is_alone && is_read && !noted.is_empty() && noted != wanted {
+    let (noted, wanted) = (Noted::read(&mut open), Noted::of(file, None));
+    if !is_alone && noted.file.is_some() && noted.file != wanted.file {
         remove_logs(path);
     }
-    if noted != wanted {
-        let written = open
-            .set_len(0)
-            .and_then(|()| open.seek(SeekFrom::Start(0)))
-            .and_then(|_| open.write_all(wanted.as_bytes()));
-        written.ok()?;
+    if is_alone || noted.file != wanted.file {
+        wanted.write(&mut open)?;
     }
     open.lock_shared().ok()?;
     Some(open)
