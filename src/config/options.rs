@@ -189,6 +189,8 @@ options! {
     consult_silence_s: u64 = 60, "consult.silence", "seconds, 1 to 86400", |n| (1..=86_400).contains(n);
     /// Folders outside the project whose files may be sent to a consulted model, if a call names them.
     files_roots: List = List::default(), "files.roots", "directories", any;
+    /// Files that are sent although their names say that they hold secrets: paths in the project, or absolute ones.
+    files_secrets: List = List::default(), "files.secrets", "paths", any;
     /// The most bytes of a file that is sent or searched; a larger one is skipped, and the answer says so.
     files_max_bytes: u64 = 1 << 20, "files.max_bytes", "bytes, a whole number", |n| *n > 0;
     /// Patterns of names: sessions with such a name are never stored.

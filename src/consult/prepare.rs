@@ -280,7 +280,9 @@ pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Opt
     // The list of the user whose files these are, also where the project's own configuration names another one.
     let (config, git_dir) = (engine.config(), project.root.join(".git"));
     let excludes = git::excludes(config.git_settings(), config.home.as_deref(), &git_dir);
-    let roots = Roots::new(&project.root, &others, &own)?.with_excludes(excludes);
+    let roots = Roots::new(&project.root, &others, &own)?
+        .with_excludes(excludes)
+        .with_secrets(&options.files_secrets.0);
     let limits = Limits { file_bytes: options.files_max_bytes, ..Limits::default() };
     let now_ns = engine.now().saturating_mul(1_000_000);
     Ok(Reader { roots, limits, extractor: Extractor::of_this_process(), redactor, now_ns })

@@ -214,7 +214,7 @@ impl Walk<'_> {
         name: &OsString,
         entry: Entry,
     ) -> Result<(), Refusal> {
-        names::check_file_name(name)?;
+        self.roots.check_name(path)?;
         if !self.named.contains(path)
             && let Some(why) = self.rules.ignore(path, false)
         {

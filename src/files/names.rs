@@ -5,6 +5,8 @@
 //! don't distinguish cases. A hard link to a secret has another name and is not recognised; the redaction of the text
 //! is the second line of defence.
 
+mod secret;
+
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 
@@ -12,32 +14,6 @@ use super::refusal::Refusal;
 
 /// Folders whose content is refused.
 const SECRET_FOLDERS: &[&str] = &[".aws", ".azure", ".gcloud", ".gnupg", ".kube", ".password-store", ".ssh"];
-
-/// Files that are refused.
-const SECRET_FILES: &[&str] = &[
-    ".dockercfg",
-    ".envrc",
-    ".git-credentials",
-    ".htpasswd",
-    ".netrc",
-    ".npmrc",
-    ".pgpass",
-    ".pypirc",
-    ".vault-token",
-    "_netrc",
-    "credentials",
-    "credentials.json",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ecdsa_sk",
-    "id_ed25519",
-    "id_ed25519_sk",
-    "id_rsa",
-];
-
-/// Extensions of files that are refused: keys and stores of keys.
-const SECRET_EXTENSIONS: &[&str] =
-    &["jks", "kdbx", "key", "keystore", "p12", "p8", "pem", "pfx", "pkcs12", "ppk"];
 
 /// Folders in which tools put what they install, build or keep for themselves.
 const BUILT_FOLDERS: &[&str] = &[
@@ -58,9 +34,6 @@ const BUILT_FOLDERS: &[&str] = &[
 
 /// Further names of such folders, which some projects give to folders of sources.
 const MAYBE_BUILT_FOLDERS: &[&str] = &["build", "dist", "target", "venv"];
-
-/// What follows `.env.`, among others, in the name of a file without secrets.
-const SAMPLES: &[&str] = &["example", "sample", "template"];
 
 /// Extensions of files that are not text.
 const BINARY_EXTENSIONS: &[&str] = &[
@@ -140,7 +113,10 @@ pub(super) fn is_built(path: &Path, is_listed: bool) -> bool {
 /// [`Refusal::Name`], [`Refusal::Git`] or [`Refusal::Secret`], for the first component that is refused.
 pub(super) fn check_file(path: &Path) -> Result<(), Refusal> {
     check_folder(path)?;
-    path.file_name().map_or(Ok(()), check_file_name)
+    match secret::is_secret(path) {
+        true => Err(Refusal::Secret),
+        false => Ok(()),
+    }
 }
 
 /// Checks the path of a folder, relative to a root; see [`check_file`].
@@ -149,15 +125,6 @@ pub(super) fn check_folder(path: &Path) -> Result<(), Refusal> {
         Component::Normal(name) => check_folder_name(name),
         _ => Ok(()),
     })
-}
-
-/// Checks the name of a file; see [`check_file`].
-pub(super) fn check_file_name(name: &OsStr) -> Result<(), Refusal> {
-    check_folder_name(name)?;
-    match is_secret(&lower(name)?) {
-        true => Err(Refusal::Secret),
-        false => Ok(()),
-    }
 }
 
 /// Checks the name of a folder; see [`check_file`].
@@ -173,12 +140,6 @@ pub(super) fn check_folder_name(name: &OsStr) -> Result<(), Refusal> {
 fn lower(name: &OsStr) -> Result<String, Refusal> {
     let name = name.to_str().filter(|name| !name.chars().any(char::is_control));
     name.map(str::to_lowercase).ok_or(Refusal::Name)
-}
-
-fn is_secret(name: &str) -> bool {
-    let is_environment = name == ".env"
-        || name.strip_prefix(".env.").is_some_and(|rest| !rest.rsplit('.').any(|it| SAMPLES.contains(&it)));
-    is_environment || SECRET_FILES.contains(&name) || has_extension(name, SECRET_EXTENSIONS)
 }
 
 /// Returns whether the extension says that the file is not text.
@@ -227,7 +188,6 @@ mod tests {
             ".env.example",
             ".env.local.sample",
             ".env.template",
-            ".environment",
             "id_rsa.pub",
             ".gitignore",
             ".github/workflows/ci.yml",
@@ -251,7 +211,7 @@ mod tests {
 
     #[test]
     fn lists_are_lower_case() {
-        let lists = [SECRET_FOLDERS, SECRET_FILES, SECRET_EXTENSIONS, SAMPLES, BINARY_EXTENSIONS];
+        let lists = [SECRET_FOLDERS, BINARY_EXTENSIONS];
         assert!(lists.concat().iter().all(|name| **name == name.to_lowercase()));
     }
 }

@@ -28,6 +28,8 @@ pub struct Roots {
     own: Vec<PathBuf>,
     /// The file with the user's rules for all repositories.
     excludes: Option<PathBuf>,
+    /// Files that the user allowed although their names say that they hold secrets, by their real paths.
+    secrets: Vec<PathBuf>,
     /// The allowed folders that can't be used, with the reasons.
     pub unusable: Vec<(PathBuf, Refusal)>,
 }
@@ -112,6 +114,7 @@ impl Roots {
             roots: vec![project_root],
             own: own.iter().map(real).collect(),
             excludes: None,
+            secrets: Vec::new(),
             unusable: Vec::new(),
         };
         for other in others {
@@ -126,6 +129,22 @@ impl Roots {
     /// Returns the policy with `excludes`, the file in which the user lists for all repositories what git ignores.
     pub fn with_excludes(self, excludes: Option<PathBuf>) -> Roots {
         Roots { excludes, ..self }
+    }
+
+    /// Returns the policy with `secrets`: files that the user allowed although their names say that they hold secrets.
+    /// Each path is relative to the project's root, or absolute.
+    pub fn with_secrets(self, secrets: &[String]) -> Roots {
+        let secrets = secrets.iter().map(|path| real(&self.roots[0].real.join(path))).collect();
+        Roots { secrets, ..self }
+    }
+
+    /// Checks the name of a file, and those of its folders.
+    pub(super) fn check_name(&self, path: &FilePath) -> Result<(), Refusal> {
+        let is_allowed = || self.secrets.contains(&self.roots[path.root].real.join(&path.below));
+        match names::check_file(&path.below) {
+            Err(Refusal::Secret) if is_allowed() => names::check_folder(&path.below),
+            checked => checked,
+        }
     }
 
     /// Finds what `path` leads to. It is relative to the project's root, or absolute. Opens nothing.
@@ -169,8 +188,9 @@ impl Roots {
         if metadata.is_dir() {
             return Ok(Place::Folder(found));
         }
-        given.map_or(Ok(()), names::check_file)?;
-        names::check_file(&found.below)?;
+        self.check_name(&found)?;
+        let is_allowed = self.secrets.contains(&self.roots[found.root].real.join(&found.below));
+        given.filter(|_| !is_allowed).map_or(Ok(()), names::check_file)?;
         match metadata.file_type() {
             kind if kind.is_file() => Ok(Place::File(found)),
             kind if kind.is_symlink() => Err(Refusal::Replaced),
@@ -199,7 +219,7 @@ impl Roots {
 
     /// Opens a regular file, without following links and without blocking.
     pub fn open(&self, path: &FilePath) -> Result<Opened, Refusal> {
-        names::check_file(&path.below)?;
+        self.check_name(path)?;
         self.check_owner(path)?;
         let (Some(parent), Some(name)) = (path.parent(), path.below.file_name()) else {
             return Err(Refusal::Folder);

@@ -64,7 +64,9 @@ impl Refusal {
             Refusal::Missing => Some("paths are relative to the project's root, or absolute"),
             Refusal::Tilde => Some("write the whole path, or a path relative to the project's root"),
             Refusal::Outside => Some("copy it into the project, or allow its folder with `files.roots`"),
-            Refusal::Secret => Some("copy what may be shown into a file with another name"),
+            Refusal::Secret => Some(
+                "copy what may be shown into a file with another name; the user may allow the file with the option `files.secrets`",
+            ),
             Refusal::Folder => Some("name a file in it"),
             Refusal::LinkToFolder | Refusal::TooDeep(_) => Some("name the folder itself"),
             Refusal::TooLarge(_) => Some("name a smaller file, or copy the part that matters"),

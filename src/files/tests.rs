@@ -576,3 +576,17 @@ fn a_hundred_thousand_files_are_found_and_one_more_is_too_much() {
     let cut = walk();
     assert_eq!((cut.files.len(), cut.cut), (0, Some(Cut::Entries(100_000))));
 }
+
+#[test]
+fn a_file_of_secrets_is_read_only_if_the_user_allowed_it() {
+    let tree = Tree::new(&[("prod.env", "MODE=plain"), ("prod.tfvars", "a = 1"), ("src/env.rs", "fn f() {}")]);
+    symlink(tree.at("prod.tfvars"), tree.at("src/vars.rs")).unwrap();
+    let names = |roots: &Roots| {
+        let found = gather(roots, &strings(&[".", "prod.env", "src/vars.rs"]), &LIMITS);
+        found.files.into_iter().map(|found| found.path).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&tree.roots()), ["src/env.rs"]);
+    let allowing = tree.roots().with_secrets(&strings(&["prod.env"]));
+    assert_eq!(names(&allowing), ["prod.env", "src/env.rs"]);
+    assert_eq!(tree.roots().with_secrets(&strings(&["other.env"])).resolve("prod.env"), Err(Refusal::Secret));
+}

@@ -72,6 +72,7 @@ const CASES: &[Case] = &[
     Case("consult.deadline", ["900", "1"], |under| consulted(under, "error")),
     Case("consult.silence", ["60", "1"], |under| consulted(under, "error")),
     Case("files.roots", ["", "/"], |under| consulted(under, "skipped")),
+    Case("files.secrets", ["", "src/.env"], |under| consulted(under, "skipped")),
     Case("files.max_bytes", ["1048576", "10"], |under| consulted(under, "skipped")),
     Case("ignore.sessions", ["", "scratch-*"], imported_session),
     Case("ignore.paths", ["", "secrets/**"], imported_session),
@@ -133,6 +134,7 @@ fn consulted(under: &Under, what: &str) -> String {
     for number in 0..3 {
         project.write(&format!("src/{number}.rs"), &"fn f() {}\n".repeat(10 * (number + 1)));
     }
+    project.write("src/.env", "MODE=plain\n");
     let outside = home.path().join("outside.txt");
     std::fs::write(&outside, "outside\n").unwrap();
     let mut command = home.tiro(&project.path, &["serve"]);
@@ -413,7 +415,9 @@ fn every_option_has_a_visible_effect() {
 #[test]
 fn an_invalid_value_is_refused_with_the_name_of_its_variable() {
     // Any words are valid patterns or directories.
-    let patterns = |key: &str| key.starts_with("ignore.") || ["git.trusted", "files.roots"].contains(&key);
+    let patterns = |key: &str| {
+        key.starts_with("ignore.") || ["git.trusted", "files.roots", "files.secrets"].contains(&key)
+    };
     for setting in Options::ALL.iter().filter(|setting| !patterns(setting.key)) {
         for variable in setting.variables() {
             for wrong in ["-1 or so", "-0.5", "1E999", ""] {
