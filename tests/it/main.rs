@@ -46,6 +46,8 @@ mod options;
 mod packaging;
 mod person;
 mod private_files;
+#[cfg(target_os = "linux")]
+mod reads_fail;
 mod redaction;
 mod remembers;
 #[cfg(unix)]

@@ -18,7 +18,7 @@ use crate::assembly::quote::quote;
 use crate::caller::{Caller, Form};
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind as ErrorKind, Result, partial};
 use crate::filter::Filter;
 use crate::humanize::counted;
 use crate::ingest::catch_up;
@@ -252,8 +252,9 @@ async fn summarise(
         }
         // A conversation is skipped if none of its messages lies within the times. The search then found
         // something else of the conversation, such as its summary.
-        let Ok(mut rows) = make::range(project, session, (None, None), (*since, *until)).await else {
-            continue;
+        let mut rows = match make::range(project, session, (None, None), (*since, *until)).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            rows => rows?,
         };
         rows.drain(..rows.len().saturating_sub(MOST_MESSAGES));
         let usual =
@@ -325,10 +326,12 @@ fn fit(mut output: Output, (budget, form): (usize, Form), secret: &[u8; 32]) -> 
         if output.tokens_used <= budget {
             return output;
         }
-        // Notices are left out before summaries.
-        if output.notices.pop().is_none() && output.summaries.pop().is_some() {
+        // Notices are left out before summaries, but the answer keeps saying that something is missing.
+        if output.notices.last().is_some_and(|notice| !partial::is(notice)) {
+            output.notices.pop();
+        } else if output.summaries.pop().is_some() {
             output.dropped += 1;
-        } else if output.summaries.is_empty() && output.notices.is_empty() {
+        } else {
             return output;
         }
     }
@@ -346,13 +349,15 @@ fn line(summary: &SessionSummary) -> String {
 
 fn render(output: &Output, budget: usize, secret: &[u8; 32]) -> String {
     if output.summaries.is_empty() {
-        let nothing =
-            "No conversation has to do with the question; search_project_memory also finds commits."
-                .to_owned();
+        let nothing = partial::nothing(
+            &output.notices,
+            "No conversation has to do with the question; search_project_memory also finds commits.",
+        );
+        let nothing = partial::line(&output.notices) + nothing;
         return nothing + &common::footnotes(&[], output.reported_pending(), &output.notices);
     }
     let body: String = output.summaries.iter().map(line).collect();
-    let mut text = envelope::wrap(secret, &body);
+    let mut text = partial::line(&output.notices) + &envelope::wrap(secret, &body);
     text += &format!(
         "\n{} of {budget} tokens, from {}; expand_detail opens each with its `open` as `id` and its `level`.",
         output.tokens_used, output.source_tokens

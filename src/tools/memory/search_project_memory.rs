@@ -11,7 +11,7 @@ use crate::caller::Caller;
 use crate::chunk::excerpt::Shown;
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result, partial, quoted};
 use crate::filter::Filter;
 use crate::ingest::{catch_up, graph};
 use crate::memory::Kind;
@@ -122,14 +122,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let shown = read_shown(&places, &page).await?;
     let standing = standings(project, shown.iter().map(|(_, shown, _)| shown)).await;
     let question = behind::Question { query, encoders: &encoders };
-    let behind = behind::conversations(project, question, &shown, &found.ranked).await?;
+    let behind = behind::conversations(project, question, &shown, &found.ranked, &mut notices).await?;
     let texts = shown
         .iter()
         .map(|(_, found, _)| retrieve::searched_text(&found.memory, found.chunk.start..found.chunk.end))
         .collect();
     let shares = project.store.shares(&project.scope, found.terms, found.rarity, texts).await?;
     let answers = shown.iter().zip(&shares).any(|((ranked, ..), share)| may_answer(*share, ranked.cosine));
-    if !answers && !shown.is_empty() && !found.is_named && offset == 0 {
+    if !answers && !partial::any(&notices) && !shown.is_empty() && !found.is_named && offset == 0 {
         notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
     }
     let titles = titles(project, shown.iter().map(|(_, shown, _)| shown.memory.session.as_ref())).await?;
