@@ -13,6 +13,7 @@ mod news;
 mod tests;
 mod toolset;
 
+use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -198,7 +199,10 @@ impl Caller {
     /// Returns the id and the store file of a project whose store file exists.
     fn kept(engine: &Engine, seen: &project::Seen) -> Option<(ProjectId, PathBuf)> {
         let known = seen.known.as_ref().map(|(id, folder)| (id.clone(), engine.store_path(folder)));
-        known.filter(|(_, path)| path.symlink_metadata().is_ok())
+        // A store that exists but can't be looked at is opened, so that its error is reported.
+        let is_missing =
+            |path: &Path| matches!(path.symlink_metadata(), Err(error) if error.kind() == NotFound);
+        known.filter(|(_, path)| !is_missing(path))
     }
 
     /// Returns the caller's project. The first call opens it, and it is opened again after its store or its repository

@@ -7,6 +7,7 @@
 mod latest;
 mod notices;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use std::sync::Arc;
@@ -18,7 +19,7 @@ pub(crate) use self::latest::Latest;
 pub(crate) use self::notices::Notices;
 use crate::config::{Config, Encoding};
 use crate::embed::{Embedder, Loaded, Model, install};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, partial};
 use crate::git::{Repository, identity};
 use crate::memory::{Content, Millis};
 use crate::private;
@@ -151,7 +152,7 @@ impl Engine {
     /// Returns the installation if there is one on the disk. Never creates one.
     pub async fn existing_installation(&self) -> Result<Option<&Installation>> {
         match self.config.data_dir.join("owner.db").symlink_metadata() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             _ => self.begin_installation().await.map(Some),
         }
     }
@@ -204,6 +205,7 @@ impl Engine {
     /// Returns the embedder of `model`. The first call loads it.
     pub async fn embedding_by(&self, model: Model) -> Embedding {
         let folder = model.folder(&self.config.model_dir);
+        let place = folder.clone();
         let loaded = self.embedders[model as usize]
             .get_or_try_init(async || {
                 let load = tokio::task::spawn_blocking(move || Embedder::load(model, &folder));
@@ -217,7 +219,11 @@ impl Engine {
             Ok(embedder) => Embedding::Ready(Arc::clone(embedder)),
             Err(error) => {
                 let hint = error.way_out().unwrap_or(model.installation());
-                Embedding::Missing(format!("lexical search only: {error}; {hint}"))
+                let notice = format!("lexical search only: {error}; {hint}");
+                // Without a model, the search by words is all that there is; a model that can't be read is missing.
+                let is_installed =
+                    !matches!(place.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+                Embedding::Missing(if is_installed { partial::notice(notice) } else { notice })
             }
         }
     }

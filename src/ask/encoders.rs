@@ -11,7 +11,7 @@ use crate::caller::Caller;
 use crate::config::{Configured, Encoding, Options};
 use crate::embed::{self, Encode, Encoded, Encoders, Local, Model, SpaceId};
 use crate::engine::{self, Engine};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, partial};
 use crate::llm::{Request, Service};
 use crate::memory::Content;
 
@@ -49,7 +49,7 @@ pub(crate) async fn encoders<'e>(
     let (options, prose, code) = match read {
         Ok(read) => read,
         Err(error) => {
-            notices.push(lexical(&error));
+            notices.push(partial::notice(lexical(&error)));
             return Encoders::default();
         }
     };
@@ -63,7 +63,7 @@ pub(crate) async fn encoders<'e>(
         found.push(match encoding {
             Ok(encoding) => encoder(engine, caller, &options, &encoding, notices).await,
             Err(error) => {
-                notices.push(lexical(&error));
+                notices.push(partial::notice(lexical(&error)));
                 None
             }
         });
@@ -89,7 +89,7 @@ async fn encoder<'e>(
     };
     let embedding = match model {
         Ok(model) => engine.embedding_by(model).await,
-        Err(error) => engine::Embedding::Missing(lexical(&error)),
+        Err(error) => engine::Embedding::Missing(partial::notice(lexical(&error))),
     };
     match embedding {
         engine::Embedding::Ready(embedder) => Some(Arc::new(Local(embedder))),

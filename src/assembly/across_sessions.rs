@@ -17,7 +17,7 @@ use crate::assembly::{Asked, IncludeLevel};
 use crate::context::render;
 use crate::embed::Encoders;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Result, partial};
 use crate::filter::Filter;
 use crate::memory::{Kind, Level, Memory, MemoryKey, Millis};
 use crate::project::OpenProject;
@@ -82,7 +82,7 @@ pub async fn choose(
     let mut found =
         retrieve::search(&places, encoders, &asked.query, &filter, &Weights::of_context()).await?;
     chosen.notices.append(&mut found.notices);
-    if !found.is_named && !answers(project, &places, &found).await? {
+    if !found.is_named && !partial::any(&chosen.notices) && !answers(project, &places, &found).await? {
         chosen.notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
     }
     let sessions = weigh(&found.ranked);
@@ -365,7 +365,7 @@ async fn summarise(
         let (query, level) = (asked.query.clone(), if length > 150 { Level::Standard } else { Level::Brief });
         let extract =
             move || summarize::extract(&messages::sources(&read), level, most, &query, &messages::count).text;
-        let text = messages::blocking(extract).await.unwrap_or_default();
+        let text = messages::blocking(extract).await?;
         if text.is_empty() {
             continue;
         }

@@ -9,11 +9,11 @@ use crate::assembly::order::is_event;
 use crate::assembly::passages::{Part, Passage, Room, fill, remembered};
 use crate::context::importance::{Mentions, Signals, importance, recency};
 use crate::embed::Encoders;
-use crate::error::Result;
+use crate::error::{Result, partial};
 use crate::filter::{Filter, Stash};
 use crate::memory::{Kind, Memory, MemoryKey, Provenance};
 use crate::retrieve::rank::{Ranked, Weights};
-use crate::retrieve::{self, cues};
+use crate::retrieve::{self, Found, cues};
 use crate::summaries::segments;
 use crate::tuning::contexts::{self, PASSAGE};
 use crate::tuning::ranking::BEST_SCORE;
@@ -37,8 +37,14 @@ impl Choice<'_> {
             self.shown().into_iter().partition(|ordinal| self.long.contains(ordinal));
         let stash = (!self.held.is_empty()).then_some(Stash::Without);
         let filter = Filter { kinds: Some(KINDS.to_vec()), stash, ..self.asked.filter.clone() };
-        let found =
-            retrieve::search(&[(store, scope)], encoders, query, &filter, &Weights::default()).await?;
+        let found = retrieve::search(&[(store, scope)], encoders, query, &filter, &Weights::default()).await;
+        let found = match found {
+            // The rest of the context was read, so it is shown, and the answer says what it lacks.
+            Err(error) if !self.chosen.stable.is_empty() || !self.chosen.live.is_empty() => {
+                Found { notices: vec![partial::notice(error)], ..Found::default() }
+            }
+            found => found?,
+        };
         self.chosen.notices.extend(found.notices);
         let is_listed = |hit: &Ranked| !cues::asks_for_order(query) || is_event(hit);
         let hits: Vec<_> = found

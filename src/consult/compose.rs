@@ -91,7 +91,11 @@ pub(super) async fn file_blocks(
         plan.sendings.iter().filter(|sent| sent.text.is_none()).map(|sent| sent.path.clone()).collect();
     let mut stored = match missing.is_empty() {
         true => HashMap::new(),
-        false => project.store.copies(&project.scope, &question.name, missing).await.unwrap_or_default(),
+        false => match project.store.copies(&project.scope, &question.name, missing).await {
+            // A thread that begins has no copies yet.
+            Err(error) if error.kind() == Kind::NotFound => HashMap::new(),
+            copies => copies?,
+        },
     };
     let (mut blocks, mut copies) = (Vec::new(), Vec::new());
     for Sending { path, part, text, tokens } in &plan.sendings {

@@ -3,6 +3,7 @@
 use super::Index;
 use crate::chunk::Chunk;
 use crate::envelope;
+use crate::error::partial;
 use crate::humanize::counted;
 use crate::tokens;
 
@@ -121,7 +122,7 @@ impl Found {
             (0, 0) if index.sources.is_empty() => {
                 "There is nothing to search: no text was attached.".to_owned()
             }
-            (0, 0) => "Nothing found.".to_owned(),
+            (0, 0) => partial::nothing(&self.notices, "Nothing found.").to_owned(),
             (0, dropped) => {
                 format!(
                     "{} found, but none fits into the room that is left.",
@@ -133,8 +134,8 @@ impl Found {
         if self.dropped > 0 && !self.hits.is_empty() {
             text += &format!("\n{} more did not fit; ask for them with a narrower query.", self.dropped);
         }
-        self.notices.iter().for_each(|notice| text += &format!("\nNote: {notice}."));
-        text
+        partial::others(&self.notices).for_each(|notice| text += &format!("\nNote: {notice}."));
+        partial::line(&self.notices) + &text
     }
 }
 

@@ -6,7 +6,7 @@ use super::found::{Found, Ranked};
 use super::meaning::{self, STEP};
 use super::{Index, terms};
 use crate::embed::Embedder;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, partial};
 use crate::tuning::ephemeral::{CANDIDATES, LEXICAL, SEMANTIC};
 
 /// The most bytes of a query that are read. Arbitrary.
@@ -41,8 +41,7 @@ impl Index {
             return Err(Error::bad_input("`k` is 0").hint("ask for at least one hit"));
         }
         let query = &query[..query.floor_char_boundary(LONGEST_QUERY)];
-        let mut notices: Vec<String> =
-            self.refusal().map(|refusal| refusal.to_string()).into_iter().collect();
+        let mut notices: Vec<String> = self.refusal().map(partial::notice).into_iter().collect();
         let scores = self.words.scores(&terms::of_query(query), &self.pieces);
         let by_words = best(scores.iter().copied().enumerate().filter(|(_, score)| *score > 0.0).collect());
         let ranked = match embedder {
@@ -52,9 +51,12 @@ impl Index {
             }
             Some(embedder) => match self.with_meaning(embedder, query, ask, &scores, &by_words) {
                 Ok(ranked) => ranked,
+                // If the words find nothing, nobody knows whether there is something.
+                Err(error) if by_words.is_empty() => return Err(error),
                 Err(error) => {
                     error.log();
-                    notices.push("the embedding model failed, so the search was by words alone".to_owned());
+                    let missing = "the embedding model failed, so the search was by words alone";
+                    notices.push(partial::notice(missing));
                     by_words
                 }
             },

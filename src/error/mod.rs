@@ -17,6 +17,7 @@
 //! envelope, our own words would look like data.
 
 mod cause;
+pub(crate) mod partial;
 mod quote;
 mod refused_file;
 

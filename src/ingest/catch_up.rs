@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::caller::Caller;
 use crate::clients::Client;
 use crate::engine::Engine;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, partial};
 use crate::git::Sha;
 use crate::humanize::counted;
 use crate::ingest::commits::authors;
@@ -102,20 +102,23 @@ pub async fn before_a_call(engine: &Engine, caller: &Caller) -> Vec<String> {
 }
 
 async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
-    // If there is no project, the call itself reports the error. If the project isn't stored yet and hooks left no
-    // references, there is nothing to follow.
-    let Ok(Some(project)) = to_follow(engine, caller).await else {
-        return match caller.project(engine).await {
-            Ok(project) => project.trouble.iter().cloned().collect(),
-            Err(_) => Vec::new(),
-        };
+    // If there is no project, the call itself reports the error.
+    let Ok(project) = caller.project(engine).await else { return Vec::new() };
+    let notices = match to_follow(engine, caller).await {
+        // The project isn't stored yet and hooks left no references, so there is nothing to follow.
+        Ok(None) => Vec::new(),
+        Err(error) => vec![unfollowed(&error)],
+        Ok(Some(project)) => {
+            let followed = follow(engine, caller, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
+            followed.map_or_else(|error| vec![unfollowed(&error)], |each| each.notices)
+        }
     };
-    let followed = follow(engine, caller, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
-    let notices = followed.map_or_else(
-        |error| vec![format!("new commits and transcripts may be missing: {error}")],
-        |each| each.notices,
-    );
     project.trouble.iter().cloned().chain(notices).collect()
+}
+
+/// Returns the notice that following failed with `error`.
+fn unfollowed(error: &Error) -> String {
+    partial::notice(format!("new commits and transcripts may be missing: {error}"))
 }
 
 /// Returns the project if there may be something to follow, because the project is stored or hooks left references. If
@@ -330,7 +333,8 @@ impl CatchUp<'_> {
         let mut read = Vec::new();
         for taken in grown {
             if let Err(error) = self.project.store.await_turn(&self.project.scope, TURN).await {
-                self.followed.notices.push(format!("new transcripts may be missing: {error}"));
+                let missing = format!("new transcripts may be missing: {error}");
+                self.followed.notices.push(partial::notice(missing));
                 break;
             }
             read.extend(self.follow_session(taken, spool, importer).await?);
@@ -340,7 +344,7 @@ impl CatchUp<'_> {
 
     /// Reads one transcript. Returns its reference once all of it is read.
     async fn follow_session(
-        &self,
+        &mut self,
         taken: Taken,
         spool: &Spool,
         importer: &mut Importer<'_>,
@@ -377,7 +381,14 @@ impl CatchUp<'_> {
         Ok(match read {
             Ok(()) if importer.output.bytes_left > before => None,
             Ok(()) => Some(taken),
-            Err(error) => put_aside(engine, taken, &path, &error),
+            Err(error) => {
+                // A transcript that is gone was never stored, or is. In all other cases an answer may lack what it says.
+                if !is_gone(&path) {
+                    let missing = format!("a new transcript was not read: {error}");
+                    self.followed.notices.push(partial::notice(missing));
+                }
+                put_aside(engine, taken, &path, &error)
+            }
         })
     }
 
@@ -422,12 +433,15 @@ fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) -> Optio
         return None;
     }
     tracing::warn!(%error, "a transcript was not read");
-    let is_gone = matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
-    match error.kind() == Kind::Io && !is_gone && !is_old(engine, &taken) {
+    match error.kind() == Kind::Io && !is_gone(path) && !is_old(engine, &taken) {
         true => taken.keep(error.to_string()),
         false => taken.done(),
     }
     None
+}
+
+fn is_gone(path: &Path) -> bool {
+    matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound)
 }
 
 fn is_old(engine: &Engine, taken: &Taken) -> bool {

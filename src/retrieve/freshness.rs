@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::error::Result;
 use crate::git::{Reach, Repository, Sha};
 use crate::memory::{Kind, Memory};
 use crate::tuning::ranking::FRESHNESS_PATIENCE;
@@ -19,7 +20,7 @@ pub enum Freshness {
     OtherBranch,
     /// The commit is on no branch.
     CommitGone,
-    /// Reading git took too long.
+    /// Reading git took too long, or failed.
     Unknown,
 }
 
@@ -96,7 +97,7 @@ impl Standing {
     /// The standing of a subject without commits.
     pub const CURRENT: Standing = Standing { freshness: Freshness::Current, reached: None, gone: None };
 
-    /// The standing of a subject for which there was no time to read git.
+    /// The standing of a subject for which git could not be read, or not in time.
     pub const UNKNOWN: Standing = Standing { freshness: Freshness::Unknown, reached: None, gone: None };
 }
 
@@ -105,8 +106,8 @@ impl Standing {
 /// This function reads git objects, which blocks, so `subjects` should be no more than the hits of one answer. It stops
 /// reading after [`FRESHNESS_PATIENCE`]; the next call continues.
 pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> {
-    let head = repository.head().ok().and_then(|head| head.commit);
-    let Some(head) = head else { return vec![Standing::CURRENT; subjects.len()] };
+    let Ok(head) = repository.head() else { return vec![Standing::UNKNOWN; subjects.len()] };
+    let Some(head) = head.commit else { return vec![Standing::CURRENT; subjects.len()] };
     let until = Instant::now() + FRESHNESS_PATIENCE;
     let mut left: Vec<Sha> = subjects.iter().flat_map(|subject| &subject.made_at).copied().collect();
     left.sort();
@@ -158,10 +159,14 @@ fn one(repository: &Repository, head: &Sha, subject: &Subject, places: &HashMap<
     let Some((place, sha)) = best else { return Standing::UNKNOWN };
     let gone = |gone| Standing { freshness: Freshness::CommitGone, reached: None, gone: Some(gone) };
     match place {
-        Place::Head if file_changed(repository, head, first, subject.path.as_deref()) => {
-            Standing { freshness: Freshness::FileChanged, reached: Some(sha), gone: None }
+        Place::Head => {
+            let freshness = match file_changed(repository, head, first, subject.path.as_deref()) {
+                Ok(true) => Freshness::FileChanged,
+                Ok(false) => Freshness::Current,
+                Err(_) => Freshness::Unknown,
+            };
+            Standing { freshness, reached: Some(sha), gone: None }
         }
-        Place::Head => Standing { reached: Some(sha), ..Standing::CURRENT },
         Place::Unknown => Standing::UNKNOWN,
         Place::Branch => Standing { freshness: Freshness::OtherBranch, reached: None, gone: None },
         Place::Reflog => gone(Gone::InReflog),
@@ -170,10 +175,11 @@ fn one(repository: &Repository, head: &Sha, subject: &Subject, places: &HashMap<
     }
 }
 
-fn file_changed(repository: &Repository, head: &Sha, made_at: &Sha, path: Option<&str>) -> bool {
-    let Some(path) = path else { return false };
-    let then = repository.blob_at(made_at, path).ok().flatten();
-    then.is_some() && then != repository.blob_at(head, path).ok().flatten()
+/// Returns whether the file differs between two commits. Errors if git can't read one of them.
+fn file_changed(repository: &Repository, head: &Sha, made_at: &Sha, path: Option<&str>) -> Result<bool> {
+    let Some(path) = path else { return Ok(false) };
+    let then = repository.blob_at(made_at, path)?;
+    Ok(then.is_some() && then != repository.blob_at(head, path)?)
 }
 
 #[cfg(test)]
@@ -262,6 +268,17 @@ mod tests {
 
     /// Prints how long a page of hits takes in a history of 24,000 commits. To run it:
     /// `cargo test --release -- --ignored --nocapture a_page`.
+    #[test]
+    fn nothing_is_current_as_long_as_git_cannot_be_read() {
+        let fixture = Fixture::new();
+        let commit = fixture.commit("x", "1\n", "first");
+        let repository = fixture.repository();
+        let of = |path: Option<&str>| Subject { path: path.map(str::to_owned), ..at(commit) };
+        assert_eq!(standing(&repository, &[of(Some("x"))])[0].freshness, Freshness::Current);
+        std::fs::write(fixture.path.join(".git/HEAD"), "damaged\n").unwrap();
+        assert_eq!(standing(&repository, &[of(None)]), [Standing::UNKNOWN]);
+    }
+
     #[test]
     #[ignore = "it measures"]
     fn a_page_of_hits_takes_milliseconds() {

@@ -21,7 +21,7 @@ use query::Question;
 use rank::{Candidate, Ranked, Weights};
 
 use crate::embed::{Embedding, Encode, Encoders, Model};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, partial};
 use crate::filter::Filter;
 use crate::memory::{Content, Group, Kind as MemoryKind, Memory, MemoryKey};
 use crate::scope::Scope;
@@ -76,8 +76,9 @@ pub struct Timings {
 /// Searches `stores` for `query` and returns the memories that it found, best first.
 ///
 /// From each group of kinds that `filter` admits, the search takes up to 100 candidates by words and 100 by meaning, so
-/// that no kind crowds out another. If one of the two searches fails or passes its deadline, a notice says so. Errors
-/// if a store can't be read after these searches.
+/// that no kind crowds out another. If one of the two searches fails or passes its deadline, the result is
+/// [partial], and a notice says so. Errors if a store can't be read after these searches, and if a search failed and
+/// the other one found nothing: nobody knows then whether there is something.
 pub async fn search(
     stores: &[(&Store, &Scope)],
     encoders: &Encoders<'_>,
@@ -106,14 +107,13 @@ pub async fn search(
     };
     let ((lexical, lexical_time), (embedded, dense, embed_time, dense_time)) = tokio::join!(lexical, dense);
     found.notices.extend(encoders.each().flat_map(Encode::disclosures));
-    let failed = embedded.iter().filter_map(|embedded| embedded.as_ref().err());
-    found.notices.extend(failed.map(|error| format!("no search by meaning: {}", error.with_hint())));
+    let mut failed: Vec<Failed> = Vec::new();
     let mut candidates: HashMap<(usize, ChunkKey), (MemoryKey, f64)> = HashMap::new();
     match dense {
         Ok(dense) => {
             candidates.extend(dense.iter().map(|(store, each)| ((*store, each.chunk), (each.memory, 0.0))))
         }
-        Err(error) => found.notices.push(format!("no search by meaning: {error}")),
+        Err(error) => failed.push(("meaning", error)),
     }
     match lexical {
         Ok((lexical, rarity)) => {
@@ -122,7 +122,7 @@ pub async fn search(
                 lexical.iter().map(|(store, each)| ((*store, each.chunk), (each.memory, each.score)));
             candidates.extend(scored);
         }
-        Err(error) => found.notices.push(format!("no search by words: {error}")),
+        Err(error) => failed.push(("words", error)),
     }
 
     let named = named(stores, filter, query).await?;
@@ -131,13 +131,7 @@ pub async fn search(
     }
 
     let cosine_began = Instant::now();
-    let mut cosines = HashMap::new();
-    for question in embedded.iter().flatten() {
-        match self::cosines(stores, question, &candidates).await {
-            Ok(more) => cosines.extend(more),
-            Err(error) => found.notices.push(format!("no search by meaning: {error}")),
-        }
-    }
+    let cosines = cosines(stores, embedded, &candidates, &mut failed).await;
     found.timings = Timings {
         embed: embed_time,
         lexical: lexical_time,
@@ -152,11 +146,33 @@ pub async fn search(
     found.ranked = rank::rank(candidates, &words, &weights);
     settle(stores, &mut found, &named, query, filter).await?;
     found.is_named = !named.is_empty();
+    report(failed, &mut found)?;
     found.terms = terms;
     found.rarity.resize(found.terms.len(), 0.0);
     found.timings.rank = micros(rank_began);
     tracing::debug!(micros = micros(began), candidates = found.ranked.len(), "searched");
     Ok(found)
+}
+
+/// One of the two searches, `words` or `meaning`, and why it failed.
+type Failed = (&'static str, Error);
+
+/// Adds the notices of the searches that failed. Errors with the first failure if the others found nothing.
+fn report(failed: Vec<Failed>, found: &mut Found) -> Result<()> {
+    let said = |signal: &str, error: &Error| format!("no search by {signal}: {error}");
+    if found.ranked.is_empty()
+        && let Some((signal, error)) = failed.first()
+    {
+        error.log();
+        let failure = error.reworded(said(signal, error));
+        return Err(if failure.way_out().is_some() { failure } else { failure.hint("repeat the call") });
+    }
+    for (signal, error) in &failed {
+        error.log();
+        found.notices.push(partial::notice(said(signal, error)));
+    }
+    partial::first(&mut found.notices);
+    Ok(())
 }
 
 /// Settles the order of what was ranked: a commit that the query names by its id comes first, whatever its score is; a
@@ -341,8 +357,31 @@ async fn dense(
     Ok(candidates)
 }
 
-/// Returns the cosine, on the scale of the default model, of every candidate that has a vector, including those that only the search by words found.
+/// Returns the cosine of every candidate that has a vector in one of the spaces. Adds to `failed` why a question has no
+/// embedding, or why vectors can't be read.
 async fn cosines(
+    stores: &[(&Store, &Scope)],
+    embedded: Vec<Result<Embedded>>,
+    candidates: &HashMap<(usize, ChunkKey), (MemoryKey, f64)>,
+    failed: &mut Vec<Failed>,
+) -> HashMap<(usize, ChunkKey), f64> {
+    let mut cosines = HashMap::new();
+    for question in embedded {
+        let read = match question {
+            Ok(question) => cosines_to(stores, &question, candidates).await,
+            Err(error) => Err(error),
+        };
+        match read {
+            Ok(more) => cosines.extend(more),
+            Err(error) => failed.push(("meaning", error)),
+        }
+    }
+    cosines
+}
+
+/// Returns the cosine, on the scale of the default model, of every candidate that has a vector, including those that
+/// only the search by words found.
+async fn cosines_to(
     stores: &[(&Store, &Scope)],
     Embedded { model, embedding: Embedding { space, vector } }: &Embedded,
     candidates: &HashMap<(usize, ChunkKey), (MemoryKey, f64)>,
@@ -403,6 +442,22 @@ fn micros(began: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_that_failed_is_told_before_the_hits_and_is_an_error_without_hits() {
+        let busy = || Error::new(Kind::Busy, "another process writes");
+        let mut found = Found::default();
+        let error = report(vec![("words", busy())], &mut found).unwrap_err();
+        assert_eq!(error.kind(), Kind::Busy);
+        assert_eq!(error.with_hint(), "no search by words: another process writes; repeat the call");
+        report(Vec::new(), &mut found).expect("a complete search may find nothing");
+        assert_eq!(found.notices, Vec::<String>::new());
+        found.notices.push("the question is in German".to_owned());
+        found.ranked.push(rank::tests::ranked());
+        report(vec![("meaning", busy()), ("meaning", busy())], &mut found).unwrap();
+        assert!(partial::is(&found.notices[0]), "{:?}", found.notices);
+        assert_eq!(found.notices.len(), 2);
+    }
 
     #[test]
     fn a_question_in_a_language_that_the_model_does_not_read_has_a_notice() {

@@ -317,10 +317,15 @@ fn without_duplicates(ranked: Vec<Ranked>) -> Vec<Ranked> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Returns one ranked memory.
+    pub(in crate::retrieve) fn ranked() -> Ranked {
+        rank(vec![candidate(1, 1.0, 0.5)], &[], &Weights::default()).remove(0)
+    }
 
     fn candidate(seq: i64, lexical: f64, cosine: f64) -> Candidate {
         Candidate {

@@ -27,6 +27,7 @@ mod encodings;
 mod extracts;
 mod finds;
 mod follows;
+mod forges;
 mod forgets;
 mod harness;
 #[cfg(unix)]
@@ -46,6 +47,8 @@ mod options;
 mod packaging;
 mod person;
 mod private_files;
+#[cfg(target_os = "linux")]
+mod reads_fail;
 mod redaction;
 mod remembers;
 #[cfg(unix)]

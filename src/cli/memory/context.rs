@@ -8,7 +8,7 @@ use crate::cli::print::Out;
 use crate::cli::terminal::{Marks, Page, Screen, Span, Style};
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::Result;
+use crate::error::{Result, partial};
 use crate::memory::Millis;
 use crate::tools::context::retrieve_context as context;
 
@@ -71,6 +71,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
 /// need.
 fn page(context: &context::Output, marks: &Marks, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
+    page.incomplete(&context.notices);
     for line in envelope::within(&context.context) {
         match line.strip_prefix('#').and_then(|rest| rest.split_once(": ")) {
             Some((speaker, text)) if envelope::is_frame(line) => {
@@ -88,8 +89,9 @@ fn page(context: &context::Output, marks: &Marks, screen: Screen, now: Millis) -
             _ => page.marked(3, line, marks),
         }
     }
-    if page.is_empty() {
-        page.line(0, [Span::new(Style::Plain, "Nothing is remembered about this.")]);
+    if context.context.is_empty() {
+        let nothing = partial::nothing(&context.notices, "Nothing is remembered about this.");
+        page.line(0, [Span::new(Style::Plain, nothing)]);
     }
     page.gap();
     let listed = |counts: &std::collections::BTreeMap<String, usize>| {

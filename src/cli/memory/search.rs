@@ -7,7 +7,7 @@ use crate::caller::Caller;
 use crate::cli::print::Out;
 use crate::cli::terminal::{Marks, Page, Screen, Span, Style};
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Result, partial};
 use crate::humanize::counted;
 use crate::memory::Millis;
 use crate::tools::memory::search_project_memory::{self as search, Hit};
@@ -73,6 +73,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
 
 fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
+    page.incomplete(&found.notices);
     for (place, hit) in found.hits.iter().enumerate() {
         page.gap();
         let heading = heading(&page, place + 1, hit);
@@ -87,7 +88,9 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
     page.gap();
     let faint = |text: String| [Span::new(Style::Faint, text)];
     match (found.hits.is_empty(), found.dropped) {
-        (true, 0) => page.line(0, [Span::new(Style::Plain, "Nothing found.")]),
+        (true, 0) => {
+            page.line(0, [Span::new(Style::Plain, partial::nothing(&found.notices, "Nothing found."))])
+        }
         (true, count) => {
             let none = match count {
                 1 => "The one hit doesn't fit".to_owned(),

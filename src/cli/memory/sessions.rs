@@ -70,6 +70,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
 /// Returns the page of the sessions. Each begins with its title, since people know a session by its title.
 fn page(listed: &list_sessions::Output, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
+    page.incomplete(&listed.notices);
     for session in &listed.sessions {
         let when = page.when(&session.last);
         let title = session.title.as_deref().unwrap_or("(no title)");

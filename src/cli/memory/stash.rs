@@ -6,7 +6,7 @@ use crate::caller::Caller;
 use crate::cli::print::Out;
 use crate::cli::terminal::{Marks, Page, Screen, Span, Style, number};
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Result, partial};
 use crate::humanize::counted;
 use crate::memory::Millis;
 use crate::tools::stash::retrieve_stashed_context::{self as retrieve, Filters};
@@ -126,6 +126,7 @@ fn faint(text: impl Into<String>) -> Span {
 
 fn list(found: &retrieve::Output, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
+    page.incomplete(&found.notices);
     for group in &found.groups {
         page.gap();
         let topic = group.topic.as_deref().unwrap_or("(no topic)");
@@ -140,7 +141,7 @@ fn list(found: &retrieve::Output, screen: Screen, now: Millis) -> Page {
     }
     page.gap();
     if found.total_found == 0 {
-        page.line(0, [Span::new(Style::Plain, "The stash is empty.")]);
+        page.line(0, [Span::new(Style::Plain, partial::nothing(&found.notices, "The stash is empty."))]);
     }
     if let Some(cursor) = &found.next_cursor {
         page.line(0, [faint(format!("More: --cursor {cursor}"))]);
@@ -151,6 +152,7 @@ fn list(found: &retrieve::Output, screen: Screen, now: Millis) -> Page {
 
 fn hits(found: &retrieve::Output, marks: &Marks, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
+    page.incomplete(&found.notices);
     for segment in &found.segments {
         page.gap();
         let when = page.when(&segment.time);
@@ -173,7 +175,10 @@ fn hits(found: &retrieve::Output, marks: &Marks, screen: Screen, now: Millis) ->
     }
     page.gap();
     match found.segments.first() {
-        None => page.line(0, [Span::new(Style::Plain, "Nothing in the stash fits.")]),
+        None => page.line(
+            0,
+            [Span::new(Style::Plain, partial::nothing(&found.notices, "Nothing in the stash fits."))],
+        ),
         Some(first) => page.line(0, [faint(format!("In full: tiro stash restore {}", first.id))]),
     }
     page.notices(&found.notices);

@@ -15,6 +15,7 @@ use anstyle::{AnsiColor, Style as Ansi};
 
 use super::flags;
 use crate::envelope;
+use crate::error::partial;
 pub use crate::humanize::thousands as number;
 use crate::memory::Millis;
 
@@ -101,11 +102,6 @@ impl Page {
         self.lines.push(Line { indent, spans: spans.into_iter().collect() });
     }
 
-    /// Returns whether nothing was added.
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
     /// Adds an empty line, unless the page is empty or ends with one.
     pub fn gap(&mut self) {
         if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
@@ -131,9 +127,17 @@ impl Page {
         }
     }
 
-    /// Adds a line for each of `notices`, in which the names of tools are replaced by those of subcommands.
+    /// Adds the first line of a page: what the answer lacks because it could not be read. Adds nothing if it is complete.
+    pub fn incomplete(&mut self, notices: &[String]) {
+        let line = flags::without_tools(&partial::line(notices));
+        if !line.is_empty() {
+            self.line(0, [Span::new(Style::Strong, line.trim_end().to_owned())]);
+        }
+    }
+
+    /// Adds a line for each of `notices` but those of [`Page::incomplete`], in which the names of tools are replaced by those of subcommands.
     pub fn notices(&mut self, notices: &[String]) {
-        for notice in notices {
+        for notice in partial::others(notices) {
             let notice = flags::without_tools(notice);
             self.line(0, [Span::new(Style::Faint, format!("Note: {notice}."))]);
         }

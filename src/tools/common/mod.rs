@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::caller::Caller;
 use crate::engine::Engine;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result, partial, quoted};
 use crate::humanize::counted;
 use crate::memory::{Kind, LONGEST_TEXT, Role};
 use crate::project::OpenProject;
@@ -184,7 +184,8 @@ pub fn head(project: &OpenProject) -> (Option<String>, Option<String>) {
 }
 
 /// Returns lines to append to an answer: which secrets were replaced, how many chunks have no embedding, and the
-/// notices. Each line is left out if it has nothing to say.
+/// notices. Each line is left out if it has nothing to say. Notices of what is [missing](partial) are in the first line
+/// of the answer instead.
 pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -> String {
     let mut text = String::new();
     if !redactions.is_empty() {
@@ -197,7 +198,7 @@ pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -
         let several = "pieces have no embedding yet; only keywords find them";
         text += &format!("\n{}.", counted(pending, one, several));
     }
-    for notice in notices {
+    for notice in partial::others(notices) {
         text += &format!("\nNote: {notice}.");
     }
     text

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::assembly::passages::{Chosen, Part, Passage, cost};
 use crate::caller::Form;
 use crate::envelope;
+use crate::error::partial;
 use crate::humanize::counted;
 use crate::store::ShownLine;
 use crate::tools::common::tool::Answer;
@@ -55,10 +56,11 @@ pub struct Context {
 pub fn fit(chosen: &mut Chosen, (budget, form): (usize, Form), secret: &[u8; 32]) -> Context {
     // Notices take at most a quarter of the budget.
     let mut notice_tokens = 0;
+    partial::first(&mut chosen.notices);
     let before = chosen.notices.len();
     chosen.notices.retain(|notice| {
         let tokens = cost(&format!("\nNote: {notice}.")) + 2;
-        let fits = notice_tokens + tokens <= budget / 4;
+        let fits = notice_tokens + tokens <= budget / 4 || partial::is(notice);
         notice_tokens += if fits { tokens } else { 0 };
         fits
     });
@@ -76,7 +78,7 @@ pub fn fit(chosen: &mut Chosen, (budget, form): (usize, Form), secret: &[u8; 32]
         while over > 0 {
             let Some(passage) = chosen.live.pop().or_else(|| chosen.stable.pop()) else {
                 // Only the frame is left, and it fits the smallest budget.
-                chosen.notices.clear();
+                partial::alone(&mut chosen.notices);
                 let mut context = rendered(chosen, budget, secret);
                 context.measure(form);
                 return context;
@@ -185,12 +187,16 @@ impl Context {
             let each: Vec<String> = counts.iter().map(|(part, count)| format!("{part} {count}")).collect();
             each.join(", ")
         };
-        let mut text = match self.context.is_empty() {
-            true if self.notices.iter().any(|notice| notice.starts_with(NOTHING)) => {
-                "Nothing is remembered that would answer this.\n".to_owned()
+        let mut text = partial::line(&self.notices);
+        text += match self.context.is_empty() {
+            true if partial::any(&self.notices) => {
+                "No passage in what could be read; repeat the call before relying on that.\n"
             }
-            true => "Nothing was found that answers this.\n".to_owned(),
-            false => self.context.clone(),
+            true if self.notices.iter().any(|notice| notice.starts_with(NOTHING)) => {
+                "Nothing is remembered that would answer this.\n"
+            }
+            true => "Nothing was found that answers this.\n",
+            false => &self.context,
         };
         text += &format!("{} of {} tokens: {}.", self.tokens_used, self.budget, listed(&self.parts));
         if !self.dropped.is_empty() {
@@ -207,7 +213,7 @@ impl Context {
             let pending = counted(self.pending, one, several);
             text += &format!("\n{pending} no embedding or summary yet.");
         }
-        for notice in &self.notices {
+        for notice in partial::others(&self.notices) {
             text += &format!("\nNote: {notice}.");
         }
         text

@@ -18,7 +18,7 @@ use crate::assembly::quote::quote;
 use crate::caller::{Caller, Form};
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind as ErrorKind, Result, partial};
 use crate::filter::Filter;
 use crate::humanize::counted;
 use crate::ingest::catch_up;
@@ -252,8 +252,9 @@ async fn summarise(
         }
         // A conversation is skipped if none of its messages lies within the times. The search then found
         // something else of the conversation, such as its summary.
-        let Ok(mut rows) = make::range(project, session, (None, None), (*since, *until)).await else {
-            continue;
+        let mut rows = match make::range(project, session, (None, None), (*since, *until)).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            rows => rows?,
         };
         rows.drain(..rows.len().saturating_sub(MOST_MESSAGES));
         let usual =
@@ -278,7 +279,9 @@ async fn summarise(
         if made.text.is_empty() && end.is_empty() {
             continue;
         }
-        let text = envelope::escape(format!("{}\n{end}", made.text).trim()).into_owned();
+        // The sentences of an extract are on one line each; a model writes lines of its own.
+        let summary = if made.model.is_empty() { made.text.into() } else { envelope::quoted(&made.text) };
+        let text = envelope::escape(format!("{summary}\n{end}").trim()).into_owned();
         let name = envelope::escape(session.as_str()).into_owned();
         // `open` is the message of the conversation that answers best, if there is one.
         let mut own = hits.iter().filter(|hit| hit.memory.session.as_ref() == Some(session));
@@ -308,7 +311,7 @@ async fn end(project: &OpenProject, rows: &[MessageRow], most: usize) -> Result<
     let line = |(row, text): &(MessageRow, String)| {
         let who = row.speaker.as_deref().or(row.role.map(Role::as_str)).unwrap_or_default();
         let text = quote(text, 0..text.len(), most / 2).trim().replace('\n', " ");
-        format!("#{} {who}: {text}", row.ordinal)
+        format!("#{} {}: {text}", row.ordinal, envelope::name(who))
     };
     Ok(said.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
@@ -325,10 +328,12 @@ fn fit(mut output: Output, (budget, form): (usize, Form), secret: &[u8; 32]) -> 
         if output.tokens_used <= budget {
             return output;
         }
-        // Notices are left out before summaries.
-        if output.notices.pop().is_none() && output.summaries.pop().is_some() {
+        // Notices are left out before summaries, but the answer keeps saying that something is missing.
+        if output.notices.last().is_some_and(|notice| !partial::is(notice)) {
+            output.notices.pop();
+        } else if output.summaries.pop().is_some() {
             output.dropped += 1;
-        } else if output.summaries.is_empty() && output.notices.is_empty() {
+        } else {
             return output;
         }
     }
@@ -341,18 +346,20 @@ fn round(weight: f64) -> f64 {
 fn line(summary: &SessionSummary) -> String {
     let SessionSummary { session_id, range: (first, last), summary, open, level, .. } = summary;
     let (name, open) = (envelope::name(session_id), envelope::name(open));
-    format!("[{name} #{first} to #{last}, open {open} level {level}]\n{}\n", envelope::quoted(summary))
+    format!("[{name} #{first} to #{last}, open {open} level {level}]\n{}\n", envelope::framed(summary))
 }
 
 fn render(output: &Output, budget: usize, secret: &[u8; 32]) -> String {
     if output.summaries.is_empty() {
-        let nothing =
-            "No conversation has to do with the question; search_project_memory also finds commits."
-                .to_owned();
+        let nothing = partial::nothing(
+            &output.notices,
+            "No conversation has to do with the question; search_project_memory also finds commits.",
+        );
+        let nothing = partial::line(&output.notices) + nothing;
         return nothing + &common::footnotes(&[], output.reported_pending(), &output.notices);
     }
     let body: String = output.summaries.iter().map(line).collect();
-    let mut text = envelope::wrap(secret, &body);
+    let mut text = partial::line(&output.notices) + &envelope::wrap(secret, &body);
     text += &format!(
         "\n{} of {budget} tokens, from {}; expand_detail opens each with its `open` as `id` and its `level`.",
         output.tokens_used, output.source_tokens

@@ -8,7 +8,7 @@ use crate::ask;
 use crate::assembly::{Asked, IncludeLevel, across_sessions, superseded, within_session};
 use crate::caller::Caller;
 use crate::engine::Engine;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result, partial, quoted};
 use crate::filter::Filter;
 use crate::ingest::catch_up;
 use crate::memory::Millis;
@@ -148,7 +148,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     count_saving(caller, whole, &context);
     let answer = CachedAnswer { context, whole, lines };
     // If messages of the session still wait for a summary, the next call makes more summaries, so this answer is not
-    // cached.
+    // cached. Nor is an answer that lacks what could not be read.
+    is_whole &= !partial::any(&answer.context.notices);
     if is_cacheable && is_whole {
         let body = serde_json::to_string(&answer).expect("an answer is JSON");
         let (ttl, most) = (options.cache_ttl(), options.cache_bytes());

@@ -3,7 +3,7 @@
 
 use crate::embed::Encoders;
 use crate::envelope;
-use crate::error::Result;
+use crate::error::{Error, Result, partial};
 use crate::filter::Filter;
 use crate::memory::{Kind, Memory, Role};
 use crate::project::OpenProject;
@@ -28,12 +28,14 @@ pub(crate) struct Question<'a> {
 
 /// For each hit in `shown`, returns the conversation that most likely led to it, or `None` if the hit isn't a
 /// commit or no conversation led to it. The conversation comes with its message that answers best, unless the
-/// page shows that message as a hit. `ranked` are all hits of the search, including those of other pages.
+/// page shows that message as a hit. `ranked` are all hits of the search, including those of other pages. If the
+/// messages can't be searched, `notices` gets a notice.
 pub(crate) async fn conversations(
     project: &OpenProject,
     question: Question<'_>,
     shown: &[(&Ranked, ShownMemory, &'static str)],
     ranked: &[Ranked],
+    notices: &mut Vec<String>,
 ) -> Result<Vec<Option<Behind>>> {
     let (store, scope) = (&project.store, &project.scope);
     let mut rows: Vec<Option<BehindRow>> = Vec::with_capacity(shown.len());
@@ -61,7 +63,17 @@ pub(crate) async fn conversations(
             let filter = Filter { kinds: Some(vec![Kind::Message]), ..Filter::default() };
             let Question { query, encoders } = question;
             let places = [(store, &scope)];
-            retrieve::search(&places, encoders, query, &filter, &Weights::default()).await?.ranked
+            match retrieve::search(&places, encoders, query, &filter, &Weights::default()).await {
+                Ok(found) => {
+                    notices.extend(found.notices.into_iter().filter(|notice| partial::is(notice)));
+                    found.ranked
+                }
+                Err(error) => {
+                    let missing = "the conversations behind commits were not searched";
+                    notices.push(partial::notice(Error::new(error.kind(), missing).source(error)));
+                    Vec::new()
+                }
+            }
         }
     };
     let mut all = Vec::with_capacity(rows.len());

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::caller::Form;
 use crate::envelope;
+use crate::error::partial;
 use crate::humanize::counted;
 use crate::retrieve::pair;
 use crate::summaries::messages;
@@ -116,7 +117,8 @@ fn estimate(page: &mut Page) -> usize {
         true => count(&serde_json::to_string(hit).expect("a hit is JSON")) + 1,
         false => count(&hit.excerpt()),
     };
-    let text_frame = envelope::OVERHEAD_TOKENS + count(&empty.footer(page.max_tokens)) + SPENT_TOKENS;
+    let around = count(&partial::line(&empty.notices)) + count(&empty.footer(page.max_tokens));
+    let text_frame = envelope::OVERHEAD_TOKENS + around + SPENT_TOKENS;
     let mut used = (text_frame, if is_data { Answer::data_cost(&empty) } else { 0 });
     let mut beside = page.max_tokens / BESIDE_COMMITS;
     for (place, hit) in page.hits.iter_mut().enumerate() {
@@ -193,7 +195,7 @@ fn answer(page: &Page, count: usize) -> Output {
     output.next_cursor = has_next.then(|| (page.offset + next).to_string());
     let body: String = output.hits.iter().map(Hit::excerpt).collect();
     let shown = match (count, output.dropped) {
-        (0, 0) => "Nothing found.".to_owned(),
+        (0, 0) => partial::nothing(&output.notices, "Nothing found.").to_owned(),
         (0, dropped) => {
             let none = match dropped {
                 1 => "The one hit doesn't fit".to_owned(),
@@ -203,6 +205,7 @@ fn answer(page: &Page, count: usize) -> Output {
         }
         _ => envelope::wrap(&page.secret, &body),
     };
+    let shown = partial::line(&output.notices) + &shown;
     // `tokens_used` is part of what is counted. During the count, the field holds the budget, the largest value it can
     // get, so the final number takes no more tokens.
     output.tokens_used = page.max_tokens;
@@ -212,9 +215,9 @@ fn answer(page: &Page, count: usize) -> Output {
     output
 }
 
-/// Returns the answer without hits, notices, session names and timings.
+/// Returns the answer without hits, session names and timings, and without notices but that a part is missing.
 fn without_hits(mut page: Page) -> Output {
-    page.output.notices.clear();
+    partial::alone(&mut page.output.notices);
     page.output.covered.clear();
     page.output.timings = None;
     answer(&page, 0)
@@ -224,13 +227,14 @@ fn without_hits(mut page: Page) -> Output {
 /// left out.
 fn bound_names_and_notices(output: &mut Output, max_tokens: usize) {
     let share = max_tokens / NOTICES;
+    partial::first(&mut output.notices);
     let fits = |lines: &mut Vec<String>, frame: &str| {
         let (mut used, all) = (0, lines.len());
         lines.retain(|line| {
             let json = serde_json::to_string(line).expect("a text is JSON");
             let cost = messages::count(&format!("{frame}{json}\n"));
             used += cost;
-            let fits = used <= share;
+            let fits = used <= share || partial::is(line);
             used -= if fits { 0 } else { cost };
             fits
         });
@@ -269,7 +273,7 @@ impl Output {
             let several = "pieces have no embedding yet; only keywords find them";
             lines += &format!("\n{}.", counted(self.pending, one, several));
         }
-        self.notices.iter().for_each(|notice| lines += &format!("\nNote: {notice}."));
+        partial::others(&self.notices).for_each(|notice| lines += &format!("\nNote: {notice}."));
         lines
     }
 }

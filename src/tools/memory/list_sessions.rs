@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result, partial, quoted};
 use crate::humanize::counted;
 use crate::ingest::catch_up;
 use crate::scope::SessionId;
@@ -169,7 +169,7 @@ impl Output {
                 consulted(assistants)
             );
         }
-        let mut text = envelope::wrap(&self.secret, &body);
+        let mut text = partial::line(&self.notices) + &envelope::wrap(&self.secret, &body);
         if let Some(cursor) = &self.next_cursor {
             text += &format!("\nMore with cursor `{cursor}`.");
         }

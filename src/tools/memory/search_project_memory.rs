@@ -11,10 +11,10 @@ use crate::caller::Caller;
 use crate::chunk::excerpt::Shown;
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result, partial, quoted};
 use crate::filter::Filter;
 use crate::ingest::{catch_up, graph};
-use crate::memory::Kind;
+use crate::memory::{Kind, Provenance};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::retrieve::freshness::{Standing, Subject};
@@ -122,14 +122,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let shown = read_shown(&places, &page).await?;
     let standing = standings(project, shown.iter().map(|(_, shown, _)| shown)).await;
     let question = behind::Question { query, encoders: &encoders };
-    let behind = behind::conversations(project, question, &shown, &found.ranked).await?;
+    let behind = behind::conversations(project, question, &shown, &found.ranked, &mut notices).await?;
     let texts = shown
         .iter()
         .map(|(_, found, _)| retrieve::searched_text(&found.memory, found.chunk.start..found.chunk.end))
         .collect();
     let shares = project.store.shares(&project.scope, found.terms, found.rarity, texts).await?;
     let answers = shown.iter().zip(&shares).any(|((ranked, ..), share)| may_answer(*share, ranked.cosine));
-    if !answers && !shown.is_empty() && !found.is_named && offset == 0 {
+    if !answers && !partial::any(&notices) && !shown.is_empty() && !found.is_named && offset == 0 {
         notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
     }
     let titles = titles(project, shown.iter().map(|(_, shown, _)| shown.memory.session.as_ref())).await?;
@@ -303,8 +303,10 @@ fn hit(
     let about = Shown::of_memory(&memory);
     let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line);
     let nameless = Shown { role: None, speaker: None, session: None, branch: None, ..about };
-    let frame =
-        Frame { head: open(about.line()), bare_head: open(nameless.line()), whole: memory.tokens, rank };
+    let (head, bare_head) = (open(about.line()), open(nameless.line()));
+    let is_machine = matches!(memory.provenance, Provenance::ModelSaid | Provenance::ToolOutput);
+    let provenance = is_machine.then(|| memory.provenance.as_str());
+    let frame = Frame { head, bare_head, provenance, whole: memory.tokens, rank };
     let shown = |text: &str| envelope::escape(text).into_owned();
     let text = match memory.kind {
         Kind::Commit => quote::commit(&memory.text, chunk.start..chunk.end, usize::MAX),

@@ -18,7 +18,7 @@ use super::{expired, named};
 use crate::ask;
 use crate::caller::Caller;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, partial};
 use crate::filter::Filter;
 use crate::ingest::catch_up;
 use crate::memory::{Kind, Memory, MemoryKey};
@@ -140,7 +140,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let (filter, scope) = conditions(project, args.filters.clone().unwrap_or_default())?;
     let mut notices = catch_up::before_a_call(engine, caller).await;
     if !caller.await_stash(STASHING).await {
-        notices.push(UNSTASHED.to_owned());
+        notices.push(partial::notice(UNSTASHED));
     }
     let filter = Filter { stash: Some(expired::hidden(engine, project).await?), ..filter };
     let query = asked(&args);

@@ -7,6 +7,7 @@ use super::found::Found;
 use super::group::Group;
 use crate::caller::Form;
 use crate::envelope;
+use crate::error::partial;
 use crate::humanize::{counted, thousands};
 use crate::tools::common::tool::Answer;
 use crate::tools::stash::preview::Preview;
@@ -90,9 +91,10 @@ fn rendered(found: &Found, output: &Output, secret: &[u8; 32]) -> String {
         true => found.groups.iter().map(Group::lines).collect(),
         false => found.previews.iter().map(Preview::lines).collect(),
     };
-    let mut text = match (found.lists, body.is_empty()) {
-        (true, true) => "The stash is empty.".to_owned(),
-        (false, true) => "Nothing in the stash fits.".to_owned(),
+    let mut text = partial::line(&found.notices);
+    text += &match (found.lists, body.is_empty()) {
+        (true, true) => partial::nothing(&found.notices, "The stash is empty.").to_owned(),
+        (false, true) => partial::nothing(&found.notices, "Nothing in the stash fits.").to_owned(),
         (true, false) => {
             let segments = counted(found.total as u64, "segment", "segments");
             let tokens = thousands(found.tokens);
@@ -115,6 +117,6 @@ fn rendered(found: &Found, output: &Output, secret: &[u8; 32]) -> String {
         let several = "pieces have no embedding yet; only keywords find them";
         text += &format!("\n{}.", counted(found.pending as u64, one, several));
     }
-    found.notices.iter().for_each(|notice| text += &format!("\nNote: {notice}."));
+    partial::others(&found.notices).for_each(|notice| text += &format!("\nNote: {notice}."));
     text
 }
