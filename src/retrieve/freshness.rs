@@ -266,8 +266,6 @@ mod tests {
         assert_eq!(standings(&repository)[1..3], [gone(Gone::Unnamed), gone(Gone::Unnamed)]);
     }
 
-    /// Prints how long a page of hits takes in a history of 24,000 commits. To run it:
-    /// `cargo test --release -- --ignored --nocapture a_page`.
     #[test]
     fn nothing_is_current_as_long_as_git_cannot_be_read() {
         let fixture = Fixture::new();
@@ -279,6 +277,8 @@ mod tests {
         assert_eq!(standing(&repository, &[of(None)]), [Standing::UNKNOWN]);
     }
 
+    /// Prints how long a page of hits takes in a history of 24,000 commits. To run it:
+    /// `cargo test --release -- --ignored --nocapture a_page`.
     #[test]
     #[ignore = "it measures"]
     fn a_page_of_hits_takes_milliseconds() {
