@@ -26,6 +26,7 @@ use crate::ingest::{commits, graph, pointer};
 use crate::memory::Millis;
 use crate::project::OpenProject;
 use crate::spool::{Spool, Taken};
+use crate::tuning::forgetting::TRUSTED;
 
 /// The longest time that a call reads transcripts before it answers.
 const BEFORE_A_CALL: Duration = Duration::from_millis(600);
@@ -430,6 +431,8 @@ fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) -> Optio
     None
 }
 
+/// Returns whether Tiro tried long enough. If the reference seems to be much older, the clock may have jumped, and it stays.
 fn is_old(engine: &Engine, taken: &Taken) -> bool {
-    engine.now().saturating_sub(taken.reference.at) > GIVEN_UP
+    let age = engine.now().saturating_sub(taken.reference.at);
+    age > GIVEN_UP && age <= GIVEN_UP + TRUSTED
 }

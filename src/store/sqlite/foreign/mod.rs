@@ -333,7 +333,7 @@ impl Reader {
             .connection
             .prepare_cached(
                 "SELECT m.tombstoned_at, (SELECT o.id FROM operation_memories b JOIN operations o ON o.id = b.operation
-                     WHERE b.memory = m.seq AND o.kind = 'forget' AND o.undone_at IS NULL AND octet_length(o.id) <= 64
+                     WHERE b.memory = m.seq AND o.kind IN ('forget', 'expire') AND o.undone_at IS NULL AND octet_length(o.id) <= 64
                      ORDER BY o.at DESC LIMIT 1)
                  FROM memories m WHERE m.seq = ?1 AND m.tombstoned_at IS NOT NULL",
             )?
