@@ -150,7 +150,7 @@ macro_rules! methods {
             savings() -> Savings;
             stats(now: Millis) -> Stats;
             check() -> Check;
-            back_up(target: &Path) -> ();
+            back_up(target: &Path) -> Vec<String>;
             restore_sessions(sessions: Vec<ForeignSession>) -> ();
             restore(restored: Vec<RestoredMemory>, now: Millis) -> Receipt;
             restore_forgotten(forgotten: ForeignForgotten) -> usize;

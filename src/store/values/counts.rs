@@ -162,6 +162,8 @@ pub struct Check {
     pub chunks_without_vector: i64,
     /// How many chunks have no entry in the text index, plus how many entries have no chunk.
     pub chunks_unindexed: i64,
+    /// The ids of the memories whose text is not the one that was stored.
+    pub damaged: Vec<String>,
 }
 
 impl Check {

@@ -271,8 +271,20 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
         true => format!("{}: sound", store.path().display()),
         false => format!("{}: {}", store.path().display(), complaints(&check)),
     };
-    let mend = "move the file away and restore a backup with `tiro restore`";
+    let mend = match is_only_damaged_text(&check) {
+        true => {
+            "save the same messages or texts again, or restore an earlier backup with `tiro restore`: the right text \
+             replaces the damaged one"
+        }
+        false => "move the file away and restore a backup with `tiro restore`",
+    };
     Finding { what, ok, found, mend: (!ok).then(|| mend.into()) }
+}
+
+/// Returns whether the only fault is that texts are damaged: then the store works.
+fn is_only_damaged_text(check: &Check) -> bool {
+    let rest = Check { damaged: Vec::new(), ..check.clone() };
+    rest.is_sound()
 }
 
 /// Returns the faults that `check` found, as text.
@@ -285,6 +297,13 @@ fn complaints(check: &Check) -> String {
     if check.chunks_unindexed > 0 {
         let pieces = counted(check.chunks_unindexed, "piece is", "pieces are");
         found.push(format!("{pieces} missing in the text index, or only in the index"));
+    }
+    if !check.damaged.is_empty() {
+        found.push(format!(
+            "{} damaged and not the one that was stored: {}",
+            counted(check.damaged.len(), "text is", "texts are"),
+            humanize::some(&check.damaged)
+        ));
     }
     found.join("; ")
 }

@@ -10,6 +10,7 @@ use crate::scope::Scope;
 use crate::store::sqlite::Inner;
 use crate::store::sqlite::connection::{blocking, lock};
 use crate::store::sqlite::file::place::whole;
+use crate::store::sqlite::file::verify;
 use crate::store::{Check, Store};
 
 impl Store {
@@ -17,18 +18,22 @@ impl Store {
     /// callers can read and write the store during the copying. The copy gets the name `target` only when it is
     /// complete and on the disk.
     ///
-    /// Errors if `target` exists. Also errors if the store is damaged, since a copy of it could not be
-    /// restored.
-    pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<()> {
+    /// Returns the ids of the memories whose text is damaged. The copy has them too, but they are not restored from it.
+    ///
+    /// Errors if `target` exists. Also errors if the store is damaged so that a copy of it could not be restored.
+    pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Vec<String>> {
         self.admit(scope)?;
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
         blocking(move || {
             store.inner.place.check()?;
+            let mut damaged = Vec::new();
             let copied = whole::make(&target, |copy| {
                 store.inner.copy_to(copy)?;
-                keep_only(copy, &scope)
+                keep_only(copy, &scope)?;
+                damaged = verify::differing_texts(copy)?;
+                Ok(())
             });
-            copied.map_err(|error| {
+            copied.map(|()| damaged).map_err(|error| {
                 let hint = error.way_out().unwrap_or(
                     "name a folder that can be written and has room; `tiro doctor` checks the store",
                 );
@@ -40,7 +45,7 @@ impl Store {
         .await
     }
 
-    /// Checks the file, the text index and the vectors against each other, for all owners. Reads everything,
+    /// Checks the file, the text index and the vectors against each other, and the texts against their hashes, for all owners. Reads everything,
     /// which takes seconds at 100,000 memories.
     ///
     /// Errors with [`Kind::Busy`] if the text index can't be checked because another connection writes to the
@@ -72,6 +77,7 @@ impl Store {
                 "SELECT (SELECT count(*) FROM chunks WHERE seq NOT IN (SELECT rowid FROM text_index))
                       + (SELECT count(*) FROM text_index WHERE rowid NOT IN (SELECT seq FROM chunks))",
             )?;
+            check.damaged = verify::differing_texts(&store.inner.path)?;
             Ok(check)
         })
         .await

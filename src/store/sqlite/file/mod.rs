@@ -5,3 +5,4 @@ pub(super) mod connect;
 pub(super) mod migrate;
 pub(super) mod place;
 pub(super) mod readers;
+pub(super) mod verify;

@@ -258,6 +258,7 @@ impl Reader {
                 continue;
             }
             match self.one(seq)? {
+                Some(found) if found.memory.is_damaged => page.damaged += 1,
                 Some(found) => {
                     bytes += bytes_of(&found);
                     page.memories.push(found);
@@ -274,7 +275,8 @@ impl Reader {
     /// Returns the memory in the row `seq`; `None` if it is not valid.
     fn one(&self, seq: i64) -> Result<Option<ForeignMemory>> {
         let sql = "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
-                 m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
+                 m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed,
+                 m.text_hash
              FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1";
         let memory = self.connection.prepare_cached(sql).map_err(read)?.query_row([seq], believable);
         memory.map_err(read)?.map(|memory| self.beside(memory)).transpose()
