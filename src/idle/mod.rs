@@ -121,6 +121,9 @@ async fn work_off(engine: &Engine, caller: &Caller) {
                 reindex_text(store, scope).await;
                 merge_text(store, scope).await;
             }
+            if quiet == QUIET {
+                sum_up(store, scope).await;
+            }
             store.close_idle_readers();
             if quiet == QUIET
                 && let Err(error) = store.rest(scope).await
@@ -227,6 +230,19 @@ async fn reindex_text(store: &Store, scope: &Scope) {
             Ok(true) => tokio::task::yield_now().await,
             Ok(false) => return,
             Err(error) => return tracing::debug!(%error, "the text index is not brought up to date"),
+        }
+    }
+}
+
+/// Computes in steps the sums of rows that another version of the program wrote.
+async fn sum_up(store: &Store, scope: &Scope) {
+    /// How many sums a step computes. It takes some tens of milliseconds. Arbitrary.
+    const AT_ONCE: usize = 1_000;
+    loop {
+        match store.sum_up(scope, AT_ONCE).await {
+            Ok(0) => return,
+            Ok(_) => tokio::task::yield_now().await,
+            Err(error) => return tracing::debug!(%error, "sums are not computed yet"),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::filter::Filter;
 use crate::memory::{Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
 use crate::scope::{OwnerId, ProjectId, Scope, SessionId};
 use crate::store::{
-    About, BehindRow, CacheStats, CallRow, Check, ChunkKey, CommitLinks, CommitRow, ConversationRow,
+    About, BehindRow, CacheStats, CallRow, Check, ChunkKey, CommitLinks, CommitRow, ConversationRow, Damage,
     DenseCandidate, Exchange, Expired, Flavour, ForeignForgotten, ForeignSession, Forgotten, GraphRow,
     GrownSession, LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement, MessageRow,
     Neighbour, NewStatement, Operation, Origin, Outcome, PendingChunk, Planned, PreparedChunk,
@@ -150,7 +150,7 @@ macro_rules! methods {
             savings() -> Savings;
             stats(now: Millis) -> Stats;
             check() -> Check;
-            back_up(target: &Path) -> Vec<String>;
+            back_up(target: &Path) -> Damage;
             restore_sessions(sessions: Vec<ForeignSession>) -> ();
             restore(restored: Vec<RestoredMemory>, now: Millis) -> Receipt;
             restore_forgotten(forgotten: ForeignForgotten) -> usize;

@@ -27,7 +27,10 @@ pub struct Backup {
     pub file: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// The ids of the memories whose text is damaged; `tiro restore` leaves them out.
+    /// How many vectors are damaged; `tiro restore` computes them again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub damaged_vectors: usize,
+    /// The ids of the memories that are damaged; `tiro restore` leaves them out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
     /// `owner.db`, the file with the memories that were stored for all projects; the backup does not contain them.
@@ -37,10 +40,20 @@ pub struct Backup {
 /// Copies the project's store to `file`; other processes may read and write the store during the copy.
 pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<Backup> {
     let project = caller.project(engine).await?;
-    let damaged = project.store.back_up(&project.scope, &file).await?;
+    let damage = project.store.back_up(&project.scope, &file).await?;
     let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
     let not_included = engine.config().data_dir.join("owner.db").display().to_string();
-    Ok(Backup { file: file.display().to_string(), bytes, damaged, not_included })
+    Ok(Backup {
+        file: file.display().to_string(),
+        bytes,
+        damaged: damage.memories,
+        damaged_vectors: damage.vectors,
+        not_included,
+    })
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The answer of `tiro restore`.
@@ -68,7 +81,7 @@ pub struct Restored {
     /// How many entries were left out because they aren't valid memories: they have an unknown kind, no id or an
     /// impossible time.
     pub malformed: usize,
-    /// How many memories were left out because their text is damaged in the backup.
+    /// How many memories were left out because they are damaged in the backup.
     pub damaged: usize,
     /// Secrets of the backup that were replaced, counted by rule.
     pub redactions: Vec<Redaction>,
@@ -339,13 +352,18 @@ impl Backup {
         let damaged = match self.damaged.len() {
             0 => String::new(),
             count => format!(
-                "The text of {} is damaged and not the one that was stored: {}. `tiro doctor` says what helps.\n",
+                "Of {}, the text or another part is damaged and not the one that was stored: {}. `tiro doctor` says what \
+                 helps.\n",
                 counted(count, "memory", "memories"),
                 humanize::some(&self.damaged)
             ),
         };
+        let vectors = match self.damaged_vectors {
+            0 => String::new(),
+            count => format!("{} damaged.\n", counted(count, "embedding is", "embeddings are")),
+        };
         format!(
-            "{damaged}Wrote {} ({} bytes).\nIt holds only this project: memories stored for all your projects are in {}.",
+            "{damaged}{vectors}Wrote {} ({} bytes).\nIt holds only this project: memories stored for all your projects are in {}.",
             self.file, self.bytes, self.not_included
         )
     }
@@ -362,9 +380,7 @@ impl Restored {
         let mut text = String::new();
         if self.damaged > 0 {
             let damaged = counted(self.damaged, "memory was", "memories were");
-            text += &format!(
-                "{damaged} left out: the text in {source} is damaged and not the one that was stored.\n"
-            );
+            text += &format!("{damaged} left out: damaged in {source} and not as they were stored.\n");
         }
         text += &format!(
             "Added {}; {} here already, {}, {} forgotten here. {} for embedding.",

@@ -23,7 +23,7 @@ use crate::memory::Content;
 use crate::private;
 use crate::project::{OpenProject, SeenProject};
 use crate::scope::Scope;
-use crate::store::{Check, Registry, Store};
+use crate::store::{Check, Damage, Registry, Store};
 use crate::tools::common;
 use crate::tools::operate::init;
 
@@ -271,19 +271,19 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
         true => format!("{}: sound", store.path().display()),
         false => format!("{}: {}", store.path().display(), complaints(&check)),
     };
-    let mend = match is_only_damaged_text(&check) {
+    let mend = match is_only_damage(&check) {
         true => {
-            "save the same messages or texts again, or restore an earlier backup with `tiro restore`: the right text \
-             replaces the damaged one"
+            "save the same messages again, or restore an earlier backup with `tiro restore`: a right text replaces a \
+             damaged one; what else is damaged is marked in answers"
         }
         false => "move the file away and restore a backup with `tiro restore`",
     };
     Finding { what, ok, found, mend: (!ok).then(|| mend.into()) }
 }
 
-/// Returns whether the only fault is that texts are damaged: then the store works.
-fn is_only_damaged_text(check: &Check) -> bool {
-    let rest = Check { damaged: Vec::new(), ..check.clone() };
+/// Returns whether the only fault is that something is not as it was stored: then the store works.
+fn is_only_damage(check: &Check) -> bool {
+    let rest = Check { damage: Damage::default(), ..check.clone() };
     rest.is_sound()
 }
 
@@ -298,12 +298,16 @@ fn complaints(check: &Check) -> String {
         let pieces = counted(check.chunks_unindexed, "piece is", "pieces are");
         found.push(format!("{pieces} missing in the text index, or only in the index"));
     }
-    if !check.damaged.is_empty() {
-        found.push(format!(
-            "{} damaged and not the one that was stored: {}",
-            counted(check.damaged.len(), "text is", "texts are"),
-            humanize::some(&check.damaged)
-        ));
+    let Damage { memories, vectors, copies } = &check.damage;
+    if !memories.is_empty() {
+        let which = counted(memories.len(), "memory is", "memories are");
+        found.push(format!("{which} damaged and not as they were stored: {}", humanize::some(memories)));
+    }
+    if *vectors > 0 {
+        found.push(format!("{} damaged", counted(*vectors, "embedding is", "embeddings are")));
+    }
+    if *copies > 0 {
+        found.push(format!("{} damaged", counted(*copies, "text of a thread is", "texts of threads are")));
     }
     found.join("; ")
 }

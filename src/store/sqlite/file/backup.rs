@@ -11,29 +11,29 @@ use crate::store::sqlite::Inner;
 use crate::store::sqlite::connection::{blocking, lock};
 use crate::store::sqlite::file::place::whole;
 use crate::store::sqlite::file::verify;
-use crate::store::{Check, Store};
+use crate::store::{Check, Damage, Store};
 
 impl Store {
     /// Copies the memories of the scope's owner, as they are at one moment, to the new file `target`. Other
     /// callers can read and write the store during the copying. The copy gets the name `target` only when it is
     /// complete and on the disk.
     ///
-    /// Returns the ids of the memories whose text is damaged. The copy has them too, but they are not restored from it.
+    /// Returns what is damaged. The copy has it too, but damaged memories are not restored from it.
     ///
     /// Errors if `target` exists. Also errors if the store is damaged so that a copy of it could not be restored.
-    pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Vec<String>> {
+    pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Damage> {
         self.admit(scope)?;
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
         blocking(move || {
             store.inner.place.check()?;
-            let mut damaged = Vec::new();
+            let mut damage = Damage::default();
             let copied = whole::make(&target, |copy| {
                 store.inner.copy_to(copy)?;
                 keep_only(copy, &scope)?;
-                damaged = verify::differing_texts(copy)?;
+                damage = verify::damage(copy)?;
                 Ok(())
             });
-            copied.map(|()| damaged).map_err(|error| {
+            copied.map(|()| damage).map_err(|error| {
                 let hint = error.way_out().unwrap_or(
                     "name a folder that can be written and has room; `tiro doctor` checks the store",
                 );
@@ -77,7 +77,7 @@ impl Store {
                 "SELECT (SELECT count(*) FROM chunks WHERE seq NOT IN (SELECT rowid FROM text_index))
                       + (SELECT count(*) FROM text_index WHERE rowid NOT IN (SELECT seq FROM chunks))",
             )?;
-            check.damaged = verify::differing_texts(&store.inner.path)?;
+            check.damage = verify::damage(&store.inner.path)?;
             Ok(check)
         })
         .await

@@ -5,4 +5,5 @@ pub(super) mod connect;
 pub(super) mod migrate;
 pub(super) mod place;
 pub(super) mod readers;
+pub(super) mod sums;
 pub(super) mod verify;
