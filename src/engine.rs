@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::{Notify, OnceCell};
 
@@ -29,6 +29,7 @@ use crate::redact::Redactor;
 use crate::scope::ProjectId;
 use crate::spool::Spool;
 use crate::store::Registry;
+use crate::store::clock::Clock;
 
 /// The longest time that closing a store waits for a call that is still writing. Arbitrary: about thirty times
 /// as long as a write takes.
@@ -45,6 +46,7 @@ pub struct Engine {
     embedders: [OnceCell<Arc<Embedder>>; Model::ALL.len()],
     written: Notify,
     notices: Notices,
+    clock: Clock,
 }
 
 /// What all projects of an owner have in common.
@@ -84,6 +86,7 @@ impl Engine {
             installation: Latest::default(),
             blank_installation: OnceCell::new(),
             notices: Notices::default(),
+            clock: Clock::default(),
             embedders: Default::default(),
             written: Notify::new(),
         }
@@ -100,10 +103,14 @@ impl Engine {
     }
 
     /// Returns the time, in milliseconds since 1970 UTC.
-    #[expect(clippy::disallowed_methods, reason = "this is where `now` comes from")]
     pub fn now(&self) -> Millis {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
+        self.clock.now()
+    }
+
+    /// Returns the clock, for a test to set.
+    #[cfg(test)]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// Returns random bytes from the operating system.
@@ -163,6 +170,16 @@ impl Engine {
         if let Some(installation) = self.installation.last() {
             installation.registry.memories().close(PATIENCE_OF_CLOSING);
         }
+    }
+
+    /// Returns a new id of an operation.
+    pub fn operation(&self) -> String {
+        format!("f{:012x}", u64::from_le_bytes(self.random()) >> 16)
+    }
+
+    /// Keeps a notice until the next answer says it.
+    pub fn notify(&self, notice: String) {
+        self.notices.add(notice);
     }
 
     /// Returns the notices that were added since the last call. They are about files that all callers share.

@@ -282,7 +282,12 @@ pub struct Memory {
     pub tokens: i64,
     /// The text for the text index, if it differs from the text.
     pub indexed: Option<String>,
+    /// Whether the text or another part is not as it was stored: the file was damaged since.
+    pub is_damaged: bool,
 }
+
+/// The line that answers show with a text that is damaged.
+pub const DAMAGED: &str = "damaged: this is not what was stored";
 
 #[cfg(test)]
 mod tests {

@@ -339,9 +339,7 @@ async fn others(
     key: &[u8; 32],
 ) -> Result<Option<Block>> {
     let name = &question.name;
-    let since = thread.updated.unwrap_or(0);
-    let exchanges =
-        project.store.other_exchanges(&project.scope, &name.session, &name.assistant, since, OTHERS).await?;
+    let exchanges = project.store.other_exchanges(&project.scope, name, OTHERS).await?;
     Ok(history::others(thread.turns + 1, &exchanges, key))
 }
 

@@ -579,7 +579,8 @@ fn a_hundred_thousand_files_are_found_and_one_more_is_too_much() {
 
 #[test]
 fn a_file_of_secrets_is_read_only_if_the_user_allowed_it() {
-    let tree = Tree::new(&[("prod.env", "MODE=plain"), ("prod.tfvars", "a = 1"), ("src/env.rs", "fn f() {}")]);
+    let tree =
+        Tree::new(&[("prod.env", "MODE=plain"), ("prod.tfvars", "a = 1"), ("src/env.rs", "fn f() {}")]);
     symlink(tree.at("prod.tfvars"), tree.at("src/vars.rs")).unwrap();
     let names = |roots: &Roots| {
         let found = gather(roots, &strings(&[".", "prod.env", "src/vars.rs"]), &LIMITS);

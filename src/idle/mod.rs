@@ -1,18 +1,20 @@
 //! The idle worker: what a server does between calls, in bounded steps.
 //!
 //! It does what calls left because they only read, imports transcripts that hooks reported as grown, imports new commits,
-//! summarises sessions that no longer grow, embeds pending chunks, ends the stash of what expired and finishes purges. Leases ensure that only one process at a time does such work on a store.
+//! summarises sessions that no longer grow, embeds pending chunks, removes what expired in the stash and finishes purges. Leases ensure that only one process at a time does such work on a store.
 //! The worker opens only stores that a call has opened, and loads the model only if chunks are pending.
 
 pub(crate) mod later;
 pub(crate) mod pending;
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use self::pending::{LEASE, places, step};
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Kind};
+use crate::humanize::counted;
 use crate::ingest::{catch_up, pointer};
 use crate::project;
 use crate::scope::Scope;
@@ -70,6 +72,7 @@ async fn work_off(engine: &Engine, caller: &Caller) {
     let mut quiet = 0;
     let mut is_mended = false;
     let mut embeds_again = Instant::now();
+    let mut told = HashSet::new();
     loop {
         let wrote = tokio::select! {
             () = engine.wait_for_writes() => true,
@@ -93,10 +96,10 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             if let Err(error) = store.finish_purges(scope, engine.now() - ABANDONED).await {
                 tracing::debug!(%error, "a purge is not finished yet");
             }
-            let (now, options) = (engine.now(), &engine.config().options);
-            let expired = store.expire_stash(scope, now, options.stash_made_before(now), EXPIRED_AT_ONCE);
-            if let Err(error) = expired.await {
-                tracing::debug!(%error, "expired segments are not removed yet");
+            if let Some(notice) = expire_stash(engine, store, scope).await
+                && told.insert(notice.clone())
+            {
+                engine.notify(notice);
             }
             // What a call of this process has just stored may be searched soon.
             let threads = if wrote { THREADS_AFTER_WRITE } else { 1 };
@@ -118,6 +121,9 @@ async fn work_off(engine: &Engine, caller: &Caller) {
                 reindex_text(store, scope).await;
                 merge_text(store, scope).await;
             }
+            if quiet == QUIET {
+                sum_up(store, scope).await;
+            }
             store.close_idle_readers();
             if quiet == QUIET
                 && let Err(error) = store.rest(scope).await
@@ -126,6 +132,35 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             }
         }
     }
+}
+
+/// Removes what expired in the stash some time ago. Returns what the next answer says about it.
+pub(crate) async fn expire_stash(engine: &Engine, store: &Store, scope: &Scope) -> Option<String> {
+    let now = engine.now();
+    let times = (now, engine.config().options.stash_made_before(now));
+    let operation = engine.operation();
+    let expired = match store.expire_stash(scope, times, &operation, EXPIRED_AT_ONCE).await {
+        Ok(expired) => expired,
+        Err(error) => {
+            tracing::debug!(%error, "expired segments are not removed yet");
+            return None;
+        }
+    };
+    let texts = |count| counted(count, "text", "texts");
+    if expired.ahead.is_some() {
+        return Some(
+            "the clock is more than a month later than everything stored, so nothing that expired in the stash is removed"
+                .to_owned(),
+        );
+    }
+    if expired.removed > 0 {
+        let texts = texts(expired.removed);
+        return Some(format!(
+            "{texts} of the stash expired and were removed; `tiro undo {operation}` brings them back"
+        ));
+    }
+    let texts = Some(texts(expired.returned)).filter(|_| expired.returned > 0);
+    texts.map(|texts| format!("{texts} of the stash came back, which a clock that was ahead had removed"))
 }
 
 /// Returns whether hooks left references for the caller's project.
@@ -195,6 +230,19 @@ async fn reindex_text(store: &Store, scope: &Scope) {
             Ok(true) => tokio::task::yield_now().await,
             Ok(false) => return,
             Err(error) => return tracing::debug!(%error, "the text index is not brought up to date"),
+        }
+    }
+}
+
+/// Computes in steps the sums of rows that another version of the program wrote.
+async fn sum_up(store: &Store, scope: &Scope) {
+    /// How many sums a step computes. It takes some tens of milliseconds. Arbitrary.
+    const AT_ONCE: usize = 1_000;
+    loop {
+        match store.sum_up(scope, AT_ONCE).await {
+            Ok(0) => return,
+            Ok(_) => tokio::task::yield_now().await,
+            Err(error) => return tracing::debug!(%error, "sums are not computed yet"),
         }
     }
 }

@@ -26,6 +26,7 @@ use crate::ingest::{commits, graph, pointer};
 use crate::memory::Millis;
 use crate::project::OpenProject;
 use crate::spool::{Spool, Taken};
+use crate::tuning::forgetting::TRUSTED;
 
 /// The longest time that a call reads transcripts before it answers.
 const BEFORE_A_CALL: Duration = Duration::from_millis(600);
@@ -444,6 +445,8 @@ fn is_gone(path: &Path) -> bool {
     matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound)
 }
 
+/// Returns whether Tiro tried long enough. If the reference seems to be much older, the clock may have jumped, and it stays.
 fn is_old(engine: &Engine, taken: &Taken) -> bool {
-    engine.now().saturating_sub(taken.reference.at) > GIVEN_UP
+    let age = engine.now().saturating_sub(taken.reference.at);
+    age > GIVEN_UP && age <= GIVEN_UP + TRUSTED
 }

@@ -41,6 +41,8 @@ const TAKEN: &str = ".taken";
 const WAITING: &str = ".json";
 /// The number of hexadecimal digits of the hash in a reference's file name; a suffix follows them.
 const STEM: usize = 16;
+/// By how many milliseconds a pause may seem to begin in the future: a day. If it is more, the clock was ahead. Arbitrary.
+const FARTHEST: Millis = 24 * 60 * 60 * 1000;
 const PAUSED: &str = "paused";
 const PAUSES: &str = "pauses";
 
@@ -232,9 +234,13 @@ impl Spool {
             pauses.extend(folder.over().unwrap_or_else(|| vec![(0, now)]));
             if folder.has(PAUSED) {
                 // If the clock was set back during the pause, all the time between the two readings counts as
-                // paused.
+                // paused. If it was far ahead, that would be years to come: then all the time until now counts, and
+                // as much after the wrong time.
                 let since = folder.paused_since();
-                pauses.push((since.min(now), since.max(now)));
+                match since.saturating_sub(now) > FARTHEST {
+                    true => pauses.extend([(0, now), (since, since.saturating_add(FARTHEST))]),
+                    false => pauses.push((since.min(now), since.max(now))),
+                }
             }
         }
         self.put(PAUSES, listed(pauses).as_bytes())?;

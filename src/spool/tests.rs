@@ -131,6 +131,15 @@ fn unreadable_pauses_keep_everything_out() {
 }
 
 #[test]
+fn a_pause_that_began_with_a_clock_far_ahead_ends() {
+    let (_data, spool) = spool();
+    let ahead = 1_000 * FARTHEST;
+    spool.set_paused(true, ahead).unwrap();
+    spool.set_paused(false, 50).unwrap();
+    assert_eq!(spool.pauses(), [(0, 50), (ahead, ahead + FARTHEST)]);
+}
+
+#[test]
 fn many_pauses_stay_few_lines_and_none_is_lost() {
     let (_data, spool) = spool();
     let pauses: Vec<Pause> = (0..5000).map(|n| (n * 100, n * 100 + 10 + n % 7)).collect();

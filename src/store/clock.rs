@@ -1,4 +1,4 @@
-//! The clock that a store measures leases by.
+//! The clock of the program and of each store, which measures leases by it.
 //!
 //! Callers pass `now` for dates that are stored, such as when a summary is due. Leases use the store's clock instead,
 //! so that all processes that share a store agree on when a lease ends.
@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::memory::Millis;
 
-/// The clock of a store; a test can set it.
+/// The clock of a store or of the program; a test can set it.
 #[derive(Default)]
 pub struct Clock {
     /// The time that a test set; if it is 0, the system's clock is used.
@@ -19,7 +19,7 @@ pub struct Clock {
 
 impl Clock {
     /// Returns the time, in milliseconds since 1970 UTC.
-    pub(in crate::store) fn now(&self) -> Millis {
+    pub(crate) fn now(&self) -> Millis {
         #[cfg(test)]
         if let now @ 1.. = self.set.load(Ordering::Relaxed) {
             return now;
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "leases end by the store's own clock, not by the caller's")]
+#[expect(clippy::disallowed_methods, reason = "this is where `now` comes from")]
 fn system() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)

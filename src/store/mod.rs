@@ -52,10 +52,10 @@
 //! `conformance/mod.rs`. The line names a fault that breaks the promise: the suite also runs the function
 //! against a store with that fault, and fails if the function passes there.
 
-mod clock;
+pub(crate) mod clock;
 #[cfg(test)]
 mod conformance;
-mod decide;
+pub(crate) mod decide;
 mod keys;
 mod sqlite;
 mod values;

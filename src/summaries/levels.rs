@@ -327,5 +327,6 @@ fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, t
         importance: None,
         marked: false,
         indexed: None,
+        is_damaged: false,
     }
 }

@@ -1,3 +1,4 @@
+mod clock;
 mod reads;
 
 use std::sync::Arc;

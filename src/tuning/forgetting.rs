@@ -14,6 +14,15 @@ use crate::memory::Millis;
 /// milliseconds: a week. Arbitrary.
 pub const KEPT: Millis = 7 * 24 * 60 * 60 * 1000;
 
+/// How long after its expiry a text of the stash is removed, in milliseconds: a week. Until then only the stash hides it, so a
+/// clock that was wrong for some days removes nothing. Arbitrary.
+pub const GRACE: Millis = 7 * 24 * 60 * 60 * 1000;
+
+/// How much later than everything in a store the clock may be, in milliseconds, so that what is old is removed: 30 days. If
+/// it is later, the clock may have jumped. Arbitrary: a store that was not used for a month removes nothing until something is
+/// stored.
+pub const TRUSTED: Millis = 30 * 24 * 60 * 60 * 1000;
+
 /// Forgetting by query forgets each hit whose score is at least this share of the best hit's score. Arbitrary.
 pub const MATCHING_SHARE: f64 = 0.5;
 

@@ -25,6 +25,7 @@ fn segment(kind: Kind, n: i64, path: Option<&str>, time: Millis, text: &str) -> 
         marked: false,
         tokens: 1,
         indexed: None,
+        is_damaged: false,
     }
 }
 

@@ -68,6 +68,15 @@ pub async fn a_clock_that_is_set_back_keeps_no_answer_alive<E: Engine>(place: Pl
     assert_eq!(cached(&place, 7, HOUR + 21).await, Some(body(7)));
 }
 
+pub async fn a_clock_that_was_ahead_keeps_no_answer_alive<E: Engine>(place: Place<E>) {
+    let years = 10 * 365 * 24 * HOUR;
+    keep(&place, 6, years, HOUR).await;
+    assert_eq!(cached(&place, 6, 5).await, None, "it would last for ten years");
+    keep(&place, 7, 10, HOUR).await;
+    assert_eq!(cached(&place, 7, 11).await, Some(body(7)));
+    assert_eq!(cached(&place, 7, HOUR + 10).await, None);
+}
+
 pub async fn uses_of_the_cache_are_counted<E: Engine>(place: Place<E>) {
     keep(&place, 1, 1, HOUR).await;
     for n in [1, 2, 1, 3, 1] {

@@ -146,6 +146,21 @@ pub async fn a_clock_that_is_set_back_opens_no_spent_day<E: Engine>(place: Place
     registry.reserve(planned("p", "a", 80, day(100)), 8 * DAY).await.answered();
 }
 
+pub async fn a_clock_that_was_ahead_ends_no_days<E: Engine>(place: Place<E>) {
+    let registry = place.engine.registry();
+    let first = registry.reserve(planned("p", "a", 80, day(100)), 3_650 * DAY).await.answered();
+    registry.settle(first, cost(80)).await.answered();
+    // With the right clock it counts as spent today, and the next days are new ones.
+    registry.reserve(planned("p", "a", 80, day(100)), 7 * DAY).await.unwrap_err();
+    registry.reserve(planned("p", "a", 20, day(100)), 7 * DAY).await.answered();
+    registry.reserve(planned("p", "a", 80, day(100)), 8 * DAY).await.answered();
+    let rows = registry.spending().await.answered();
+    assert_eq!(
+        rows.iter().map(|row| (row.day, row.spent)).collect::<Vec<_>>(),
+        [(8, Money(80)), (7, Money(100))]
+    );
+}
+
 pub async fn a_repeated_request_is_reserved_again_within_the_limits<E: Engine>(place: Place<E>) {
     let registry = place.engine.registry();
     let limits = SpendLimits { call: Some(Money(130)), ..day(100) };

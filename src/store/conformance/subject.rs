@@ -11,7 +11,7 @@ use crate::filter::Filter;
 use crate::memory::{Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
 use crate::scope::{OwnerId, ProjectId, Scope, SessionId};
 use crate::store::{
-    About, BehindRow, CacheStats, CallRow, Check, ChunkKey, CommitLinks, CommitRow, ConversationRow,
+    About, BehindRow, CacheStats, CallRow, Check, ChunkKey, CommitLinks, CommitRow, ConversationRow, Damage,
     DenseCandidate, Exchange, Expired, Flavour, ForeignForgotten, ForeignSession, Forgotten, GraphRow,
     GrownSession, LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement, MessageRow,
     Neighbour, NewStatement, Operation, Origin, Outcome, PendingChunk, Planned, PreparedChunk,
@@ -150,7 +150,7 @@ macro_rules! methods {
             savings() -> Savings;
             stats(now: Millis) -> Stats;
             check() -> Check;
-            back_up(target: &Path) -> ();
+            back_up(target: &Path) -> Damage;
             restore_sessions(sessions: Vec<ForeignSession>) -> ();
             restore(restored: Vec<RestoredMemory>, now: Millis) -> Receipt;
             restore_forgotten(forgotten: ForeignForgotten) -> usize;
@@ -162,15 +162,14 @@ macro_rules! methods {
             held_out(session: &SessionId) -> Vec<(MemoryKey, Option<i64>)>;
             record_assembly(session: &SessionId, key: [u8; 32], lines: Vec<ShownLine>) -> ();
             expiring_stash(now: Millis, made_before: Millis) -> StashExpired;
-            expire_stash(now: Millis, made_before: Millis, limit: usize) -> StashExpired;
+            expire_stash(times: (Millis, Millis), operation: &str, limit: usize) -> StashExpired;
             thread(name: &ThreadName) -> Option<Thread>;
             copies(name: &ThreadName, paths: Vec<String>) -> HashMap<String, String>;
             record_turn(name: &ThreadName, turn: TurnRecord) -> Recorded;
             turn_by_call(name: &ThreadName, call_id: &str) -> Option<TurnRow>;
             turns(name: &ThreadName, limit: usize) -> Vec<TurnRow>;
             threads(session: Option<&SessionId>) -> Vec<ThreadRow>;
-            other_exchanges(session: &SessionId, except_assistant: &str, since: Millis, limit: usize)
-                -> Vec<Exchange>;
+            other_exchanges(name: &ThreadName, limit: usize) -> Vec<Exchange>;
             reset_thread(name: &ThreadName, what: Reset) -> ResetDone;
             token_counts(hashes: &[ContentHash]) -> HashMap<ContentHash, u32>;
             note_token_counts(counts: &[(ContentHash, u32)]) -> ();

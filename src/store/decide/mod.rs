@@ -3,6 +3,7 @@
 //! An engine reads the values that a decision needs, calls a function of this module, and writes its result, all in
 //! one transaction. Every engine calls the same functions, so that all engines decide alike.
 
+pub mod clock;
 pub mod leases;
 pub mod queue;
 pub mod retention;

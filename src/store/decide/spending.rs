@@ -1,7 +1,7 @@
 //! Decides whether limits leave room for a request, and how a finished call is counted.
 //!
 //! An amount that may have been spent stays counted: if the process of a call dies, the whole reserved amount
-//! counts as spent. The day of the ledger never goes back, even if the clock does.
+//! counts as spent. The day of the ledger doesn't go back by a few days, even if the clock does.
 
 use crate::money::Money;
 use crate::store::{SpendLimits, Spent};
@@ -76,10 +76,17 @@ pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<
     })
 }
 
+/// How many days ahead of today the ledger may be. If it is further ahead, it was written with a wrong clock. Arbitrary.
+pub const FARTHEST: i64 = 7;
+
 /// Returns the day on which spending is counted: `today`, or the latest day in the ledger, `known`, if that is
-/// later because the clock went back.
+/// later because the clock went back. A day that is more than a week later was written with a clock that was ahead;
+/// then it is `today`, on which all that was spent later counts too, so that no limit is evaded.
 pub fn day(known: Option<i64>, today: i64) -> i64 {
-    known.map_or(today, |known| known.max(today))
+    match known {
+        Some(known) if known - today <= FARTHEST => known.max(today),
+        _ => today,
+    }
 }
 
 /// What a finished call adds to the amounts in the ledger.
@@ -136,6 +143,7 @@ mod tests {
     #[test]
     fn a_day_never_goes_back() {
         assert_eq!((day(None, 5), day(Some(4), 5), day(Some(7), 5)), (5, 5, 7));
+        assert_eq!(day(Some(3_650), 5), 5, "but a clock that was ten years ahead doesn't keep it there");
     }
 
     #[test]

@@ -11,6 +11,12 @@ pub(in crate::store::sqlite) fn is_answer() -> String {
     format!("(m.kind = 'message' AND m.role IS 'assistant' AND m.tokens > {CHUNK_TOKENS})")
 }
 
+/// The columns of a memory `m` and of its session `s`, as `read/memories.rs` reads them.
+pub(in crate::store::sqlite) const MEMORY: &str =
+    "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
+    m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed,
+    m.text_hash, m.owner, m.stored_at, m.tombstoned_at, (SELECT sum FROM memory_sums WHERE memory = m.seq)";
+
 /// Reads the id of a memory.
 pub(in crate::store::sqlite) fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {
     word(row, column, MemoryId::parse)

@@ -1,5 +1,7 @@
 //! Tests that need SQLite's transactions. The promises of every engine are in `store/conformance/`.
 
+mod damage;
+
 use super::connection::lock;
 use super::forget::Act;
 use crate::store::Selection;

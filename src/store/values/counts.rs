@@ -162,6 +162,19 @@ pub struct Check {
     pub chunks_without_vector: i64,
     /// How many chunks have no entry in the text index, plus how many entries have no chunk.
     pub chunks_unindexed: i64,
+    /// What is not as it was stored.
+    pub damage: Damage,
+}
+
+/// What is in a file and not as it was stored, though SQLite can read it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// The ids of memories whose text, or another part of whose row, is another.
+    pub memories: Vec<String>,
+    /// How many vectors are others.
+    pub vectors: usize,
+    /// How many texts of threads, such as copies of files, can't be read or are others.
+    pub copies: usize,
 }
 
 impl Check {

@@ -69,6 +69,8 @@ pub struct ForeignPage {
     /// How many further memories were left out because they are not valid: the kind is unknown, the id is
     /// missing, or the time is impossible.
     pub malformed: usize,
+    /// How many further memories were left out because their text is not the one that was stored.
+    pub damaged: usize,
 }
 
 /// Which memories to read. The originals are read first, so that derived memories come after their sources.

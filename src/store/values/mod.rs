@@ -15,7 +15,7 @@ mod threads;
 mod write;
 
 pub use counts::{
-    CacheStats, Check, KindCount, LevelCount, Measurement, Savings, Sizes, Stats, SummarisedSegment,
+    CacheStats, Check, Damage, KindCount, LevelCount, Measurement, Savings, Sizes, Stats, SummarisedSegment,
 };
 pub use foreign::{
     ForeignCall, ForeignConversation, ForeignDepth, ForeignEvidence, ForeignForgotten, ForeignMemory,

@@ -151,10 +151,15 @@ pub struct StashPage {
 /// The memories that left the stash by age, or would.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StashExpired {
-    /// How many texts are removed for good. They were given to the stash as text.
+    /// How many texts are removed. They were given to the stash as text. An undo brings them back.
     pub removed: i64,
     /// How many memories left the stash and stay in the memory.
     pub ended: i64,
+    /// How many removed texts came back, because their time is not over by the clock.
+    pub returned: i64,
+    /// By how many milliseconds the clock is later than everything in the store, if that is too much to believe it. Then
+    /// nothing was removed.
+    pub ahead: Option<Millis>,
 }
 
 /// What a context shows of one memory.

@@ -149,6 +149,7 @@ pub(crate) async fn new_facts(project: &OpenProject, session: &SessionId) -> Res
         importance: None,
         marked: false,
         indexed: None,
+        is_damaged: false,
     };
     let mut facts: Vec<Memory> = memories.into_iter().map(fact).collect();
     facts.retain(|fact| !taken_back.contains(&fact.id));

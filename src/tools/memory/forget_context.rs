@@ -204,14 +204,15 @@ async fn undo(
     is_dry: bool,
 ) -> Result<Output> {
     let operation = Some(operation.trim()).filter(|name| *name != "last" && !name.is_empty());
-    // The project's store and the owner's each record their own operations. A named operation is in one of the
-    // two stores. Without a name, the latest operation in either store is undone.
-    let mut latest: Option<(i64, &Store, &Scope)> = None;
+    // Each store records its own operations. Without a name, the latest of both is undone; what expired comes back only by
+    // its name. An operation of the future was recorded with a wrong clock.
+    let now = engine.now();
+    let mut latest: Option<((bool, i64), &Store, &Scope)> = None;
     for (store, scope) in places {
         let operations = store.operations(scope, OPERATIONS_READ).await?;
-        let candidates = operations.iter().filter(|each| each.kind == "forget" && !each.undone);
-        let own =
-            candidates.filter(|each| operation.is_none_or(|name| each.id == name)).map(|each| each.at).max();
+        let open = operations.iter().filter(|each| !each.undone);
+        let named = open.filter(|each| operation.map_or(each.kind == "forget", |name| each.id == name));
+        let own = named.map(|each| (each.at <= now, each.at)).max();
         if let Some(at) = own.filter(|at| latest.is_none_or(|(known, ..)| *at > known)) {
             latest = Some((at, store, scope));
         }
@@ -220,7 +221,7 @@ async fn undo(
     if is_dry {
         return Ok(output("would_undo", store.undoable(scope, operation).await?));
     }
-    let undone = store.undo(scope, operation, engine.now()).await?;
+    let undone = store.undo(scope, operation, now).await?;
     engine.wrote();
     Ok(output("undone", undone))
 }

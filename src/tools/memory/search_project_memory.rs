@@ -14,7 +14,7 @@ use crate::envelope;
 use crate::error::{Error, Result, partial, quoted};
 use crate::filter::Filter;
 use crate::ingest::{catch_up, graph};
-use crate::memory::{Kind, Provenance};
+use crate::memory::{DAMAGED, Kind, Provenance};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::retrieve::freshness::{Standing, Subject};
@@ -301,7 +301,8 @@ fn hit(
     }
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
     let about = Shown::of_memory(&memory);
-    let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line);
+    let damaged = if memory.is_damaged { format!(", {DAMAGED}") } else { String::new() };
+    let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line) + &damaged;
     let nameless = Shown { role: None, speaker: None, session: None, branch: None, ..about };
     let (head, bare_head) = (open(about.line()), open(nameless.line()));
     let is_machine = matches!(memory.provenance, Provenance::ModelSaid | Provenance::ToolOutput);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::humanize::counted;
+use crate::humanize::{self, counted};
 use crate::memory::{Draft, Identity, LONGEST_TEXT, MemoryId, Millis, Provenance, Work};
 use crate::project::OpenProject;
 use crate::redact::{self, Redaction, Redactor};
@@ -27,6 +27,12 @@ pub struct Backup {
     pub file: String,
     /// Its size in bytes.
     pub bytes: u64,
+    /// How many vectors are damaged; `tiro restore` computes them again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub damaged_vectors: usize,
+    /// The ids of the memories that are damaged; `tiro restore` leaves them out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<String>,
     /// `owner.db`, the file with the memories that were stored for all projects; the backup does not contain them.
     pub not_included: String,
 }
@@ -34,10 +40,20 @@ pub struct Backup {
 /// Copies the project's store to `file`; other processes may read and write the store during the copy.
 pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<Backup> {
     let project = caller.project(engine).await?;
-    project.store.back_up(&project.scope, &file).await?;
+    let damage = project.store.back_up(&project.scope, &file).await?;
     let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
     let not_included = engine.config().data_dir.join("owner.db").display().to_string();
-    Ok(Backup { file: file.display().to_string(), bytes, not_included })
+    Ok(Backup {
+        file: file.display().to_string(),
+        bytes,
+        damaged: damage.memories,
+        damaged_vectors: damage.vectors,
+        not_included,
+    })
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The answer of `tiro restore`.
@@ -65,6 +81,8 @@ pub struct Restored {
     /// How many entries were left out because they aren't valid memories: they have an unknown kind, no id or an
     /// impossible time.
     pub malformed: usize,
+    /// How many memories were left out because they are damaged in the backup.
+    pub damaged: usize,
     /// Secrets of the backup that were replaced, counted by rule.
     pub redactions: Vec<Redaction>,
     /// How many of the added chunks have no embedding yet.
@@ -134,7 +152,8 @@ struct Target<'a> {
 impl Target<'_> {
     /// Stores a page of memories and counts the outcomes.
     async fn page(&mut self, page: ForeignPage) -> Result<()> {
-        self.done += page.memories.len() + page.too_long + page.malformed;
+        self.done += page.memories.len() + page.too_long + page.malformed + page.damaged;
+        self.restored.damaged += page.damaged;
         self.restored.too_long += page.too_long;
         self.restored.malformed += page.malformed;
         let mut ready = Vec::with_capacity(page.memories.len());
@@ -330,8 +349,21 @@ fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
 impl Backup {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
+        let damaged = match self.damaged.len() {
+            0 => String::new(),
+            count => format!(
+                "Of {}, the text or another part is damaged and not the one that was stored: {}. `tiro doctor` says what \
+                 helps.\n",
+                counted(count, "memory", "memories"),
+                humanize::some(&self.damaged)
+            ),
+        };
+        let vectors = match self.damaged_vectors {
+            0 => String::new(),
+            count => format!("{} damaged.\n", counted(count, "embedding is", "embeddings are")),
+        };
         format!(
-            "Wrote {} ({} bytes).\nIt holds only this project: memories stored for all your projects are in {}.",
+            "{damaged}{vectors}Wrote {} ({} bytes).\nIt holds only this project: memories stored for all your projects are in {}.",
             self.file, self.bytes, self.not_included
         )
     }
@@ -345,7 +377,12 @@ impl Restored {
 
     /// Returns the result as text; `source` names the file or project that was merged.
     pub fn merged(&self, source: &str) -> String {
-        let mut text = format!(
+        let mut text = String::new();
+        if self.damaged > 0 {
+            let damaged = counted(self.damaged, "memory was", "memories were");
+            text += &format!("{damaged} left out: damaged in {source} and not as they were stored.\n");
+        }
+        text += &format!(
             "Added {}; {} here already, {}, {} forgotten here. {} for embedding.",
             counted(self.added, "memory", "memories"),
             counted(self.known, "was", "were"),

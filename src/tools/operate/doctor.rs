@@ -23,7 +23,7 @@ use crate::memory::Content;
 use crate::private;
 use crate::project::{OpenProject, SeenProject};
 use crate::scope::Scope;
-use crate::store::{Check, Registry, Store};
+use crate::store::{Check, Damage, Registry, Store};
 use crate::tools::common;
 use crate::tools::operate::init;
 
@@ -271,8 +271,20 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
         true => format!("{}: sound", store.path().display()),
         false => format!("{}: {}", store.path().display(), complaints(&check)),
     };
-    let mend = "see “A damaged store” in docs/limits.md";
+    let mend = match is_only_damage(&check) {
+        true => {
+            "save the same messages again, or restore an earlier backup with `tiro restore`: a right text replaces a \
+             damaged one; what else is damaged is marked in answers"
+        }
+        false => "see “A damaged store” in docs/limits.md",
+    };
     Finding { what, ok, found, mend: (!ok).then(|| mend.into()) }
+}
+
+/// Returns whether the only fault is that something is not as it was stored: then the store works.
+fn is_only_damage(check: &Check) -> bool {
+    let rest = Check { damage: Damage::default(), ..check.clone() };
+    rest.is_sound()
 }
 
 /// Returns the faults that `check` found, as text.
@@ -285,6 +297,17 @@ fn complaints(check: &Check) -> String {
     if check.chunks_unindexed > 0 {
         let pieces = counted(check.chunks_unindexed, "piece is", "pieces are");
         found.push(format!("{pieces} missing in the text index, or only in the index"));
+    }
+    let Damage { memories, vectors, copies } = &check.damage;
+    if !memories.is_empty() {
+        let which = counted(memories.len(), "memory is", "memories are");
+        found.push(format!("{which} damaged and not as they were stored: {}", humanize::some(memories)));
+    }
+    if *vectors > 0 {
+        found.push(format!("{} damaged", counted(*vectors, "embedding is", "embeddings are")));
+    }
+    if *copies > 0 {
+        found.push(format!("{} damaged", counted(*copies, "text of a thread is", "texts of threads are")));
     }
     found.join("; ")
 }

@@ -4,6 +4,8 @@
 //! to no commit are forgotten only if the caller gives a number of days. `tiro undo` brings them back. A quarter
 //! is summed up only on request, and this removes nothing. The summary of a quarter stays when its sessions are
 //! forgotten by age.
+//!
+//! If the clock is much later than everything that is stored, it may have jumped: then nothing is removed for its age.
 
 use serde::Serialize;
 
@@ -13,10 +15,11 @@ use crate::error::{Error, Result};
 use crate::humanize::{counted, thousands};
 use crate::memory::Millis;
 use crate::project::OpenProject;
-use crate::store::{Expired, Reach, Selection, StashExpired};
+use crate::store::decide::clock;
+use crate::store::{Expired, Reach, Selection};
 use crate::summaries::quarters::{self, Quarter};
 use crate::times;
-use crate::tuning::forgetting::KEPT;
+use crate::tuning::forgetting::{GRACE, KEPT};
 
 /// How many milliseconds a day has.
 const DAY: Millis = 24 * 60 * 60 * 1000;
@@ -46,10 +49,19 @@ pub struct Output {
     pub queue_entries: i64,
     /// How many summaries were replaced by a later version more than a week ago.
     pub superseded_summaries: i64,
-    /// How many texts of the stash expired; they are removed.
+    /// How many texts of the stash expired more than a week ago; they are removed.
     pub stashed_texts: i64,
+    /// The operation that `tiro undo` takes to bring these texts back; absent if there are none, or in a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stash_operation: Option<String>,
+    /// How many texts of the stash came back, because they were removed by a wrong clock.
+    pub returned: i64,
     /// How many other memories left the stash, because their time there was over; they stay in the memory.
     pub unstashed: i64,
+    /// By how many days the clock is later than everything that is stored, if that is too much to believe it. Then
+    /// nothing is removed for its age.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_ahead_days: Option<i64>,
     /// By how many bytes the project's store became smaller.
     pub freed_bytes: u64,
     /// Forgotten sessions that led to no commit.
@@ -80,8 +92,13 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
     let now = engine.now();
+    let newest = project.store.newest(&project.scope).await?;
+    let ahead = clock::ahead(newest.max(owners.memories().newest(owners.scope()).await?), now);
     let mut all = Expired::default();
     for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
+        if ahead.is_some() {
+            continue;
+        }
         let expired = match args.dry_run {
             true => store.expired(scope, now, now - KEPT).await?,
             false => store.remove_expired(scope, now, now - KEPT).await?,
@@ -97,7 +114,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             store.finish_purges(scope, Millis::MAX).await?;
         }
     }
-    let stash = end_stash(engine, project, args.dry_run).await?;
+    let stash = match ahead {
+        Some(_) => Ended::default(),
+        None => end_stash(engine, project, args.dry_run).await?,
+    };
     // Quarters come first, so that their summaries still include the sessions that are forgotten next.
     let quarters = match args.quarters {
         true => quarters::sum_up(engine, project, args.dry_run).await?,
@@ -107,14 +127,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         engine.wrote();
     }
     let mut sessions = Vec::new();
-    if let Some(days) = args.sessions_after_days {
+    if let Some(days) = args.sessions_after_days.filter(|_| ahead.is_none()) {
         let before = now - Millis::from(days) * DAY;
         for left in project.store.left_sessions(&project.scope, before).await? {
             let selection = Selection::Session(left.session.clone());
             let forgotten = match args.dry_run {
                 true => project.store.selected(&project.scope, &selection, Reach::Living).await?,
                 false => {
-                    let operation = format!("f{:012x}", u64::from_le_bytes(engine.random()) >> 16);
+                    let operation = engine.operation();
                     project.store.retire(&project.scope, &left.session, &operation, now).await?
                 }
             };
@@ -132,7 +152,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     };
     Ok(Output {
         dry_run: args.dry_run,
+        clock_ahead_days: ahead.map(|ahead| ahead / DAY),
         stashed_texts: stash.removed,
+        stash_operation: stash.operation,
+        returned: stash.returned,
         unstashed: stash.ended,
         freed_bytes,
         cached_answers: all.answers,
@@ -144,23 +167,38 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     })
 }
 
+/// What left the stash, or would.
+#[derive(Default)]
+struct Ended {
+    removed: i64,
+    ended: i64,
+    returned: i64,
+    /// The operation that removed the texts, if any were.
+    operation: Option<String>,
+}
+
 /// Ends the stash of what is due, in steps between which others can write.
-async fn end_stash(engine: &Engine, project: &OpenProject, dry_run: bool) -> Result<StashExpired> {
+async fn end_stash(engine: &Engine, project: &OpenProject, dry_run: bool) -> Result<Ended> {
     const AT_ONCE: usize = 1_000;
     let now = engine.now();
     let before = engine.config().options.stash_made_before(now);
-    let due = project.store.expiring_stash(&project.scope, now, before).await?;
+    let mut all = Ended::default();
     if dry_run {
-        return Ok(due);
+        let (now, before) = (now - GRACE, before.saturating_sub(GRACE));
+        let due = project.store.expiring_stash(&project.scope, now, before).await?;
+        (all.removed, all.ended) = (due.removed, due.ended);
+        return Ok(all);
     }
-    let mut all = StashExpired::default();
+    let operation = engine.operation();
     loop {
-        let step = project.store.expire_stash(&project.scope, now, before, AT_ONCE).await?;
-        if step == StashExpired::default() {
-            return Ok(all);
-        }
+        let step = project.store.expire_stash(&project.scope, (now, before), &operation, AT_ONCE).await?;
         all.removed += step.removed;
         all.ended += step.ended;
+        all.returned += step.returned;
+        if step.removed + step.ended == 0 {
+            all.operation = Some(operation).filter(|_| all.removed > 0);
+            return Ok(all);
+        }
     }
 }
 
@@ -168,7 +206,15 @@ impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         let removed = if self.dry_run { "Would remove" } else { "Removed" };
-        let mut text = format!(
+        let mut text = String::new();
+        if let Some(days) = self.clock_ahead_days {
+            text += &format!(
+                "Nothing is removed for its age: the clock is {} later than everything that is stored. If the clock is \
+                 right, store something first.\n",
+                counted(days, "day", "days")
+            );
+        }
+        text += &format!(
             "{removed} {} ({} bytes), {} and {}.",
             counted(self.cached_answers, "expired cached answer", "expired cached answers"),
             self.cached_bytes,
@@ -176,7 +222,15 @@ impl Output {
             counted(self.superseded_summaries, "superseded summary", "superseded summaries"),
         );
         if self.stashed_texts > 0 {
-            text += &format!("\n{removed} {} from the stash", counted(self.stashed_texts, "text", "texts"));
+            let texts = counted(self.stashed_texts, "text that expired", "texts that expired");
+            text += &format!("\n{removed} {texts} from the stash");
+            if let Some(operation) = &self.stash_operation {
+                text += &format!("; `tiro undo {operation}` brings back what is missed");
+            }
+        }
+        if self.returned > 0 {
+            let texts = counted(self.returned, "text of the stash is", "texts of the stash are");
+            text += &format!("\n{texts} back, removed before by a clock that was ahead");
         }
         if self.unstashed > 0 {
             let ended = if self.dry_run { "would leave" } else { "left" };

@@ -55,11 +55,11 @@ pub async fn run(
 ) -> Result<()> {
     let project = caller.project(engine).await?;
     let (store, scope) = (&project.store, &project.scope);
-    // What expired is not exported; if it can't be removed now, it is.
-    let _ = expired::end(engine, project).await;
+    // What expired is not exported.
+    let filter = Filter { stash: Some(expired::hidden(engine, project).await?), ..Filter::default() };
     let mut after: Option<MemoryKey> = None;
     loop {
-        let rows = store.list_stash(scope, &Filter::default(), after, PAGE).await?;
+        let rows = store.list_stash(scope, &filter, after, PAGE).await?;
         let Some(last) = rows.last() else { return Ok(()) };
         after = Some(last.key);
         let memories = store.memories(scope, rows.iter().map(|row| row.key).collect()).await?;

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::answer::Merging;
-use super::{expired, named};
+use super::named;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
@@ -85,7 +85,7 @@ async fn merge(
         ))
         .hint("nothing was changed; merge them in several calls"));
     }
-    let mut notices: Vec<String> = clamped.into_iter().chain(expired::end(engine, project).await).collect();
+    let mut notices: Vec<String> = clamped.into_iter().collect();
     if repeated > 0 {
         notices.push(format!(
             "{} more than once; each is merged once",

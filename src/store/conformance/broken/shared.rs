@@ -175,7 +175,7 @@ impl<S: Subject> BrokenStore<S> {
         self.inner.measure(&self.scope(scope), measurements, savings).await
     }
 
-    pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<()> {
+    pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Damage> {
         let mut scope = self.scope(scope);
         match self.fault {
             Fault::BacksUpNothing => scope.owner = OwnerId::new("nobody"),

@@ -51,13 +51,13 @@ impl<S: Subject> BrokenStore<S> {
     pub async fn expire_stash(
         &self,
         scope: &Scope,
-        now: Millis,
-        made_before: Millis,
+        times: (Millis, Millis),
+        operation: &str,
         limit: usize,
     ) -> Result<StashExpired> {
         match self.is(Fault::ExpiresNothing) {
-            true => self.inner.expiring_stash(&self.scope(scope), now, made_before).await,
-            false => self.inner.expire_stash(&self.scope(scope), now, made_before, limit).await,
+            true => self.inner.expiring_stash(&self.scope(scope), times.0, times.1).await,
+            false => self.inner.expire_stash(&self.scope(scope), times, operation, limit).await,
         }
     }
 

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::super::subject::Subject;
 use super::{BrokenStore, Fault};
 use crate::error::Result;
-use crate::memory::Millis;
 use crate::scope::{Scope, SessionId};
 use crate::store::*;
 use crate::thread::{ContentHash, Thread, ThreadName};
@@ -80,15 +79,14 @@ impl<S: Subject> BrokenStore<S> {
     pub async fn other_exchanges(
         &self,
         scope: &Scope,
-        session: &SessionId,
-        except_assistant: &str,
-        since: Millis,
+        name: &ThreadName,
         limit: usize,
     ) -> Result<Vec<Exchange>> {
-        let since = if self.is(Fault::IgnoresRange) { Millis::MIN } else { since };
-        let limit = self.limit(limit);
-        let found =
-            self.inner.other_exchanges(&self.scope(scope), session, except_assistant, since, limit).await?;
+        let mut name = name.clone();
+        if self.is(Fault::IgnoresRange) {
+            name.assistant = "nobody".into();
+        }
+        let found = self.inner.other_exchanges(&self.scope(scope), &name, self.limit(limit)).await?;
         Ok(self.ordered(found))
     }
 

@@ -5,6 +5,7 @@ use super::subject::{Engine, Subject};
 use crate::filter::{Filter, Stash};
 use crate::memory::{MemoryId, Millis};
 use crate::store::{PreparedMemory, ShownLine, StashCause, StashExpired, StashPage, StashReceipt, Stashing};
+use crate::tuning::forgetting::GRACE;
 
 fn stashing(named: &[&MemoryId], given: Vec<PreparedMemory>) -> Stashing {
     Stashing {
@@ -113,10 +114,15 @@ pub async fn an_expired_text_is_removed_and_a_message_stays<E: Engine>(place: Pl
     place.stash(expiring.clone(), 1).await;
     let due = async |now| place.store.expiring_stash(&place.scope, now, Millis::MIN).await.answered();
     assert_eq!(due(49).await, StashExpired::default());
-    let both = StashExpired { removed: 1, ended: 1 };
+    let both = StashExpired { removed: 1, ended: 1, ..StashExpired::default() };
     assert_eq!(due(50).await, both);
-    let expire = place.store.expire_stash(&place.scope, 50, Millis::MIN, 10);
-    assert_eq!(expire.await.answered(), both);
+    let expire = async |now, operation| {
+        place.store.expire_stash(&place.scope, (now, Millis::MIN), operation, 10).await.answered()
+    };
+    // At first only the stash hides them, and contexts show the message again.
+    assert_eq!(expire(49 + GRACE, "e0").await, StashExpired::default());
+    assert_eq!((place.held("s").await, place.found("larch").await), (vec![], 1));
+    assert_eq!(expire(50 + GRACE, "e1").await, both);
     assert!(place.stashed_ids().await.is_empty());
     assert_eq!(
         (place.listed(&Filter::default()).await, place.found("larch").await),
@@ -126,11 +132,44 @@ pub async fn an_expired_text_is_removed_and_a_message_stays<E: Engine>(place: Pl
     assert!(place.stash(expiring, 60).await.outcomes.iter().all(|(_, is_new)| *is_new));
 }
 
+pub async fn a_clock_that_jumped_removes_nothing_for_good<E: Engine>(place: Place<E>) {
+    let terms = Stashing { expires_at: Some(50), ..stashing(&[], vec![note("larch")]) };
+    place.stash(terms, 1).await;
+    let far = 10 * 365 * 24 * 60 * 60 * 1000;
+    let expire = async |now, operation| {
+        place.store.expire_stash(&place.scope, (now, now - 1_000), operation, 10).await.answered()
+    };
+    assert_eq!(expire(far, "e0").await, StashExpired { ahead: Some(far - 1), ..StashExpired::default() });
+    assert_eq!(expire(-far, "e1").await, StashExpired::default());
+    assert_eq!(place.stashed_ids().await.len(), 1);
+    // If the wrong clock also stores something, it is believed; what it removed comes back with the right clock.
+    place.store.save(&place.scope, vec![note("willow")], far).await.answered();
+    assert_eq!(expire(far, "e2").await.removed, 1);
+    assert!(place.stashed_ids().await.is_empty());
+    assert_eq!(expire(2, "e3").await.returned, 1);
+    assert_eq!((place.stashed_ids().await.len(), place.found("larch").await), (1, 1));
+}
+
+pub async fn an_undo_brings_back_what_expired<E: Engine>(place: Place<E>) {
+    let terms = Stashing { expires_at: Some(50), ..stashing(&[], vec![note("larch")]) };
+    place.stash(terms, 1).await;
+    let expire = async |operation| {
+        let times = (50 + GRACE, Millis::MIN);
+        place.store.expire_stash(&place.scope, times, operation, 10).await.answered().removed
+    };
+    assert_eq!(expire("e1").await, 1);
+    // Nobody asked for it, so an undo without a name leaves it.
+    assert!(place.store.undo(&place.scope, None, 51 + GRACE).await.is_err());
+    assert_eq!(place.store.undo(&place.scope, Some("e1"), 51 + GRACE).await.answered().ids.len(), 1);
+    assert_eq!((place.stashed_ids().await.len(), place.found("larch").await), (1, 1));
+    assert_eq!(expire("e2").await, 0, "it does not expire again");
+}
+
 pub async fn a_protected_segment_does_not_expire<E: Engine>(place: Place<E>) {
     let terms =
         Stashing { expires_at: Some(5), is_protected: Some(true), ..stashing(&[], vec![note("larch")]) };
     place.stash(terms, 1).await;
-    place.store.expire_stash(&place.scope, 9, 9, 10).await.answered();
+    place.store.expire_stash(&place.scope, (9 + GRACE, 9 + GRACE), "e1", 10).await.answered();
     assert_eq!(place.stashed_ids().await.len(), 1);
 }
 

@@ -4,7 +4,6 @@ use super::super::place::{Answered, Place, name};
 use super::super::subject::{Engine, Subject};
 use super::{block, copy, entry, hash, read, record, refused, texts, thread, turn, with_file};
 use crate::error::Kind as ErrorKind;
-use crate::memory::Millis;
 use crate::store::{Origin, Reset, Selection, ThreadRow, TurnRecord};
 use crate::thread::{BlockText, ContentHash, Entry, Part, Place as FilePlace, Spent, ThreadName};
 
@@ -104,9 +103,10 @@ async fn three_assistants<E: Engine>(place: &Place<E>) -> ThreadName {
     thread("s", "ada")
 }
 
-/// Returns the answers of other assistants than `ada` after a time.
-async fn others<E: Engine>(place: &Place<E>, since: Millis, limit: usize) -> Vec<String> {
-    let found = place.store.other_exchanges(&place.scope, &name("s"), "ada", since, limit).await.answered();
+/// Returns the answers of others than `assistant` since its last turn.
+async fn others<E: Engine>(place: &Place<E>, assistant: &str, limit: usize) -> Vec<String> {
+    let name = thread("s", assistant);
+    let found = place.store.other_exchanges(&place.scope, &name, limit).await.answered();
     assert!(found.iter().all(|one| one.answer.replace("says", "asks") == one.question));
     assert!(found.iter().all(|one| one.answer.starts_with(&one.assistant)));
     found.into_iter().map(|one| one.answer).collect()
@@ -114,19 +114,28 @@ async fn others<E: Engine>(place: &Place<E>, since: Millis, limit: usize) -> Vec
 
 pub async fn exchanges_with_others_come_earliest_first<E: Engine>(place: Place<E>) {
     three_assistants(&place).await;
-    let all = ["bob says 1", "eve says 1", "bob says 2", "eve says 2"];
-    assert_eq!(others(&place, 0, 9).await, all);
-    assert_eq!(others(&place, 0, 3).await, all[1..]);
+    let all = ["ada says 1", "bob says 1", "eve says 1", "ada says 2", "bob says 2", "eve says 2"];
+    assert_eq!(others(&place, "max", 9).await, all);
+    assert_eq!(others(&place, "max", 5).await, all[1..]);
     let answer = turn(&thread("s", "bob"), 2).answer;
     place.forget(&[&answer], "f1").await;
-    assert_eq!(others(&place, 0, 9).await, [all[0], all[1], all[3]]);
+    assert_eq!(others(&place, "max", 9).await, [all[0], all[1], all[2], all[3], all[5]]);
 }
 
-pub async fn the_last_exchanges_after_a_time_are_shown<E: Engine>(place: Place<E>) {
+pub async fn the_exchanges_since_the_last_turn_are_shown<E: Engine>(place: Place<E>) {
     three_assistants(&place).await;
-    assert_eq!(others(&place, 12, 9).await, ["bob says 2", "eve says 2"]);
-    assert_eq!(others(&place, 11, 1).await, ["eve says 2"]);
-    assert!(others(&place, 22, 9).await.is_empty());
+    assert_eq!(others(&place, "ada", 9).await, ["bob says 2", "eve says 2"]);
+    assert_eq!(others(&place, "ada", 1).await, ["eve says 2"]);
+    assert!(others(&place, "eve", 9).await.is_empty());
+    // A process whose clock is ten years ahead, and another whose clock is as far behind, hide nothing of what follows.
+    for (assistant, number, years) in [("ada", 3, 10), ("bob", 3, -10), ("eve", 3, 0)] {
+        let name = thread("s", assistant);
+        let mut turn = turn(&name, number);
+        turn.time += years * 365 * 24 * 60 * 60 * 1000;
+        record(&place, &name, turn).await;
+    }
+    assert_eq!(others(&place, "ada", 9).await, ["bob says 3", "eve says 3"]);
+    assert_eq!(others(&place, "bob", 9).await, ["eve says 3"]);
 }
 
 pub async fn files_are_reset_without_the_exchanges<E: Engine>(place: Place<E>) {
@@ -327,7 +336,7 @@ pub async fn an_owner_has_no_thread_of_another<E: Engine>(place: Place<E>) {
     assert_eq!(store.turn_by_call(&stranger, &ada, "call 1").await.answered(), None);
     assert!(store.turns(&stranger, &ada, 9).await.answered().is_empty());
     assert!(store.threads(&stranger, None).await.answered().is_empty());
-    assert!(store.other_exchanges(&stranger, &name("s"), "bob", 0, 9).await.answered().is_empty());
+    assert!(store.other_exchanges(&stranger, &thread("s", "bob"), 9).await.answered().is_empty());
     assert!(store.copies(&stranger, &ada, vec!["a".into()]).await.is_err());
     assert!(store.reset_thread(&stranger, &ada, Reset::Thread).await.is_err());
     assert!(store.token_counts(&stranger, &[hash("1")]).await.answered().is_empty());
@@ -352,7 +361,7 @@ pub async fn a_thread_is_reached_by_an_alias_of_its_session<E: Engine>(place: Pl
     assert_eq!(place.store.sessions(&place.scope, 0, 9).await.answered().len(), 1);
     let listed = place.store.threads(&place.scope, Some(&name("uuid"))).await.answered();
     assert_eq!(listed.iter().map(|row| &row.name).collect::<Vec<_>>(), [&ada]);
-    let found = place.store.other_exchanges(&place.scope, &name("uuid"), "bob", 0, 9).await.answered();
+    let found = place.store.other_exchanges(&place.scope, &thread("uuid", "bob"), 9).await.answered();
     assert_eq!(found.len(), 2);
     place.store.reset_thread(&place.scope, &by_alias, Reset::Thread).await.answered();
     assert_eq!(place.store.thread(&place.scope, &ada).await.answered(), None);

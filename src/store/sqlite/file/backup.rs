@@ -10,25 +10,30 @@ use crate::scope::Scope;
 use crate::store::sqlite::Inner;
 use crate::store::sqlite::connection::{blocking, lock};
 use crate::store::sqlite::file::place::whole;
-use crate::store::{Check, Store};
+use crate::store::sqlite::file::verify;
+use crate::store::{Check, Damage, Store};
 
 impl Store {
     /// Copies the memories of the scope's owner, as they are at one moment, to the new file `target`. Other
     /// callers can read and write the store during the copying. The copy gets the name `target` only when it is
     /// complete and on the disk.
     ///
-    /// Errors if `target` exists. Also errors if the store is damaged, since a copy of it could not be
-    /// restored.
-    pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<()> {
+    /// Returns what is damaged. The copy has it too, but damaged memories are not restored from it.
+    ///
+    /// Errors if `target` exists. Also errors if the store is damaged so that a copy of it could not be restored.
+    pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Damage> {
         self.admit(scope)?;
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
         blocking(move || {
             store.inner.place.check()?;
+            let mut damage = Damage::default();
             let copied = whole::make(&target, |copy| {
                 store.inner.copy_to(copy)?;
-                keep_only(copy, &scope)
+                keep_only(copy, &scope)?;
+                damage = verify::damage(copy)?;
+                Ok(())
             });
-            copied.map_err(|error| {
+            copied.map(|()| damage).map_err(|error| {
                 let hint = error.way_out().unwrap_or(
                     "name a folder that can be written and has room; `tiro doctor` checks the store",
                 );
@@ -40,7 +45,7 @@ impl Store {
         .await
     }
 
-    /// Checks the file, the text index and the vectors against each other, for all owners. Reads everything,
+    /// Checks the file, the text index and the vectors against each other, and the texts against their hashes, for all owners. Reads everything,
     /// which takes seconds at 100,000 memories.
     ///
     /// Errors with [`Kind::Busy`] if the text index can't be checked because another connection writes to the
@@ -72,6 +77,7 @@ impl Store {
                 "SELECT (SELECT count(*) FROM chunks WHERE seq NOT IN (SELECT rowid FROM text_index))
                       + (SELECT count(*) FROM text_index WHERE rowid NOT IN (SELECT seq FROM chunks))",
             )?;
+            check.damage = verify::damage(&store.inner.path)?;
             Ok(check)
         })
         .await

@@ -60,6 +60,8 @@ const EMBEDDING_CACHE: Migration = Migration {
     min_reader: 1,
     min_writer: 1,
 };
+const SUMS: Migration =
+    Migration { sql: include_str!("../../../../migrations/0012_sums.sql"), min_reader: 1, min_writer: 1 };
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. Their versions are higher, because they
 /// come after the migration [`REGISTRY`] there.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -72,6 +74,7 @@ const OWNER_SUPERSEDED: Migration = Migration { min_reader: 2, min_writer: 2, ..
 const OWNER_THREADS: Migration = Migration { min_reader: 2, min_writer: 2, ..THREADS };
 const OWNER_STASH: Migration = Migration { min_reader: 2, min_writer: 2, ..STASH };
 const OWNER_EMBEDDING_CACHE: Migration = Migration { min_reader: 2, min_writer: 2, ..EMBEDDING_CACHE };
+const OWNER_SUMS: Migration = Migration { min_reader: 2, min_writer: 2, ..SUMS };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -94,6 +97,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             THREADS,
             STASH,
             EMBEDDING_CACHE,
+            SUMS,
         ],
         Flavour::Owner => &[
             MEMORIES,
@@ -109,6 +113,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_THREADS,
             OWNER_STASH,
             OWNER_EMBEDDING_CACHE,
+            OWNER_SUMS,
         ],
     }
 }

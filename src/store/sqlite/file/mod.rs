@@ -6,3 +6,5 @@ pub(super) mod damage;
 pub(super) mod migrate;
 pub(super) mod place;
 pub(super) mod readers;
+pub(super) mod sums;
+pub(super) mod verify;

@@ -47,7 +47,8 @@ const MOST_BESIDE: usize = 10_000;
 const LATEST: Millis = 253_402_300_799_999;
 
 /// The tables that are read. The flag tells whether the table may be missing in files of older versions.
-const TABLES: [(&str, bool); 20] = [
+const TABLES: [(&str, bool); 21] = [
+    ("memory_sums", true),
     ("memories", false),
     ("sessions", false),
     ("chunks", false),
@@ -258,6 +259,7 @@ impl Reader {
                 continue;
             }
             match self.one(seq)? {
+                Some(found) if found.memory.is_damaged => page.damaged += 1,
                 Some(found) => {
                     bytes += bytes_of(&found);
                     page.memories.push(found);
@@ -273,10 +275,17 @@ impl Reader {
 
     /// Returns the memory in the row `seq`; `None` if it is not valid.
     fn one(&self, seq: i64) -> Result<Option<ForeignMemory>> {
-        let sql = "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
-                 m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
-             FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1";
-        let memory = self.connection.prepare_cached(sql).map_err(read)?.query_row([seq], believable);
+        let sum = match self.has("memory_sums") {
+            true => "(SELECT sum FROM memory_sums WHERE memory = m.seq)",
+            false => "NULL",
+        };
+        let sql = format!(
+            "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
+                 m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed,
+                 m.text_hash, m.owner, m.stored_at, m.tombstoned_at, {sum}
+             FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1"
+        );
+        let memory = self.connection.prepare_cached(&sql).map_err(read)?.query_row([seq], believable);
         memory.map_err(read)?.map(|memory| self.beside(memory)).transpose()
     }
 
@@ -333,7 +342,7 @@ impl Reader {
             .connection
             .prepare_cached(
                 "SELECT m.tombstoned_at, (SELECT o.id FROM operation_memories b JOIN operations o ON o.id = b.operation
-                     WHERE b.memory = m.seq AND o.kind = 'forget' AND o.undone_at IS NULL AND octet_length(o.id) <= 64
+                     WHERE b.memory = m.seq AND o.kind IN ('forget', 'expire') AND o.undone_at IS NULL AND octet_length(o.id) <= 64
                      ORDER BY o.at DESC LIMIT 1)
                  FROM memories m WHERE m.seq = ?1 AND m.tombstoned_at IS NOT NULL",
             )?

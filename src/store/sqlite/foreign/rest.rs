@@ -163,7 +163,7 @@ impl Reader {
         forgotten.purged =
             rows.filter_map(Result::transpose).collect::<rusqlite::Result<_>>().map_err(read)?;
         let mut operations = self.connection.prepare_cached(
-            "SELECT id, at, undone_at FROM operations WHERE owner = ?1 AND kind = 'forget' AND octet_length(id) <= 64
+            "SELECT id, at, undone_at FROM operations WHERE owner = ?1 AND kind IN ('forget', 'expire') AND octet_length(id) <= 64
              ORDER BY at LIMIT ?2",
         )?;
         let rows = operations.query_map((&self.owner, MOST), |row| {

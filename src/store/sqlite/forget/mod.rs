@@ -26,7 +26,8 @@ use crate::tuning::ranking::NEIGHBOURS;
 pub(in crate::store::sqlite) use erase::{erase, log_chunks};
 
 pub(in crate::store::sqlite) use select::SelectedRow;
-use select::{IS_DERIVED, select, selected_row, with_derived};
+pub(in crate::store::sqlite) use select::selected_row;
+use select::{IS_DERIVED, select, with_derived};
 
 /// The maximum number of memories that one transaction forgets or restores. Such a transaction takes a quarter of a
 /// second. More memories need several transactions. If one of these fails, or the process dies, the memories of the
@@ -130,7 +131,9 @@ impl Store {
     }
 
     /// Restores the memories that `operation` forgot, and returns them. If `operation` is `None`, undoes the
-    /// owner's latest operation.
+    /// owner's latest operation that the user asked for. An operation that is dated after `now` counts as earlier than
+    /// all others, since its process had a wrong clock. Texts of the stash that were removed because their time was over
+    /// don't expire again.
     ///
     /// It doesn't restore memories that have been purged, or that are derived from a memory that another
     /// operation forgot. Summaries of ranges that get a message back are removed. If two callers undo at once,
@@ -139,7 +142,9 @@ impl Store {
     pub async fn undo(&self, scope: &Scope, operation: Option<&str>, now: Millis) -> Result<Forgotten> {
         let operation = operation.map(str::to_owned);
         let (id, mut rest) = self
-            .read(scope, move |_, connection, scope| to_bring_back(connection, scope, operation.as_deref()))
+            .read(scope, move |_, connection, scope| {
+                to_bring_back(connection, scope, operation.as_deref(), now)
+            })
             .await?;
         let mut all = Forgotten { operation: id.clone(), ..Forgotten::default() };
         loop {
@@ -148,6 +153,14 @@ impl Store {
             let (is_last, id) = (rest.is_empty(), id.clone());
             let more = self.write(scope, move |connection, scope| {
                 let rows = bring_back(connection, &id, rows)?;
+                for row in &rows {
+                    connection
+                        .prepare_cached(
+                            "UPDATE stashed SET is_protected = 1 WHERE memory = ?1 AND is_given AND (expires_at <= ?3
+                                 OR EXISTS (SELECT 1 FROM operations WHERE id = ?2 AND kind = 'expire'))",
+                        )?
+                        .execute((row.seq, &id, now))?;
+                }
                 if is_last {
                     connection
                         .prepare_cached("UPDATE operations SET undone_at = ?2 WHERE id = ?1 AND owner = ?3")?
@@ -167,8 +180,9 @@ impl Store {
     /// [`Store::undo`] does.
     pub async fn undoable(&self, scope: &Scope, operation: Option<&str>) -> Result<Forgotten> {
         let operation = operation.map(str::to_owned);
-        self.read(scope, move |_, connection, scope| {
-            let (id, rows) = to_bring_back(connection, scope, operation.as_deref())?;
+        self.read(scope, move |inner, connection, scope| {
+            let now = inner.clock.now();
+            let (id, rows) = to_bring_back(connection, scope, operation.as_deref(), now)?;
             Ok(forgotten(id, &rows))
         })
         .await
@@ -266,14 +280,16 @@ fn to_bring_back(
     connection: &Connection,
     scope: &Scope,
     operation: Option<&str>,
+    now: Millis,
 ) -> Result<(String, Vec<SelectedRow>)> {
     let owner = scope.owner.as_str();
     let found: Option<String> = connection
         .prepare_cached(
-            "SELECT id FROM operations WHERE owner = ?1 AND kind = 'forget' AND undone_at IS NULL
-                 AND (?2 IS NULL OR id = ?2) ORDER BY at DESC, id DESC LIMIT 1",
+            "SELECT id FROM operations WHERE owner = ?1 AND undone_at IS NULL
+                 AND (kind = 'forget' AND ?2 IS NULL OR kind IN ('forget', 'expire') AND id = ?2)
+             ORDER BY at > ?3, at DESC, id DESC LIMIT 1",
         )?
-        .query_row((owner, operation), |row| row.get(0))
+        .query_row((owner, operation, now), |row| row.get(0))
         .optional()?;
     let Some(id) = found else {
         let what =
@@ -306,7 +322,7 @@ fn to_bring_back(
 
 /// Restores those of the rows that are still forgotten, and returns them. Restores none if `operation` has been
 /// undone or purged since the rows were read.
-fn bring_back(
+pub(in crate::store::sqlite) fn bring_back(
     connection: &Connection,
     operation: &str,
     mut rows: Vec<SelectedRow>,
@@ -316,7 +332,8 @@ fn bring_back(
         let is_back = connection
             .prepare_cached(
                 "UPDATE memories SET tombstoned_at = NULL WHERE seq = ?1 AND tombstoned_at IS NOT NULL
-                     AND EXISTS (SELECT 1 FROM operations WHERE id = ?2 AND kind = 'forget' AND undone_at IS NULL)",
+                     AND EXISTS (SELECT 1 FROM operations
+                         WHERE id = ?2 AND kind IN ('forget', 'expire') AND undone_at IS NULL)",
             )?
             .execute((row.seq, operation))?;
         if is_back == 1 {

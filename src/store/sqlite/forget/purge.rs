@@ -225,7 +225,7 @@ fn forget_names(connection: &Connection, scope: &Scope) -> Result<()> {
     // An operation without memories can't be undone.
     connection
         .prepare_cached(
-            "DELETE FROM operations WHERE owner = ?1 AND kind = 'forget' AND undone_at IS NULL
+            "DELETE FROM operations WHERE owner = ?1 AND kind IN ('forget', 'expire') AND undone_at IS NULL
                  AND id NOT IN (SELECT operation FROM operation_memories)",
         )?
         .execute([owner])?;

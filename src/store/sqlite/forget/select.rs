@@ -110,7 +110,7 @@ pub(in crate::store::sqlite) struct SelectedRow {
     pub ordinal: Option<i64>,
 }
 
-pub(super) fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
+pub(in crate::store::sqlite) fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
     let id: String = row.get(1)?;
     let id = MemoryId::parse(&id).ok_or_else(|| {
         let message = format!("the store holds the impossible id `{id}`");

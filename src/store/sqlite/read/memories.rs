@@ -10,14 +10,12 @@ use crate::filter::Filter;
 use crate::memory::{Kind, Memory, MemoryId, MemoryKey, Provenance, Role};
 use crate::redact;
 use crate::scope::{Scope, SessionId};
+pub(in crate::store::sqlite) use crate::store::sqlite::columns::MEMORY as COLUMNS;
 use crate::store::sqlite::columns::{id, word};
+use crate::store::sqlite::file::{sums, verify};
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::segments::find_session;
 use crate::store::{ChunkKey, ChunkRange, Neighbour, ShownMemory, Store};
-
-pub(in crate::store::sqlite) const COLUMNS: &str =
-    "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
-    m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed";
 
 impl Store {
     /// Returns the memories in `keys`, in the order of `keys`. Memories that are not living or not in the scope
@@ -391,7 +389,7 @@ pub(in crate::store::sqlite) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory
         key: row.get(1)?,
         kind: word(row, 2, Kind::parse)?,
         provenance: word(row, 3, Provenance::parse)?,
-        text: row.get(4)?,
+        text: verify::text(row, 4)?,
         session: row.get::<_, Option<String>>(5)?.and_then(|name| SessionId::parse(&name)),
         ordinal: row.get(6)?,
         role: row.get::<_, Option<String>>(7)?.and_then(|word| Role::parse(&word)),
@@ -407,6 +405,7 @@ pub(in crate::store::sqlite) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory
         marked: row.get(17)?,
         tokens: row.get(18)?,
         indexed: row.get(19)?,
+        is_damaged: verify::differs(row, 4, 20)? || sums::is_row_damaged(row)?,
     })
 }
 

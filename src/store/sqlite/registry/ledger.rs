@@ -3,7 +3,7 @@
 //! The transaction that checks the limits also reserves the most that a call may cost; after the call, its real
 //! cost replaces the reservation. So concurrent processes can't exceed a limit together. An amount that may
 //! have been spent stays counted: if a process died, its reservation counts in full. The day of the ledger
-//! never goes back, even if the clock does.
+//! doesn't go back with the clock, unless it was more than a week ahead.
 //!
 //! Callers decide on prices and on which providers may be used.
 
@@ -168,10 +168,28 @@ fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
         .query_row("SELECT value FROM meta WHERE key = 'ledger_day'", [], |row| row.get(0))
         .optional()?;
     let day = spending::day(known, today);
+    if known.is_some_and(|known| known > day) {
+        count_today(connection, day)?;
+    }
     if known != Some(day) {
         connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('ledger_day', ?1)", [day])?;
     }
     Ok(day)
+}
+
+/// Counts what a clock that was ahead recorded on later days as spent on `day`.
+fn count_today(connection: &Connection, day: i64) -> Result<()> {
+    connection.execute(
+        "INSERT INTO spending
+         SELECT ?1, project, provider, model, sum(calls), sum(failed), sum(spent), sum(input), sum(output)
+         FROM spending WHERE day > ?1 GROUP BY project, provider, model
+         ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, failed = failed + excluded.failed,
+             spent = spent + excluded.spent, input = input + excluded.input, output = output + excluded.output",
+        [day],
+    )?;
+    connection.execute("DELETE FROM spending WHERE day > ?1", [day])?;
+    connection.execute("UPDATE reservations SET day = ?1 WHERE day > ?1", [day])?;
+    Ok(())
 }
 
 /// Errors with [`Kind::Limit`] if one more request would exceed a limit. `held` is the amount that is already

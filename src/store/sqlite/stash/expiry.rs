@@ -1,52 +1,50 @@
 //! Ends the stash of memories whose time is over.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, params};
 
 use crate::error::Result;
 use crate::memory::Millis;
 use crate::scope::Scope;
+use crate::store::decide::clock;
 use crate::store::sqlite::connection::blocking;
-use crate::store::sqlite::forget::erase;
+use crate::store::sqlite::forget::{SelectedRow, bring_back, selected_row, tombstone};
 use crate::store::{StashExpired, Store};
+use crate::tuning::forgetting::GRACE;
 
-/// Returns the query for the rows of the memories that leave the stash: those past their date, those older than an age, and
-/// those that were stashed because no summary covered them and that a summary covers now. Each part has an index, except
-/// the age, which is left out if there is no such limit.
-fn due(made_before: Millis) -> String {
+/// Returns the query for the rows of the memories of the owner `?1` whose time is over: those that expired by `?2`, and those
+/// older than `?3`. Each part has an index, except the age, which is left out if there is no such limit.
+fn over(made_before: Millis) -> String {
     let age = match made_before {
-        Millis::MIN => "",
+        Millis::MIN => "AND ?3 IS ?3",
         _ => {
             "UNION SELECT a.memory FROM stashed a JOIN memories m ON m.seq = a.memory
              WHERE a.owner = ?1 AND NOT a.is_protected AND m.time < ?3"
         }
     };
-    format!(
-        "SELECT memory FROM stashed WHERE owner = ?1 AND expires_at <= ?2 AND NOT is_protected {age}
-         UNION SELECT p.memory FROM stashed p JOIN memories m ON m.seq = p.memory
-             WHERE p.owner = ?1 AND p.cause = 'pruning' AND EXISTS (SELECT 1 FROM summaries u
-                 WHERE u.session = m.session AND m.ordinal BETWEEN u.first AND u.last)"
-    )
+    format!("SELECT memory FROM stashed WHERE owner = ?1 AND expires_at <= ?2 AND NOT is_protected {age}")
 }
 
+/// Selects the rows of the memories that were stashed because no summary covered them, and that a summary covers now.
+const COVERED: &str = "SELECT p.memory FROM stashed p JOIN memories m ON m.seq = p.memory
+    WHERE p.owner = ?1 AND p.cause = 'pruning' AND EXISTS (SELECT 1 FROM summaries u
+        WHERE u.session = m.session AND m.ordinal BETWEEN u.first AND u.last)";
+
 impl Store {
-    /// Returns what [`Store::expire_stash`] would do if it had no limit.
+    /// Returns what leaves the stash by `now`, or is made before `made_before`: searches of the stash hide it.
     pub async fn expiring_stash(
         &self,
         scope: &Scope,
         now: Millis,
         made_before: Millis,
     ) -> Result<StashExpired> {
-        self.read(scope, move |_, connection, scope| {
-            let due = due(made_before);
-            let sql = format!(
-                "SELECT coalesce(sum(is_given), 0), count(*) FROM stashed WHERE memory IN ({due}) AND ?3 IS ?3"
-            );
-            let values = params![scope.owner.as_str(), now, made_before];
-            let (removed, all): (i64, i64) =
-                connection.prepare_cached(&sql)?.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
-            Ok(StashExpired { removed, ended: all - removed })
-        })
-        .await
+        self.read(scope, move |_, connection, scope| count(connection, scope, now, made_before)).await
+    }
+
+    /// Returns the latest time at which one of the memories stored last was stored; `None` if there is no memory.
+    pub async fn newest(&self, scope: &Scope) -> Result<Option<Millis>> {
+        self.read(scope, |_, connection, scope| newest(connection, scope)).await
     }
 
     /// Gives unused pages of the file back if they are more than a quarter of it. Returns by how many bytes the file is
@@ -76,55 +74,148 @@ impl Store {
         .await
     }
 
-    /// Ends the stash of up to `limit` memories that expired by `now`, or were made before `made_before`; protected ones
-    /// stay. Memories that were stashed to be reachable, and that a summary covers now, leave too.
+    /// Removes up to `limit` texts that were given to the stash, whose time was over a week before `now`, as the operation
+    /// `operation`, which [`Store::undo`] brings back. Other memories only leave the stash then; contexts show them again as
+    /// soon as their time is over. Protected ones stay. Memories that were stashed to be reachable, and that a summary covers
+    /// now, leave too.
     ///
-    /// Memories that were given to the stash as text are removed for good: their texts, index rows and vectors. If the
-    /// same text is stashed again, it is stored again. Other memories only leave the stash. Does not write if nothing
-    /// is due.
+    /// Texts that were removed so, and whose time is not over at `now`, come back: the clock was wrong. If `now` is more than a
+    /// month later than everything in the store, nothing is removed, and the result says so. Does not write if there is
+    /// nothing to do.
     pub async fn expire_stash(
         &self,
         scope: &Scope,
-        now: Millis,
-        made_before: Millis,
+        (now, made_before): (Millis, Millis),
+        operation: &str,
         limit: usize,
     ) -> Result<StashExpired> {
-        let due = self.expiring_stash(scope, now, made_before).await?;
-        if due == StashExpired::default() {
-            return Ok(due);
+        let (is_due, ahead) = self
+            .read(scope, move |_, connection, scope| {
+                let is_over = count(connection, scope, now, made_before)? != StashExpired::default();
+                let ahead = clock::ahead(newest(connection, scope)?, now).filter(|_| is_over);
+                Ok((is_over || !removed_early(connection, scope, now, made_before)?.is_empty(), ahead))
+            })
+            .await?;
+        if ahead.is_some() || !is_due {
+            return Ok(StashExpired { ahead, ..StashExpired::default() });
         }
-        self.write(scope, move |connection, scope| expire(connection, scope, now, made_before, limit)).await
+        let operation = operation.to_owned();
+        let write = move |connection: &Connection, scope: &Scope| {
+            let returned = bring_back_early(connection, scope, now, made_before)?;
+            let expired = expire(connection, scope, (now, made_before), &operation, limit)?;
+            Ok(StashExpired { returned, ..expired })
+        };
+        self.write(scope, write).await
     }
+}
+
+/// Returns the times that count for a removal: those of a week before.
+fn before_grace(now: Millis, made_before: Millis) -> (Millis, Millis) {
+    (now.saturating_sub(GRACE), made_before.saturating_sub(GRACE))
+}
+
+/// Counts the living memories of the stash whose time is over.
+fn count(connection: &Connection, scope: &Scope, now: Millis, made_before: Millis) -> Result<StashExpired> {
+    let sql = format!(
+        "SELECT coalesce(sum(s.is_given), 0), count(*) FROM stashed s JOIN memories m ON m.seq = s.memory
+         WHERE s.memory IN ({} UNION {COVERED}) AND m.tombstoned_at IS NULL",
+        over(made_before)
+    );
+    let values = params![scope.owner.as_str(), now, made_before];
+    let (removed, all): (i64, i64) =
+        connection.prepare_cached(&sql)?.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(StashExpired { removed, ended: all - removed, ..StashExpired::default() })
+}
+
+/// Returns the latest time at which one of the memories stored last was stored.
+fn newest(connection: &Connection, scope: &Scope) -> Result<Option<Millis>> {
+    // The `+` keeps SQLite from sorting all memories of the owner. Not only the last one counts, since its writer may have
+    // had a clock that was behind.
+    let sql = "SELECT max(stored_at) FROM (SELECT stored_at FROM memories WHERE +owner = ?1 ORDER BY seq DESC LIMIT 64)";
+    Ok(connection.prepare_cached(sql)?.query_row([scope.owner.as_str()], |row| row.get(0))?)
+}
+
+/// Returns the texts that were removed because their time was over, but isn't at `now`, each with its operation.
+fn removed_early(
+    connection: &Connection,
+    scope: &Scope,
+    now: Millis,
+    made_before: Millis,
+) -> Result<Vec<(SelectedRow, String)>> {
+    let (now, made_before) = before_grace(now, made_before);
+    let sql = format!(
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal, o.id FROM operations o
+         JOIN operation_memories b ON b.operation = o.id JOIN memories m ON m.seq = b.memory
+         JOIN stashed s ON s.memory = m.seq
+         WHERE o.owner = ?1 AND o.kind = 'expire' AND o.undone_at IS NULL AND m.tombstoned_at IS NOT NULL
+             AND m.seq NOT IN ({}) ORDER BY m.seq",
+        over(made_before)
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![scope.owner.as_str(), now, made_before], |row| {
+        Ok((selected_row(row)?, row.get(5)?))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Brings back what [`removed_early`] returns, and returns how many texts came back.
+fn bring_back_early(connection: &Connection, scope: &Scope, now: Millis, made_before: Millis) -> Result<i64> {
+    let mut by_operation: BTreeMap<String, Vec<SelectedRow>> = BTreeMap::new();
+    for (row, operation) in removed_early(connection, scope, now, made_before)? {
+        by_operation.entry(operation).or_default().push(row);
+    }
+    let mut returned = 0;
+    for (operation, rows) in by_operation {
+        for row in bring_back(connection, &operation, rows)? {
+            connection
+                .prepare_cached("DELETE FROM operation_memories WHERE operation = ?1 AND memory = ?2")?
+                .execute((&operation, row.seq))?;
+            returned += 1;
+        }
+    }
+    Ok(returned)
 }
 
 fn expire(
     connection: &Connection,
     scope: &Scope,
-    now: Millis,
-    made_before: Millis,
+    (now, made_before): (Millis, Millis),
+    operation: &str,
     limit: usize,
 ) -> Result<StashExpired> {
-    let due = due(made_before);
+    let owner = scope.owner.as_str();
+    // A text that was given stays out of contexts: it belongs to the stash alone.
+    let shown = "UPDATE stashed SET is_held_out = 0 WHERE is_held_out AND NOT is_given AND memory IN";
+    connection.prepare_cached(&format!("{shown} ({})", over(made_before)))?.execute(params![
+        owner,
+        now,
+        made_before
+    ])?;
+    let (at, made_before) = before_grace(now, made_before);
     let sql = format!(
-        "SELECT memory, is_given FROM stashed WHERE memory IN ({due}) AND ?3 IS ?3 ORDER BY memory LIMIT ?4"
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal, s.is_given
+         FROM stashed s JOIN memories m ON m.seq = s.memory
+         WHERE s.memory IN ({} UNION {COVERED}) AND m.tombstoned_at IS NULL ORDER BY m.seq LIMIT ?4",
+        over(made_before)
     );
-    let values = params![scope.owner.as_str(), now, made_before, limit as i64];
-    let due: Vec<(i64, bool)> = connection
+    let due: Vec<(SelectedRow, bool)> = connection
         .prepare_cached(&sql)?
-        .query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map(params![owner, at, made_before, limit as i64], |row| {
+            Ok((selected_row(row)?, row.get(5)?))
+        })?
         .collect::<Result<_, _>>()?;
-    let mut expired = StashExpired::default();
-    for (memory, is_given) in due {
-        match is_given {
-            true => {
-                erase(connection, memory)?;
-                expired.removed += 1;
-            }
-            false => {
-                connection.prepare_cached("DELETE FROM stashed WHERE memory = ?1")?.execute([memory])?;
-                expired.ended += 1;
-            }
-        }
+    let (given, named): (Vec<_>, Vec<_>) = due.into_iter().partition(|(_, is_given)| *is_given);
+    for (row, _) in &named {
+        connection.prepare_cached("DELETE FROM stashed WHERE memory = ?1")?.execute([row.seq])?;
     }
-    Ok(expired)
+    let given: Vec<SelectedRow> = given.into_iter().map(|(row, _)| row).collect();
+    if !given.is_empty() {
+        connection
+            .prepare_cached(
+                "INSERT OR IGNORE INTO operations (id, owner, kind, at) VALUES (?1, ?2, 'expire', ?3)",
+            )?
+            .execute((operation, owner, now))?;
+        tombstone(connection, operation, &given, now)?;
+    }
+    Ok(StashExpired { removed: given.len() as i64, ended: named.len() as i64, ..StashExpired::default() })
 }

@@ -130,6 +130,9 @@ fn store_given(
             Outcome::Stored | Outcome::AlreadyStored | Outcome::Repeated => {}
         }
     }
+    for memory in given {
+        renew(connection, scope, memory, now)?;
+    }
     Ok(receipt.pending)
 }
 
@@ -146,6 +149,22 @@ fn revive(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<()> {
         Some(seq) => log_chunks(connection, seq, "added"),
         None => Ok(()),
     }
+}
+
+/// Ends the former stash of a text that is given again after it expired, and gives the text its new time, so that it does not
+/// expire again by its age.
+fn renew(connection: &Connection, scope: &Scope, memory: &PreparedMemory, now: Millis) -> Result<()> {
+    let owner = scope.owner.as_str();
+    connection
+        .prepare_cached(
+            "DELETE FROM stashed WHERE memory = (SELECT seq FROM memories WHERE owner = ?1 AND id = ?2)
+                 AND NOT is_protected AND expires_at <= ?3",
+        )?
+        .execute((owner, memory.id.as_str(), now))?;
+    connection
+        .prepare_cached("UPDATE memories SET time = ?3 WHERE owner = ?1 AND id = ?2 AND time < ?3")?
+        .execute((owner, memory.id.as_str(), memory.draft.time))?;
+    Ok(())
 }
 
 fn gone(id: &MemoryId) -> Error {

@@ -21,6 +21,10 @@ use crate::store::{CacheStats, Store};
 /// How long storing an answer waits for other writers. Arbitrary: about as long as making the answer takes.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// How long after now an answer can have been used, in milliseconds: a day. A later use was dated by a clock that was ahead.
+/// Arbitrary.
+const FARTHEST: Millis = 24 * 60 * 60 * 1000;
+
 impl Store {
     /// Returns the owner's answer under `key`, unless it has expired at `now`.
     ///
@@ -31,12 +35,13 @@ impl Store {
         let found = self
             .read(scope, move |_, connection, scope| {
                 let owner = scope.owner.as_str();
-                let now = now.max(last_seen(connection, owner)?);
+                let now = now.max(last_seen(connection, owner, now)?);
                 let found: Option<(i64, String)> = connection
                     .prepare_cached(
-                        "SELECT seq, body FROM context_cache WHERE owner = ?1 AND key = ?2 AND expires > ?3",
+                        "SELECT seq, body FROM context_cache
+                         WHERE owner = ?1 AND key = ?2 AND expires > ?3 AND used <= ?3 + ?4",
                     )?
-                    .query_row((owner, key, now), |row| Ok((row.get(0)?, row.get(1)?)))
+                    .query_row((owner, key, now, FARTHEST), |row| Ok((row.get(0)?, row.get(1)?)))
                     .optional()?;
                 Ok(found)
             })
@@ -51,7 +56,7 @@ impl Store {
         if seq.is_some() {
             let noted = self.write_counting(scope, Duration::ZERO, move |connection, scope, used| {
                 let owner = scope.owner.as_str();
-                let now = now.max(last_seen(connection, owner)?);
+                let now = now.max(last_seen(connection, owner, now)?);
                 connection
                     .prepare_cached("UPDATE context_cache SET used = ?2 WHERE seq = ?1")?
                     .execute((seq, now))?;
@@ -78,7 +83,7 @@ impl Store {
     ) -> Result<()> {
         let stored = self.write_counting(scope, PATIENCE, move |connection, scope, used| {
             let owner = scope.owner.as_str();
-            let now = now.max(last_seen(connection, owner)?);
+            let now = now.max(last_seen(connection, owner, now)?);
             count(connection, owner, used)?;
             let bytes = body.len() as i64;
             if bytes > max_bytes || ttl_ms <= 0 {
@@ -91,8 +96,8 @@ impl Store {
                 )?
                 .execute(params![owner, key, now.saturating_add(ttl_ms), now, bytes, body])?;
             connection
-                .prepare_cached("DELETE FROM context_cache WHERE owner = ?1 AND expires <= ?2")?
-                .execute((owner, now))?;
+                .prepare_cached("DELETE FROM context_cache WHERE owner = ?1 AND (expires <= ?2 OR used > ?2 + ?3)")?
+                .execute((owner, now, FARTHEST))?;
             make_room(connection, owner, max_bytes)
         });
         pass_over(stored.await);
@@ -173,11 +178,12 @@ impl Store {
     }
 }
 
-/// Returns the latest time at which the owner used an answer. Callers gave these times.
-fn last_seen(connection: &Connection, owner: &str) -> Result<Millis> {
+/// Returns the latest time at which the owner used an answer. Callers gave these times. Those more than a day after `now`
+/// don't count: they were given by a clock that was ahead, and answers would last until that time comes.
+fn last_seen(connection: &Connection, owner: &str, now: Millis) -> Result<Millis> {
     let seen: Option<Millis> = connection
-        .prepare_cached("SELECT max(used) FROM context_cache WHERE owner = ?1")?
-        .query_row([owner], |row| row.get(0))?;
+        .prepare_cached("SELECT max(used) FROM context_cache WHERE owner = ?1 AND used <= ?2")?
+        .query_row((owner, now.saturating_add(FARTHEST)), |row| row.get(0))?;
     Ok(seen.unwrap_or(Millis::MIN))
 }
 

@@ -4,6 +4,7 @@
 //! removed, and the next turn sends the file again.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::RangeInclusive;
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use rusqlite::{Connection, params};
@@ -97,6 +98,23 @@ impl Inflater {
         let is_whole = status == Status::StreamEnd && text.len() == length;
         String::from_utf8(text).ok().filter(|_| is_whole)
     }
+}
+
+/// Returns how many texts in these rows are damaged: they can't be read, or have another hash.
+pub(in crate::store::sqlite) fn damaged(
+    connection: &Connection,
+    rows: &RangeInclusive<i64>,
+) -> Result<usize> {
+    let sql = "SELECT hash, body, length FROM blobs WHERE seq BETWEEN ?1 AND ?2 AND body IS NOT NULL";
+    let mut statement = connection.prepare(sql)?;
+    let mut inflater = Inflater::new();
+    let found = statement.query_map((rows.start(), rows.end()), |row| {
+        let text = inflater.text(row.get_ref(1)?.as_bytes()?, row.get(2)?);
+        let hash = text.map(|text| ContentHash::of(text.as_bytes()));
+        Ok(hash.is_none_or(|hash| row.get_ref(0).is_ok_and(|stored| stored.as_bytes() != Ok(&hash.0[..]))))
+    })?;
+    let found: Vec<bool> = found.collect::<Result<_, _>>()?;
+    Ok(found.into_iter().filter(|is_damaged| *is_damaged).count())
 }
 
 /// Returns the row of the text with this hash, which is made without a body if there is none.

@@ -7,7 +7,7 @@
 //! What a prompt contains is decided elsewhere. The store only checks that a turn continues the thread that it was made
 //! for, and that the ledger lists no file as inline that no block has.
 
-mod blobs;
+pub(super) mod blobs;
 mod counts;
 mod read;
 mod record;

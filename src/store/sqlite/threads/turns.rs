@@ -83,28 +83,36 @@ impl Store {
         .await
     }
 
-    /// Returns the last `limit` exchanges of the session with other assistants than `except_assistant` that ended after
-    /// `since`, the earliest first. An exchange is left out if its question or its answer was forgotten.
+    /// Returns the last `limit` exchanges of the thread's session with other assistants that were recorded after the
+    /// thread's last turn, the earliest first. They are ordered as they were recorded, whatever the clocks of their
+    /// processes said. An exchange is left out if its question or its answer was forgotten.
     pub async fn other_exchanges(
         &self,
         scope: &Scope,
-        session: &SessionId,
-        except_assistant: &str,
-        since: Millis,
+        name: &ThreadName,
         limit: usize,
     ) -> Result<Vec<Exchange>> {
-        let (session, except_assistant) = (session.clone(), except_assistant.to_owned());
+        let name = name.clone();
         self.read(scope, move |_, connection, scope| {
-            let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
+            let Some(session) = find_session(connection, scope, &name.session)? else {
+                return Ok(Vec::new());
+            };
+            let own = find_thread(connection, scope, &name)?.map(|found| found.seq);
+            // The row of an answer is the newest of its turn. The answer of a purged turn is NULL.
+            let last: Option<i64> = connection
+                .prepare_cached(
+                    "SELECT max(max(coalesce(answer, 0), coalesce(question, 0))) FROM thread_turns WHERE thread = ?1",
+                )?
+                .query_row([own], |row| row.get(0))?;
             let mut statement = connection.prepare_cached(
                 "SELECT t.assistant, u.time, q.text, a.text
                  FROM threads t JOIN thread_turns u ON u.thread = t.seq
                      JOIN memories q ON q.seq = u.question AND q.tombstoned_at IS NULL
                      JOIN memories a ON a.seq = u.answer AND a.tombstoned_at IS NULL
-                 WHERE t.session = ?1 AND t.assistant <> ?2 AND u.time > ?3
-                 ORDER BY u.time DESC, t.seq DESC, u.number DESC LIMIT ?4",
+                 WHERE t.session = ?1 AND t.assistant <> ?2 AND a.seq > ?3
+                 ORDER BY a.seq DESC LIMIT ?4",
             )?;
-            let values = (session, except_assistant, since, at_most(limit));
+            let values = (session, &name.assistant, last.unwrap_or(0), at_most(limit));
             let rows = statement.query_map(values, |row| {
                 Ok(Exchange {
                     assistant: row.get(0)?,

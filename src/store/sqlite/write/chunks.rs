@@ -6,6 +6,7 @@ use crate::chunk::index_text::{self, About, IndexText};
 use crate::error::Result;
 use crate::memory::{Draft, Group, Memory, MemoryKey};
 use crate::scope::Scope;
+use crate::store::sqlite::file::sums;
 use crate::store::sqlite::read::memories;
 use crate::store::vectors::encode_f16;
 use crate::store::{PreparedChunk, Store};
@@ -135,6 +136,7 @@ pub(in crate::store::sqlite) fn save_vector(
     connection
         .prepare_cached("INSERT OR REPLACE INTO vectors (chunk, space, embedding) VALUES (?1, ?2, ?3)")?
         .execute((chunk, space, encode_f16(embedding)))?;
+    sums::of_vector(connection, chunk)?;
     connection
         .prepare_cached("INSERT INTO changes (chunk, change) VALUES (?1, 'added')")?
         .execute([chunk])?;

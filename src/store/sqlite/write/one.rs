@@ -7,6 +7,7 @@ use super::{chunks, record};
 use crate::error::Result;
 use crate::memory::{Draft, Group, Identity, Millis, Provenance};
 use crate::scope::Scope;
+use crate::store::sqlite::file::sums;
 use crate::store::sqlite::links;
 use crate::store::{Outcome, PreparedMemory};
 
@@ -81,6 +82,7 @@ fn insert(
     insert_beside(connection, seq, draft)?;
     // Messages of a session are not indexed here, but with their neighbours once the whole batch is stored.
     chunks::save_chunks(connection, seq, draft, pieces, ordinal.is_none())?;
+    sums::of_memory(connection, seq)?;
     Ok(Outcome::Stored)
 }
 

@@ -12,7 +12,7 @@ use crate::store::sqlite::read::memories;
 /// Returns the result of storing a memory whose id the store knows; `None` for a new id.
 ///
 /// Texts that differ only in the digits of redaction marks count as the same: the digits depend on project and
-/// version.
+/// version. If the stored text is damaged, and this is the right one, it is repaired.
 pub(super) fn met_before(
     connection: &Connection,
     owner: &str,
@@ -20,17 +20,27 @@ pub(super) fn met_before(
     hash: &[u8; 32],
     text: &str,
 ) -> Result<Option<Outcome>> {
-    let stored: Option<(Vec<u8>, bool)> = connection
+    let stored: Option<(Vec<u8>, bool, blake3::Hash)> = connection
         .prepare_cached(
-            "SELECT text_hash, tombstoned_at IS NOT NULL FROM memories WHERE owner = ?1 AND id = ?2",
+            "SELECT text_hash, tombstoned_at IS NOT NULL, text FROM memories WHERE owner = ?1 AND id = ?2",
         )?
-        .query_row((owner, id.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row((owner, id.as_str()), |row| {
+            let text = row.get_ref(2)?.as_bytes_or_null()?.unwrap_or_default();
+            Ok((row.get(0)?, row.get(1)?, blake3::hash(text)))
+        })
         .optional()?;
     let stored = match stored {
-        Some((stored_hash, is_forgotten)) => {
+        Some((stored_hash, is_forgotten, hash_of_text)) => {
+            let is_hash = stored_hash == hash;
+            // One of both is damaged, and the other shows that this is the text that was stored.
+            if is_hash != (hash_of_text.as_bytes() == hash) {
+                repair(connection, owner, id, hash, text)?;
+            }
             // If the memory is forgotten, its text doesn't matter.
-            let is_same =
-                is_forgotten || stored_hash == hash || memories::is_alike(connection, owner, id, text)?;
+            let is_same = is_forgotten
+                || is_hash
+                || hash_of_text.as_bytes() == hash
+                || memories::is_alike(connection, owner, id, text)?;
             Some(Known { is_same, is_forgotten })
         }
         None => None,
@@ -40,6 +50,19 @@ pub(super) fn met_before(
             .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
             .exists((owner, id.as_str()))?;
     Ok(stale::outcome(stored, is_purged))
+}
+
+/// Replaces a damaged text, or the damaged hash of a text. What the indexes hold of the text stays: it was made of the right
+/// one.
+fn repair(connection: &Connection, owner: &str, id: &MemoryId, hash: &[u8; 32], text: &str) -> Result<()> {
+    // Setting the mark raises the version, so cached answers with the damaged text are not used any more.
+    tracing::warn!(%id, "a damaged text was replaced by the right one");
+    connection
+        .prepare_cached(
+            "UPDATE memories SET text = ?3, text_hash = ?4, marked = marked WHERE owner = ?1 AND id = ?2",
+        )?
+        .execute((owner, id.as_str(), text, hash))?;
+    Ok(())
 }
 
 /// Returns whether all of `ids` are stored and not forgotten: a derived memory doesn't outlive its sources.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::caller::Form;
 use crate::envelope;
 use crate::humanize::counted;
-use crate::memory::{Memory, MemoryId};
+use crate::memory::{DAMAGED, Memory, MemoryId};
 use crate::times;
 use crate::tokens;
 use crate::tools::common;
@@ -33,6 +33,9 @@ pub struct Output {
     pub session_id: Option<String>,
     /// When it was made, RFC 3339.
     pub time: String,
+    /// Whether the text is not the one that was stored; left out if it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_damaged: bool,
     /// The text from the cursor on, as far as it fits.
     pub text: String,
     /// Messages before and after it, in order.
@@ -230,6 +233,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         provenance: memory.provenance.to_string(),
         session_id: named(&session),
         time: times::show_time(memory.time),
+        is_damaged: memory.is_damaged,
         text: shown.to_owned(),
         neighbours: neighbours.collect(),
         references: shape.references.clone(),
@@ -283,7 +287,11 @@ fn render(
         let name = envelope::name(&name);
         match is_own {
             true => body += &format!("\n[this] {name}: {shown}\n"),
-            false => body += &format!("\n[{}] {name}: {}\n", neighbour.id, envelope::quoted(&neighbour.text)),
+            false => {
+                let damaged = if neighbour.is_damaged { format!(" {DAMAGED}") } else { String::new() };
+                let text = envelope::quoted(&neighbour.text);
+                body += &format!("\n[{}{damaged}] {name}: {text}\n", neighbour.id);
+            }
         }
     }
     if !own_is_shown {
@@ -293,6 +301,9 @@ fn render(
         body += "\n[the text continues]\n";
     }
     let mut text = envelope::wrap(secret, &body);
+    if memory.is_damaged {
+        text.insert_str(0, &format!("Text {DAMAGED}; `tiro doctor` says what helps.\n"));
+    }
     if let Some(cursor) = next_start {
         text += &format!("\nMore with cursor `{cursor}`.");
     }

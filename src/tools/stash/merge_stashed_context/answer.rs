@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::caller::Form;
 use crate::envelope;
 use crate::humanize::{counted, thousands};
-use crate::memory::{Memory, Role};
+use crate::memory::{DAMAGED, Memory, Role};
 use crate::stash::merge::{self, Plan};
 use crate::summaries::messages::count;
 use crate::times::{day, show_time};
@@ -268,6 +268,9 @@ impl Merging {
         }
         if let Some(path) = &segment.path {
             head += &format!(", {}", envelope::name(path));
+        }
+        if segment.is_damaged {
+            head += &format!(", {DAMAGED}");
         }
         Merged {
             id,

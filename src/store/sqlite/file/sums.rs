@@ -1,0 +1,128 @@
+//! Sums of memories' rows and of vectors, by which damage inside them is noticed. A text has a hash of its own in its row.
+//!
+//! A sum is computed from the row as it is read back, right after it is written. A row that another program wrote has none until
+//! the idle worker computes it; until then damage to it is not noticed.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+
+use crate::error::Result;
+use crate::scope::Scope;
+use crate::store::Store;
+use crate::store::sqlite::columns::MEMORY as COLUMNS;
+
+/// The column of [`COLUMNS`] with the row's sum, which may be NULL. The columns before it are covered by the sum, except the
+/// row number and the text.
+const SUM: usize = 24;
+
+/// The first bytes of a BLAKE3 hash.
+type Sum = [u8; 16];
+
+impl Store {
+    /// Computes up to `limit` sums of rows that have none. Returns how many it computed.
+    pub async fn sum_up(&self, scope: &Scope, limit: usize) -> Result<usize> {
+        let missing = move |connection: &Connection, sql: &str| -> Result<Vec<i64>> {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([limit as i64], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        };
+        let (memories, vectors) = self
+            .read(scope, move |_, connection, _| {
+                let memories =
+                    "SELECT seq FROM memories WHERE seq NOT IN (SELECT memory FROM memory_sums) LIMIT ?1";
+                let vectors =
+                    "SELECT chunk FROM vectors WHERE chunk NOT IN (SELECT chunk FROM vector_sums) LIMIT ?1";
+                Ok((missing(connection, memories)?, missing(connection, vectors)?))
+            })
+            .await?;
+        let count = memories.len() + vectors.len();
+        if count > 0 {
+            self.write(scope, move |connection, _| {
+                memories.iter().try_for_each(|memory| of_memory(connection, *memory))?;
+                vectors.iter().try_for_each(|chunk| of_vector(connection, *chunk))
+            })
+            .await?;
+        }
+        Ok(count)
+    }
+}
+
+/// Stores the sum of a memory's row. Does nothing if there is no such row.
+pub(in crate::store::sqlite) fn of_memory(connection: &Connection, memory: i64) -> Result<()> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([memory])?;
+    let Some(row) = rows.next()? else { return Ok(()) };
+    let sum = memory_sum(row)?;
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO memory_sums (memory, sum) VALUES (?1, ?2)")?
+        .execute((memory, sum))?;
+    Ok(())
+}
+
+/// Stores the sum of a vector. Does nothing if the chunk has none.
+pub(in crate::store::sqlite) fn of_vector(connection: &Connection, chunk: i64) -> Result<()> {
+    let mut statement =
+        connection.prepare_cached("SELECT chunk, space, embedding FROM vectors WHERE chunk = ?1")?;
+    let mut rows = statement.query([chunk])?;
+    let Some(row) = rows.next()? else { return Ok(()) };
+    let sum = vector_sum(row)?;
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO vector_sums (chunk, sum) VALUES (?1, ?2)")?
+        .execute((chunk, sum))?;
+    Ok(())
+}
+
+/// Returns whether a memory's row, with the columns [`COLUMNS`], differs from its sum. A row without a sum doesn't.
+pub(in crate::store::sqlite) fn is_row_damaged(row: &Row<'_>) -> rusqlite::Result<bool> {
+    differs(row, SUM, memory_sum)
+}
+
+/// Returns whether a vector differs from its sum. The columns are the chunk, the space, the embedding and the sum.
+pub(in crate::store::sqlite) fn is_vector_damaged(row: &Row<'_>) -> rusqlite::Result<bool> {
+    differs(row, 3, vector_sum)
+}
+
+fn differs(
+    row: &Row<'_>,
+    column: usize,
+    sum: impl Fn(&Row<'_>) -> rusqlite::Result<Sum>,
+) -> rusqlite::Result<bool> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(false),
+        ValueRef::Blob(stored) => Ok(stored != sum(row)?),
+        _ => Ok(true),
+    }
+}
+
+fn memory_sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
+    sum(row, (0..SUM).filter(|column| ![1, 4].contains(column)))
+}
+
+fn vector_sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
+    sum(row, 0..3)
+}
+
+/// Returns the sum of some columns, with the types and lengths of their values.
+fn sum(row: &Row<'_>, columns: impl Iterator<Item = usize>) -> rusqlite::Result<Sum> {
+    let mut hasher = blake3::Hasher::new();
+    for column in columns {
+        let value = row.get_ref(column)?;
+        let (kind, number) = match value {
+            ValueRef::Null => (0, 0),
+            ValueRef::Integer(number) => (1, number.cast_unsigned()),
+            ValueRef::Real(number) => (2, number.to_bits()),
+            ValueRef::Text(bytes) => (3, bytes.len() as u64),
+            ValueRef::Blob(bytes) => (4, bytes.len() as u64),
+        };
+        hasher.update(&[kind]).update(&number.to_le_bytes());
+        if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value {
+            hasher.update(bytes);
+        }
+    }
+    let mut sum = Sum::default();
+    sum.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    Ok(sum)
+}
