@@ -42,7 +42,7 @@ pub(crate) async fn take<'a>(
     if project.store.lease(&project.scope, &lease.name, &lease.holder, LASTS).await? {
         return Ok(lease);
     }
-    let said = format!("another call is asking `{assistant}` in session `{session}`");
+    let said = format!("another call is asking `{assistant}` in session `{}`", crate::error::quoted(session));
     Err(Error::new(Kind::Busy, said).hint(
         "wait for its answer, or ask in another session, whose thread is separate; if the process that asked was killed, \
          the thread is free again after 30 s",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::functions::Ran;
+use crate::envelope;
 use crate::humanize::{counted, thousands};
 use crate::inline::{Moved, Plan, Why};
 use crate::thread::Part;
@@ -193,7 +194,7 @@ impl Files {
             return count;
         }
         let more = if self.count > self.paths.len() { ", …" } else { "" };
-        format!("{count} ({}{more})", self.paths.join(", "))
+        format!("{count} ({}{more})", envelope::names(&self.paths))
     }
 }
 
@@ -233,27 +234,24 @@ impl Receipt {
             );
         }
         for Skipped { path, why } in &self.skipped {
-            text += &format!("\nLeft out: {path}: {why}.");
+            text += &format!("\nLeft out: {}: {}.", envelope::name(path), envelope::name(why));
         }
         if self.skipped_more > 0 {
             text += &format!("\nLeft out: {} more.", self.skipped_more);
         }
         if !self.redacted.is_empty() {
             let all: usize = self.redacted.values().sum();
-            let places: Vec<String> =
-                self.redacted.iter().map(|(place, count)| format!("{place} {count}")).collect();
+            let places: Vec<String> = self
+                .redacted
+                .iter()
+                .map(|(place, count)| format!("{} {count}", envelope::name(place)))
+                .collect();
             text += &format!("\nSecrets replaced: {all} ({}).", places.join(", "));
         }
         if let Some(why) = &self.new_epoch {
             text += &format!("\nSent again: {why}.");
         }
-        for ran in &self.functions {
-            let result = match &ran.error {
-                Some(why) => format!("failed: {why}"),
-                None => format!("{} tokens", thousands(ran.tokens as u64)),
-            };
-            text += &format!("\nIt called {} ({}): {result}.", ran.function, ran.about);
-        }
+        self.functions.iter().for_each(|ran| text += &called(ran));
         let Reported { input, cached, output, is_estimate } = self.reported;
         if input > 0 {
             let cached = if cached > 0 {
@@ -283,6 +281,16 @@ impl Receipt {
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Returns the line of a call of a function.
+fn called(ran: &Ran) -> String {
+    let result = match &ran.error {
+        Some(why) => format!("failed: {why}"),
+        None => format!("{} tokens", thousands(ran.tokens as u64)),
+    };
+    let (about, result) = (envelope::name(&ran.about), envelope::name(&result));
+    format!("\nIt called {} ({about}): {result}.", ran.function)
 }
 
 #[cfg(test)]

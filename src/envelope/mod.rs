@@ -11,7 +11,7 @@ mod escape;
 mod lines;
 
 pub use escape::{escape, in_json, one_line};
-pub use lines::{is_frame, name, quoted};
+pub use lines::{framed, is_frame, name, names, quoted};
 
 /// JSON answers that quote memory begin with this sentence, since some clients give a model the JSON instead of the
 /// text.

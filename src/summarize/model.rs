@@ -251,12 +251,13 @@ fn fill(prompt: &str, wish: &Wish<'_>, more: &[(&str, &str)]) -> String {
     filled + rest
 }
 
-/// Returns the sources, in order, as texts of at most `room` tokens each. A source that is longer is divided.
+/// Returns the sources, in order, as texts of at most `room` tokens each. A source that is longer is divided. The lines of
+/// a source are [quoted](envelope::quoted), so none of them passes for another message.
 fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut used = 0;
     for source in sources {
-        let line = format!("#{} {}: ", source.ordinal, source.speaker);
+        let line = format!("#{} {}: ", source.ordinal, envelope::name(source.speaker));
         let mut rest = source.text;
         while !rest.is_empty() {
             // The piece is halved until it fits. It starts at 8 bytes for each of the `room` tokens, so that the total
@@ -267,7 +268,8 @@ fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> 
             }
             let piece = &rest[..end.max(rest.chars().next().map_or(1, char::len_utf8))];
             rest = &rest[piece.len()..];
-            let tokens = count(piece) + count(&line) + 2;
+            let piece = envelope::quoted(piece);
+            let tokens = count(&piece) + count(&line) + 2;
             if used + tokens > room && used > 0 {
                 parts.push(String::new());
                 used = 0;
@@ -275,7 +277,7 @@ fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> 
             used += tokens;
             let part = parts.last_mut().expect("there is one from the start");
             *part += &line;
-            *part += piece;
+            *part += piece.trim_start_matches(' ');
             part.push('\n');
         }
     }

@@ -31,7 +31,7 @@ const LONGEST_NAME: usize = 40;
 /// The heading of the sentences that belong to no topic.
 const REST: &str = "…";
 
-/// Returns sentences of `sources` in their order, with the speaker's name wherever the speaker changes. At
+/// Returns sentences of `sources` in their order. Wherever the speaker changes, a line with the speaker's name begins. At
 /// [`Level::Brief`] there are at most two sentences, otherwise as many as fit into `max_tokens`. At
 /// [`Level::Detailed`], each speaker's words begin a line with the message's number, each day has a heading, and the
 /// sentences of many sources are grouped under the names of their topics, if there is room for the names.
@@ -264,8 +264,11 @@ fn render(
             }
             let place = (level == Level::Detailed).then_some(source.ordinal);
             let is_new = labels && speaking != Some((source.speaker, place));
-            if is_new && level == Level::Detailed {
+            if is_new {
+                // No speaker's words follow those of another one in a line, so none can pass for another's.
                 start_line(&mut summary.text);
+            }
+            if is_new && level == Level::Detailed {
                 summary.text += &format!("#{} ", source.ordinal);
             } else if !summary.text.is_empty() && !summary.text.ends_with('\n') {
                 summary.text.push(' ');

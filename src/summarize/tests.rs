@@ -47,11 +47,13 @@ fn shown(level: Level, max_tokens: usize, focus: &str) -> String {
 #[test]
 fn a_talk_at_every_level() {
     insta::assert_snapshot!(shown(Level::Brief, 80, ""), @"
-    Ana: We decided in March to use URIs everywhere because the S3 backend needs them. Ben: One thing is open: who tests it on Windows ARM?
+    Ana: We decided in March to use URIs everywhere because the S3 backend needs them.
+    Ben: One thing is open: who tests it on Windows ARM?
     [4, 5]
     ");
     insta::assert_snapshot!(shown(Level::Standard, 60, ""), @"
-    Ana: I saw it in CI on Monday. We decided in March to use URIs everywhere because the S3 backend needs them. So let's convert in open_sink(). Ben: I will do it by Friday. One thing is open: who tests it on Windows ARM?
+    Ana: I saw it in CI on Monday. We decided in March to use URIs everywhere because the S3 backend needs them. So let's convert in open_sink().
+    Ben: I will do it by Friday. One thing is open: who tests it on Windows ARM?
     [2, 4, 5]
     ");
     insta::assert_snapshot!(shown(Level::Detailed, 110, ""), @r"
@@ -151,23 +153,31 @@ fn work_with_an_agent_at_every_level() {
         format!("{}\n{:?}", summary.text, summary.cited)
     };
     insta::assert_snapshot!(shown(Level::Brief, 60), @"
-    user: add a tasks command with list and get. Last, user: who updates the changelog?
+    user: add a tasks command with list and get.
+    Last, user: who updates the changelog?
     [0, 10]
     ");
     insta::assert_snapshot!(shown(Level::Standard, 200), @"
-    Goal: add a tasks command with list and get. (#0) → The tasks command now lists and gets tasks. (#3) Added src/commands/tasks.ts. (#3) Added a parser for tasks.md. (#3)
+    Goal: add a tasks command with list and get. (#0)
+      → The tasks command now lists and gets tasks. (#3) Added src/commands/tasks.ts. (#3) Added a parser for tasks.md. (#3)
     Said and decided: it should read process/tasks.md by default. (#0) skip code blocks from now on. (#8)
-    Worked on: agreed: Would you like me to add tests for the parser? (#3) → All 12 tests of the parser pass. (#6) that is an example and shouldn't be listed. (#8) → It no longer lists example tasks. (#9)
+    Worked on: agreed: Would you like me to add tests for the parser? (#3)
+      → All 12 tests of the parser pass. (#6)
+      that is an example and shouldn't be listed. (#8)
+      → It no longer lists example tasks. (#9)
     Open: who updates the changelog? (#10)
     [0, 3, 6, 8, 9, 10]
     ");
     insta::assert_snapshot!(shown(Level::Detailed, 300), @"
     2024-04-24
-    #0 user: add a tasks command with list and get. it should read process/tasks.md by default. → The tasks command now lists and gets tasks. Added src/commands/tasks.ts. Added a parser for tasks.md. [edited tasks.ts]
+    #0 user: add a tasks command with list and get. it should read process/tasks.md by default.
+      → The tasks command now lists and gets tasks. Added src/commands/tasks.ts. Added a parser for tasks.md. [edited tasks.ts]
     2024-04-25
-    #3 assistant, and the user agreed: Would you like me to add tests for the parser? → All 12 tests of the parser pass. [commit 1a2b3c4]
+    #3 assistant, and the user agreed: Would you like me to add tests for the parser?
+      → All 12 tests of the parser pass. [commit 1a2b3c4]
     2024-04-27
-    #8 user: that is an example and shouldn't be listed. skip code blocks from now on. → It no longer lists example tasks.
+    #8 user: that is an example and shouldn't be listed. skip code blocks from now on.
+      → It no longer lists example tasks.
     2024-04-28
     #10 user: who updates the changelog?
     [0, 3, 6, 8, 9, 10]
@@ -393,7 +403,8 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
     // The summary has sentences of both topics.
     assert!(summary.text.contains("Parquet") && summary.text.contains("Helsinki"), "{}", summary.text);
     let standard = extract(&sources, Level::Standard, 400, "", &count);
-    assert!(!standard.text.contains('\n'), "{}", standard.text);
+    // Each line has one speaker, and there are no headings.
+    assert!(!standard.text.contains("\n\n"), "{}", standard.text);
     for (sources, max_tokens) in [(&sources[..20], 1000), (&sources[..], 400)] {
         let short = extract(sources, Level::Detailed, max_tokens, "", &count);
         assert!(!short.text.contains("\n\n"), "{}", short.text);

@@ -27,6 +27,7 @@ mod encodings;
 mod extracts;
 mod finds;
 mod follows;
+mod forges;
 mod forgets;
 mod harness;
 #[cfg(unix)]

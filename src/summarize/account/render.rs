@@ -9,6 +9,9 @@ use crate::summarize::exchanges::Exchange;
 use crate::summarize::talk::start_line;
 use crate::times::day;
 
+/// What is between the lines of a section or an exchange.
+const NEXT: &str = "\n  ";
+
 impl Account<'_> {
     /// Returns what it was about and where it stands, in two sentences.
     pub(super) fn brief(&self, max_tokens: usize, count: &dyn Fn(&str) -> usize) -> Summary {
@@ -20,7 +23,7 @@ impl Account<'_> {
             let mut text = format!("{}: {}", self.speaker(ask), self.quote(ask, &mut cited));
             if let Some((_, stands)) = self.stand(bytes).filter(|(_, stands)| *stands != ask) {
                 let both =
-                    format!("{text} Last, {}: {}", self.speaker(stands), self.quote(stands, &mut cited));
+                    format!("{text}\nLast, {}: {}", self.speaker(stands), self.quote(stands, &mut cited));
                 if count(&both) <= max_tokens {
                     return Summary { text: both, cited: cited.into_iter().collect(), unread: 0 };
                 }
@@ -60,13 +63,20 @@ impl Account<'_> {
         }
         let goal: Vec<String> = goal.map(|goal| self.line(goal, chosen, &mut cited)).into_iter().collect();
         let end = if self.is_open(last) { "Open" } else { "Last" };
-        let sections = [("Goal", goal), ("Said and decided", decided), ("Worked on", worked), (end, ends)];
-        let lines = sections.iter().filter(|(_, lines)| !lines.is_empty());
-        let lines: Vec<String> = lines.map(|(head, lines)| format!("{head}: {}", lines.join(" "))).collect();
+        let sections = [
+            ("Goal", goal, " "),
+            ("Said and decided", decided, " "),
+            ("Worked on", worked, NEXT),
+            (end, ends, " "),
+        ];
+        let lines = sections.iter().filter(|(_, lines, _)| !lines.is_empty());
+        let lines = lines.map(|(head, lines, between)| format!("{head}: {}", lines.join(between)));
+        let lines: Vec<String> = lines.collect();
         Summary { text: lines.join("\n"), cited: cited.into_iter().collect(), unread: 0 }
     }
 
-    /// Renders an exchange as `request (#2) → outcome (#3)`.
+    /// Renders an exchange as two lines, `request (#2)` and `→ outcome (#3)`: an answer that followed in the line of the
+    /// request could pass for the user's words.
     pub(super) fn line(&self, at: usize, chosen: &BTreeSet<Part>, cited: &mut BTreeSet<i64>) -> String {
         let agreed = if self.is_agreed(at) { "agreed: " } else { "" };
         let mut line =
@@ -79,7 +89,8 @@ impl Account<'_> {
         let answered: BTreeSet<usize> = outcome.into_iter().chain(more).collect();
         if !answered.is_empty() {
             let quotes: Vec<String> = answered.iter().map(|place| self.cited(*place, cited)).collect();
-            line += &format!(" → {}", quotes.join(" "));
+            let before = if line.is_empty() { "" } else { NEXT };
+            line += &format!("{before}→ {}", quotes.join(" "));
         }
         line
     }
@@ -120,7 +131,8 @@ impl Account<'_> {
             };
             text += &quoted(&said);
             if !answered.is_empty() {
-                text += if said.is_empty() { "" } else { " → " };
+                text += if said.is_empty() { "" } else { NEXT };
+                text += if said.is_empty() { "" } else { "→ " };
                 text += &quoted(&answered);
             }
             text += &made(&self.exchanges[at]);

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::caller::Caller;
 use crate::consult::{Files, Reported};
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::envelope;
+use crate::error::{Error, Result, quoted};
 use crate::humanize::{counted, thousands};
 use crate::money::Money;
 use crate::scope::SessionId;
@@ -88,8 +89,11 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     };
     let rows = project.store.threads(&project.scope, session.as_ref()).await?;
     if let Some(session) = session.as_ref().filter(|_| rows.is_empty()) {
-        return Err(Error::not_found(format!("session `{session}` has no thread with an assistant"))
-            .hint("list_sessions shows which assistants were consulted in which session"));
+        return Err(Error::not_found(format!(
+            "session `{}` has no thread with an assistant",
+            quoted(session)
+        ))
+        .hint("list_sessions shows which assistants were consulted in which session"));
     }
     let dropped = rows.len().saturating_sub(MOST);
     let mut output = Output { dropped, ..Output::default() };
@@ -141,6 +145,7 @@ impl Described {
     /// Returns the thread as lines of text.
     pub fn text(&self) -> String {
         let Described { session_id, assistant, turns, tokens, window, cost, .. } = self;
+        let session_id = quoted(session_id);
         let mut text = format!(
             "Session `{session_id}` with {assistant}: {}, {} to {}; {} of {} tokens of the window; {} tokens saved; {cost}",
             counted(*turns, "turn", "turns"),
@@ -159,11 +164,11 @@ impl Described {
         for (said, files) in [("in the prompt", &self.inline), ("to be searched", &self.overflow)] {
             if !files.paths.is_empty() {
                 let more = if files.count > files.paths.len() { ", …" } else { "" };
-                text += &format!("\n  {said}: {}{more}", files.paths.join(", "));
+                text += &format!("\n  {said}: {}{more}", envelope::names(&files.paths));
             }
         }
         if !self.context.is_empty() {
-            text += &format!("\n  context: {}", self.context.join(", "));
+            text += &format!("\n  context: {}", envelope::names(&self.context));
         }
         text
     }

@@ -72,8 +72,11 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if threads.is_empty() {
         let of =
             args.assistant.map_or(String::new(), |name| format!(" with `{}`", crate::error::quoted(name)));
-        return Err(Error::not_found(format!("session `{session}` has no thread{of}"))
-            .hint("list_sessions shows which assistants were consulted in which session"));
+        return Err(Error::not_found(format!(
+            "session `{}` has no thread{of}",
+            crate::error::quoted(&session)
+        ))
+        .hint("list_sessions shows which assistants were consulted in which session"));
     }
     // A thread that is being asked is not reset: its turn could not be recorded any more.
     let names: Vec<ThreadName> = threads.into_iter().map(|thread| thread.name).collect();
@@ -100,7 +103,7 @@ impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         let (threads, files) = (self.assistants.join(", "), counted(self.files, "file", "files"));
-        let session = &self.session_id;
+        let session = crate::error::quoted(&self.session_id);
         match self.what {
             What::Files => format!(
                 "Reset {files} of session `{session}` ({threads}): the next call sends the files of the context whole. If it \

@@ -279,7 +279,9 @@ async fn summarise(
         if made.text.is_empty() && end.is_empty() {
             continue;
         }
-        let text = envelope::escape(format!("{}\n{end}", made.text).trim()).into_owned();
+        // The sentences of an extract are on one line each; a model writes lines of its own.
+        let summary = if made.model.is_empty() { made.text.into() } else { envelope::quoted(&made.text) };
+        let text = envelope::escape(format!("{summary}\n{end}").trim()).into_owned();
         let name = envelope::escape(session.as_str()).into_owned();
         // `open` is the message of the conversation that answers best, if there is one.
         let mut own = hits.iter().filter(|hit| hit.memory.session.as_ref() == Some(session));
@@ -309,7 +311,7 @@ async fn end(project: &OpenProject, rows: &[MessageRow], most: usize) -> Result<
     let line = |(row, text): &(MessageRow, String)| {
         let who = row.speaker.as_deref().or(row.role.map(Role::as_str)).unwrap_or_default();
         let text = quote(text, 0..text.len(), most / 2).trim().replace('\n', " ");
-        format!("#{} {who}: {text}", row.ordinal)
+        format!("#{} {}: {text}", row.ordinal, envelope::name(who))
     };
     Ok(said.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
@@ -344,7 +346,7 @@ fn round(weight: f64) -> f64 {
 fn line(summary: &SessionSummary) -> String {
     let SessionSummary { session_id, range: (first, last), summary, open, level, .. } = summary;
     let (name, open) = (envelope::name(session_id), envelope::name(open));
-    format!("[{name} #{first} to #{last}, open {open} level {level}]\n{}\n", envelope::quoted(summary))
+    format!("[{name} #{first} to #{last}, open {open} level {level}]\n{}\n", envelope::framed(summary))
 }
 
 fn render(output: &Output, budget: usize, secret: &[u8; 32]) -> String {

@@ -295,7 +295,9 @@ impl Output {
                 }
             };
         }
-        let (name, summary) = (envelope::name(session_id), envelope::quoted(&self.summary));
+        // The sentences of an extract are on one line each; a model writes lines of its own.
+        let quoted = if self.model.is_empty() { envelope::framed } else { envelope::quoted };
+        let (name, summary) = (envelope::name(session_id), quoted(&self.summary));
         let mut body = format!("[{name} #{first} to #{last}, {level}]\n{summary}\n");
         if !self.topics.is_empty() {
             body += &format!("[topics: {}]\n", envelope::name(&self.topics.join(", ")));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::blocks;
 use crate::caller::{Caller, Task};
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::humanize::{self, counted};
 use crate::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
 use crate::redact::{Redaction, redactions};
@@ -209,7 +209,7 @@ impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         let saved = counted(self.saved, "message", "messages");
-        let mut text = format!("Saved {saved} in session `{}`", self.session_id);
+        let mut text = format!("Saved {saved} in session `{}`", quoted(&self.session_id));
         if self.already_stored > 0 {
             text += &format!(", {} stored before", counted(self.already_stored, "was", "were"));
         }

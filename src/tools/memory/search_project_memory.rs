@@ -14,7 +14,7 @@ use crate::envelope;
 use crate::error::{Error, Result, partial, quoted};
 use crate::filter::Filter;
 use crate::ingest::{catch_up, graph};
-use crate::memory::Kind;
+use crate::memory::{Kind, Provenance};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::retrieve::freshness::{Standing, Subject};
@@ -303,8 +303,10 @@ fn hit(
     let about = Shown::of_memory(&memory);
     let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line);
     let nameless = Shown { role: None, speaker: None, session: None, branch: None, ..about };
-    let frame =
-        Frame { head: open(about.line()), bare_head: open(nameless.line()), whole: memory.tokens, rank };
+    let (head, bare_head) = (open(about.line()), open(nameless.line()));
+    let is_machine = matches!(memory.provenance, Provenance::ModelSaid | Provenance::ToolOutput);
+    let provenance = is_machine.then(|| memory.provenance.as_str());
+    let frame = Frame { head, bare_head, provenance, whole: memory.tokens, rank };
     let shown = |text: &str| envelope::escape(text).into_owned();
     let text = match memory.kind {
         Kind::Commit => quote::commit(&memory.text, chunk.start..chunk.end, usize::MAX),

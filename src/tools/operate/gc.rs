@@ -189,7 +189,11 @@ impl Output {
         let forgotten = if self.dry_run { "Would forget" } else { "Forgot" };
         for left in &self.sessions {
             let memories = counted(left.memories, "memory", "memories");
-            text += &format!("\n{forgotten} session `{}`: {memories}, last {}", left.session_id, left.last);
+            text += &format!(
+                "\n{forgotten} session `{}`: {memories}, last {}",
+                crate::error::quoted(&left.session_id),
+                left.last
+            );
             if let Some(operation) = &left.operation {
                 text += &format!("; `tiro undo {operation}` brings it back");
             }

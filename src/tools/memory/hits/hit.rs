@@ -151,6 +151,8 @@ pub struct Frame {
     pub head: String,
     /// The line in `head` without the names of the session, the speaker and the branch.
     pub bare_head: String,
+    /// Where the text came from, if no person wrote it: `model_said` or `tool_output`.
+    pub provenance: Option<&'static str>,
     /// The tokens of the whole memory.
     pub whole: i64,
     /// The hit's place on the page, from 0. If a hit was removed since it was found, its place stays empty.
@@ -166,6 +168,9 @@ impl Hit {
     /// that led to it.
     pub fn excerpt(&self) -> String {
         let mut part = if self.scope.is_some() { ", of all projects".to_owned() } else { String::new() };
+        if let Some(provenance) = self.frame.provenance {
+            part += &format!(", {provenance}");
+        }
         if self.is_part {
             part += &format!(", part of {} tokens", self.frame.whole);
         }
