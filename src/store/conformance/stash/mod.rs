@@ -158,6 +158,7 @@ pub async fn an_undo_brings_back_what_expired<E: Engine>(place: Place<E>) {
         place.store.expire_stash(&place.scope, times, operation, 10).await.answered().removed
     };
     assert_eq!(expire("e1").await, 1);
+    assert!(place.stashed_ids().await.is_empty());
     // Nobody asked for it, so an undo without a name leaves it.
     assert!(place.store.undo(&place.scope, None, 51 + GRACE).await.is_err());
     assert_eq!(place.store.undo(&place.scope, Some("e1"), 51 + GRACE).await.answered().ids.len(), 1);
