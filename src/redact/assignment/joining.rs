@@ -1,5 +1,6 @@
 //! Finds how a name is joined to its value: the signs, words and spaces between the two.
 
+use super::choice::{choice, method};
 use super::extent::BLANKS;
 use super::joint::Joint;
 use crate::redact::edges::is_word;
@@ -87,39 +88,6 @@ fn block(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Returns where the string begins in a value that is a choice, as in `token = live ? load() : "…"` and
-/// `token = load() || "…"`. The value begins at `at`.
-fn choice(text: &[u8], at: usize) -> Option<usize> {
-    let run = text[at..].iter().take(80).take_while(|b| !b"\"'`;,{}\r\n&".contains(b)).count();
-    let sign = &text[at..at + run];
-    let quote = matches!(text.get(at + run), Some(b'"' | b'\'' | b'`'));
-    (quote && sign.len() > 3 && CHOICES.iter().any(|choice| sign.ends_with(choice.as_bytes())))
-        .then_some(at + run)
-}
-
-/// Signs and words before a string that is one of several values, and calls that take such a string.
-const CHOICES: &[&str] = &[
-    " ? ",
-    " : ",
-    " ?: ",
-    " ?? ",
-    " || ",
-    " or ",
-    " else ",
-    ".unwrap_or(",
-    ".unwrap_or_else(|_| ",
-    ".getOrElse(",
-    ".orElse(",
-    ".toBe(",
-    ".toEqual(",
-    ".equals(",
-    ".send_keys(",
-    ".sendKeys(",
-    ".type(",
-    ".fill(",
-    ") { ",
-];
-
 /// Returns where the quotes and brackets after a name end, and whether there were quotes. Returns `None` if the
 /// text ends there.
 fn after_quotes(text: &[u8], mut at: usize) -> Option<(usize, bool)> {
@@ -194,15 +162,6 @@ fn is_compared(text: &[u8], name: usize) -> bool {
     let line = &text[name.saturating_sub(40)..name];
     let line = &line[line.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
     ["assert", "expect", "Equal"].iter().any(|word| line.windows(word.len()).any(|it| it == word.as_bytes()))
-}
-
-/// Returns where the string begins that a method gets after the closing bracket at `at`, as in
-/// `By.ID, "password").send_keys("…")` and `getenv("PASSWORD") ?: "…"`.
-fn method(text: &[u8], at: usize) -> Option<usize> {
-    let run = text[at..].iter().take(32).take_while(|b| !b"\"'`;,\r\n".contains(b)).count();
-    let quote = matches!(text.get(at + run), Some(b'"' | b'\'' | b'`'));
-    let sign = &text[at..at + run];
-    (quote && CHOICES.iter().any(|choice| sign.ends_with(choice.as_bytes()))).then_some(at + run)
 }
 
 /// Returns where the value of a part of a multipart body begins. The part's name ends at the quote before `at`.

@@ -12,6 +12,7 @@
 //! of maps.
 
 mod beside;
+mod choice;
 mod command;
 mod extent;
 mod joining;
