@@ -175,6 +175,8 @@ impl Engine {
                 }
                 Scanner::Password => assignment::password(text, &hit),
                 Scanner::Secret => assignment::secret(text, &hit),
+                Scanner::Piped => assignment::piped(text, &hit),
+                Scanner::Marked => assignment::marked(text, &hit),
             },
         };
         if let Some(range) = range {

@@ -1,6 +1,9 @@
 //! Finds secrets that have invisible characters inside, by scanning the text without these characters.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use super::mark::Span;
 
@@ -73,10 +76,10 @@ fn character(text: &[u8], mut at: usize) -> usize {
 
 /// Returns the ranges of the invisible characters of `text`.
 fn places(text: &str) -> Vec<Range<usize>> {
+    let mut places = escapes(text.as_bytes());
     if text.is_ascii() {
-        return Vec::new();
+        return places;
     }
-    let mut places = Vec::new();
     for (number, piece) in text.as_bytes().chunks(PIECE).enumerate().filter(|(_, piece)| !piece.is_ascii()) {
         let start = number * PIECE;
         let may_begin = |byte: u8| matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xef | 0xf3);
@@ -85,8 +88,45 @@ fn places(text: &str) -> Vec<Range<usize>> {
             places.extend(character.map(|character| at..at + character.len_utf8()));
         }
     }
+    places.sort_by_key(|place| place.start);
+    places.dedup_by(|next, last| next.start < last.end);
     places
 }
+
+/// Returns the ranges of the escape sequences of terminals in `text`: of colours and cursors (`ESC [ … m`) and of
+/// titles and links (`ESC ] … BEL`). The escape character may be written out, as in `\\x1b[0m`.
+fn escapes(text: &[u8]) -> Vec<Range<usize>> {
+    static SIGNS: LazyLock<AhoCorasick> =
+        LazyLock::new(|| AhoCorasick::new(ESCAPES).expect("a few short strings fit an automaton"));
+    let mut places: Vec<Range<usize>> = Vec::new();
+    for sign in SIGNS.find_iter(text) {
+        let rest = &text[sign.end()..];
+        let length = match text[sign.end() - 1] {
+            b'[' | 0x9b => {
+                let run = rest.iter().take(32).take_while(|b| b"0123456789;:?<=> ".contains(b)).count();
+                rest.get(run).filter(|b| b.is_ascii_alphabetic()).map(|_| run + 1)
+            }
+            b']' => {
+                let run = rest.iter().take(300).take_while(|b| !matches!(b, 7 | 0x1b | b'\n')).count();
+                match rest.get(run) {
+                    Some(7) => Some(run + 1),
+                    Some(0x1b) if rest.get(run + 1) == Some(&b'\\') => Some(run + 2),
+                    _ => None,
+                }
+            }
+            _ => Some(0),
+        };
+        places.extend(length.map(|length| sign.start()..sign.end() + length));
+    }
+    places.dedup_by(|next, last| next.start < last.end);
+    places
+}
+
+/// How escape sequences of terminals begin.
+const ESCAPES: &[&str] = &[
+    "\x1b[", "\x1b]", "\\x1b[", "\\x1B[", "\\033[", "\\u001b[", "\\u001B[", "\\e[", "^[[", "\u{9b}",
+    "\\u{1b}[",
+];
 
 /// How many bytes are checked at once for characters outside ASCII.
 const PIECE: usize = 64;

@@ -31,6 +31,8 @@ enum Takes {
 #[rustfmt::skip] // A table is easier to read with one flag per line.
 const FLAGS: &[(&str, Takes, &[&str])] = &[
     ("-u", Takes::Pair(b':'), &["curl", "wget", "http", "aria2c", "influx", "swaks"]),
+    ("-a", Takes::Pair(b':'), &["http"]),
+    ("--auth", Takes::Pair(b':'), &["http", "wscat"]),
     ("-u", Takes::Pair(b','), &["lftp"]),
     ("--user", Takes::Pair(b':'), &["curl", "wget", "http", "aria2c"]),
     ("--proxy-user", Takes::Pair(b':'), &["curl", "wget", "http", "aria2c"]),
@@ -163,7 +165,7 @@ pub(super) fn from_command(text: &[u8], hit: &Range<usize>) -> Option<Range<usiz
 }
 
 /// Returns the text that `echo`, earlier on the same line, pipes into the command at `at`.
-fn echoed(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn echoed(text: &[u8], at: usize) -> Option<Range<usize>> {
     let line = &text[at.saturating_sub(240)..at];
     let line_start = at - line.len();
     let pipe = line.iter().rposition(|b| *b == b'|')?;
@@ -190,7 +192,7 @@ fn echoed(text: &[u8], at: usize) -> Option<Range<usize>> {
 }
 
 /// Returns the string after the `<<<` at `at`. If `<<END` is there instead, returns the next line.
-fn here(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn here(text: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = text[at..].trim_ascii_start();
     let at = text.len() - rest.len();
     if rest.starts_with(b"<<<") {

@@ -1,5 +1,6 @@
 //! Finds how a name is joined to its value: the signs, words and spaces between the two.
 
+use super::choice::{choice, method};
 use super::extent::BLANKS;
 use super::joint::Joint;
 use crate::redact::edges::is_word;
@@ -28,13 +29,22 @@ pub(super) fn joint(text: &[u8], word: usize, named: usize) -> Option<(Joint, us
         };
         let at = at + sign.len();
         let at = if *sign == ":" { typed(text, at).unwrap_or(at) } else { at };
-        return (!other).then(|| (Joint::Sign, margin(text, at)));
+        if other {
+            return None;
+        }
+        if let Some(at) = block(text, at).filter(|_| *sign == ":") {
+            return Some((Joint::Sign, at));
+        }
+        return Some(choice(text, at).map_or((Joint::Sign, margin(text, at)), |at| (Joint::Default, at)));
+    }
+    if quoted && let Some(at) = part(text, name, at) {
+        return Some((Joint::Flag, at));
     }
     let apart = matches!(first, b',' | b'\n' | b'\r' | b'{') || spaces > 0 || rest.starts_with(b"\\n");
     if apart && let Some(at) = labelled(text, at) {
         return Some((Joint::Sign, at));
     }
-    if spaces == 0 && first.is_ascii() && !b"(>,|?{<".contains(&first) {
+    if spaces == 0 && first.is_ascii() && !b"()>,|?{<\r\n".contains(&first) {
         return None;
     }
     if let Some(length) = COPULAS.iter().find_map(|is| rest.starts_with(is.as_bytes()).then_some(is.len())) {
@@ -56,6 +66,26 @@ pub(super) fn joint(text: &[u8], word: usize, named: usize) -> Option<(Joint, us
         return joined;
     }
     by_space(text, word, name, named, at, quoted)
+}
+
+/// Returns where the value of a YAML key begins whose colon ends at `at`, if an anchor, a tag or the sign of a block
+/// precedes the value: `key: &anchor value`, `key: !!str value`, `key: |` and the value on the next line.
+fn block(text: &[u8], at: usize) -> Option<usize> {
+    let start = at + spaces(text, at);
+    let word = text[start..].iter().take(40).take_while(|b| b.is_ascii_graphic()).count();
+    let first = *text.get(start).filter(|_| start > at && word > 0)?;
+    let end = start + word;
+    let named = || text[start + 1..end].iter().all(|b| is_word(*b) || *b == b'-');
+    match first {
+        b'&' if word > 1 && named() => (text.get(end) == Some(&b' ')).then(|| margin(text, end)),
+        b'!' if text[start..].starts_with(b"!!str ") => Some(margin(text, end)),
+        b'|' | b'>' if text[start + 1..end].iter().all(|b| b"+-123456789".contains(b)) => {
+            let line = end + text[end..].iter().take(2).take_while(|b| b"\r\n".contains(b)).count();
+            let indent = spaces(text, line);
+            (line > end && indent > 0).then_some(line + indent)
+        }
+        _ => None,
+    }
 }
 
 /// Returns where the quotes and brackets after a name end, and whether there were quotes. Returns `None` if the
@@ -107,6 +137,9 @@ fn by_punctuation(
             let default = DEFAULTS.iter().any(|call_of| call.ends_with(call_of.as_bytes()));
             Some((if default { Joint::Default } else { Joint::List }, margin(text, at + 1)))
         }
+        // In a test, as in `assert_eq!(config.password, "…")`, and in a column of a fixture.
+        b',' if spaces == 0 && is_compared(text, name) => Some((Joint::Default, margin(text, at + 1))),
+        b')' => method(text, at).map(|at| (Joint::Default, at)),
         b'(' => Some((Joint::Call, margin(text, at + 1))),
         b'>' if name > 0 && text[name - 1] == b'<' => Some((Joint::Sign, at + 1)),
         // `<string name="password">…</string>`.
@@ -122,6 +155,33 @@ fn by_punctuation(
         _ => return None,
     };
     Some(joined)
+}
+
+/// Returns whether a call that compares two values precedes `name` on its line.
+fn is_compared(text: &[u8], name: usize) -> bool {
+    let line = &text[name.saturating_sub(40)..name];
+    let line = &line[line.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
+    ["assert", "expect", "Equal"].iter().any(|word| line.windows(word.len()).any(|it| it == word.as_bytes()))
+}
+
+/// Returns where the value of a part of a multipart body begins. The part's name ends at the quote before `at`.
+fn part(text: &[u8], name: usize, at: usize) -> Option<usize> {
+    if !text[..name].ends_with(b"name=\"")
+        || !text[name.saturating_sub(80)..name].windows(9).any(|w| w == b"form-data")
+    {
+        return None;
+    }
+    let lines = text[at..].iter().take(200);
+    let (mut place, mut last) = (at, 0);
+    for byte in lines {
+        place += 1;
+        match byte {
+            b'\n' if last == b'\n' => return Some(place),
+            b'\r' => {}
+            byte => last = *byte,
+        }
+    }
+    None
 }
 
 /// Returns the joint of a value that is separated from its name only by spaces. The name ends at `named`, and the
@@ -242,6 +302,10 @@ const LEADS: &[&str] = &[
 /// Words and signs between a name and its value in prose, as in `password is …`.
 const COPULAS: &[&str] = &[
     "is ",
+    "to ",
+    "ist jetzt ",
+    "ist nun ",
+    "lautet: ",
     "is: ",
     "is set to ",
     "was ",
@@ -292,6 +356,14 @@ const DEFAULTS: &[&str] = &[
     "getOrDefault(",
     "config(",
     "define(",
+    "header(",
+    "Header(",
+    "Header.Set(",
+    "Header.Add(",
+    "headers.set(",
+    "headers.append(",
+    "fill(",
+    "type(",
     "GetString(",
     "getString(",
 ];
@@ -343,7 +415,7 @@ fn labelled(text: &[u8], at: usize) -> Option<usize> {
             _ => break,
         }
     }
-    let label = ["value", "default", "initial_value"].iter().find(|label| {
+    let label = ["value", "default", "initial_value", "content"].iter().find(|label| {
         text.get(next..next + label.len()).is_some_and(|it| it.eq_ignore_ascii_case(label.as_bytes()))
     })?;
     next += label.len();

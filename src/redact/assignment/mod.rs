@@ -11,6 +11,8 @@
 //! settings. The second are values that could be hashes and whose name is only `key`: most such values are keys
 //! of maps.
 
+mod beside;
+mod choice;
 mod command;
 mod extent;
 mod joining;
@@ -33,6 +35,7 @@ use names::{
 };
 use value::{Value, value_of};
 
+pub(super) use beside::{marked, piped};
 pub(super) use command::{pgpass, user_flag};
 
 /// Returns the password assigned to the name that contains the word at `hit`. The word is `pass` or `pwd`, a word

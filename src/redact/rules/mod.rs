@@ -9,6 +9,7 @@
 //! unbounded repetition only at its end. This keeps the scan linear: a failed attempt reads no more bytes than the
 //! shortest match has, and the rule is not tried again within a match.
 
+mod beside;
 mod cloud;
 mod forge;
 mod model;
@@ -133,6 +134,10 @@ pub enum Scanner {
     Password,
     /// A token, key or secret that is assigned to a name or follows a flag.
     Secret,
+    /// The text that `echo` pipes into a command which reads a password.
+    Piped,
+    /// The value beside a mark such as `sensitive: true`.
+    Marked,
 }
 
 impl Rule {
@@ -157,7 +162,7 @@ impl Rule {
                 | Scanner::CookieFile
                 | Scanner::Manifest,
             ) => 1,
-            Shape::Scanned(Scanner::Password | Scanner::Secret) => 0,
+            Shape::Scanned(Scanner::Piped | Scanner::Marked | Scanner::Password | Scanner::Secret) => 0,
         }
     }
 
@@ -169,6 +174,8 @@ impl Rule {
             Shape::Token { .. }
                 | Shape::Scanned(
                     Scanner::KeyBody
+                        | Scanner::Marked
+                        | Scanner::Piped
                         | Scanner::AwsPair
                         | Scanner::Jwt
                         | Scanner::NatsSeed
@@ -187,7 +194,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     TABLE.iter().flat_map(|rows| rows.iter())
 }
 
-const TABLE: [&[Rule]; 8] = [
+const TABLE: [&[Rule]; 9] = [
     cloud::RULES,
     forge::RULES,
     model::RULES,
@@ -195,6 +202,7 @@ const TABLE: [&[Rule]; 8] = [
     prefixed::RULES,
     service::RULES,
     named::RULES,
+    beside::RULES,
     shape::RULES,
 ];
 

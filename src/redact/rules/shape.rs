@@ -96,7 +96,7 @@ pub(super) const RULES: &[Rule] = &[
         "user-flag",
         "user and password given to a command",
         "curl(1), --user; sshpass(1), -p; mysql(1), -p; docker-login(1), -p; redis-cli(1), -a; sqlcmd, -P; ldapsearch(1), -w",
-        &[" -u", "--user", "--proxy-user", " -U", " -p", " -P", " -a", " -w", " /p:"],
+        &[" -u", "--user", "--auth", "--proxy-user", " -U", " -p", " -P", " -a", " -w", " /p:"],
         Scanner::UserFlag,
     ),
     scanned(

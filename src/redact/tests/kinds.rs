@@ -354,3 +354,26 @@ fn credentials_of_any_scheme_go() {
     let text = "Authorization: Digest username=\"me\", realm=\"x\"; Authorization: scheme credentials-are-described-below";
     assert_eq!(redact(text), text);
 }
+
+#[test]
+fn secrets_are_found_past_what_stands_between_name_and_value() {
+    let secret = format!("Kq7{}", one("[A-Za-z0-9]", 21));
+    let forms = [
+        "password=\x1b[32m@\x1b[0m",
+        "\\x1b[1;34mpassword\\x1b[0m: \\x1b[33m@\\x1b[0m",
+        "\\033[1mpassword\\033[0m=@",
+        "password: |\n  @\n",
+        "password: &anchor @\n",
+        "Content-Disposition: form-data; name=\"password\"\r\n\r\n@\r\n--B--",
+        "{\"db\": {\"value\": \"@\", \"sensitive\": true}}",
+        "aws ssm put-parameter --name a --type SecureString --value @",
+        "echo '@' | sudo -S true",
+        "assert_eq!(config.password, \"@\");",
+        "driver.find_element(By.ID, \"password\").send_keys(\"@\")",
+        "let token = live ? load : \"@\";",
+    ];
+    for form in forms {
+        let text = form.replace('@', &secret);
+        assert!(!redact(&text).contains(&secret), "{text:?} keeps its secret");
+    }
+}
