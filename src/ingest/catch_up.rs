@@ -23,10 +23,8 @@ use crate::ingest::reading::Importer;
 use crate::ingest::sessions::Imported;
 use crate::ingest::share::{self, FoundBy};
 use crate::ingest::{commits, graph, pointer};
-use crate::memory::Millis;
 use crate::project::OpenProject;
 use crate::spool::{Spool, Taken};
-use crate::tuning::forgetting::TRUSTED;
 
 /// The longest time that a call reads transcripts before it answers.
 const BEFORE_A_CALL: Duration = Duration::from_millis(600);
@@ -66,9 +64,6 @@ const NAMES_LATE: &str = "`.mailmap` changed, and some commits still show the fo
 /// The notice of a call for which git took too long to tell which commits are replaced and which sessions led to them.
 const UNLINKED: &str = "git took too long, so commits, and sessions that led to them, may be missing: the server finds \
     them when it is idle";
-
-/// How long Tiro keeps trying to read a transcript that a hook reported, in milliseconds: a week.
-const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
 
 /// The maximum number of commits that a call imports before it answers. They take about a quarter of a second.
 const COMMITS_BEFORE_A_CALL: usize = 256;
@@ -363,7 +358,7 @@ impl CatchUp<'_> {
             // The session runs in another project: the agent changed into this project's directory before the hook ran.
             // Or it runs in a copy of this project, which has the same id until a call opens the copy.
             if other == *spool {
-                if is_old(engine, &taken) {
+                if taken.is_given_up(engine.now()) {
                     taken.done();
                 }
                 return Ok(None);
@@ -434,7 +429,7 @@ fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) -> Optio
         return None;
     }
     tracing::warn!(%error, "a transcript was not read");
-    match error.kind() == Kind::Io && !is_gone(path) && !is_old(engine, &taken) {
+    match error.kind() == Kind::Io && !is_gone(path) && !taken.is_given_up(engine.now()) {
         true => taken.keep(error.to_string()),
         false => taken.done(),
     }
@@ -443,10 +438,4 @@ fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) -> Optio
 
 fn is_gone(path: &Path) -> bool {
     matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound)
-}
-
-/// Returns whether Tiro tried long enough. If the reference seems to be much older, the clock may have jumped, and it stays.
-fn is_old(engine: &Engine, taken: &Taken) -> bool {
-    let age = engine.now().saturating_sub(taken.reference.at);
-    age > GIVEN_UP && age <= GIVEN_UP + TRUSTED
 }

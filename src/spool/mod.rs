@@ -30,8 +30,12 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Context, Kind, Result, quoted};
 use crate::git::identity;
 use crate::memory::Millis;
+use crate::tuning::forgetting::TRUSTED;
 
 use folder::Folder;
+
+/// How long Tiro keeps trying to read a transcript that a hook reported, in milliseconds: a week.
+const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
 
 /// The maximum number of pauses that are kept separately; if there are more, the closest ones are joined. This is
 /// half of what fits into the file.
@@ -344,6 +348,13 @@ impl Look {
 }
 
 impl Taken {
+    /// Returns whether Tiro tried long enough to read the transcript. If the reference seems to be much older, the clock
+    /// may have jumped, and it stays.
+    pub fn is_given_up(&self, now: Millis) -> bool {
+        let age = now.saturating_sub(self.reference.at);
+        age > GIVEN_UP && age <= GIVEN_UP + TRUSTED
+    }
+
     /// Removes the reference. Its content must have been stored.
     pub fn done(self) {
         // If the file can't be removed, the reference is followed once more, which stores nothing twice.
