@@ -134,7 +134,15 @@ impl Roots {
     /// Returns the policy with `secrets`: files that the user allowed although their names say that they hold secrets.
     /// Each path is relative to the project's root, or absolute.
     pub fn with_secrets(self, secrets: &[String]) -> Roots {
-        let secrets = secrets.iter().map(|path| real(&self.roots[0].real.join(path))).collect();
+        // A link is not followed: its author could lead it from the allowed name to another file of secrets.
+        let named = |path: &String| {
+            let path = self.roots[0].real.join(path);
+            match (path.parent(), path.file_name()) {
+                (Some(folder), Some(name)) => real(&folder.to_owned()).join(name),
+                _ => path,
+            }
+        };
+        let secrets = secrets.iter().map(named).collect();
         Roots { secrets, ..self }
     }
 

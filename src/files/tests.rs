@@ -589,5 +589,8 @@ fn a_file_of_secrets_is_read_only_if_the_user_allowed_it() {
     assert_eq!(names(&tree.roots()), ["src/env.rs"]);
     let allowing = tree.roots().with_secrets(&strings(&["prod.env"]));
     assert_eq!(names(&allowing), ["prod.env", "src/env.rs"]);
+    fs::remove_file(tree.at("prod.env")).unwrap();
+    symlink(tree.at("prod.tfvars"), tree.at("prod.env")).unwrap();
+    assert_eq!(names(&allowing), ["src/env.rs"], "a link leads to no other file of secrets");
     assert_eq!(tree.roots().with_secrets(&strings(&["other.env"])).resolve("prod.env"), Err(Refusal::Secret));
 }

@@ -1,61 +1,81 @@
 //! Families of file names that say that a file holds secrets.
 //!
 //! A name is compared in lower case and without the endings of backups. It is divided into words at `.`, `-`, `_` and
-//! spaces. A file of sources, such as `src/env.rs` or `passwords.py`, is in no family, except for keys; nor is a sample,
-//! such as `.env.example`.
+//! spaces, and before a capital letter. A file of sources, such as `src/env.rs` or `passwords.py`, is in no family; nor is
+//! a sample, such as `.env.example`.
 
 use std::path::Path;
 
-/// Names that are refused as they are. Most are of files in which a program keeps what it signs in with.
+/// Names that are refused as they are, with or without a dot in front. Most are of files in which a program keeps what it
+/// signs in with.
 const NAMES: &[&str] = &[
-    ".boto",
-    ".dockercfg",
-    ".fetchmailrc",
-    ".git-credentials",
-    ".histfile",
-    ".lesshst",
-    ".msmtprc",
-    ".my.cnf",
-    ".mylogin.cnf",
-    ".netrc",
-    ".npmrc",
-    ".pgpass",
-    ".pypirc",
-    ".rclone.conf",
-    ".s3cfg",
-    ".terraformrc",
-    ".viminfo",
-    ".zhistory",
-    "_netrc",
     "accesskeys.csv",
+    "admin.conf",
+    "azureprofile.json",
+    "boto",
     "consolehost_history.txt",
     "cookies.txt",
+    "databrickscfg",
+    "dev.vars",
+    "docker-config.json",
+    "dockercfg",
+    "dockerconfigjson",
+    "esmtprc",
+    "fetchmailrc",
     "fish_history",
-    "kubeconfig",
+    "flaskenv",
+    "ftpconfig",
+    "git-credentials",
+    "histfile",
+    "kaggle.json",
     "key4.db",
+    "lesshst",
+    "local.settings.json",
     "logins.json",
+    "msal_token_cache.json",
+    "msmtprc",
+    "my.cnf",
+    "mylogin.cnf",
+    "netrc",
+    "ngrok.yml",
+    "npmrc",
     "oauth_creds.json",
+    "pgpass",
     "pgpass.conf",
+    "pip.conf",
+    "prod.vars",
     "pubring.gpg",
+    "pypirc",
     "rclone.conf",
     "rootkey.csv",
+    "s3cfg",
+    "seed.txt",
     "settings-security.xml",
+    "sftp-config.json",
+    "sitemanager.xml",
     "terraform.rc",
+    "terraformrc",
     "trustdb.gpg",
+    "unattend.xml",
+    "viminfo",
     "wallet.dat",
+    "winscp.ini",
     "wp-config.php",
+    "zhistory",
 ];
 
-/// Names that are refused in a folder of this name; with an empty one, in no folder.
+/// Names that are refused in a folder of this name; with an empty one, only at the root.
 const IN_FOLDERS: &[(&str, &str)] = &[
     (".claude", ".credentials.json"),
     (".codex", "auth.json"),
     (".composer", "auth.json"),
+    (".config", "hub"),
     (".docker", "config.json"),
     (".gradle", "gradle.properties"),
     (".m2", "settings.xml"),
     (".oci", "config"),
     ("", "auth.json"),
+    ("composer", "auth.json"),
     ("containers", "auth.json"),
     ("gh", "hosts.yml"),
     ("glab-cli", "config.yml"),
@@ -67,8 +87,8 @@ const KEYS: &[&str] = &[
     "1pif",
     "1pux",
     "agilekeychain",
-    "asc-key",
     "bks",
+    "htpasswd",
     "jks",
     "kbx",
     "kdb",
@@ -90,6 +110,7 @@ const KEYS: &[&str] = &[
     "ppk",
     "psafe3",
     "publishsettings",
+    "secret",
     "snk",
     "tfstate",
     "tfvars",
@@ -99,30 +120,38 @@ const KEYS: &[&str] = &[
 /// The algorithms after which programs name private keys.
 const ALGORITHMS: &[&str] = &["dsa", "ecdsa", "ed25519", "rsa"];
 
+/// Words after `id_` in names of lists and programs.
+const NO_KEYS: &[&str] =
+    &["generator", "index", "list", "map", "mapping", "mappings", "table", "test", "tests", "utils"];
+
 /// Endings that backups add to a name.
-const BACKUPS: &[&str] = &["~", ".backup", ".bak", ".copy", ".old", ".orig", ".save", ".swo", ".swp"];
+const BACKUPS: &[&str] =
+    &["~", " copy", ".backup", ".bak", ".copy", ".old", ".orig", ".save", ".swo", ".swp"];
 
 /// Words of a sample, which has no secrets.
-const SAMPLES: &[&str] = &["dist", "example", "examples", "sample", "template", "tmpl", "tpl"];
+const SAMPLES: &[&str] = &["dist", "example", "examples", "sample", "samples", "template", "tmpl", "tpl"];
 
-/// Extensions of texts that are not data: sources and documents.
+/// Extensions of texts that are not data: sources, documents, and what is packed.
 const SOURCES: &[&str] = &[
-    "adoc", "astro", "c", "cc", "clj", "cpp", "cs", "css", "cts", "cxx", "dart", "elm", "erl", "ex", "exs",
-    "fs", "go", "h", "hpp", "hrl", "hs", "html", "java", "jl", "js", "jsx", "kt", "kts", "less", "lua", "m",
-    "md", "mdx", "ml", "mli", "mm", "mts", "nim", "php", "pl", "pm", "po", "proto", "pub", "py", "pyi", "r",
-    "rb", "rs", "rst", "sass", "scala", "scss", "snap", "sol", "svelte", "svg", "swift", "tex", "ts", "tsx",
-    "v", "vb", "vue", "zig",
+    "adoc", "astro", "c", "cc", "cjs", "clj", "cpp", "cs", "css", "cts", "cxx", "dart", "elm", "erl", "ex",
+    "exs", "fs", "go", "gz", "h", "hpp", "hrl", "hs", "html", "java", "jl", "js", "jsx", "kt", "kts", "less",
+    "lua", "m", "md", "mdx", "mjs", "mk", "ml", "mli", "mm", "mts", "nim", "php", "pl", "pm", "po", "proto",
+    "pub", "py", "pyi", "r", "rb", "rs", "rst", "sass", "scala", "scss", "snap", "sol", "svelte", "svg",
+    "swift", "tex", "ts", "tsx", "v", "vb", "vue", "zig",
 ];
 
 /// Extensions of data, in which a word such as `passwords` says what it holds.
 const DATA: &[&str] = &[
+    "asc",
     "cfg",
     "cnf",
     "conf",
     "config",
     "csv",
+    "der",
     "enc",
     "env",
+    "gpg",
     "ini",
     "json",
     "plist",
@@ -137,90 +166,135 @@ const DATA: &[&str] = &[
     "yml",
 ];
 
-/// Extensions of scripts of shells.
-const SHELLS: &[&str] = &["bash", "bat", "cmd", "fish", "ps1", "sh", "zsh"];
+/// Extensions that a list of variables has besides `.env`.
+const VARIABLES: &[&str] = &["conf", "json", "properties", "txt"];
 
 /// Words that say that a file of data holds secrets.
 const WORDS: &[&str] = &[
+    "1password",
+    "accesskey",
+    "accesstoken",
+    "adminsdk",
     "apikey",
     "apikeys",
+    "authtoken",
     "bitwarden",
     "credential",
     "credentials",
     "creds",
+    "dashlane",
     "keepass",
+    "kubeconfig",
     "lastpass",
     "mnemonic",
+    "nordpass",
     "passphrase",
     "passphrases",
     "passwd",
     "password",
     "passwords",
+    "privatekey",
     "secret",
+    "secretkey",
     "secrets",
-    "1password",
+    "serviceaccount",
 ];
 
 /// Two words in a row that say the same.
 const PAIRS: &[(&str, &str)] = &[
     ("access", "key"),
-    ("access", "keys"),
     ("access", "token"),
+    ("age", "key"),
     ("api", "key"),
-    ("api", "keys"),
     ("api", "token"),
     ("auth", "token"),
     ("backup", "codes"),
+    ("deploy", "key"),
+    ("gcp", "key"),
+    ("host", "key"),
+    ("kube", "config"),
+    ("private", "asc"),
     ("private", "key"),
+    ("proton", "pass"),
     ("recovery", "codes"),
     ("refresh", "token"),
+    ("secret", "key"),
     ("seed", "phrase"),
     ("service", "account"),
+    ("ssh", "key"),
     ("vault", "pass"),
+];
+
+/// Words of descriptions and rules for secrets.
+const ABOUT: &[&str] = &[
+    "external",
+    "form",
+    "openapi",
+    "policy",
+    "reset",
+    "rotation",
+    "rules",
+    "scanning",
+    "schema",
+    "strength",
+    "validation",
+];
+
+/// Folders of translations and of templates.
+const TEXTS: &[&str] = &[
+    "i18n",
+    "l10n",
+    "lang",
+    "langs",
+    "locale",
+    "locales",
+    "messages",
+    "schemas",
+    "templates",
+    "translations",
 ];
 
 /// Whole names, without a dot in front, that say the same without an extension.
 const BARE: &[&str] = &[
-    "access_token",
-    "api_key",
     "apikey",
-    "auth_token",
     "credentials",
     "creds",
     "htpasswd",
+    "passphrase",
     "password",
     "passwords",
     "secret",
     "secrets",
-    "secring",
     "token",
-    "vault-token",
-    "vault_pass",
 ];
 
 /// Returns whether the file at `path`, relative to a root, holds secrets by its name.
 pub(super) fn is_secret(path: &Path) -> bool {
-    let name =
-        |path: &Path| path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_lowercase();
-    let (file, folder) = (name(path), path.parent().map(name).unwrap_or_default());
-    let file = without_backup(&file);
-    let words: Vec<&str> = file.split(['.', '-', '_', ' ']).filter(|word| !word.is_empty()).collect();
-    let extension =
-        file.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension);
-    if words.iter().any(|word| SAMPLES.contains(word)) {
-        return false;
-    }
-    let is_source = extension.is_some_and(|extension| SOURCES.contains(&extension));
-    if NAMES.contains(&file) || IN_FOLDERS.contains(&(folder.as_str(), file)) {
+    let written =
+        |path: &Path| path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    let (name, folder) = (written(path), path.parent().map(written).unwrap_or_default().to_lowercase());
+    let lower = name.to_lowercase();
+    let file = without_backup(&lower);
+    if NAMES.contains(&file.trim_start_matches('.')) || IN_FOLDERS.contains(&(folder.as_str(), file)) {
         return true;
     }
-    if is_source {
+    let extension =
+        file.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension);
+    if extension.is_some_and(|extension| SOURCES.contains(&extension) || SAMPLES.contains(&extension)) {
         return false;
     }
-    is_key(file, extension, &words)
-        || is_environment(file, extension)
-        || is_history(file)
-        || says_secret(file, extension, &words)
+    let words = words(without_backup(&name));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+    if is_key(file, extension, &words) {
+        return true;
+    }
+    if has(SAMPLES) {
+        return false;
+    }
+    let is_text =
+        has(ABOUT) || path.iter().any(|part| part.to_str().is_some_and(|part| TEXTS.contains(&part)));
+    is_environment(file, extension) || is_history(file) || (!is_text && says_secret(file, extension, &words))
 }
 
 /// Removes what programs and people add to the name of a backup.
@@ -228,10 +302,15 @@ fn without_backup(name: &str) -> &str {
     let mut name = name.trim_matches('#').trim_start_matches(".#");
     loop {
         let shorter = BACKUPS.iter().fold(name, |name, ending| name.strip_suffix(ending).unwrap_or(name));
-        let stem = shorter
-            .rsplit_once('.')
-            .filter(|(_, end)| !end.is_empty() && end.bytes().all(|b| b.is_ascii_digit()));
-        let shorter = stem.map_or(shorter, |(stem, _)| stem);
+        let shorter = match shorter.rsplit_once([' ', '.']) {
+            Some((stem, end))
+                if end.bytes().any(|b| b.is_ascii_digit())
+                    && end.bytes().all(|b| b"0123456789()".contains(&b)) =>
+            {
+                stem
+            }
+            _ => shorter,
+        };
         if shorter == name || shorter.is_empty() {
             return name;
         }
@@ -239,53 +318,86 @@ fn without_backup(name: &str) -> &str {
     }
 }
 
+/// Divides a name into its words, in lower case. A capital letter after a small one begins a word too.
+fn words(name: &str) -> Vec<String> {
+    let mut divided = String::new();
+    let mut is_after_small = false;
+    for letter in name.chars() {
+        if letter.is_uppercase() && is_after_small {
+            divided.push(' ');
+        }
+        is_after_small = letter.is_lowercase();
+        divided.extend(letter.to_lowercase());
+    }
+    divided.split(['.', '-', '_', ' ', '(', ')']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
 /// Returns whether the name is that of a key, or of a store of keys, also with something before or after it.
+/// `cacert.pem` has certificates of authorities, which everyone may read.
 fn is_key(file: &str, extension: Option<&str>, words: &[&str]) -> bool {
     let is_named = |word: &&str| ALGORITHMS.contains(word);
     let mut parts = file.split('.');
     let stem = parts.next().unwrap_or_default();
     let ends_in_algorithm = stem.rsplit_once(['_', '-']).is_some_and(|(_, end)| is_named(&end));
-    parts.any(|part| KEYS.contains(&part))
+    let is_bare_key = || match words.get(1) {
+        Some(word) => is_named(word) || (extension.is_none() && word.len() > 2 && !NO_KEYS.contains(word)),
+        None => false,
+    };
+    (parts.any(|part| KEYS.contains(&part)) && file != "cacert.pem")
         || (ends_in_algorithm && is_data(extension))
         || file.starts_with("secring")
-        || (file.starts_with("id_") && (words.get(1).is_some_and(is_named) || !file.contains('.')))
+        || file.starts_with("ssh_host_")
+        || file.starts_with("krb5cc_")
+        || file.starts_with("utc--")
+        || (file.starts_with("id_") && is_bare_key())
 }
 
 /// Returns whether the name is that of a file of environment variables.
 fn is_environment(file: &str, extension: Option<&str>) -> bool {
-    let is_data = is_data(extension) || extension.is_some_and(|extension| SHELLS.contains(&extension));
-    let ends_in_env = |part: &str| is_data && (part.ends_with("-env") || part.ends_with("_env"));
+    let may_end = extension.is_some_and(|extension| VARIABLES.contains(&extension));
+    let ends_in_env = |part: &str| may_end && (part.ends_with("-env") || part.ends_with("_env"));
     let is_last = |part: &str| part == "env" || part == "envrc" || ends_in_env(part);
+    let begins = [".env_", ".env-", ".env "].iter().any(|begin| file.starts_with(begin));
     let mut parts: Vec<&str> = file.split('.').collect();
     // `env` alone, and a word that ends in it, is the name of a program or a folder.
     let is_bare = parts.len() == 1;
     parts.retain(|part| !part.is_empty());
-    !is_bare && parts.into_iter().any(is_last)
+    begins || (!is_bare && parts.into_iter().any(is_last))
 }
 
 /// Returns whether the name is that of what a shell or another program keeps of its commands.
 fn is_history(file: &str) -> bool {
-    file.starts_with('.') && (file.ends_with("_history") || file.ends_with("-history"))
+    let program = file.strip_suffix("_history").or_else(|| file.strip_suffix("-history"));
+    program.is_some_and(|program| {
+        program.starts_with('.')
+            || ["bash", "mysql", "psql", "python", "sh", "sqlite", "zsh"].contains(&program)
+    })
 }
 
 /// Returns whether a file of data, or one without an extension, says that it holds secrets.
 fn says_secret(file: &str, extension: Option<&str>, words: &[&str]) -> bool {
     let bare = file.trim_start_matches('.');
-    if extension.is_none() {
-        let starts = ["htpasswd", "kubeconfig", "vault_pass", "vault-pass"]
-            .iter()
-            .any(|start| bare.starts_with(start));
-        return starts || BARE.contains(&bare) || file.ends_with("kubeconfig");
-    }
-    if file.split('.').any(|part| part == "kubeconfig" || part.ends_with("-kubeconfig")) {
+    let singular = |word: &'_ str| {
+        word.strip_suffix('s').filter(|_| word != "codes" && word != "pass").unwrap_or(word).to_owned()
+    };
+    let is_pair =
+        |pair: &[&str]| PAIRS.iter().any(|named| named.0 == pair[0] && named.1 == singular(pair[1]));
+    let has_pair = words.windows(2).any(is_pair);
+    if ["kubeconfig", "vault_pass", "vault-pass"].iter().any(|begin| bare.starts_with(begin))
+        || words.contains(&"kubeconfig")
+    {
         return true;
+    }
+    if extension.is_none() {
+        let is_last = words.len() <= 3
+            && words.last().is_some_and(|word| ["credentials", "creds", "token"].contains(word));
+        return is_last || (has_pair && words.len() <= 4) || BARE.contains(&bare);
     }
     if !is_data(extension) {
         return false;
     }
-    let is_pair = |pair: &[&str]| PAIRS.contains(&(pair[0], pair[1]));
-    let is_token = matches!(words, ["token" | "tokens", "txt" | "json"]) && bare != "tokens.json";
-    is_token || words.iter().any(|word| WORDS.contains(word)) || words.windows(2).any(is_pair)
+    let is_token = words.len() > 1 && words[words.len() - 2] == "token";
+    is_token || has_pair || words.iter().any(|word| WORDS.contains(word))
 }
 
 /// Returns whether a file with this extension holds data; also if it has none.
@@ -307,7 +419,7 @@ mod tests {
             "prod.env",
             "config/app.env.json",
             "env.sh",
-            "dev-env.yaml",
+            "dev-env.json",
             "my_env.properties",
             ".envrc",
             "work.envrc",
