@@ -289,7 +289,10 @@ fn a_damaged_or_newer_store_is_refused_and_left_unchanged() {
     for garbage in [b"garbage".repeat(1000), damaged] {
         replace(&store, &garbage);
         let told = refused(&home, &project);
-        assert!(told.contains("damaged or is not a database") && told.contains("restore"), "{told}");
+        assert!(
+            told.contains("is not a database, or its beginning is damaged") && told.contains("tiro doctor"),
+            "{told}"
+        );
         assert_eq!(std::fs::read(&store).unwrap(), garbage, "a damaged file is left as it is");
     }
     replace(&store, &sound);

@@ -31,9 +31,9 @@ fn restored(home: &Home, file: &Path) -> Value {
 fn overlong_and_invalid_memories_are_left_out_and_reported() {
     let home = Home::new();
     let file = backup(&home);
-    changed(
-        &file,
-        "CREATE TEMP TABLE t AS SELECT * FROM memories WHERE text LIKE '%quince%';
+    // A text whose hash is not its own counts as damaged.
+    let hash = blake3::hash(b"a tool said this").to_hex();
+    let sql = "CREATE TEMP TABLE t AS SELECT * FROM memories WHERE text LIKE '%quince%';
          UPDATE t SET seq = 101, id = 'maaaaaaaaaaaaa', text = replace(hex(zeroblob(9000000)), '0', 'a ');
          INSERT INTO memories SELECT * FROM t;
          UPDATE t SET seq = 102, id = 'mbbbbbbbbbbbbb', text = 'a fig', title = hex(zeroblob(3000));
@@ -45,9 +45,9 @@ fn overlong_and_invalid_memories_are_left_out_and_reported() {
          UPDATE t SET seq = 105, id = 'mddddddddddddd', time = 9223372036854775807;
          INSERT INTO memories SELECT * FROM t;
          UPDATE t SET seq = 106, id = 'meeeeeeeeeeeee', time = 0, text = 'a tool said this', role = 'tool',
-             provenance = 'user_said', head_sha = 'not a commit';
-         INSERT INTO memories SELECT * FROM t;",
-    );
+             provenance = 'user_said', head_sha = 'not a commit', text_hash = x'HASH';
+         INSERT INTO memories SELECT * FROM t;";
+    changed(&file, &sql.replace("HASH", &hash));
     let data = restored(&home, &file);
     assert_eq!(
         (&data["added"], &data["too_long"], &data["malformed"]),
@@ -66,10 +66,11 @@ fn secrets_in_a_backup_are_replaced_also_in_the_names_of_conversations() {
     let home = Home::new();
     let file = backup(&home);
     let secret = ["gh", "p_", "9fKqWz3XvB7nRt2LmYc8JdHs5GpQaEuT4oVi"].concat();
+    let hash = blake3::hash(format!("use {secret} to push").as_bytes()).to_hex();
     changed(
         &file,
         &format!(
-            "UPDATE memories SET text = 'use {secret} to push', speaker = '{secret}', branch = '{secret}',
+            "UPDATE memories SET text = 'use {secret} to push', text_hash = x'{hash}', speaker = '{secret}', branch = '{secret}',
                  head_sha = '{secret}', source_id = '{secret}' WHERE text LIKE '%quince%';
              UPDATE sessions SET name = 'debug {secret}'"
         ),
@@ -171,6 +172,8 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("thread_turns", "of a thread: what was spent there"),
     ("blobs", "of a thread"),
     ("file_tokens", "counted anew"),
+    ("memory_sums", "made anew"),
+    ("vector_sums", "made anew"),
     ("embedding_cache", "paid embeddings of texts that may be gone"),
     ("assemblies", "of the contexts assembled there"),
     ("assembly_lines", "of the contexts assembled there"),

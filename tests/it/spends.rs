@@ -1,8 +1,6 @@
 //! Tests which models may be asked and what they may cost. Nothing is sent to a provider that the user did not
 //! configure, no limit is exceeded, and no file, answer or log contains a key.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Ran};
@@ -588,32 +586,4 @@ fn eight_processes_in_eight_projects_overspend_nothing() {
         .sum();
     assert!((spent - billed).abs() < 1e-6, "{spent} and {billed}");
     assert!(granted > 8, "{granted}");
-}
-
-/// Two calls that wanted the same summary at once used to ask, and pay, twice.
-#[test]
-fn a_summary_that_two_calls_want_at_once_is_asked_for_once() {
-    let mock = Mock::start();
-    let (home, project) = begin(&format!(
-        "[providers.lab]\nservice = 'openai-compatible'\nendpoint = '{}'\nmodel = 'm'\n",
-        mock.endpoint()
-    ));
-    let said = "We keep the lease of the ledger at thirty seconds, because the nightly import takes twenty.";
-    let (mut one, mut two) = (home.serve(&project), home.serve(&project));
-    let messages: Vec<Value> = (0..6)
-        .map(|n| json!({"id": n.to_string(), "role": "user", "text": format!("{said} This is note {n}.")}))
-        .collect();
-    one.data("save_messages", json!({"session_id": "s", "messages": messages}));
-    mock.behaves(&Manner::SaysLate(said.to_owned(), Duration::from_millis(1500)));
-    let wanted = json!({"session_id": "s", "level": "brief"});
-    let made: Vec<Value> = std::thread::scope(|scope| {
-        let calls = [&mut one, &mut two]
-            .map(|server| scope.spawn(|| server.data("summarize_conversation", wanted.clone())));
-        calls.into_iter().map(|call| call.join().unwrap()).collect()
-    });
-    assert_eq!(mock.requests(), 1, "{made:?}");
-    for summary in &made {
-        assert_eq!(summary["provider"], "lab", "{made:?}");
-        assert!(summary["summary"].as_str().unwrap().contains("thirty seconds"), "{made:?}");
-    }
 }

@@ -155,6 +155,8 @@ fn downgrade(home: &Home) {
              DROP TABLE threads; DROP TABLE file_tokens;
              DROP TRIGGER replacement_removed; DROP TRIGGER superseded_added; DROP TRIGGER statement_added;
              DROP TRIGGER replacement_left_or_came_back; DROP TABLE superseded; DROP TABLE statements;
+             DROP TRIGGER memory_sum_is_over; DROP TABLE memory_sums; DROP TRIGGER vector_sum_is_replaced;
+             DROP TRIGGER vector_sum_is_over; DROP TABLE vector_sums;
              ALTER TABLE sessions DROP COLUMN noted; PRAGMA user_version = 7;
              UPDATE memories SET text = 'remark: turns out we keep' WHERE kind = 'fact' AND provenance = 'derived'",
         )

@@ -249,11 +249,13 @@ impl Store {
         if self.inner.place.is_released() {
             return true;
         }
-        let keeps_log = !self.is_current();
         // A connection that a call is using keeps what is in the log when the call fails.
-        if keeps_log && self.inner.writer.try_lock().is_ok_and(|writer| !self.inner.place.rescue(&writer)) {
+        if let Ok(writer) = self.inner.writer.try_lock()
+            && !self.inner.keep_log(&writer)
+        {
             return false;
         }
+        let keeps_log = !self.is_current();
         self.inner.place.leave();
         self.inner.readers.close(keeps_log);
         if let Ok(mut vectors) = self.inner.vectors.try_lock() {

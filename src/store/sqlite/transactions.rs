@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::connection::{BUSY_TIMEOUT, LOOK_AGAIN, Unsynced, blocking, lock, moves_log_at_close};
-use super::file::place::Checkpoint;
+use super::file::place::{Checkpoint, Filled};
 use super::file::{damage, migrate};
 use super::{Inner, Store};
 use crate::error::{Error, Kind, Result};
@@ -75,7 +75,7 @@ impl Store {
         let (store, scope) = (self.clone(), scope.clone());
         blocking(move || {
             let writer = &mut lock(&store.inner.writer);
-            store.inner.write(writer, Checkpoint::Passive, |changes| work(changes, &scope))
+            store.inner.write(writer, true, |changes| work(changes, &scope))
         })
         .await
     }
@@ -92,7 +92,7 @@ impl Store {
         blocking(move || {
             let mut writer = lock(&store.inner.writer);
             let mut writer = Unsynced::of(&mut writer)?;
-            store.inner.write(&mut writer, Checkpoint::Count, |changes| work(changes, &scope))
+            store.inner.write(&mut writer, false, |changes| work(changes, &scope))
         })
         .await
     }
@@ -126,11 +126,11 @@ impl Store {
 }
 
 impl Inner {
-    /// Runs `work` in one immediate transaction of `writer`. If the log was removed meanwhile, keeps what is in it.
+    /// Runs `work` in one immediate transaction of `writer`, and `moves` its pages into the file too. If the log was removed meanwhile, keeps what is in it.
     pub(in crate::store::sqlite) fn write<T>(
         &self,
         writer: &mut Connection,
-        moves: Checkpoint,
+        moves: bool,
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
         let written = self.write_once(writer, moves, work).map_err(|error| self.explained(writer, error));
@@ -138,6 +138,13 @@ impl Inner {
             self.place.rescue(writer);
         }
         written
+    }
+
+    /// Keeps what is in the log, if it was removed, replaced or cut. Returns false if that is not possible yet.
+    pub(in crate::store::sqlite) fn keep_log(&self, writer: &Connection) -> bool {
+        // This finds out whether the log was cut.
+        let whole = Checkpoint::Count.run(writer).and_then(|filled| self.place.check_length(filled));
+        (whole.is_ok() && self.place.is_current()) || self.place.rescue(writer)
     }
 
     /// Returns `error`, unless SQLite reports damage in it: then finds out, through `connection`, whether the log was cut
@@ -151,12 +158,11 @@ impl Inner {
         }
     }
 
-    /// As soon as the transaction is in the log, its pages are moved into the file too: a log that is removed or cut
-    /// after that takes nothing with it.
+    /// Once the pages of the transaction are in the file too, a log that is removed or cut takes nothing with it.
     fn write_once<T>(
         &self,
         writer: &mut Connection,
-        moves: Checkpoint,
+        moves: bool,
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
         self.place.check()?;
@@ -167,11 +173,31 @@ impl Inner {
         let answer = work(&transaction)?;
         self.place.check()?;
         transaction.commit()?;
-        // The changes are in the log, also if they can't be moved, for example because the disk is full.
-        let filled = moves.run(writer).or_else(|_| Checkpoint::Count.run(writer))?;
+        // What would be moved from a log that was cut are zeros.
+        let filled = Checkpoint::Count.run(writer)?;
+        self.place.check_length(filled)?;
+        let filled = if moves { self.move_pages(writer, filled) } else { filled };
         self.place.acknowledge(filled)?;
         self.shorten_log(writer, LONGEST_LOG);
         Ok(answer)
+    }
+
+    /// Moves the pages of the log, which is `filled`, into the file. Waits a moment for readers that need some of them where
+    /// they are, and for other processes that move them. Returns how the log is filled then.
+    ///
+    /// The changes are in the log, also if they can't be moved, for example because the disk is full.
+    fn move_pages(&self, writer: &Connection, mut filled: Filled) -> Filled {
+        /// Longer than most reads take.
+        const PATIENCE: Duration = Duration::from_millis(100);
+        let began = Instant::now();
+        loop {
+            filled =
+                Checkpoint::Passive.run(writer).or_else(|_| Checkpoint::Count.run(writer)).unwrap_or(filled);
+            if filled.is_moved() || began.elapsed() >= PATIENCE {
+                return filled;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
     }
 
     /// Errors with [`Kind::Store`] if a newer Tiro upgraded the file so that this one may not write to it, or
@@ -189,6 +215,10 @@ impl Inner {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");
         if !std::fs::metadata(&log).is_ok_and(|log| log.len() > most) {
+            return;
+        }
+        // What would be moved from a log that was cut are zeros.
+        if Checkpoint::Count.run(writer).and_then(|filled| self.place.check_length(filled)).is_err() {
             return;
         }
         // If this fails, the next write tries again.

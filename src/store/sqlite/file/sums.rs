@@ -12,7 +12,7 @@ use crate::store::Store;
 use crate::store::sqlite::columns::MEMORY as COLUMNS;
 
 /// The column of [`COLUMNS`] with the row's sum, which may be NULL. The columns before it are covered by the sum, except the
-/// row number and the text.
+/// row number, the text, and the name of the session, which is in another row.
 const SUM: usize = 24;
 
 /// The first bytes of a BLAKE3 hash.
@@ -98,7 +98,7 @@ fn differs(
 }
 
 fn memory_sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
-    sum(row, (0..SUM).filter(|column| ![1, 4].contains(column)))
+    sum(row, (0..SUM).filter(|column| ![1, 4, 5].contains(column)))
 }
 
 fn vector_sum(row: &Row<'_>) -> rusqlite::Result<Sum> {

@@ -58,34 +58,7 @@ impl Conditions {
         if let Some(branch) = branch {
             self.and("m.branch = ?", [branch.clone().into()]);
         }
-        match (stash, topic) {
-            (Some(stash), topic) if stash.is_within() => {
-                let living = match stash {
-                    Stash::Unexpired(expiry) => format!(" AND {}", unexpired(*expiry)),
-                    _ => String::new(),
-                };
-                match topic {
-                    Some(topic) => {
-                        // The `+` keeps SQLite from reading all memories of the owner by their index.
-                        self.sql = self.sql.replacen("m.owner = ?", "+m.owner = ?", 1);
-                        self.and(
-                            &format!("m.seq IN (SELECT x.memory FROM stashed x WHERE x.owner = ? AND x.topic = ?{living})"),
-                            [owner, topic.clone().into()],
-                        );
-                    }
-                    None => {
-                        let sql = format!("EXISTS (SELECT 1 FROM stashed x WHERE x.memory = m.seq{living})");
-                        self.and(&sql, []);
-                    }
-                }
-            }
-            (_, Some(topic)) => self.and("m.topic = ?", [topic.clone().into()]),
-            (_, None) => {}
-        }
-        if *stash == Some(Stash::Without) {
-            let held = "EXISTS (SELECT 1 FROM stashed x WHERE x.memory = m.seq AND x.is_held_out)";
-            self.and(&format!("NOT {held}"), []);
-        }
+        self.in_stash(*stash, topic.as_deref(), owner);
         if let Some(source) = source {
             self.and(
                 "(m.source_id = ? OR m.seq IN (SELECT memory FROM memory_paths WHERE path = ?))",
@@ -117,6 +90,44 @@ impl Conditions {
             self.and("m.time < ?", [(*until).into()]);
         }
         self
+    }
+
+    /// Narrows the conditions to what is in the stash, or not, and has the topic.
+    fn in_stash(&mut self, stash: Option<Stash>, topic: Option<&str>, owner: Value) {
+        match (stash, topic) {
+            (Some(stash), topic) if stash.is_within() => {
+                let living = match stash {
+                    Stash::Unexpired(expiry) => format!(" AND {}", unexpired(expiry)),
+                    _ => String::new(),
+                };
+                match topic {
+                    Some(topic) => {
+                        // The `+` keeps SQLite from reading all memories of the owner by their index.
+                        self.sql = self.sql.replacen("m.owner = ?", "+m.owner = ?", 1);
+                        self.and(
+                            &format!("m.seq IN (SELECT x.memory FROM stashed x WHERE x.owner = ? AND x.topic = ?{living})"),
+                            [owner.clone(), topic.to_owned().into()],
+                        );
+                    }
+                    None => {
+                        let sql = format!("EXISTS (SELECT 1 FROM stashed x WHERE x.memory = m.seq{living})");
+                        self.and(&sql, []);
+                    }
+                }
+            }
+            (_, Some(topic)) => self.and("m.topic = ?", [topic.to_owned().into()]),
+            (_, None) => {}
+        }
+        if stash == Some(Stash::Without) {
+            let held = "EXISTS (SELECT 1 FROM stashed x WHERE x.memory = m.seq AND x.is_held_out)";
+            self.and(&format!("NOT {held}"), []);
+        }
+        if !stash.is_some_and(Stash::is_within) {
+            // A text that was given to the stash is hidden when its time is over, and removed days later.
+            let over = "SELECT memory FROM stashed WHERE owner = ? AND is_given AND NOT is_protected
+                AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+            self.and(&format!("m.seq NOT IN ({over})"), [owner]);
+        }
     }
 
     fn and(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {

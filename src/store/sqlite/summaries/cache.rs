@@ -15,7 +15,6 @@ use crate::scope::Scope;
 use crate::store::decide::retention;
 use crate::store::sqlite::CacheUse;
 use crate::store::sqlite::connection::{BUSY_TIMEOUT, Unsynced, blocking, lock};
-use crate::store::sqlite::file::place::Checkpoint;
 use crate::store::{CacheStats, Store};
 
 /// How long storing an answer waits for other writers. Arbitrary: about as long as making the answer takes.
@@ -170,7 +169,7 @@ impl Store {
             };
             let mut writer = Unsynced::of(&mut writer)?;
             writer.busy_timeout(patience)?;
-            let done = store.inner.write(&mut writer, Checkpoint::Count, |changes| work(changes, &scope));
+            let done = store.inner.write(&mut writer, false, |changes| work(changes, &scope));
             writer.busy_timeout(BUSY_TIMEOUT)?;
             done
         })

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 
 use super::turn::{self, Turn};
 use super::{FileId, LONGEST, remove_logs};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::private;
 
 /// The size in bytes of the log's header, and of the header of each frame. See
@@ -64,6 +64,8 @@ pub(in crate::store::sqlite) enum Checkpoint {
 
 impl Checkpoint {
     /// Does this through `connection`, which must not be in a transaction.
+    ///
+    /// Errors with [`Kind::Busy`](crate::error::Kind::Busy) if another process is moving pages.
     pub(in crate::store::sqlite) fn run(self, connection: &Connection) -> Result<Filled> {
         let sql = match self {
             Checkpoint::Count => "PRAGMA wal_checkpoint(NOOP)",
@@ -71,28 +73,42 @@ impl Checkpoint {
             Checkpoint::Full => "PRAGMA wal_checkpoint(FULL)",
         };
         let mut statement = connection.prepare_cached(sql)?;
-        let filled = statement.query_row([], |row| {
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, bool>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+        };
+        match statement.query_row([], row)? {
+            (true, ..0, _) => Err(Error::new(Kind::Busy, "another process moves the log into the store")),
             // SQLite returns -1 for a file without a log.
-            let count = |column| row.get(column).map(|count: i64| count.max(0) as u64);
-            Ok(Filled { pages: count(1)?, moved: count(2)? })
-        })?;
-        Ok(filled)
+            (_, pages, moved) => Ok(Filled { pages: pages.max(0) as u64, moved: moved.max(0) as u64 }),
+        }
+    }
+}
+
+impl Filled {
+    /// Returns whether all pages are in the file.
+    pub(in crate::store::sqlite) fn is_moved(self) -> bool {
+        self.moved >= self.pages
     }
 }
 
 /// Returns whether the log beside the store at `path` lacks pages that are in it and not in the file, because a
-/// program cut it.
+/// program cut it. If a process has written after the cut, the pages before are a hole.
 pub(super) fn is_cut(path: &Path, filled: Filled, page_bytes: u64) -> bool {
-    if filled.moved >= filled.pages {
+    if filled.is_moved() {
         return false;
     }
-    let wal = name(path, "-wal");
-    // A process may have written over the cut since, and left a hole before its pages. The log itself has no locks, so
-    // closing it releases none.
-    let mut magic = [0; 4];
-    let is_begun = File::open(&wal).and_then(|mut wal| wal.read_exact(&mut magic)).is_ok() && magic != [0; 4];
-    let needed = HEADERS.0 + filled.pages * (HEADERS.1 + page_bytes);
-    !is_begun || !wal.metadata().is_ok_and(|found| found.len() >= needed)
+    // The log itself has no locks, so closing it releases none.
+    let Ok(mut wal) = File::open(name(path, "-wal")) else { return true };
+    let mut is_written = |at: u64| {
+        let mut number = [0; 4];
+        let read = wal.seek(SeekFrom::Start(at)).and_then(|_| wal.read_exact(&mut number));
+        read.is_ok() && number != [0; 4]
+    };
+    // The header begins with a constant, and each frame with the number of its page, which is never 0.
+    let frame = |number: u64| HEADERS.0 + number * (HEADERS.1 + page_bytes);
+    let begins = std::iter::once(0).chain((filled.moved..filled.pages).map(frame));
+    !begins.into_iter().all(&mut is_written)
+        || !wal.metadata().is_ok_and(|found| found.len() >= frame(filled.pages))
 }
 
 /// Returns whether other processes have the store at `path` open with a log that isn't beside it any more, and none of
@@ -129,8 +145,7 @@ pub(super) fn rescue(path: &Path, log: Log, is_cut: bool, connection: &Connectio
     if is_cut {
         keep_rest(path);
     } else {
-        let filled = Checkpoint::Full.run(connection)?;
-        if filled.moved < filled.pages {
+        if !Checkpoint::Full.run(connection)?.is_moved() {
             return Ok(false);
         }
         // What is at the names of the log now belongs to another file.
