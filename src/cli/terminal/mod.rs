@@ -131,7 +131,7 @@ impl Page {
     pub fn incomplete(&mut self, notices: &[String]) {
         let line = flags::without_tools(&partial::line(notices));
         if !line.is_empty() {
-            self.line(0, [Span::new(Style::Strong, line.trim_end().to_owned())]);
+            self.line(0, [Span::new(Style::Strong, line.trim_end())]);
         }
     }
 

@@ -114,7 +114,7 @@ async fn texts_are_verified_fast() {
         let began = std::time::Instant::now();
         let damage = verify::damage(place.store.path()).unwrap();
         let rate = (count * size) as f64 / began.elapsed().as_secs_f64() / 1e6;
-        println!("{count} texts of {size} bytes: {rate:.0} MB/s");
+        eprintln!("{count} texts of {size} bytes: {rate:.0} MB/s");
         assert_eq!(damage, Damage::default());
     }
 }
@@ -180,7 +180,7 @@ async fn flipped_bits_are_noticed() {
             _ => missed.push((at, bit)),
         }
     }
-    println!(
+    eprintln!(
         "{flips} flips: {harmless} change nothing that is read, {noticed} are noticed, missed {missed:?}"
     );
     assert!(missed.is_empty(), "{missed:?}");
