@@ -20,7 +20,7 @@ const LONGEST_LOG: u64 = 4_350_000;
 impl Store {
     /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file.
     ///
-    /// Errors with [`Kind::Busy`] if `work` takes longer than [`readers::OLDEST`].
+    /// Errors with [`Kind::Busy`] if `work` takes longer than [`OLDEST`](super::file::readers::OLDEST).
     pub(in crate::store::sqlite) async fn read<T: Send + 'static>(
         &self,
         scope: &Scope,

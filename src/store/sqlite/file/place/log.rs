@@ -65,7 +65,7 @@ pub(in crate::store::sqlite) enum Checkpoint {
 impl Checkpoint {
     /// Does this through `connection`, which must not be in a transaction.
     ///
-    /// Errors with [`Kind::Busy`](crate::error::Kind::Busy) if another process is moving pages.
+    /// Errors with [`Kind::Busy`] if another process is moving pages.
     pub(in crate::store::sqlite) fn run(self, connection: &Connection) -> Result<Filled> {
         let sql = match self {
             Checkpoint::Count => "PRAGMA wal_checkpoint(NOOP)",
@@ -133,7 +133,7 @@ pub(in crate::store::sqlite) fn is_lost(path: &Path, turn: &Turn) -> bool {
 /// the log was cut, keeps what is left of it instead. Does nothing if another process did it before. Returns whether
 /// the store can be opened again.
 ///
-/// Errors with [`Kind::Busy`](crate::error::Kind::Busy) if other processes open the store or read it during all that
+/// Errors with [`Kind::Busy`] if other processes open the store or read it during all that
 /// time.
 pub(super) fn rescue(path: &Path, log: Log, is_cut: bool, connection: &Connection) -> Result<bool> {
     let turn = Turn::take_within(path, PATIENCE)?;
