@@ -182,18 +182,19 @@ impl Inner {
         Ok(answer)
     }
 
-    /// Moves the pages of the log, which is `filled`, into the file. Waits a moment for readers that need some of them where
-    /// they are, and for other processes that move them. Returns how the log is filled then.
+    /// Moves the pages that are in the log when it is `wanted` into the file. Waits a moment for readers that need some of
+    /// them where they are, and for other processes that move them. Returns how the log is filled then; others may have
+    /// added pages.
     ///
     /// The changes are in the log, also if they can't be moved, for example because the disk is full.
-    fn move_pages(&self, writer: &Connection, mut filled: Filled) -> Filled {
+    fn move_pages(&self, writer: &Connection, wanted: Filled) -> Filled {
         /// Longer than most reads take.
         const PATIENCE: Duration = Duration::from_millis(100);
-        let began = Instant::now();
+        let (began, mut filled) = (Instant::now(), wanted);
         loop {
-            filled =
-                Checkpoint::Passive.run(writer).or_else(|_| Checkpoint::Count.run(writer)).unwrap_or(filled);
-            if filled.is_moved() || began.elapsed() >= PATIENCE {
+            let moved = Checkpoint::Passive.run(writer).or_else(|_| Checkpoint::Count.run(writer));
+            filled = moved.unwrap_or(filled);
+            if filled.has_moved(wanted) || began.elapsed() >= PATIENCE {
                 return filled;
             }
             std::thread::sleep(LOOK_AGAIN);

@@ -29,6 +29,7 @@ use crate::tools::common::beginning::beginning_in_bytes;
 use crate::tools::memory::behind;
 use crate::tools::memory::hits::{self, Behind, Frame, Page, Ranking, ScoreParts, SupersededBy};
 use crate::tools::memory::show;
+use crate::tools::stash::expired::given_and_over;
 
 pub use crate::tools::memory::hits::{Hit, Output};
 
@@ -112,7 +113,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(clamped);
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     notices.extend(missing_sessions(project, &scope).await?);
-    let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
+    let mut found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
+    hide_expired(engine, project, &filter, &mut found.ranked).await?;
     notices.extend(found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, project).await?);
@@ -363,4 +365,20 @@ async fn standings(project: &OpenProject, found: impl Iterator<Item = &ShownMemo
 
 fn rounded(score: f64) -> f64 {
     (score * 1000.0).round() / 1000.0
+}
+
+/// Removes from what a search of the project's store found the texts that were given to the stash and whose time is over.
+/// Only a question for their kinds finds such texts.
+async fn hide_expired(
+    engine: &Engine,
+    project: &OpenProject,
+    filter: &Filter,
+    ranked: &mut Vec<Ranked>,
+) -> Result<()> {
+    if filter.kinds.is_some() {
+        let keys = ranked.iter().filter(|each| each.store == 0).map(|each| each.place.key);
+        let over = given_and_over(engine, project, keys.collect()).await?;
+        ranked.retain(|each| each.store != 0 || !over.contains(&each.place.key));
+    }
+    Ok(())
 }

@@ -1,8 +1,11 @@
 //! Segments of the stash whose time is over: calls hide them. `tiro gc` and the idle worker remove them later.
 
+use std::collections::HashSet;
+
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::filter::{Expiry, Stash};
+use crate::memory::MemoryKey;
 use crate::project::OpenProject;
 use crate::store::{StashExpired, StashedMemory};
 
@@ -18,6 +21,17 @@ pub(super) async fn hidden(engine: &Engine, project: &OpenProject) -> Result<Sta
 pub(super) fn is_over(segment: &StashedMemory, engine: &Engine) -> bool {
     let Expiry { now, made_before } = expiry(engine);
     !segment.is_protected && (segment.expires_at.is_some_and(|at| at <= now) || segment.time < made_before)
+}
+
+/// Returns which of `memories` are texts that were given to the stash and whose time is over.
+pub(in crate::tools) async fn given_and_over(
+    engine: &Engine,
+    project: &OpenProject,
+    memories: Vec<MemoryKey>,
+) -> Result<HashSet<MemoryKey>> {
+    let stashed = project.store.stashed(&project.scope, memories).await?;
+    let over = stashed.into_iter().filter(|segment| segment.is_given && is_over(segment, engine));
+    Ok(over.map(|segment| segment.key).collect())
 }
 
 fn expiry(engine: &Engine) -> Expiry {

@@ -1,6 +1,6 @@
 //! The stash: segments of context that are put aside, found again, and brought back.
 
-mod expired;
+pub(super) mod expired;
 mod given;
 mod named;
 mod preview;

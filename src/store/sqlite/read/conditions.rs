@@ -122,12 +122,6 @@ impl Conditions {
             let held = "EXISTS (SELECT 1 FROM stashed x WHERE x.memory = m.seq AND x.is_held_out)";
             self.and(&format!("NOT {held}"), []);
         }
-        if !stash.is_some_and(Stash::is_within) {
-            // A text that was given to the stash is hidden when its time is over, and removed days later.
-            let over = "SELECT memory FROM stashed WHERE owner = ? AND is_given AND NOT is_protected
-                AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)";
-            self.and(&format!("m.seq NOT IN ({over})"), [owner]);
-        }
     }
 
     fn and(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {

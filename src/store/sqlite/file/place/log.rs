@@ -9,7 +9,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -17,6 +17,7 @@ use super::turn::{self, Turn};
 use super::{FileId, LONGEST, remove_logs};
 use crate::error::{Error, Kind, Result};
 use crate::private;
+use crate::store::sqlite::connection::LOOK_AGAIN;
 
 /// The size in bytes of the log's header, and of the header of each frame. See
 /// <https://sqlite.org/fileformat2.html#walformat>.
@@ -72,19 +73,36 @@ impl Checkpoint {
             Checkpoint::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
             Checkpoint::Full => "PRAGMA wal_checkpoint(FULL)",
         };
+        let began = Instant::now();
         let mut statement = connection.prepare_cached(sql)?;
         let row = |row: &rusqlite::Row<'_>| {
             Ok((row.get::<_, bool>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
         };
-        match statement.query_row([], row)? {
-            (true, ..0, _) => Err(Error::new(Kind::Busy, "another process moves the log into the store")),
-            // SQLite returns -1 for a file without a log.
-            (_, pages, moved) => Ok(Filled { pages: pages.max(0) as u64, moved: moved.max(0) as u64 }),
+        loop {
+            match statement.query_row([], row)? {
+                // Counting is held up for a moment only.
+                (true, ..0, _) if matches!(self, Checkpoint::Count) && began.elapsed() < PATIENCE => {
+                    std::thread::sleep(LOOK_AGAIN);
+                }
+                (true, ..0, _) => {
+                    return Err(Error::new(Kind::Busy, "another process moves the log into the store"));
+                }
+                // SQLite returns -1 for a file without a log.
+                (_, pages, moved) => {
+                    return Ok(Filled { pages: pages.max(0) as u64, moved: moved.max(0) as u64 });
+                }
+            }
         }
     }
 }
 
 impl Filled {
+    /// Returns whether the pages that were in the log when it was `wanted` are in the file. A log with fewer pages was
+    /// begun anew, which happens only when all of them are.
+    pub(in crate::store::sqlite) fn has_moved(self, wanted: Filled) -> bool {
+        self.moved >= wanted.pages || self.pages < wanted.pages
+    }
+
     /// Returns whether all pages are in the file.
     pub(in crate::store::sqlite) fn is_moved(self) -> bool {
         self.moved >= self.pages
@@ -98,7 +116,7 @@ pub(super) fn is_cut(path: &Path, filled: Filled, page_bytes: u64) -> bool {
         return false;
     }
     // The log itself has no locks, so closing it releases none.
-    let Ok(mut wal) = File::open(name(path, "-wal")) else { return true };
+    let Ok(mut wal) = File::open(name(path, "-wal")) else { return false };
     let mut is_written = |at: u64| {
         let mut number = [0; 4];
         let read = wal.seek(SeekFrom::Start(at)).and_then(|_| wal.read_exact(&mut number));

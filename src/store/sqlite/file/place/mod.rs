@@ -204,7 +204,9 @@ impl Place {
 
     /// Errors with [`Kind::Store`] if the log, which is `filled`, was cut. The store is not current then.
     pub(in crate::store::sqlite) fn check_length(&self, filled: Filled) -> Result<()> {
-        if self.log.is_none() || !log::is_cut(&self.path, filled, self.page_bytes) {
+        // A log that was removed or replaced is not cut: its pages can still be moved.
+        let is_there = self.log.is_some() && Log::beside(&self.path) == self.log;
+        if !is_there || !log::is_cut(&self.path, filled, self.page_bytes) {
             return Ok(());
         }
         self.is_cut.store(true, Ordering::Relaxed);
