@@ -117,17 +117,17 @@ impl Store {
         Store::open_in_turn(path, flavour, project, &turn)
     }
 
-    /// Closes what this process opened at `path` before, if it is not current any more. SQLite shares the index of the log
+    /// Closes what this process opened of the file at `path` before, if it is not current any more. SQLite shares the index of the log
     /// among all connections of a process to a file, so a connection that is left would lead new ones to a removed log.
     ///
     /// Errors with [`Kind::Busy`] if calls still use such a connection.
     fn close_former(path: &Path) -> Result<()> {
-        /// Longer than a write waits for others.
-        const PATIENCE: Duration = Duration::from_secs(12);
+        /// Longer than most calls use a connection. A call that waits for this one to open the store can't end before.
+        const PATIENCE: Duration = Duration::from_secs(3);
         let opened = connection::lock(&OPENED).clone();
         for inner in opened.iter().filter_map(Weak::upgrade).filter(|inner| inner.path == path) {
             let former = Store { inner, only_reads: false };
-            if !former.is_current() && !former.close(PATIENCE) {
+            if former.inner.place.has_file() && !former.is_current() && !former.close(PATIENCE) {
                 let path = quoted(path.display());
                 return Err(Error::new(
                     Kind::Busy,

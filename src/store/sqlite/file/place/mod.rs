@@ -172,7 +172,8 @@ impl Place {
         !self.is_left.load(Ordering::Relaxed) && is_whole && !(self.is_read_only && can_be_used(&self.path))
     }
 
-    fn has_file(&self) -> bool {
+    /// Returns whether the open file is still the one at its path.
+    pub(in crate::store::sqlite) fn has_file(&self) -> bool {
         self.file.is_none_or(|opened| look(&self.path).is_ok_and(|file| file == opened))
     }
 
