@@ -134,7 +134,8 @@ fn write_on(server: &mut Server, name: &str, stop: &AtomicBool) -> Vec<Acknowled
             assert!(result["structuredContent"]["error"]["hint"].is_string(), "{result}");
             refused += 1;
         }
-        if is_last && (refused == 0 || refused > 20) {
+        assert!(!is_last || refused <= 20, "a server refuses for good: {result}");
+        if is_last && refused == 0 {
             return acknowledged;
         }
     }

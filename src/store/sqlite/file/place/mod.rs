@@ -228,8 +228,12 @@ impl Place {
     }
 
     /// Lets other processes see that this one doesn't use the store any more. Its connections must be closed.
+    ///
+    /// If another file is at the path, they still see it: whoever opens that file removes the log of this one.
     pub(in crate::store::sqlite) fn release(&self) {
-        lock(&self.open).take();
+        if self.has_file() {
+            lock(&self.open).take();
+        }
         self.is_released.store(true, Ordering::Release);
     }
 
