@@ -8,6 +8,7 @@
 
 mod encoders;
 mod known;
+mod lease;
 mod meter;
 mod place;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use crate::money::Money;
 use crate::store::{Planned, SpendLimits};
 
 pub(crate) use self::encoders::{encoders, may_ask_to_embed};
+pub(crate) use self::lease::Lease;
 pub(crate) use self::meter::Bill;
 pub(crate) use self::place::place;
 

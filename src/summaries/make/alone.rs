@@ -1,22 +1,15 @@
 //! Lets one call at a time ask a model for a summary, so that nobody pays twice for the same one.
 //!
-//! The call that asks has a lease on the summary and renews it. If the call is cancelled or its process dies, the lease
-//! soon ends, and the next call asks.
+//! The call that asks has a lease on the summary. If the call is cancelled or its process dies, the next call asks.
 
 use std::time::{Duration, Instant};
 
+use crate::ask::Lease;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::memory::Millis;
 use crate::project::OpenProject;
 use crate::summaries::keep::cached;
 use crate::summaries::wanted::Made;
-
-/// How long a lease lasts if it is not renewed, in milliseconds.
-const LASTS: Millis = 6_000;
-
-/// How long after its last renewal a lease is renewed. Several renewals may be late before the lease ends.
-const RENEWED: Duration = Duration::from_secs(2);
 
 /// How often a waiting call looks for the summary.
 const LOOK: Duration = Duration::from_millis(200);
@@ -42,12 +35,13 @@ pub(super) async fn alone<T>(
     patience: Duration,
     ask: impl Future<Output = T>,
 ) -> Result<Turn<T>> {
-    let (store, scope, began) = (&project.store, &project.scope, Instant::now());
-    let name = format!("summary {}", blake3::Hash::from_bytes(key).to_hex());
-    // Calls of the same process must not take each other's lease.
-    let holder = format!("{} {:x}", engine.process(), u64::from_le_bytes(engine.random()));
-    let take = || store.lease(scope, &name, &holder, LASTS);
-    while matches!(take().await, Ok(false)) {
+    let (name, began) = (format!("summary {}", blake3::Hash::from_bytes(key).to_hex()), Instant::now());
+    let lease = loop {
+        match Lease::take(engine, project, name.clone()).await {
+            Ok(Some(lease)) => break Some(lease),
+            Ok(None) => {}
+            Err(_) => break None,
+        }
         if let Some(made) = cached(engine, project, key).await? {
             return Ok(Turn::Made(Box::new(made)));
         }
@@ -55,25 +49,13 @@ pub(super) async fn alone<T>(
             return Ok(Turn::Taken);
         }
         tokio::time::sleep(LOOK).await;
-    }
-    // The call that had the lease before may have made it.
-    let turn = match cached(engine, project, key).await {
-        Ok(None) => {
-            let renew = async {
-                loop {
-                    tokio::time::sleep(RENEWED).await;
-                    let _ = take().await;
-                }
-            };
-            tokio::select! {
-                asked = ask => Ok(Turn::Ours(asked)),
-                () = renew => unreachable!("leases are renewed until the model was asked"),
-            }
-        }
-        Ok(Some(made)) => Ok(Turn::Made(Box::new(made))),
-        Err(error) => Err(error),
     };
-    // The lease also ends by itself.
-    let _ = store.release(scope, &name, &holder).await;
-    turn
+    // The call that had the lease before may have made it.
+    if let Some(made) = cached(engine, project, key).await? {
+        return Ok(Turn::Made(Box::new(made)));
+    }
+    let Some(lease) = lease else { return Ok(Turn::Ours(ask.await)) };
+    let asked = lease.hold_during(ask).await;
+    lease.release().await;
+    Ok(Turn::Ours(asked))
 }
