@@ -1,7 +1,8 @@
 //! The idle worker: what a server does between calls, in bounded steps.
 //!
 //! It does what calls left because they only read, imports transcripts that hooks reported as grown, imports new commits,
-//! summarises sessions that no longer grow, embeds pending chunks, removes what expired in the stash and finishes purges. Leases ensure that only one process at a time does such work on a store.
+//! summarises sessions that no longer grow, embeds pending chunks, removes what expired in the stash and finishes purges.
+//! Leases ensure that only one process at a time does such work on a store.
 //! The worker opens only stores that a call has opened, and loads the model only if chunks are pending.
 
 pub(crate) mod later;

@@ -117,8 +117,9 @@ impl Store {
         Store::open_in_turn(path, flavour, project, &turn)
     }
 
-    /// Closes what this process opened of the file at `path` before, if it is not current any more. SQLite shares the index of the log
-    /// among all connections of a process to a file, so a connection that is left would lead new ones to a removed log.
+    /// Closes what this process opened of the file at `path` before, if it is not current any more. SQLite shares the
+    /// index of the log among all connections of a process to a file, so a connection that is left would lead new ones
+    /// to a removed log.
     ///
     /// Errors with [`Kind::Busy`] if calls still use such a connection.
     fn close_former(path: &Path) -> Result<()> {

@@ -8,7 +8,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::connection::{BUSY_TIMEOUT, LOOK_AGAIN, Unsynced, blocking, lock, moves_log_at_close};
 use super::file::place::{Checkpoint, Filled};
-use super::file::{damage, migrate};
+use super::file::{damage, migrate, place};
 use super::{Inner, Store};
 use crate::error::{Error, Kind, Result};
 use crate::scope::Scope;
@@ -31,19 +31,14 @@ impl Store {
         let turn = self.inner.readers.turn().await;
         blocking(move || {
             let inner = &store.inner;
-            let read = || {
-                inner.place.check()?;
-                let mut reader = inner.readers.lend(turn)?;
-                // Again, since the file may have been replaced before the connection was opened.
-                inner.place.check()?;
-                moves_log_at_close(&reader)?;
-                let read = reader
-                    .transaction()
-                    .map_err(Error::from)
-                    .and_then(|snapshot| work(inner, &snapshot, &scope));
-                read.map_err(|error| inner.explained(&reader, error))
-            };
-            read()
+            inner.place.check()?;
+            let mut reader = inner.readers.lend(turn)?;
+            // Again, since the file may have been replaced before the connection was opened.
+            inner.place.check()?;
+            moves_log_at_close(&reader)?;
+            let snapshot = reader.transaction().map_err(Error::from);
+            let read = snapshot.and_then(|snapshot| work(inner, &snapshot, &scope));
+            read.map_err(|error| inner.explained(&reader, error))
         })
         .await
     }
@@ -126,7 +121,8 @@ impl Store {
 }
 
 impl Inner {
-    /// Runs `work` in one immediate transaction of `writer`, and `moves` its pages into the file too. If the log was removed meanwhile, keeps what is in it.
+    /// Runs `work` in one immediate transaction of `writer`, and `moves` its pages into the file too. If the log was
+    /// removed meanwhile, keeps what is in it.
     pub(in crate::store::sqlite) fn write<T>(
         &self,
         writer: &mut Connection,
@@ -173,10 +169,12 @@ impl Inner {
         let answer = work(&transaction)?;
         self.place.check()?;
         transaction.commit()?;
-        // What would be moved from a log that was cut are zeros.
-        let filled = Checkpoint::Count.run(writer)?;
-        self.place.check_length(filled)?;
-        let filled = if moves { self.move_pages(writer, filled) } else { filled };
+        let mut filled = Checkpoint::Count.run(writer)?;
+        if moves {
+            // What would be moved from a log that was cut are zeros.
+            self.place.check_length(filled)?;
+            filled = self.move_pages(writer, filled);
+        }
         self.place.acknowledge(filled)?;
         self.shorten_log(writer, LONGEST_LOG);
         Ok(answer)
@@ -213,9 +211,7 @@ impl Inner {
     /// Empties the WAL if it is longer than `most` bytes; otherwise the WAL would keep the size that the
     /// longest write gave it. Does nothing while others read.
     pub(in crate::store::sqlite) fn shorten_log(&self, writer: &Connection, most: u64) {
-        let mut log = self.path.as_os_str().to_owned();
-        log.push("-wal");
-        if !std::fs::metadata(&log).is_ok_and(|log| log.len() > most) {
+        if !place::beside(&self.path, "-wal").metadata().is_ok_and(|log| log.len() > most) {
             return;
         }
         // What would be moved from a log that was cut are zeros.

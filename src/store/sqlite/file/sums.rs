@@ -49,29 +49,32 @@ impl Store {
 
 /// Stores the sum of a memory's row. Does nothing if there is no such row.
 pub(in crate::store::sqlite) fn of_memory(connection: &Connection, memory: i64) -> Result<()> {
-    let sql = format!(
+    let select = format!(
         "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1"
     );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([memory])?;
-    let Some(row) = rows.next()? else { return Ok(()) };
-    let sum = memory_sum(row)?;
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO memory_sums (memory, sum) VALUES (?1, ?2)")?
-        .execute((memory, sum))?;
-    Ok(())
+    let insert = "INSERT OR REPLACE INTO memory_sums (memory, sum) VALUES (?1, ?2)";
+    of_row(connection, memory, &select, memory_sum, insert)
 }
 
 /// Stores the sum of a vector. Does nothing if the chunk has none.
 pub(in crate::store::sqlite) fn of_vector(connection: &Connection, chunk: i64) -> Result<()> {
-    let mut statement =
-        connection.prepare_cached("SELECT chunk, space, embedding FROM vectors WHERE chunk = ?1")?;
-    let mut rows = statement.query([chunk])?;
+    let select = "SELECT chunk, space, embedding FROM vectors WHERE chunk = ?1";
+    let insert = "INSERT OR REPLACE INTO vector_sums (chunk, sum) VALUES (?1, ?2)";
+    of_row(connection, chunk, select, vector_sum, insert)
+}
+
+/// Reads the row `key` with `select`, and stores its sum with `insert`.
+fn of_row(
+    connection: &Connection,
+    key: i64,
+    select: &str,
+    sum: impl Fn(&Row<'_>) -> rusqlite::Result<Sum>,
+    insert: &str,
+) -> Result<()> {
+    let mut statement = connection.prepare_cached(select)?;
+    let mut rows = statement.query([key])?;
     let Some(row) = rows.next()? else { return Ok(()) };
-    let sum = vector_sum(row)?;
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO vector_sums (chunk, sum) VALUES (?1, ?2)")?
-        .execute((chunk, sum))?;
+    connection.prepare_cached(insert)?.execute((key, sum(row)?))?;
     Ok(())
 }
 

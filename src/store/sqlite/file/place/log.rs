@@ -8,13 +8,13 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
 use super::turn::{self, Turn};
-use super::{FileId, LONGEST, remove_logs};
+use super::{FileId, LOGS, LONGEST, beside, remove_logs};
 use crate::error::{Error, Kind, Result};
 use crate::private;
 use crate::store::sqlite::connection::LOOK_AGAIN;
@@ -36,8 +36,8 @@ pub(super) struct Log {
 impl Log {
     /// Returns the log beside the store at `path`; `None` if a part of it is missing.
     pub(super) fn beside(path: &Path) -> Option<Log> {
-        let id = |suffix: &str| name(path, suffix).metadata().ok().map(|found| FileId::of(&found));
-        Some(Log { wal: id("-wal")?, index: id("-shm")? })
+        let id = |suffix: &str| beside(path, suffix).metadata().ok().map(|found| FileId::of(&found));
+        Some(Log { wal: id(LOGS[0])?, index: id(LOGS[1])? })
     }
 
     fn numbers(self) -> [u64; 2] {
@@ -116,7 +116,7 @@ pub(super) fn is_cut(path: &Path, filled: Filled, page_bytes: u64) -> bool {
         return false;
     }
     // The log itself has no locks, so closing it releases none.
-    let Ok(mut wal) = File::open(name(path, "-wal")) else { return false };
+    let Ok(mut wal) = File::open(beside(path, LOGS[0])) else { return false };
     let mut is_written = |at: u64| {
         let mut number = [0; 4];
         let read = wal.seek(SeekFrom::Start(at)).and_then(|_| wal.read_exact(&mut number));
@@ -135,7 +135,7 @@ pub(in crate::store::sqlite) fn is_lost(path: &Path, turn: &Turn) -> bool {
     if !turn.is_held() || path.symlink_metadata().is_err() {
         return false;
     }
-    let Some(mut open) = turn::beside(path, "open") else { return false };
+    let Some(mut open) = turn::open_beside(path, ".open") else { return false };
     match open.try_lock() {
         Err(TryLockError::WouldBlock) => {}
         Ok(()) | Err(TryLockError::Error(_)) => return false,
@@ -155,7 +155,9 @@ pub(in crate::store::sqlite) fn is_lost(path: &Path, turn: &Turn) -> bool {
 /// time.
 pub(super) fn rescue(path: &Path, log: Log, is_cut: bool, connection: &Connection) -> Result<bool> {
     let turn = Turn::take_within(path, PATIENCE)?;
-    let Some(mut open) = turn::beside(path, "open").filter(|_| turn.is_held()) else { return Ok(false) };
+    let Some(mut open) = turn::open_beside(path, ".open").filter(|_| turn.is_held()) else {
+        return Ok(false);
+    };
     let noted = Noted::read(&mut open);
     if noted.log != Some(log.numbers()) {
         return Ok(true);
@@ -176,9 +178,9 @@ pub(super) fn rescue(path: &Path, log: Log, is_cut: bool, connection: &Connectio
 /// Puts what is left of a log that was cut into a new log, of which SQLite uses all complete transactions. Its index
 /// would lead it beyond the end.
 fn keep_rest(path: &Path) {
-    let rest = fs::read(name(path, "-wal")).unwrap_or_default();
+    let rest = fs::read(beside(path, LOGS[0])).unwrap_or_default();
     remove_logs(path);
-    let wal = name(path, "-wal");
+    let wal = beside(path, LOGS[0]);
     let kept = private::create(&wal).ok().and_then(|()| {
         let mut file = File::options().write(true).open(&wal).ok()?;
         file.write_all(&rest).and_then(|()| file.sync_all()).ok()
@@ -225,10 +227,4 @@ impl Noted {
         // The device number of the same file can differ between containers, so only the inode is compared.
         Noted { file: Some(file.number), log: log.map(Log::numbers) }
     }
-}
-
-fn name(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }

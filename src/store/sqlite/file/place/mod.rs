@@ -275,9 +275,7 @@ impl Place {
 /// Returns whether the database at `path` can only be read. That is so if it has no log, and `error` says that
 /// SQLite can't make one: the folder can't be written, or the disk is full.
 pub(in crate::store::sqlite) fn is_fixed(path: &Path, error: &rusqlite::Error) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push(LOGS[0]);
-    let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let has_log = beside(path, LOGS[0]).metadata().is_ok_and(|log| log.len() > 0);
     let is_refused = matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly)) && !is_writable(path);
     let is_full = error
         .sqlite_error()
@@ -324,7 +322,7 @@ fn look(path: &Path) -> Result<FileId> {
 /// while `file` is open. If other processes have an older file of this path open, the log beside the path
 /// belongs to that file and is removed. Returns `None` if `<name>.open` can't be written.
 fn mark(path: &Path, file: FileId) -> Option<File> {
-    let mut open = turn::beside(path, "open")?;
+    let mut open = turn::open_beside(path, ".open")?;
     let is_alone = open.try_lock().is_ok();
     let (noted, wanted) = (Noted::read(&mut open), Noted::of(file, None));
     if !is_alone && noted.file.is_some() && noted.file != wanted.file {
@@ -337,12 +335,17 @@ fn mark(path: &Path, file: FileId) -> Option<File> {
     Some(open)
 }
 
+/// Returns the path of the file beside the store at `path` whose name ends in `suffix`.
+pub(in crate::store::sqlite) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
 /// Removes the log of a file that is gone, and the index of the log.
 fn remove_logs(path: &Path) {
     for log in LOGS {
-        let mut name = path.as_os_str().to_owned();
-        name.push(log);
-        match std::fs::remove_file(&name) {
+        match std::fs::remove_file(beside(path, log)) {
             Ok(()) => tracing::warn!(log, "removed the log of a store that was replaced"),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(_) => tracing::warn!(log, "the log of a store that was replaced can't be removed"),

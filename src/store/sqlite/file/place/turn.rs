@@ -1,10 +1,10 @@
 //! The lock that lets only one process at a time open, make or migrate a store.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::FileId;
+use super::{FileId, beside};
 use crate::error::{Error, Kind, Result, quoted};
 use crate::private;
 
@@ -34,11 +34,11 @@ impl Turn {
     pub(super) fn take_within(path: &Path, patience: Duration) -> Result<Turn> {
         let began = Instant::now();
         loop {
-            let Some(lock) = beside(path, "lock") else { return Ok(Turn { lock: None }) };
+            let Some(lock) = open_beside(path, ".lock") else { return Ok(Turn { lock: None }) };
             match lock.try_lock() {
                 // The folder may have been replaced during the wait. Then only the lock in the new folder
                 // counts.
-                Ok(()) if is_at(&lock, &name(path, "lock")) => return Ok(Turn { lock: Some(lock) }),
+                Ok(()) if is_at(&lock, &beside(path, ".lock")) => return Ok(Turn { lock: Some(lock) }),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if began.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
                 Err(TryLockError::WouldBlock) => {
@@ -57,18 +57,12 @@ impl Turn {
     }
 }
 
-/// Opens the file `<store>.<word>`, and makes it if it is missing; returns `None` if that fails.
-pub(super) fn beside(path: &Path, word: &str) -> Option<File> {
-    let name = name(path, word);
+/// Opens the file beside the store whose name ends in `suffix`, and makes it if it is missing; returns `None` if that
+/// fails.
+pub(super) fn open_beside(path: &Path, suffix: &str) -> Option<File> {
+    let name = beside(path, suffix);
     private::create(&name).ok()?;
     OpenOptions::new().read(true).write(true).open(&name).ok()
-}
-
-fn name(path: &Path, word: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(word);
-    name.into()
 }
 
 fn is_at(file: &File, path: &Path) -> bool {
