@@ -5,6 +5,7 @@
 //! don't distinguish cases. A hard link to a secret has another name and is not recognised; the redaction of the text
 //! is the second line of defence.
 
+mod families;
 mod secret;
 
 use std::ffi::OsStr;
