@@ -4,6 +4,7 @@
 //! opened when it is first needed: a server answers its first requests without a store, and loads the model for the
 //! first search. If opening fails, the next call tries again.
 
+mod ending;
 mod latest;
 mod notices;
 
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, OnceCell};
 
+pub(crate) use self::ending::{Ending, Running};
 pub(crate) use self::latest::Latest;
 pub(crate) use self::notices::Notices;
 use crate::config::{Config, Encoding};
@@ -47,6 +49,7 @@ pub struct Engine {
     written: Notify,
     notices: Notices,
     clock: Clock,
+    ending: Ending,
 }
 
 /// What all projects of an owner have in common.
@@ -87,6 +90,7 @@ impl Engine {
             blank_installation: OnceCell::new(),
             notices: Notices::default(),
             clock: Clock::default(),
+            ending: Ending::default(),
             embedders: Default::default(),
             written: Notify::new(),
         }
@@ -170,6 +174,18 @@ impl Engine {
         if let Some(installation) = self.installation.last() {
             installation.registry.memories().close(PATIENCE_OF_CLOSING);
         }
+    }
+
+    /// Begins work that the process finishes before it ends, if that takes no longer than closing allows.
+    ///
+    /// Errors with [`Kind::Busy`] if the process is ending.
+    pub(crate) fn begin_to_finish(&self) -> Result<Running<'_>> {
+        self.ending.begin().ok_or_else(|| Error::new(Kind::Busy, "this process is ending"))
+    }
+
+    /// Lets no such work begin, and returns when none runs any more.
+    pub(crate) async fn finish(&self) {
+        self.ending.finish().await;
     }
 
     /// Returns a new id of an operation.

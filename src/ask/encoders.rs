@@ -143,6 +143,8 @@ impl Remote<'_> {
         for places in missing.chunks(TEXTS_AT_ONCE) {
             let asked = places.iter().map(|place| texts[*place].clone());
             let left = end.saturating_duration_since(Instant::now());
+            // If the process ended between the two, the texts would be paid for twice.
+            let _finished = self.engine.begin_to_finish()?;
             let vectors = self.ask(asked.collect(), left, retries).await?;
             let entries: Vec<([u8; 32], Vec<f32>)> =
                 places.iter().map(|place| keys[*place]).zip(vectors.iter().cloned()).collect();

@@ -1,10 +1,11 @@
 //! Providers that embed: only those that the user named, nothing paid for twice, no vectors of two models compared.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Server, strings};
+use crate::harness::{Home, Server, eventually, strings};
 use crate::mock::{Manner, Mock};
 use crate::spends::write;
 
@@ -23,6 +24,12 @@ fn begin(mock: &Mock, dimensions: usize) -> (Home, PathBuf) {
     let project = home.dir("project");
     write(&home, &embedding("vectors", mock));
     (home, project)
+}
+
+/// Returns what `tiro provider show` says was spent, in dollars.
+fn spent(home: &Home, project: &Path) -> f64 {
+    let shown = home.json(project, &["provider", "show"]);
+    shown["spending"].as_array().unwrap().iter().map(|day| day["cost"].as_f64().unwrap()).sum()
 }
 
 fn again(home: &Home, project: &Path, mut server: Server) -> Server {
@@ -63,6 +70,9 @@ fn a_provider_embeds_what_is_stashed_and_is_paid_once() {
     server.hang_up();
     server.wait();
     assert!(home.run(&project, &["index"]).is_ok);
+    // What the server asked when it ended counts in full if it could not wait for the answer.
+    let reserved = spent(&home, &project) - mock.billed(100, 0);
+    assert!(reserved > -1e-6, "{reserved}");
     let mut server = home.serve(&project);
     // No word of the question is in the text.
     let (texts, notices) = found(&mut server, "feline");
@@ -85,9 +95,27 @@ fn a_provider_embeds_what_is_stashed_and_is_paid_once() {
     assert!(tried.contains("a vector of 96 numbers"), "{tried}");
     let shown = home.json(&project, &["provider", "show"]);
     assert_eq!(shown["embeddings"], json!(["vectors (vectors-small)", "vectors (vectors-small)"]));
-    let spent: f64 =
-        shown["spending"].as_array().unwrap().iter().map(|day| day["cost"].as_f64().unwrap()).sum();
-    assert!((spent - mock.billed(100, 0)).abs() < 1e-6, "{shown}");
+    assert!((spent(&home, &project) - mock.billed(100, 0) - reserved).abs() < 1e-6, "{shown}");
+}
+
+/// A server that ends while the provider answers waits for the answer and stores it. It waits 400 ms, which may be too short
+/// on a busy machine.
+#[test]
+fn what_a_server_asked_when_it_ended_is_not_asked_again() {
+    let is_kept = || {
+        let mock = Mock::start();
+        let (home, project) = begin(&mock, 64);
+        mock.behaves(&Manner::EmbedsLate(64, Duration::from_millis(150)));
+        let mut server = home.serve(&project);
+        stash(&mut server, &json!([{"text": "The cat sleeps on the warm kiln."}]));
+        eventually(|| mock.requests() > 0);
+        server.hang_up();
+        server.wait();
+        let is_settled = (spent(&home, &project) - mock.billed(100, 0)).abs() < 1e-6;
+        assert!(home.run(&project, &["index"]).is_ok);
+        is_settled && sent(&mock).iter().filter(|text| text.contains("kiln")).count() == 1
+    };
+    assert!((0..5).any(|_| is_kept()));
 }
 
 #[test]

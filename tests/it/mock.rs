@@ -23,6 +23,8 @@ pub enum Manner {
     Calls(Vec<(&'static str, Value)>, String),
     /// Embeds the texts of the request in that many dimensions: see [`vector`].
     Embeds(usize),
+    /// Like `Embeds`, after a while.
+    EmbedsLate(usize, Duration),
     /// Answers in part, and closes the connection.
     BreaksOff,
     /// Never answers.
@@ -141,8 +143,11 @@ fn answer(
         );
         stream.write_all((head + body).as_bytes()).ok()
     };
+    if let Manner::EmbedsLate(_, wait) = manner {
+        std::thread::sleep(wait);
+    }
     match manner {
-        Manner::Embeds(dimensions) => {
+        Manner::Embeds(dimensions) | Manner::EmbedsLate(dimensions, _) => {
             let texts: Vec<&str> =
                 body["input"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             let tokens = texts.iter().map(|text| text.len() as u64 / 4 + 1).sum::<u64>();

@@ -34,20 +34,22 @@ pub fn run(engine: Arc<Engine>, caller: Caller, args: Args) -> Result<ExitCode> 
         }
     });
     let served = server::run_stdio(&engine, &caller);
-    keep_measurements(&engine, &caller);
+    finish(&engine, &caller);
     close(engine, caller);
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Stores the measurements that are not stored yet. Gives up after 200 ms, since a server has to exit soon after
-/// its stdin is closed.
-fn keep_measurements(engine: &Engine, caller: &Caller) {
-    const PATIENCE: Duration = Duration::from_millis(200);
+/// Waits for requests that are paid for, and stores the measurements that are not stored yet. Gives up after 400 ms, since
+/// a server has to exit soon after its stdin is closed.
+fn finish(engine: &Engine, caller: &Caller) {
+    const PATIENCE: Duration = Duration::from_millis(400);
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
-    let kept =
-        runtime.block_on(async { tokio::time::timeout(PATIENCE, caller.keep_measurements(engine)).await });
-    if !matches!(kept, Ok(Ok(()))) {
-        tracing::debug!("measurements not stored");
+    let finished = runtime.block_on(async {
+        let both = async { tokio::join!(engine.finish(), caller.keep_measurements(engine)).1 };
+        tokio::time::timeout(PATIENCE, both).await
+    });
+    if !matches!(finished, Ok(Ok(()))) {
+        tracing::debug!("a request was given up, or measurements were not stored");
     }
     runtime.shutdown_background();
 }
