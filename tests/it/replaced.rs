@@ -297,7 +297,7 @@ fn save(server: &mut Server, text: &str) -> String {
             return text.to_owned();
         }
         let error = &saved["structuredContent"]["error"];
-        assert!(error["message"].as_str().unwrap().contains("the log of the store"), "{saved}");
+        assert!(error["message"].as_str().unwrap().contains("log of the store"), "{saved}");
     }
     panic!("`{text}` is refused for good")
 }
