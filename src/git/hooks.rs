@@ -2,14 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gix::bstr::ByteSlice;
-
-use super::discover::files::Folder;
-use super::discover::settings;
+use super::discover::user;
 use super::repository::Repository;
-
-/// The maximum number of bytes that are read of the user's git configuration.
-const LIMIT: u64 = 4 << 20;
 
 /// The directory of a repository's hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,33 +15,25 @@ pub struct Hooks {
 }
 
 impl Repository {
-    /// Returns where git looks for the hook `name`. `home` is the directory of the user's own git configuration.
-    ///
-    /// Only `core.hooksPath` is read from the user's configuration; files that it includes are not read.
-    pub fn hooks(&self, name: &str, home: Option<&Path>) -> Hooks {
-        let own = self.location.settings.hooks_path.clone();
-        let files =
-            home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
-        let configured = own.or_else(|| files.filter_map(|file| hooks_path(&file)).next());
+    /// Returns where git looks for the hook `name`. `settings` are the files of the user's own git configuration, from the
+    /// least important to the most important.
+    pub fn hooks(&self, name: &str, settings: Vec<PathBuf>, home: Option<&Path>) -> Hooks {
+        let common = self.common_dir();
         let root = self.work_dir();
-        let base = root.clone().unwrap_or_else(|| self.common_dir());
-        let directory = match (&configured, home) {
-            (None, _) => self.common_dir().join("hooks"),
+        let base = root.as_deref().unwrap_or(&common);
+        let directory = match (&self.location.settings.hooks_path, home) {
             (Some(path), Some(home)) if path.starts_with("~/") => home.join(&path[2..]),
             (Some(path), _) => base.join(path),
+            (None, _) => match user::path("core.hooksPath", settings, home, &common) {
+                Some(path) => base.join(path),
+                None => common.join("hooks"),
+            },
         };
         let within =
             root.and_then(|root| directory.join(name).strip_prefix(root).ok()?.to_str().map(str::to_owned));
         let is_tracked = within.is_some_and(|path| self.blob_at_head(&path).is_ok_and(|blob| blob.is_some()));
         Hooks { directory, is_tracked }
     }
-}
-
-fn hooks_path(file: &Path) -> Option<String> {
-    // Links are followed here: the file is the user's own, and often a link into a folder of dotfiles.
-    let folder = Folder::new(file.parent()?.to_owned(), true);
-    let config = settings::parse(&folder.read(file.file_name()?.to_str()?, LIMIT).ok()??)?;
-    config.string("core.hooksPath").map(|value| value.to_str_lossy().into_owned())
 }
 
 #[cfg(test)]
@@ -60,12 +46,18 @@ mod tests {
         let fixture = Fixture::new();
         fixture.commit("a.txt", "a\n", "first");
         let home = tempfile::tempdir().unwrap();
-        let hooks = |home: &Path| fixture.repository().hooks("post-commit", Some(home));
+        let hooks = |home: &Path| {
+            fixture.repository().hooks("post-commit", vec![home.join(".gitconfig")], Some(home))
+        };
         let common = fixture.repository().common_dir();
         assert_eq!(hooks(home.path()), Hooks { directory: common.join("hooks"), is_tracked: false });
 
         std::fs::write(home.path().join(".gitconfig"), "[core]\n\thooksPath = ~/hooks\n").unwrap();
         assert_eq!(hooks(home.path()).directory, home.path().join("hooks"));
+
+        std::fs::write(home.path().join(".gitconfig"), "[include]\n\tpath = dotfiles\n").unwrap();
+        std::fs::write(home.path().join("dotfiles"), "[core]\n\thooksPath = ~/included\n").unwrap();
+        assert_eq!(hooks(home.path()).directory, home.path().join("included"));
 
         fixture.git(&["config", "core.hooksPath", ".husky"]);
         fixture.commit(".husky/post-commit", "#!/bin/sh\n", "hooks for all");

@@ -8,11 +8,11 @@
 //! directory. Repositories of other users are refused. None of these checks apply to repositories that the user trusts
 //! ([`Trust`]).
 
-mod excludes;
 pub(super) mod files;
 pub(super) mod refs;
 pub(super) mod settings;
 mod trust;
+pub(in crate::git) mod user;
 
 #[cfg(test)]
 mod tests;
@@ -24,8 +24,8 @@ use crate::error::{Error, Kind, Result};
 use files::{Fault, Folder, Found, path_of};
 use settings::Settings;
 
-pub use excludes::excludes;
 pub use trust::Trust;
+pub use user::excludes;
 
 /// The maximum number of bytes that are read from a file that contains a path.
 const PATH_LIMIT: u64 = 8 << 10;

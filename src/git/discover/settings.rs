@@ -64,6 +64,6 @@ fn one(folder: &Folder, name: &str) -> Result<Option<File>, (PathBuf, Fault)> {
 }
 
 /// Parses a configuration file; returns `None` if it is invalid.
-pub(in crate::git) fn parse(bytes: &[u8]) -> Option<File> {
+fn parse(bytes: &[u8]) -> Option<File> {
     File::from_bytes_no_includes(bytes, Metadata::api(), Default::default()).ok()
 }

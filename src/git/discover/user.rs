@@ -1,4 +1,7 @@
-//! Finds the file in which the user lists for all repositories what git ignores.
+//! Reads the user's own configuration of git.
+//!
+//! `settings` are its files, from the least important to the most important. Files that they include are read too; the
+//! directory of the repository decides about those that are for some repositories only.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +13,19 @@ use gix::config::{File, Source};
 /// Returns the file that `core.excludesFile` names in the user's or the system's configuration of git, or git's default
 /// for it; `None` without a home directory. The file may be missing.
 ///
-/// `settings` are the files of the user's configuration. Files that they include are read too; `git_dir` decides about
-/// those that are for some repositories only. The repository's own configuration is not read, because it could put
-/// another file in the place of the user's. See <https://git-scm.com/docs/gitignore>.
+/// The repository's own configuration is not read, because it could put another file in the place of the user's. See
+/// <https://git-scm.com/docs/gitignore>.
 pub fn excludes(settings: Vec<PathBuf>, home: Option<&Path>, git_dir: &Path) -> Option<PathBuf> {
-    configured(settings, home, git_dir).or_else(ignore::gitignore::gitconfig_excludes_path)
+    path("core.excludesFile", settings, home, git_dir).or_else(ignore::gitignore::gitconfig_excludes_path)
 }
 
-/// Returns `core.excludesFile` of the last of `settings` that has it; `None` also if one of them can't be read.
-fn configured(settings: Vec<PathBuf>, home: Option<&Path>, git_dir: &Path) -> Option<PathBuf> {
+/// Returns the path `key` of the last of `settings` that has it, with `~` replaced; `None` also if one of them can't be read.
+pub(in crate::git) fn path(
+    key: &str,
+    settings: Vec<PathBuf>,
+    home: Option<&Path>,
+    git_dir: &Path,
+) -> Option<PathBuf> {
     let files = settings.into_iter().filter(|path| path.is_file()).map(|path| Metadata {
         path: Some(path),
         source: Source::User,
@@ -31,7 +38,7 @@ fn configured(settings: Vec<PathBuf>, home: Option<&Path>, git_dir: &Path) -> Op
         ..Default::default()
     };
     let config = File::from_paths_metadata(files, options).ok()??;
-    config.path("core.excludesFile")?.interpolate(paths()).ok()
+    config.path(key)?.interpolate(paths()).ok()
 }
 
 #[cfg(test)]
@@ -49,7 +56,8 @@ mod tests {
             fs::write(at(path), text).unwrap();
         };
         let found = |git_dir: &str| {
-            let found = configured(vec![at("config"), at(".gitconfig")], Some(home.path()), &at(git_dir));
+            let settings = vec![at("config"), at(".gitconfig")];
+            let found = path("core.excludesFile", settings, Some(home.path()), &at(git_dir));
             found.map(|path| path.strip_prefix(home.path()).unwrap().to_owned())
         };
         assert_eq!(found("work/a/.git"), None);

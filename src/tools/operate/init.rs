@@ -321,7 +321,8 @@ async fn repositories(engine: &Engine, caller: &Caller) -> Vec<GitPlace> {
 }
 
 fn git_place(engine: &Engine, repository: &Repository, formerly: Vec<PathBuf>) -> GitPlace {
-    let hooks = repository.hooks("post-commit", engine.config().home.as_deref());
+    let hooks =
+        repository.hooks("post-commit", engine.config().git_settings(), engine.config().home.as_deref());
     GitPlace {
         hooks: hooks.directory,
         common: repository.common_dir(),
