@@ -19,6 +19,8 @@ mod compacts;
 mod consults;
 mod context;
 mod derived;
+#[cfg(target_os = "linux")]
+mod disk_fails;
 #[cfg(unix)]
 mod documented;
 mod documents;
@@ -47,8 +49,6 @@ mod options;
 mod packaging;
 mod person;
 mod private_files;
-#[cfg(target_os = "linux")]
-mod reads_fail;
 mod redaction;
 mod remembers;
 #[cfg(unix)]

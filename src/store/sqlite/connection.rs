@@ -6,8 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::errno;
 use crate::error::{Error, Kind, Result};
 
 /// How long a writer waits for other processes before it fails.
@@ -39,7 +40,22 @@ pub(in crate::store::sqlite) fn keeps_log_at_close(connection: &Connection) {
 pub(in crate::store::sqlite) fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     // Only a store in memory has a URI here. The path of a file is canonical, so it begins with `/`.
     let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
-    let connection = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let opened = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+    // SQLite doesn't say why it could not open the file. It is not opened here to find out: closing it again would
+    // release SQLite's locks.
+    let connection = match opened {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && is_writable(path) => {
+            return Err(errno::failure_of_disk());
+        }
+        opened => opened?,
+    };
+    match set_up(&connection) {
+        Err(_) if errno::is_failure_of_disk(&connection) => Err(errno::failure_of_disk()),
+        set_up => set_up.map(|()| connection),
+    }
+}
+
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
@@ -51,8 +67,21 @@ pub(in crate::store::sqlite) fn connect_to(path: &Path, flags: OpenFlags) -> rus
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.set_prepared_statement_cache_capacity(64);
     // SQLite opens the file only when it runs the first statement.
-    connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
-    Ok(connection)
+    connection.query_row("PRAGMA schema_version", [], |_| Ok(()))
+}
+
+/// Returns whether the file and its folder can be written.
+#[cfg(unix)]
+pub(in crate::store::sqlite) fn is_writable(path: &Path) -> bool {
+    use rustix::fs::{Access, access};
+
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    [path, folder].iter().all(|path| access(*path, Access::WRITE_OK).is_ok())
+}
+
+#[cfg(not(unix))]
+pub(in crate::store::sqlite) fn is_writable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.permissions().readonly())
 }
 
 /// A connection whose writes don't wait for the disk, until this is dropped.

@@ -7,6 +7,7 @@
 
 mod columns;
 mod connection;
+mod errno;
 mod file;
 mod foreign;
 mod forget;

@@ -143,11 +143,11 @@ impl Inner {
         (whole.is_ok() && self.place.is_current()) || self.place.rescue(writer)
     }
 
-    /// Returns `error`, unless SQLite reports damage in it: then finds out, through `connection`, whether the log was cut
-    /// or the file is damaged.
+    /// Returns `error`, unless SQLite reports damage or a failure of the disk in it: then finds out, through `connection`,
+    /// whether the log was cut, which looks like both, or the file is damaged.
     fn explained(&self, connection: &Connection, error: Error) -> Error {
         let filled = || Checkpoint::Count.run(connection).ok();
-        match damage::is_reported(&error).then(filled).flatten().map(|filled| self.place.check_length(filled))
+        match damage::may_be_cut(&error).then(filled).flatten().map(|filled| self.place.check_length(filled))
         {
             Some(Err(cut)) => cut,
             _ => self.damage.judge(&self.path, error),

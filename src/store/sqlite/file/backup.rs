@@ -10,7 +10,7 @@ use crate::scope::Scope;
 use crate::store::sqlite::Inner;
 use crate::store::sqlite::connection::{blocking, lock};
 use crate::store::sqlite::file::place::whole;
-use crate::store::sqlite::file::verify;
+use crate::store::sqlite::file::{damage, verify};
 use crate::store::{Check, Damage, Store};
 
 impl Store {
@@ -56,10 +56,7 @@ impl Store {
         blocking(move || {
             let writer = lock(&store.inner.writer);
             let mut check = Check::default();
-            let mut statement = writer.prepare("PRAGMA integrity_check(20)")?;
-            let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
-            check.integrity = lines.collect::<Result<Vec<_>, _>>()?;
-            check.integrity.retain(|line| line != "ok");
+            check.integrity = damage::lines(&writer, "PRAGMA integrity_check(20)")?;
             let indexed = writer.execute("INSERT INTO text_index (text_index) VALUES ('integrity-check')", []);
             if let Err(error) = indexed {
                 // If the index can't be read now, it is unknown whether it is damaged.
@@ -105,9 +102,8 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     // The copy is not synced here: it is synced as a whole before it is renamed to `target`.
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "journal_mode", "MEMORY")?;
-    let state: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if state != "ok" {
-        return Err(Error::new(Kind::Store, format!("the store is damaged: {state}")));
+    if let Some(found) = damage::lines(&connection, "PRAGMA quick_check")?.first() {
+        return Err(Error::new(Kind::Store, format!("the store is damaged: {found}")));
     }
     let owner = scope.owner.as_str();
     // Cached answers are left out, since they can be made again; and texts of files, since they are not restored.

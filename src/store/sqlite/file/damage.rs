@@ -7,11 +7,12 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-use rusqlite::OpenFlags;
+use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, SystemIoFailure};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::connect::connect;
 use crate::error::{Error, Kind, Result, quoted};
+use crate::store::sqlite::errno;
 
 /// What a reader can do about damage. A model may read it, so it doesn't say how to replace the file.
 const WAY_OUT: &str = "leave its files as they are, and ask the user to run `tiro doctor`";
@@ -62,19 +63,40 @@ impl Damage {
 
 /// Returns whether SQLite reports damage in `error`.
 pub(in crate::store::sqlite) fn is_reported(error: &Error) -> bool {
-    let code = error.root::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
-    matches!(code, Some(DatabaseCorrupt | NotADatabase))
+    matches!(code(error), Some(DatabaseCorrupt | NotADatabase))
+}
+
+/// Returns whether SQLite's `error` may come from a log that was cut: SQLite then reads less than it asks for.
+pub(in crate::store::sqlite) fn may_be_cut(error: &Error) -> bool {
+    is_reported(error) || code(error) == Some(SystemIoFailure)
+}
+
+fn code(error: &Error) -> Option<ErrorCode> {
+    error.root::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code)
 }
 
 /// Checks the whole file, through a connection of its own. Returns whether there is damage.
 fn find(path: &Path) -> Result<bool> {
-    let state = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .and_then(|connection| Ok(connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?))
-        .map(|state: String| state != "ok");
-    match state {
+    let found = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .and_then(|connection| lines(&connection, "PRAGMA quick_check"));
+    match found {
         Err(error) if is_reported(&error) => Ok(true),
-        state => state,
+        found => found.map(|lines| !lines.is_empty()),
     }
+}
+
+/// Runs `check`, one of SQLite's checks of a file. Returns its lines about damage.
+///
+/// Errors if the disk failed `connection`, now or before, since the check takes what can't be read for damaged.
+pub(in crate::store::sqlite) fn lines(connection: &Connection, check: &str) -> Result<Vec<String>> {
+    let checked = connection.prepare(check).and_then(|mut statement| {
+        let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+        lines.filter(|line| !matches!(line.as_deref(), Ok("ok"))).collect()
+    });
+    if errno::is_failure_of_disk(connection) {
+        return Err(errno::failure_of_disk().into());
+    }
+    Ok(checked?)
 }
 
 fn damaged(path: &Path) -> Error {
@@ -84,7 +106,6 @@ fn damaged(path: &Path) -> Error {
 
 fn unchecked(path: &Path, error: Error) -> Error {
     let path = quoted(path.display());
-    let message =
-        format!("the store `{path}` may be damaged, and it could not be checked, so nothing is written");
+    let message = format!("the store `{path}` must be checked for damage first, which failed");
     Error::new(Kind::Store, message).source(error).hint(WAY_OUT)
 }

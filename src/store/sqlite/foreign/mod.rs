@@ -27,8 +27,8 @@ use crate::memory::{
 };
 use crate::scope::Scope;
 use crate::store::sqlite::connection::blocking;
-use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::file::migrate::Whose;
+use crate::store::sqlite::file::{damage, migrate};
 use crate::store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart};
 
 /// The size of a page: the number of memories and the number of bytes at which it ends, whichever comes first.
@@ -174,12 +174,12 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
             None if is_younger => continue,
             _ => return Err(unusable("its tables aren't those of Tiro")),
         }
-        let state: String = connection
-            .query_row(&format!("PRAGMA quick_check('{table}')"), [], |row| row.get(0))
-            .map_err(|error| unusable("it is damaged").source(error))?;
         // The report of the check may quote the content of the file, so it is not shown.
-        if state != "ok" {
-            return Err(unusable("it is damaged"));
+        match damage::lines(&connection, &format!("PRAGMA quick_check('{table}')")) {
+            Ok(found) if found.is_empty() => {}
+            Ok(_) => return Err(unusable("it is damaged")),
+            Err(error) if damage::is_reported(&error) => return Err(unusable("it is damaged").source(error)),
+            Err(error) => return Err(error),
         }
     }
     let owners: Vec<String> = {

@@ -30,7 +30,7 @@ pub(in crate::store::sqlite) use turn::Turn;
 
 use crate::error::{Error, Kind, Result, quoted};
 use crate::private;
-use crate::store::sqlite::connection::lock;
+use crate::store::sqlite::connection::{is_writable, lock};
 use log::{Log, Noted};
 
 /// The suffixes of the files that SQLite keeps beside a database in use.
@@ -287,19 +287,6 @@ pub(in crate::store::sqlite) fn is_fixed(path: &Path, error: &rusqlite::Error) -
 fn can_be_used(path: &Path) -> bool {
     let opened = || crate::store::sqlite::connection::connect_to(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
     is_writable(path) && opened().is_ok_and(|connection| matches!(connection.is_readonly("main"), Ok(false)))
-}
-
-/// Returns whether the file and its folder can be written.
-#[cfg(unix)]
-fn is_writable(path: &Path) -> bool {
-    use rustix::fs::{Access, access};
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    [path, folder].iter().all(|path| access(*path, Access::WRITE_OK).is_ok())
-}
-
-#[cfg(not(unix))]
-fn is_writable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| !found.permissions().readonly())
 }
 
 /// Returns the id that the store got when its schema was made.
