@@ -32,7 +32,7 @@ use crate::ask::Bill;
 use crate::caller::Caller;
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result, partial, quoted};
 use crate::inline::Said;
 use crate::llm::{Effort, Image, Request, Turn};
 use crate::memory::Millis;
@@ -40,7 +40,7 @@ use crate::project::OpenProject;
 use crate::thread::{Spent, ThreadName};
 
 pub(crate) use self::functions::Callable;
-pub(crate) use self::lease::take as lease;
+pub(crate) use self::lease::{missing, take as lease};
 pub(crate) use self::prepare::Prepared;
 pub(crate) use self::receipt::{Files, Receipt, Reported, Skipped};
 pub(crate) use self::running::{Running, Standing};
@@ -248,6 +248,7 @@ fn complete(
     if question.schema.is_some() && serde_json::from_str::<Value>(&answered.text).is_err() {
         receipt.notices.push("the answer is not JSON, although a schema was given".to_owned());
     }
+    partial::first(&mut receipt.notices);
     receipt.shorten();
     receipt
 }

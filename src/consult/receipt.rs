@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::functions::Ran;
 use crate::envelope;
+use crate::error::partial;
 use crate::humanize::{counted, thousands};
 use crate::inline::{Moved, Plan, Why};
 use crate::thread::Part;
@@ -270,7 +271,7 @@ impl Receipt {
         for disclosure in &self.disclosures {
             text += &format!("\n{}.", capitalised(disclosure));
         }
-        for notice in &self.notices {
+        for notice in partial::others(&self.notices) {
             text += &format!("\nNote: {notice}.");
         }
         text

@@ -2,6 +2,7 @@
 //!
 //! Each request is asked by `ask`, so limits, ledger, redaction and disclosure hold for every round.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::functions::Functions;
@@ -10,7 +11,7 @@ use crate::ask::{self, Bill};
 use crate::caller::Caller;
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, partial};
 use crate::humanize::thousands;
 use crate::llm::{Request, Turn};
 use crate::tokens;
@@ -23,6 +24,9 @@ const LEAST_ROOM: usize = 200;
 
 /// How many bytes of an answer are kept for each token that it may have. Arbitrary: a token has about four.
 const BYTES_OF_TOKEN: usize = 16;
+
+/// What stands at the end of an answer that broke off, for the reader and, in the next turn, for the assistant.
+const BROKE_OFF: &str = "[The answer broke off here.]";
 
 /// Whom to ask, and within which limits.
 pub(crate) struct Round<'a> {
@@ -57,6 +61,38 @@ pub(crate) struct Answered {
     pub notices: Vec<String>,
 }
 
+/// What came of one request.
+enum Asked {
+    /// The answer.
+    Answered(ask::Answered),
+    /// The beginning of an answer that broke off, with a mark at its end, and a notice that says why.
+    BrokeOff(String, String),
+}
+
+/// Sends one request. Keeps what arrived of an answer that broke off, since it is paid for.
+async fn ask(round: &Round<'_>, request: &Request) -> Result<Asked> {
+    let arrived = Mutex::new(String::new());
+    let arrived_so_far = || arrived.lock().unwrap_or_else(PoisonError::into_inner);
+    let on_text = |piece: &str| {
+        arrived_so_far().push_str(piece);
+        if let Some(told) = round.on_text {
+            told(piece);
+        }
+    };
+    let left = round.until.saturating_duration_since(Instant::now());
+    let Round { engine, caller, options, assistant, bill, .. } = round;
+    let asked = ask::ask_one(engine, caller, options, assistant, request, left, bill, Some(&on_text)).await;
+    let begun = arrived_so_far().trim().to_owned();
+    match asked {
+        Ok(asked) => Ok(Asked::Answered(asked)),
+        Err(error) if error.kind() == Kind::Provider && !begun.is_empty() => {
+            let notice = partial::notice(format!("the answer broke off ({error}); ask it to go on"));
+            Ok(Asked::BrokeOff(format!("{begun}\n\n{BROKE_OFF}"), notice))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Asks until the assistant answers. Results of functions take at most `room` tokens.
 pub(crate) async fn until_answered(
     round: Round<'_>,
@@ -70,18 +106,14 @@ pub(crate) async fn until_answered(
         if number == MOST_ROUNDS || room < LEAST_ROOM {
             request.functions.clear();
         }
-        let left = round.until.saturating_duration_since(Instant::now());
-        let asked = ask::ask_one(
-            round.engine,
-            round.caller,
-            round.options,
-            round.assistant,
-            &request,
-            left,
-            round.bill,
-            round.on_text,
-        )
-        .await?;
+        let asked = match ask(&round, &request).await? {
+            Asked::Answered(asked) => asked,
+            Asked::BrokeOff(text, notice) => {
+                texts.push(text);
+                answered.notices.insert(0, notice);
+                break;
+            }
+        };
         answered.waited += asked.waited;
         for notice in asked.notices {
             if !answered.notices.contains(&notice) {

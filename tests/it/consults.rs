@@ -207,7 +207,6 @@ fn a_call_that_fails_leaves_the_thread_as_it_was() {
     let ground = Ground::new();
     let mut server = ground.serve();
     for (manner, said) in [
-        (Manner::BreaksOff, "broke off"),
         (Manner::Refuses(400, ""), "answered 400"),
         (Manner::Calls(Vec::new(), String::new()), "empty answer"),
     ] {
@@ -219,6 +218,22 @@ fn a_call_that_fails_leaves_the_thread_as_it_was() {
     ground.mock.behaves(&Manner::Says("Yes.".into()));
     let data = server.data(TOOL, ask("Is it long enough?"));
     assert_eq!((&data["receipt"]["turn"], &data["receipt"]["sent"]["count"]), (&json!(1), &json!(2)));
+}
+
+/// What arrived is paid for. The assistant learns in the next turn that it did not finish.
+#[test]
+fn what_arrived_of_an_answer_that_broke_off_is_kept() {
+    let ground = Ground::new();
+    ground.mock.behaves(&Manner::BreaksOff);
+    let (text, data) = ground.serve().both(TOOL, ask("Is it long enough?"));
+    assert!(text.starts_with("Incomplete: the answer broke off ("), "{text}");
+    assert!(text.contains("I th\n\n[The answer broke off here.]"), "{text}");
+    assert_eq!((&data["status"], &data["receipt"]["turn"]), (&json!("done"), &json!(1)), "{data}");
+    let found = ground.serve().text("expand_detail", json!({"id": "lease"}));
+    assert!(found.contains("[The answer broke off here.]"), "{found}");
+    ground.mock.behaves(&Manner::Says("I think so.".into()));
+    ground.serve().data(TOOL, json!({"session_id": "lease", "instructions": "Go on."}));
+    assert!(ground.last().iter().any(|text| text.contains("[The answer broke off here.]")));
 }
 
 #[test]
@@ -239,19 +254,23 @@ fn a_call_that_takes_long_is_collected_by_its_id() {
     let reset = json!({"session_id": "lease", "what": "thread"});
     assert!(server.error("reset_session", reset).contains("another call is asking `mock`"));
     assert!(data["doing"].as_str().unwrap().contains("repeat this call with call_id `k`"), "{data}");
+    let first = json!({"session_id": "first", "instructions": "Think", "wait_s": 1, "call_id": "f"});
+    server.data(TOOL, first);
+    let told = server.error("describe_session", json!({"session_id": "first"}));
+    assert!(told.contains("another call is asking `mock` in session `first`"), "{told}");
     let mut patient = asked.clone();
     patient["wait_s"] = json!(30);
     assert_eq!(server.data(TOOL, patient.clone())["answer"], "At last.");
     // The recorded answer is found again, and the assistant is asked only once.
     let again = ground.serve().data(TOOL, patient.clone());
     assert!(again["answer"] == "At last." && again["receipt"]["notices"].is_null(), "{again}");
-    assert_eq!(ground.mock.requests(), 2);
+    assert_eq!(ground.mock.requests(), 3);
     // Other instructions are not asked under the same name, and the caller is told so.
     patient["instructions"] = json!("Think of something else");
     let other = ground.serve().data(TOOL, patient.clone());
     let notice = other["receipt"]["notices"][0].as_str().unwrap_or_default();
     assert!(notice.contains("was made before with other instructions"), "{other}");
-    assert!(other["answer"] == "At last." && ground.mock.requests() == 2);
+    assert!(other["answer"] == "At last." && ground.mock.requests() == 3);
     // An unknown name is asked, and the caller is told so.
     ground.mock.behaves(&Manner::Says("Yes.".into()));
     patient["call_id"] = json!("unknown");

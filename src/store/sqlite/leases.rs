@@ -2,7 +2,7 @@
 //!
 //! A lease need not survive a power failure, since no process that holds one does.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::Result;
 use crate::memory::Millis;
@@ -20,10 +20,7 @@ impl Store {
         let (name, holder) = (owned(scope, name), holder.to_owned());
         let store = self.clone();
         self.write_unsynced(scope, move |connection, _| {
-            let held: Option<(String, Millis)> = connection
-                .prepare_cached("SELECT holder, expires FROM leases WHERE name = ?1")?
-                .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
+            let held = held(connection, &name)?;
             let now = store.inner.clock.now();
             let held = held.as_ref().map(|(holder, expires)| Held { holder, expires: *expires });
             if !may_take(held, &holder, now) {
@@ -33,6 +30,18 @@ impl Store {
                 .prepare_cached("INSERT OR REPLACE INTO leases (name, holder, expires) VALUES (?1, ?2, ?3)")?
                 .execute(params![name, holder, now.saturating_add(lasts)])?;
             Ok(true)
+        })
+        .await
+    }
+
+    /// Returns whether somebody has the owner's lease `name` now.
+    pub async fn is_leased(&self, scope: &Scope, name: &str) -> Result<bool> {
+        let name = owned(scope, name);
+        self.read(scope, move |inner, connection, _| {
+            let held = held(connection, &name)?;
+            let held = held.as_ref().map(|(holder, expires)| Held { holder, expires: *expires });
+            // Nobody is called so.
+            Ok(!may_take(held, "", inner.clock.now()))
         })
         .await
     }
@@ -48,6 +57,12 @@ impl Store {
         })
         .await
     }
+}
+
+/// Returns who has the lease that is stored under `name`, and when it ends.
+fn held(connection: &Connection, name: &str) -> Result<Option<(String, Millis)>> {
+    let mut statement = connection.prepare_cached("SELECT holder, expires FROM leases WHERE name = ?1")?;
+    Ok(statement.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
 /// Returns the name under which the owner's lease is stored. The name contains the owner, because the table has

@@ -16,7 +16,7 @@ use crate::config::{CHAT_PREFIX, Configured, External, Use};
 use crate::consult::{self, Callable, Consulted, Event, Listener, Question, Receipt, Running, Standing};
 use crate::engine::Engine;
 use crate::envelope::escape;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, partial};
 use crate::inline;
 use crate::llm::Effort as ModelEffort;
 use crate::scope::SessionId;
@@ -376,9 +376,9 @@ impl Output {
         }
     }
 
-    /// Returns the receipt as lines of text.
+    /// Returns the receipt as lines of text, and before it what the answer lacks.
     pub fn receipt(&self) -> String {
-        self.receipt.text()
+        format!("{}{}", partial::line(&self.receipt.notices), self.receipt.text().trim_start())
     }
 
     fn with(self, consulted: Consulted, secret: &[u8; 32]) -> Output {
@@ -399,7 +399,8 @@ impl Output {
             return format!("`{}` has not answered yet: {}.", self.assistant, self.doing);
         }
         format!(
-            "The text between the marks is the answer of {} ({}): {CAUTION}.\n{}{}",
+            "{}The text between the marks is the answer of {} ({}): {CAUTION}.\n{}{}",
+            partial::line(&self.receipt.notices),
             self.assistant,
             self.model,
             self.quoted,

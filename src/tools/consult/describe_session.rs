@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
+use crate::consult;
 use crate::consult::{Files, Reported};
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Result, quoted};
 use crate::humanize::{counted, thousands};
 use crate::money::Money;
 use crate::scope::SessionId;
@@ -89,11 +90,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     };
     let rows = project.store.threads(&project.scope, session.as_ref()).await?;
     if let Some(session) = session.as_ref().filter(|_| rows.is_empty()) {
-        return Err(Error::not_found(format!(
-            "session `{}` has no thread with an assistant",
-            quoted(session)
-        ))
-        .hint("list_sessions shows which assistants were consulted in which session"));
+        return Err(consult::missing(engine, project, session, None).await?);
     }
     let dropped = rows.len().saturating_sub(MOST);
     let mut output = Output { dropped, ..Output::default() };

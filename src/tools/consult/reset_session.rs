@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::caller::Caller;
 use crate::consult;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::humanize::counted;
 use crate::scope::SessionId;
 use crate::store::Reset;
@@ -70,13 +70,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         threads.retain(|thread| thread.name.assistant == name);
     }
     if threads.is_empty() {
-        let of =
-            args.assistant.map_or(String::new(), |name| format!(" with `{}`", crate::error::quoted(name)));
-        return Err(Error::not_found(format!(
-            "session `{}` has no thread{of}",
-            crate::error::quoted(&session)
-        ))
-        .hint("list_sessions shows which assistants were consulted in which session"));
+        let assistant = args.assistant.as_deref().map(str::trim);
+        return Err(consult::missing(engine, project, &session, assistant).await?);
     }
     // A thread that is being asked is not reset: its turn could not be recorded any more.
     let names: Vec<ThreadName> = threads.into_iter().map(|thread| thread.name).collect();

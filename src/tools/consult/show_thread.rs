@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use super::describe_session::{self, Described};
 use crate::caller::Caller;
+use crate::consult;
 use crate::consult::Receipt;
 use crate::engine::Engine;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Kind, Result};
 use crate::humanize::thousands;
 use crate::memory::MemoryId;
 use crate::money::Money;
@@ -67,11 +68,13 @@ pub async fn run(engine: &Engine, caller: &Caller, session: &str, assistant: &st
     let args = describe_session::Args { session_id: Some(session.to_string()) };
     let described = describe_session::run(engine, caller, args).await?;
     let assistants: Vec<String> = described.threads.iter().map(|thread| thread.assistant.clone()).collect();
-    let thread =
-        described.threads.into_iter().find(|thread| thread.assistant == assistant).ok_or_else(|| {
-            Error::not_found(format!("session `{session}` has no thread with `{}`", quoted(assistant)))
-                .hint(format!("it has threads with {}", assistants.join(", ")))
-        })?;
+    let Some(thread) = described.threads.into_iter().find(|thread| thread.assistant == assistant) else {
+        let missing = consult::missing(engine, project, &session, Some(assistant)).await?;
+        return Err(match missing.kind() {
+            Kind::NotFound => missing.hint(format!("it has threads with {}", assistants.join(", "))),
+            _ => missing,
+        });
+    };
     let name = ThreadName { session, assistant: assistant.to_owned() };
     let rows = project.store.turns(&project.scope, &name, TURNS).await?;
     Ok(Output { thread, turns: rows.iter().map(turn).collect() })

@@ -30,6 +30,9 @@ use crate::tuning::forgetting::{DELETE_MERGE, MERGED_AT_ONCE, REMOVED_AT_ONCE};
 /// waits for other writers.
 const EMPTYINGS: usize = 3;
 
+/// How many milliseconds after now a purge must have begun for its clock to have been wrong. Arbitrary: an hour.
+const AHEAD: Millis = 3_600_000;
+
 impl Store {
     /// Forgets and purges the memories that `selection` names, like [`Store::forget`] followed by
     /// [`Store::purge`]. Memories that are already forgotten are purged too.
@@ -62,12 +65,14 @@ impl Store {
     }
 
     /// Finishes the owner's purges that began before `before` and were interrupted; returns the memories that
-    /// it removed.
+    /// it removed. A purge that began more than an hour after `before` has the time of a wrong clock.
     pub async fn finish_purges(&self, scope: &Scope, before: Millis) -> Result<Forgotten> {
         let unfinished = self.read(scope, move |_, connection, scope| {
             Ok(connection
-                .prepare_cached("SELECT 1 FROM operations WHERE owner = ?1 AND kind = 'purging' AND at < ?2")?
-                .exists((scope.owner.as_str(), before))?)
+                .prepare_cached(
+                    "SELECT 1 FROM operations WHERE owner = ?1 AND kind = 'purging' AND (at < ?2 OR at > ?3)",
+                )?
+                .exists((scope.owner.as_str(), before, before.saturating_add(AHEAD)))?)
         });
         if !unfinished.await? {
             return Ok(Forgotten::default());
