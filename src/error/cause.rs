@@ -80,6 +80,8 @@ fn of_io(error: &std::io::Error) -> Option<String> {
         ErrorKind::ResourceBusy | ErrorKind::ExecutableFileBusy => "it is in use",
         ErrorKind::OutOfMemory => "no memory left",
         ErrorKind::Unsupported => "the system does not support it",
+        // `EIO` and `ENXIO`, which have no kind.
+        _ if cfg!(unix) && matches!(error.raw_os_error(), Some(5 | 6)) => "the disk failed",
         // The number is more specific than a general sentence, and quotes nothing.
         _ => return error.raw_os_error().map(|number| format!("error {number} of the operating system")),
     };

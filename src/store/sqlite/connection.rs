@@ -21,6 +21,9 @@ pub(in crate::store::sqlite) const LOOK_AGAIN: Duration = Duration::from_millis(
 /// that one transaction of an import changes.
 const CACHE_KIB: i64 = 4 * 1024;
 
+/// What to do after the disk failed.
+const FAILED_DISK: &str = "repeat the call; if it fails again, ask the user to check the disk";
+
 /// Lets SQLite move the log into the file when the last connection is closed.
 ///
 /// Call it only if the log is known to belong to the file that the connection has open. A connection that was
@@ -132,8 +135,12 @@ pub(in crate::store::sqlite) async fn blocking<T: Send + 'static>(
 
 /// Returns an error which says that the store at `path` can't be opened; its source is `error`.
 pub(in crate::store::sqlite) fn opening(path: &Path, error: Error) -> Error {
-    let hint =
-        error.way_out().unwrap_or("check the folder's permissions and free space, or set TIRO_DATA_DIR");
+    let number = error.root::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+    let hint = match error.way_out() {
+        Some(hint) => hint,
+        None if number.is_some_and(errno::is_of_disk) => FAILED_DISK,
+        None => "check the folder's permissions and free space, or set TIRO_DATA_DIR",
+    };
     let hint = hint.to_owned();
     Error::new(error.kind(), format!("cannot open the store `{}`", path.display())).source(error).hint(hint)
 }
@@ -172,11 +179,9 @@ impl From<rusqlite::Error> for Error {
                 "a part of the store could not be read",
                 "leave its files as they are, and ask the user to run `tiro doctor`",
             ),
-            Some(SystemIoFailure) => (
-                Kind::Store,
-                "the disk failed while the store was read or written",
-                "repeat the call; if it fails again, ask the user to check the disk",
-            ),
+            Some(SystemIoFailure) => {
+                (Kind::Store, "the disk failed while the store was read or written", FAILED_DISK)
+            }
             _ => (Kind::Store, "the store failed", "`tiro doctor` checks the store"),
         };
         // SQLite's message may quote a stored text, so only the words for its code are shown.

@@ -11,6 +11,11 @@ use rusqlite::{Connection, ffi};
 /// The errors of the operating system that SQLite reports as damage: `EIO` and `ENXIO`.
 const FAILURES: [c_int; 2] = [5, 6];
 
+/// Returns whether this error of the operating system is a failure of the disk.
+pub(in crate::store::sqlite) fn is_of_disk(number: i32) -> bool {
+    cfg!(unix) && FAILURES.contains(&number)
+}
+
 /// Returns the error that a read which failed should have given.
 pub(in crate::store::sqlite) fn failure_of_disk() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_READ), None)
@@ -40,5 +45,5 @@ pub(in crate::store::sqlite) fn is_failure_of_disk(connection: &Connection) -> b
             control(log, ffi::SQLITE_FCNTL_LAST_ERRNO, out);
         }
     }
-    [of_file, of_opening, of_log].iter().any(|error| FAILURES.contains(error))
+    [of_file, of_opening, of_log].into_iter().any(is_of_disk)
 }

@@ -17,7 +17,7 @@ use super::ground::{FILE_WORD, INTRUDER_WORD, MEMORY_WORD};
 use super::keys;
 use super::prompts::{self, Quote};
 use super::scene::{ALLOWED, Scene, count, lines_with};
-use super::{links, special};
+use super::{links, secret_files, special};
 use crate::assistant::Script;
 use crate::client::{Era, Place, Server, Tiro, last_chars};
 use crate::random::Random;
@@ -33,6 +33,7 @@ pub fn run(short: bool, seed: u64, tiro: &Tiro, report: &mut Report) -> Result<(
     links::attack(time, tiro, report).context("while links are swapped in")?;
     curious_model(tiro, report).context("with a model that asks for more")?;
     secrets(seed, tiro, report).context("with secrets")?;
+    secret_files::attack(seed, tiro, report).context("with files of secrets")?;
     special::attack(tiro, report).context("with special files")
 }
 

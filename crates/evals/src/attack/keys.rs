@@ -94,6 +94,13 @@ pub fn token(random: &mut Random) -> String {
     format!("{kind}{rest}")
 }
 
+/// Returns a made-up password without a form of its own, as a generator of passwords makes it.
+pub fn password(random: &mut Random) -> String {
+    const LETTERS: &[u8; 66] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.+";
+    let inner: String = (0..18).map(|_| char::from(LETTERS[random.below(66)])).collect();
+    format!("x{inner}7")
+}
+
 fn base64(random: &mut Random, length: usize) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     (0..length).map(|_| char::from(LETTERS[random.below(64)])).collect()

@@ -14,6 +14,7 @@ mod links;
 mod prompts;
 mod repositories;
 mod scene;
+mod secret_files;
 mod special;
 mod surfaces;
 mod texts;
