@@ -284,6 +284,7 @@ pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Opt
     let excludes = git::excludes(config.git_settings(), config.home.as_deref(), &git_dir);
     let roots = Roots::new(&project.root, &others, &own)?
         .with_excludes(excludes)
+        .with_home(config.home.clone())
         .with_secrets(&options.files_secrets.0);
     let limits = Limits { file_bytes: options.files_max_bytes, ..Limits::default() };
     let now_ns = engine.now().saturating_mul(1_000_000);
