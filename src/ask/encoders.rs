@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use super::{Bill, ask_one, known};
 use crate::caller::Caller;
 use crate::config::{Configured, Encoding, Options};
-use crate::embed::{self, Encode, Encoded, Encoders, Local, Model, SpaceId};
+use crate::embed::{self, Encode, Encoded, Encoders, Local, Model, Piece, SpaceId};
 use crate::engine::{self, Engine};
 use crate::error::{Error, Kind, Result, partial};
 use crate::llm::{Request, Service};
-use crate::memory::Content;
+use crate::memory::{Content, MemoryId};
+use crate::store::{Matter, Purpose, Sources};
 
 /// The longest that a provider may take for a question, which is not repeated if it fails: a search waits for it. Arbitrary;
 /// services take some tenths of a second.
@@ -116,11 +117,12 @@ struct Remote<'e> {
 }
 
 impl Remote<'_> {
-    /// Returns the embeddings of `texts`. What is not stored is asked for within `deadline`, and stored. A failed request is
-    /// repeated up to `retries` times.
+    /// Returns the embeddings of `texts`, which are parts of `memories` in the same order; a question is of no memory.
+    /// What is not stored is asked for within `deadline`, and stored. A failed request is repeated up to `retries` times.
     async fn embed(
         &self,
         texts: Vec<String>,
+        memories: &[MemoryId],
         deadline: Duration,
         retries: u32,
     ) -> Result<Vec<embed::Embedding>> {
@@ -145,7 +147,10 @@ impl Remote<'_> {
             let left = end.saturating_duration_since(Instant::now());
             // If the process ended between the two, the texts would be paid for twice.
             let _finished = self.engine.begin_to_finish()?;
-            let vectors = self.ask(asked.collect(), left, retries).await?;
+            let of = places.iter().filter_map(|place| memories.get(*place)).map(|id| id.as_str().to_owned());
+            let purpose = if memories.is_empty() { Purpose::Question } else { Purpose::Texts };
+            let matter = Matter::of(purpose, Sources::memories(of));
+            let vectors = self.ask(asked.collect(), &matter, left, retries).await?;
             let entries: Vec<([u8; 32], Vec<f32>)> =
                 places.iter().map(|place| keys[*place]).zip(vectors.iter().cloned()).collect();
             store.cache_embeddings(scope, entries).await?;
@@ -162,7 +167,13 @@ impl Remote<'_> {
     }
 
     /// Asks the provider for the vectors of `texts`.
-    async fn ask(&self, texts: Vec<String>, deadline: Duration, retries: u32) -> Result<Vec<Vec<f32>>> {
+    async fn ask(
+        &self,
+        texts: Vec<String>,
+        matter: &Matter,
+        deadline: Duration,
+        retries: u32,
+    ) -> Result<Vec<Vec<f32>>> {
         let provider = &self.configured.provider;
         if matches!(provider.service, Service::Anthropic | Service::Gemini) {
             let message = format!("provider `{}` can't be asked for embeddings", provider.name);
@@ -172,7 +183,8 @@ impl Remote<'_> {
         let request = Request::embedding(texts);
         let Remote { engine, caller, configured, bill, .. } = self;
         let options = Options { max_retries: retries.min(self.options.max_retries), ..self.options.clone() };
-        let answered = ask_one(engine, caller, &options, configured, &request, deadline, bill, None).await?;
+        let answered =
+            ask_one(engine, caller, &options, configured, matter, &request, deadline, bill, None).await?;
         Ok(answered.reply.vectors)
     }
 }
@@ -188,13 +200,17 @@ impl Encode for Remote<'_> {
 
     fn question(&self, question: String) -> Encoded<'_, embed::Embedding> {
         Box::pin(async {
-            let embedded = self.embed(vec![question], QUESTION, 0).await?;
+            let embedded = self.embed(vec![question], &[], QUESTION, 0).await?;
             embedded.into_iter().next().ok_or_else(|| Error::new(Kind::Provider, "there is no embedding"))
         })
     }
 
-    fn texts(&self, texts: Vec<String>, _: usize) -> Encoded<'_, Vec<embed::Embedding>> {
-        Box::pin(self.embed(texts, TEXTS, self.options.max_retries))
+    fn texts(&self, texts: Vec<Piece>, _: usize) -> Encoded<'_, Vec<embed::Embedding>> {
+        Box::pin(async move {
+            let (memories, texts): (Vec<MemoryId>, Vec<String>) =
+                texts.into_iter().map(|piece| (piece.memory, piece.text)).unzip();
+            self.embed(texts, &memories, TEXTS, self.options.max_retries).await
+        })
     }
 
     fn disclosures(&self) -> Vec<String> {

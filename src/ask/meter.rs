@@ -176,9 +176,13 @@ impl Meter {
         });
         let mut held = self.held.lock().await;
         let Some(held) = held.as_mut().filter(|_| is_repeated) else { return Ok(()) };
-        if fate == Fate::Lost {
-            let passed = i64::try_from(self.start.elapsed().as_millis()).unwrap_or(i64::MAX);
-            self.registry.reserve_again(held, self.began.saturating_add(passed)).await?;
+        match fate {
+            Fate::Lost => {
+                let passed = i64::try_from(self.start.elapsed().as_millis()).unwrap_or(i64::MAX);
+                self.registry.reserve_again(held, self.began.saturating_add(passed)).await?;
+            }
+            Fate::Refused => self.registry.note_sent_again(held).await?,
+            Fate::Unsent => {}
         }
         let cost = held.held();
         self.change(|sent| {
@@ -198,7 +202,8 @@ impl Meter {
         });
         let number = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
         let (input, output) = (number(self.tokens()), number(usage.output));
-        self.registry.settle(held, Spent { cost, input, output, has_failed: false }).await
+        let requests = self.requests();
+        self.registry.settle(held, Spent { cost, requests, input, output, has_failed: false }).await
     }
 
     /// Records a question that got no answer. Its requests count in full, since some providers bill such requests.
@@ -215,12 +220,18 @@ impl Meter {
         });
         let cost = self.bill.entries()[self.entry].cost;
         let input = i64::try_from(self.tokens()).unwrap_or(i64::MAX);
-        self.registry.settle(held, Spent { cost, input, output: 0, has_failed: true }).await
+        let requests = self.requests();
+        self.registry.settle(held, Spent { cost, requests, input, output: 0, has_failed: true }).await
     }
 
     /// Returns how many tokens were sent so far.
     fn tokens(&self) -> u64 {
         self.bill.entries()[self.entry].tokens
+    }
+
+    /// Returns how many requests were sent so far.
+    fn requests(&self) -> i64 {
+        i64::try_from(self.bill.entries()[self.entry].requests).unwrap_or(i64::MAX)
     }
 
     fn change(&self, change: impl FnOnce(&mut Sent)) {

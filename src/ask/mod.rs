@@ -25,7 +25,8 @@ use crate::error::{Error, Kind, Result};
 use crate::llm::{self, OnText, Provider, Reply, Request};
 use crate::memory::Millis;
 use crate::money::Money;
-use crate::store::{Planned, SpendLimits};
+use crate::redact::marks;
+use crate::store::{Matter, Parcel, Planned, Sources, SpendLimits};
 
 pub(crate) use self::encoders::{encoders, may_ask_to_embed};
 pub(crate) use self::lease::Lease;
@@ -80,7 +81,7 @@ pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
 }
 
 /// Asks the default provider for `purpose` and, if it fails, the fallback. Both together must answer within `deadline`.
-/// Adds tokens and cost to `bill`.
+/// `matter` says what the request is for and where its content comes from. Adds tokens and cost to `bill`.
 ///
 /// Errors with [`Kind::Provider`] if no provider is named or none answered, and with [`Kind::Limit`] if the spending
 /// limits are reached. After such an error the caller should go on without a model.
@@ -88,6 +89,7 @@ pub(crate) async fn ask(
     engine: &Engine,
     caller: &Caller,
     purpose: Use,
+    matter: &Matter,
     request: &Request,
     deadline: Duration,
     bill: &Bill,
@@ -104,7 +106,7 @@ pub(crate) async fn ask(
                 share = left / 2;
             }
         }
-        match ask_one(engine, caller, &options, candidate, request, share, bill, None).await {
+        match ask_one(engine, caller, &options, candidate, matter, request, share, bill, None).await {
             Ok(mut answered) => {
                 let replaced = |error: &Error| {
                     format!("{}; `{}` was asked instead", error.with_hint(), answered.provider)
@@ -159,6 +161,9 @@ async fn is_waiting(engine: &Engine, provider: &Provider) -> Result<bool> {
 /// Sends one request only to the provider `configured`, whatever purposes it is configured for. `on_text` gets the text
 /// of the answer piece by piece; after the first piece, a failed request is not repeated.
 ///
+/// Everything that is sent to a provider passes here. `matter` says what the request is for and where its content comes
+/// from; that is recorded together with the reservation, before anything is sent.
+///
 /// Secrets are replaced in every text of the request. If the model calls functions, the caller runs them and calls this
 /// again with the results. Each call reserves its own highest cost, and adds an entry to `bill`.
 ///
@@ -169,6 +174,7 @@ pub(crate) async fn ask_one(
     caller: &Caller,
     options: &Options,
     configured: &Configured,
+    matter: &Matter,
     request: &Request,
     deadline: Duration,
     bill: &Bill,
@@ -205,6 +211,7 @@ pub(crate) async fn ask_one(
         most,
         limits: limits(options, configured),
         until: engine.now().saturating_add(i64::try_from(deadline.as_millis()).unwrap_or(i64::MAX)),
+        parcel: parcel(configured, nameable(matter, &redact), &request, tokens),
     };
     let meter = Arc::new(Meter::start(engine, configured, planned, tokens, bill).await?);
     let on_failure: llm::OnFailure = {
@@ -240,6 +247,35 @@ pub(crate) async fn ask_one(
         model: provider.model.clone(),
         waited,
     })
+}
+
+/// Returns what is recorded of `request`, whose secrets are replaced, and which has at most `tokens` tokens.
+fn parcel(configured: &Configured, matter: Matter, request: &Request, tokens: u64) -> Parcel {
+    Parcel {
+        matter,
+        place: place(configured),
+        is_local: configured.is_local(),
+        tokens: i64::try_from(tokens).unwrap_or(i64::MAX),
+        secrets: request.texts().map(|text| marks(&text)).sum::<usize>() as i64,
+    }
+}
+
+/// Returns `matter` with the secrets in its names replaced.
+fn nameable(matter: &Matter, redact: &dyn Fn(&str) -> String) -> Matter {
+    let Matter { purpose, session, assistant, sources } = matter;
+    // No name has a line feed that is kept, and all names together are looked through faster than each by itself.
+    let files: Vec<String> = sources.files.iter().map(|path| path.replace(['\n', '\r'], " ")).collect();
+    let redacted: Vec<String> = redact(&files.join("\n")).lines().map(str::to_owned).collect();
+    let files = match redacted.len() == files.len() {
+        true => redacted,
+        false => files.iter().map(|path| redact(path)).collect(),
+    };
+    Matter {
+        purpose: *purpose,
+        session: session.as_deref().map(redact),
+        assistant: assistant.clone(),
+        sources: Sources { memories: sources.memories.clone(), files },
+    }
 }
 
 /// Returns the current options, and the providers that may be asked for `purpose`, in the order in which they are

@@ -9,6 +9,7 @@ use super::*;
 use crate::config::{Config, Origin};
 use crate::llm::mock::{Mock, Step};
 use crate::llm::{Function, Key, Price, Service, Turn};
+use crate::store::{Purpose, SentFilter};
 
 const AMPLE: Duration = Duration::from_secs(30);
 
@@ -37,6 +38,13 @@ fn configured(mock: &Mock) -> Configured {
         origin: Origin::File,
         place: None,
     }
+}
+
+fn matter() -> Matter {
+    Matter::of(
+        Purpose::Test,
+        Sources { memories: vec!["m1".into()], files: vec!["src/a.rs".into(), secret()] },
+    )
 }
 
 fn engine(folder: &Path) -> (Engine, Caller) {
@@ -83,7 +91,9 @@ async fn rounds_of_functions_add_to_one_bill_and_no_text_of_them_has_a_secret() 
     let text = Mutex::new(String::new());
     let on_text = |piece: &str| text.lock().unwrap().push_str(piece);
     let ask = async |request: &Request| {
-        ask_one(&engine, &caller, &options, &configured, request, AMPLE, &bill, Some(&on_text)).await.unwrap()
+        ask_one(&engine, &caller, &options, &configured, &matter(), request, AMPLE, &bill, Some(&on_text))
+            .await
+            .unwrap()
     };
     let first = ask(&request).await;
     request.turns.push(Turn::answer(&first.reply));
@@ -108,6 +118,15 @@ async fn rounds_of_functions_add_to_one_bill_and_no_text_of_them_has_a_secret() 
     let spent: Vec<(i64, u64)> =
         registry.spending().await.unwrap().iter().map(|row| (row.calls, row.spent.0)).collect();
     assert_eq!(spent, [(2, 600)]);
+    // Both requests are listed with the names of their sources, and without the text or the secret.
+    let (sent, all) = registry.sent(SentFilter { limit: 9, ..SentFilter::default() }).await.unwrap();
+    assert_eq!((sent.len(), all), (2, 2));
+    let newest = &sent[0];
+    assert_eq!((newest.tokens, newest.received, newest.answered), (200, 50, Some(true)));
+    // Of the second request: prompt, question, function with its schema, schema, answer with its call, and result.
+    assert!(newest.secrets > sent[1].secrets && sent[1].secrets >= 5, "{sent:?}");
+    assert_eq!(newest.sources.as_ref().unwrap().files, ["src/a.rs", "[REDACTED:github-token:000]"]);
+    assert!(!format!("{sent:?}").contains(&secret) && !format!("{sent:?}").contains("wombat"));
 }
 
 #[tokio::test]
@@ -119,7 +138,8 @@ async fn each_round_is_held_to_the_limits_by_itself() {
     let (configured, bill) = (configured(&mock), Bill::default());
     let mut request = Request { turns: vec![Turn::user("How many?")], max_output: 100, ..Request::default() };
     let ask = async |request: &Request| {
-        ask_one(&engine, &caller, &options, &configured, request, AMPLE, &bill, Some(&|_| {})).await
+        ask_one(&engine, &caller, &options, &configured, &matter(), request, AMPLE, &bill, Some(&|_| {}))
+            .await
     };
     let first = ask(&request).await.unwrap();
     let spent = bill.total();
@@ -137,7 +157,9 @@ async fn dropping_a_round_ends_its_request_and_leaves_its_cost_reserved() {
     let (engine, caller) = engine(folder.path());
     let (options, configured, bill) = (Options::default(), configured(&mock), Bill::default());
     let request = Request { turns: vec![Turn::user("How many?")], max_output: 100, ..Request::default() };
-    let asking = ask_one(&engine, &caller, &options, &configured, &request, AMPLE, &bill, Some(&|_| {}));
+    let matter = matter();
+    let asking =
+        ask_one(&engine, &caller, &options, &configured, &matter, &request, AMPLE, &bill, Some(&|_| {}));
     tokio::select! {
         answered = asking => panic!("{answered:?}"),
         () = mock.asked.notified() => {}

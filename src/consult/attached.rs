@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::Callable;
+use super::functions::Returned;
 use super::look::{self, Copy, Reader};
 use super::receipt::{Receipt, Skipped};
 use crate::embed::Embedder;
@@ -23,6 +24,7 @@ use crate::humanize::thousands;
 use crate::inline::Plan;
 use crate::llm::Function;
 use crate::parallel::{cores, on_all_cores};
+use crate::store::Sources;
 use crate::tokens;
 
 /// The name of the function.
@@ -149,7 +151,7 @@ impl Attached {
     }
 
     /// Answers a call of the function.
-    fn answer(&self, arguments: &Value, most: usize, embedder: Option<&Embedder>) -> Result<String> {
+    fn answer(&self, arguments: &Value, most: usize, embedder: Option<&Embedder>) -> Result<Returned> {
         let text = |name: &str| {
             arguments.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
         };
@@ -161,12 +163,14 @@ impl Attached {
             (Some(query), _) => {
                 let deadline = Instant::now() + PATIENCE;
                 let ask = Ask { query, k: MOST_HITS, max_tokens, deadline, threads: cores() };
-                Ok(index.search(embedder, &ask)?.text)
+                let found = index.search(embedder, &ask)?;
+                Ok(returned(found.text, found.hits.into_iter().map(|hit| hit.source)))
             }
             (None, Some(source)) => {
                 let first = number("first_line").unwrap_or(1).max(1);
                 let last = number("last_line").unwrap_or(first + LINES - 1);
-                Ok(index.open(source, first, last, max_tokens)?.text)
+                let passage = index.open(source, first, last, max_tokens)?;
+                Ok(returned(passage.text, [passage.source]))
             }
             (None, None) => {
                 let shown = quoted(arguments);
@@ -175,6 +179,12 @@ impl Attached {
             }
         }
     }
+}
+
+/// Returns a result whose content comes from `files`.
+fn returned(text: String, files: impl IntoIterator<Item = String>) -> Returned {
+    let sources = Sources { memories: Vec::new(), files: files.into_iter().collect() };
+    Returned { text, sources: sources.each_once() }
 }
 
 /// Reads `files` and gives their copies to `take`, in order, as long as the texts have at most `room` bytes. Texts for which

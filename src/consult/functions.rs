@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::error::{Error, Result, quoted};
 use crate::llm::{Call, Function, Reply, Turn};
 use crate::redact::Redactor;
+use crate::store::Sources;
 use crate::tokens;
 
 /// How long a function may take.
@@ -30,8 +31,17 @@ const LONGEST_NAME: usize = 64;
 /// Stands in place of a name that no function can have, or that contains a secret.
 const UNKNOWN: &str = "unknown_function";
 
-/// The text of a result, while it is made. Dropping it stops the work at its next await.
-pub(crate) type Working = std::pin::Pin<Box<dyn Future<Output = Result<String>> + Send>>;
+/// What a function returned.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Returned {
+    /// The text for the assistant.
+    pub text: String,
+    /// The memories and files whose content is in it.
+    pub sources: Sources,
+}
+
+/// The result of a function, while it is made. Dropping it stops the work at its next await.
+pub(crate) type Working = std::pin::Pin<Box<dyn Future<Output = Result<Returned>> + Send>>;
 
 /// A function with its implementation.
 #[derive(Clone)]
@@ -63,12 +73,14 @@ pub(crate) struct Functions {
     done: HashMap<String, usize>,
     /// The calls so far, in order.
     pub ran: Vec<Ran>,
+    /// The memories and files whose content was returned so far.
+    pub sources: Sources,
 }
 
 impl Functions {
     /// Returns the functions of a turn. Arguments are redacted by `redactor` before the receipt shows them.
     pub fn new(callables: Vec<Callable>, redactor: Redactor) -> Functions {
-        Functions { callables, redactor, done: HashMap::new(), ran: Vec::new() }
+        Functions { callables, redactor, done: HashMap::new(), ran: Vec::new(), sources: Sources::default() }
     }
 
     /// Returns what the assistant is told about the functions.
@@ -99,7 +111,10 @@ impl Functions {
         let mut turns = Vec::with_capacity(calls.len());
         for (call, result) in calls.iter().zip(results) {
             let (text, error) = match result {
-                Ok(text) => (text, None),
+                Ok(returned) => {
+                    self.sources.add(returned.sources);
+                    (returned.text, None)
+                }
                 Err(error) => (error.with_hint(), Some(error.with_hint())),
             };
             let text = match tokens::truncate(&text, share.max(1)) {
@@ -138,7 +153,7 @@ impl Functions {
         if let Some(earlier) = self.done.get(&key) {
             let said =
                 format!("this call was made before; its result is that of call {earlier} of this turn");
-            return Box::pin(async move { Ok(said) });
+            return Box::pin(async move { Ok(Returned { text: said, ..Returned::default() }) });
         }
         self.done.insert(key, next);
         let work = (callable.run)(call.arguments.clone(), share);

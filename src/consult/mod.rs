@@ -37,9 +37,10 @@ use crate::inline::Said;
 use crate::llm::{Effort, Image, Request, Turn};
 use crate::memory::Millis;
 use crate::project::OpenProject;
+use crate::store::{Matter, Purpose, Sources};
 use crate::thread::{Spent, ThreadName};
 
-pub(crate) use self::functions::Callable;
+pub(crate) use self::functions::{Callable, Returned};
 pub(crate) use self::lease::{missing, take as lease};
 pub(crate) use self::prepare::Prepared;
 pub(crate) use self::receipt::{Files, Receipt, Reported, Skipped};
@@ -191,6 +192,7 @@ async fn ask_and_record(
         bill: &bill,
         on_text: Some(&on_text),
         on_functions: &on_functions,
+        matter: matter(&question.name, std::mem::take(&mut prepared.sources)),
     };
     let asked = rounds::until_answered(round, request, &mut functions, prepared.results_room).await;
     prepared.attached.end();
@@ -251,6 +253,15 @@ fn complete(
     partial::first(&mut receipt.notices);
     receipt.shorten();
     receipt
+}
+
+/// Returns what the first request of a turn is for.
+fn matter(name: &ThreadName, sources: Sources) -> Matter {
+    Matter {
+        session: Some(name.session.as_str().to_owned()),
+        assistant: Some(name.assistant.clone()),
+        ..Matter::of(Purpose::Consultation, sources)
+    }
 }
 
 /// Returns the request of the first round.

@@ -19,7 +19,7 @@ use crate::humanize::{some, thousands};
 use crate::inline::{Plan, Room, Said, said};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
-use crate::store::TurnRow;
+use crate::store::{Sources, TurnRow};
 use crate::thread::{Block, BlockText, ContentHash, Part, Thread};
 use crate::tokens;
 use crate::tuning::consult::{OTHERS, UNKNOWN_WINDOW};
@@ -61,6 +61,8 @@ pub(crate) struct Prepared {
     pub whole: usize,
     /// What the assistant can search during the call.
     pub attached: Arc<Attached>,
+    /// The memories and files whose content the prompt has.
+    pub sources: Sources,
     /// The receipt so far.
     pub receipt: Receipt,
 }
@@ -90,7 +92,7 @@ pub(crate) async fn prepare(
     receipt.attached = Files::of(attached.listing().iter().map(|(name, _)| name.as_str()));
     add_looked(&mut receipt, &looked);
     let window = window(&assistant.provider, &reported(&earlier_turns));
-    let others = others(project, question, &thread, &key).await?;
+    let (others, said_by_others) = others(project, question, &thread, &key).await?;
     let system_tokens = tokens::count(system) + of_functions(callables);
     let tail = of_this_call(thread.turns + 1, &attached, question, &receipt.skipped);
     let results_room = window.results();
@@ -118,13 +120,12 @@ pub(crate) async fn prepare(
     let unchanged =
         last.map_or(0, |last| unchanged_prefix(before, system_tokens, last.spent.prompt as usize));
     let prompt = || before.iter().chain(&blocks);
-    receipt.epoch = epoch;
-    receipt.window = window.tokens;
-    receipt.unchanged_prefix = unchanged;
+    (receipt.epoch, receipt.window, receipt.unchanged_prefix) = (epoch, window.tokens, unchanged);
     receipt.tokens = parts(prompt(), system_tokens, asked, thread.turns + 1);
     receipt.add_plan(&plan, is_new_epoch || has_other_overflow(&thread, &plan));
     receipt.add_redacted(&plan, &looked.redacted);
     receipt.notices.extend(without_place(&looked, &plan, thread.is_fixed));
+    let sources = sources(prompt(), &question.images, said_by_others);
     let appended = blocks.iter().map(|block| block.tokens as usize).sum::<usize>() + asked;
     let mut said = said(prompt(), &key);
     ask(&mut said, &instructions);
@@ -144,6 +145,7 @@ pub(crate) async fn prepare(
         results_room,
         appended,
         attached: Arc::new(attached),
+        sources,
         receipt,
         thread,
     })
@@ -282,6 +284,7 @@ pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Opt
     let excludes = git::excludes(config.git_settings(), config.home.as_deref(), &git_dir);
     let roots = Roots::new(&project.root, &others, &own)?
         .with_excludes(excludes)
+        .with_home(config.home.clone())
         .with_secrets(&options.files_secrets.0);
     let limits = Limits { file_bytes: options.files_max_bytes, ..Limits::default() };
     let now_ns = engine.now().saturating_mul(1_000_000);
@@ -331,16 +334,33 @@ fn reported(turns: &[TurnRow]) -> Vec<(u64, u64)> {
     turns.iter().filter_map(of).collect()
 }
 
-/// Returns what other assistants said in the session since this one was asked last.
+/// Returns the memories and files whose content `prompt` has, with the images that are shown beside it and what it quotes
+/// of `others`.
+fn sources<'a>(prompt: impl Iterator<Item = &'a Block>, images: &[String], others: Sources) -> Sources {
+    let mut sources = Sources { memories: Vec::new(), files: images.to_vec() };
+    for block in prompt {
+        if let BlockText::Message(id, Some(_)) = &block.text {
+            sources.memories.push(id.as_str().to_owned());
+        }
+        if matches!(block.part, Part::File | Part::Change) {
+            sources.files.extend(block.path.clone());
+        }
+    }
+    sources.add(others);
+    sources
+}
+
+/// Returns what other assistants said in the session since this one was asked last, and where it comes from.
 async fn others(
     project: &OpenProject,
     question: &Question,
     thread: &Thread,
     key: &[u8; 32],
-) -> Result<Option<Block>> {
+) -> Result<(Option<Block>, Sources)> {
     let name = &question.name;
     let exchanges = project.store.other_exchanges(&project.scope, name, OTHERS).await?;
-    Ok(history::others(thread.turns + 1, &exchanges, key))
+    let ids = exchanges.iter().flat_map(|exchange| &exchange.ids).map(|id| id.as_str().to_owned());
+    Ok((history::others(thread.turns + 1, &exchanges, key), Sources::memories(ids)))
 }
 
 #[cfg(test)]

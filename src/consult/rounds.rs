@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Kind, Result, partial};
 use crate::humanize::thousands;
 use crate::llm::{Request, Turn};
+use crate::store::{Matter, Purpose};
 use crate::tokens;
 
 /// How many times the assistant may call functions in a turn. After that it must answer.
@@ -46,6 +47,8 @@ pub(crate) struct Round<'a> {
     pub on_text: Option<&'a (dyn Fn(&str) + Send + Sync)>,
     /// Is told which functions are run.
     pub on_functions: &'a (dyn Fn(&[String]) + Send + Sync),
+    /// What the first request is for, and where its content comes from.
+    pub matter: Matter,
 }
 
 /// The answer of an assistant.
@@ -80,8 +83,9 @@ async fn ask(round: &Round<'_>, request: &Request) -> Result<Asked> {
         }
     };
     let left = round.until.saturating_duration_since(Instant::now());
-    let Round { engine, caller, options, assistant, bill, .. } = round;
-    let asked = ask::ask_one(engine, caller, options, assistant, request, left, bill, Some(&on_text)).await;
+    let Round { engine, caller, options, assistant, matter, bill, .. } = round;
+    let asked =
+        ask::ask_one(engine, caller, options, assistant, matter, request, left, bill, Some(&on_text)).await;
     let begun = arrived_so_far().trim().to_owned();
     match asked {
         Ok(asked) => Ok(Asked::Answered(asked)),
@@ -95,7 +99,7 @@ async fn ask(round: &Round<'_>, request: &Request) -> Result<Asked> {
 
 /// Asks until the assistant answers. Results of functions take at most `room` tokens.
 pub(crate) async fn until_answered(
-    round: Round<'_>,
+    mut round: Round<'_>,
     mut request: Request,
     functions: &mut Functions,
     mut room: usize,
@@ -139,15 +143,10 @@ pub(crate) async fn until_answered(
         (round.on_functions)(&names);
         request.turns.push(Turn::answer(&reply));
         let results = functions.run(&reply.calls, room).await;
-        let spent: usize = results
-            .iter()
-            .map(|turn| match turn {
-                Turn::Result { text, .. } => tokens::count(text),
-                _ => 0,
-            })
-            .sum();
-        room = room.saturating_sub(spent);
+        room = room.saturating_sub(tokens_of(&results));
         request.turns.extend(results);
+        round.matter.purpose = Purpose::Functions;
+        round.matter.sources.add(functions.sources.clone());
     }
     answered.text = texts.join("\n\n");
     let most = request.max_output.saturating_mul(BYTES_OF_TOKEN);
@@ -168,4 +167,10 @@ pub(crate) async fn until_answered(
         .hint("ask again, with a narrower question"));
     }
     Ok(answered)
+}
+
+/// Returns how many tokens the results of functions have.
+fn tokens_of(results: &[Turn]) -> usize {
+    let of = |turn: &Turn| if let Turn::Result { text, .. } = turn { tokens::count(text) } else { 0 };
+    results.iter().map(of).sum()
 }

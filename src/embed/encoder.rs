@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Embedder, Model, SpaceId, embed_whole};
 use crate::error::{Error, Kind, Result};
-use crate::memory::Content;
+use crate::memory::{Content, MemoryId};
 
 /// A vector of length 1, and its space.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,15 @@ pub struct Embedding {
     pub space: SpaceId,
     /// The numbers.
     pub vector: Vec<f32>,
+}
+
+/// A text to embed, and the memory that it is a part of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// The id of the memory.
+    pub memory: MemoryId,
+    /// The text.
+    pub text: String,
 }
 
 /// What an encoder returns.
@@ -31,7 +40,7 @@ pub trait Encode: Send + Sync {
     fn question(&self, question: String) -> Encoded<'_, Embedding>;
 
     /// Returns the vector of each text, in their order, with up to `threads` threads. All are of one space.
-    fn texts(&self, texts: Vec<String>, threads: usize) -> Encoded<'_, Vec<Embedding>>;
+    fn texts(&self, texts: Vec<Piece>, threads: usize) -> Encoded<'_, Vec<Embedding>>;
 
     /// Returns what was sent to another machine since the last call of this method, one line for each request.
     fn disclosures(&self) -> Vec<String> {
@@ -141,10 +150,10 @@ impl Encode for Local {
         Box::pin(async { work.await.map_err(stopped)? })
     }
 
-    fn texts(&self, texts: Vec<String>, threads: usize) -> Encoded<'_, Vec<Embedding>> {
+    fn texts(&self, texts: Vec<Piece>, threads: usize) -> Encoded<'_, Vec<Embedding>> {
         let embedder = Arc::clone(&self.0);
         let work = tokio::task::spawn_blocking(move || {
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let texts: Vec<&str> = texts.iter().map(|piece| piece.text.as_str()).collect();
             let vectors = embed_whole(&embedder, &texts, threads)?;
             let embedding = |vector| Embedding { space: embedder.space().clone(), vector };
             Ok(vectors.into_iter().map(embedding).collect())

@@ -34,7 +34,7 @@ use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 pub use embedder::{Embedder, embed_whole};
-pub use encoder::{Embedding, Encode, Encoded, Encoders, Loaded, Local};
+pub use encoder::{Embedding, Encode, Encoded, Encoders, Loaded, Local, Piece};
 pub use model::Model;
 pub use raw::give_back_freed;
 

@@ -25,6 +25,23 @@ pub(super) enum Entry {
 /// The entries of a folder with their kinds.
 pub(super) type Entries = Vec<(OsString, Entry)>;
 
+/// Which file something is, whatever its name: its device and its inode.
+pub(super) type FileId = (u64, u64);
+
+/// Returns which file `file` is, if it has more than one name.
+#[cfg(unix)]
+pub(super) fn linked(file: &File) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = file.metadata().ok()?;
+    (metadata.nlink() > 1).then(|| (metadata.dev(), metadata.ino()))
+}
+
+/// On this system, hard links are not recognised.
+#[cfg(not(unix))]
+pub(super) fn linked(_: &File) -> Option<FileId> {
+    None
+}
+
 /// Returns what `file` looks like, if it is a regular file.
 pub(super) fn stat(file: &File) -> Result<Stat, Refusal> {
     let metadata = file.metadata().map_err(|error| Refusal::of(&error))?;
@@ -79,7 +96,7 @@ mod relative {
     use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
     use rustix::io::Errno;
 
-    use super::{Entries, Entry, Refusal, stat};
+    use super::{Entries, Entry, FileId, Refusal, stat};
     use crate::thread::Stat;
 
     /// An open folder.
@@ -150,6 +167,14 @@ mod relative {
             })
         }
 
+        /// Returns which file the regular file `name` is, if it has more than one name.
+        #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
+        pub fn linked(&self, name: &OsStr) -> Option<FileId> {
+            let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            let is_file = entry(FileType::from_raw_mode(found.st_mode)) == Entry::File;
+            (is_file && found.st_nlink > 1).then_some((found.st_dev as u64, found.st_ino as u64))
+        }
+
         /// Returns what the entry `name` is.
         pub fn look(&self, name: &OsStr) -> Result<Entry, Refusal> {
             let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(refusal)?;
@@ -205,7 +230,7 @@ mod paths {
     use std::io;
     use std::path::{Path, PathBuf};
 
-    use super::{Entries, Entry, Refusal, stat};
+    use super::{Entries, Entry, FileId, Refusal, stat};
     use crate::thread::Stat;
 
     /// The path of a folder. Its methods do the same as those of the Unix version.
@@ -253,6 +278,11 @@ mod paths {
 
         /// Files are opened in any case on this system.
         pub fn stat(&self, _name: &OsStr) -> Option<Stat> {
+            None
+        }
+
+        /// Hard links are not recognised on this system.
+        pub fn linked(&self, _name: &OsStr) -> Option<FileId> {
             None
         }
 

@@ -14,6 +14,7 @@ mod documents;
 mod folder;
 mod form;
 mod gather;
+mod linked;
 mod names;
 mod policy;
 mod read;

@@ -2,8 +2,7 @@
 //!
 //! A name is no proof, but it is known before anything is opened. The list of secrets errs towards refusing, since a
 //! text that was sent to another model can't be taken back. Names are compared in lower case, because some file systems
-//! don't distinguish cases. A hard link to a secret has another name and is not recognised; the redaction of the text
-//! is the second line of defence.
+//! don't distinguish cases. The other names of a hard link are looked for in `linked.rs`.
 
 mod families;
 mod secret;
@@ -99,6 +98,11 @@ const BINARY_EXTENSIONS: &[&str] = &[
     "zip",
     "zst",
 ];
+
+/// Returns whether the name of a folder says that its content is secret.
+pub(super) fn is_secret_folder(name: &OsStr) -> bool {
+    check_folder_name(name) == Err(Refusal::Secret)
+}
 
 /// Returns whether the name of the folder `path` says that tools installed or built what is in it. If the project lists
 /// what is to be ignored, an ambiguous name says nothing.

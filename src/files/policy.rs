@@ -3,7 +3,8 @@
 //! [`Roots`] is the only way to a file. A caller gives it a path as text and gets a [`FilePath`], which only `Roots`
 //! makes; bytes are read only from an [`Opened`] file, which only [`Roots::open`] makes. A path passes if its real
 //! place, with all links followed, lies beneath the project's root or beneath a folder that the user allowed, if no name
-//! in the given path or in the real one says that it holds secrets, and if it is not Tiro's own data.
+//! in the given path or in the real one says that it holds secrets, and if it is not Tiro's own data. A hard link to a
+//! file of secrets is refused when it is opened, as far as its other name can be found (`linked.rs`).
 //!
 //! A `FilePath` is a real path, so it has no links. It is opened from the root, one name at a time, without following
 //! links (`folder.rs`). So a link that takes the place of a file or a folder after the check is refused, and whatever
@@ -13,8 +14,10 @@
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use super::folder::{Entry, Folder};
+use super::folder::{self, Entry, Folder};
+use super::linked::{Linked, Within};
 use super::names;
 use super::refusal::Refusal;
 use crate::error::{Error, Result, quoted};
@@ -30,6 +33,10 @@ pub struct Roots {
     excludes: Option<PathBuf>,
     /// Files that the user allowed although their names say that they hold secrets, by their real paths.
     secrets: Vec<PathBuf>,
+    /// The user's home directory.
+    home: Option<PathBuf>,
+    /// The hard links to secrets, once a file with several names was opened.
+    linked: OnceLock<Linked>,
     /// The allowed folders that can't be used, with the reasons.
     pub unusable: Vec<(PathBuf, Refusal)>,
 }
@@ -115,6 +122,8 @@ impl Roots {
             own: own.iter().map(real).collect(),
             excludes: None,
             secrets: Vec::new(),
+            home: None,
+            linked: OnceLock::new(),
             unusable: Vec::new(),
         };
         for other in others {
@@ -129,6 +138,11 @@ impl Roots {
     /// Returns the policy with `excludes`, the file in which the user lists for all repositories what git ignores.
     pub fn with_excludes(self, excludes: Option<PathBuf>) -> Roots {
         Roots { excludes, ..self }
+    }
+
+    /// Returns the policy with `home`, where hard links to the user's secrets are looked for as well.
+    pub fn with_home(self, home: Option<PathBuf>) -> Roots {
+        Roots { home, ..self }
     }
 
     /// Returns the policy with `secrets`: files that the user allowed although their names say that they hold secrets.
@@ -148,11 +162,40 @@ impl Roots {
 
     /// Checks the name of a file, and those of its folders.
     pub(super) fn check_name(&self, path: &FilePath) -> Result<(), Refusal> {
-        let is_allowed = || self.secrets.contains(&self.roots[path.root].real.join(&path.below));
         match names::check_file(&path.below) {
-            Err(Refusal::Secret) if is_allowed() => names::check_folder(&path.below),
+            Err(Refusal::Secret) if self.is_allowed(path) => names::check_folder(&path.below),
             checked => checked,
         }
+    }
+
+    /// Returns whether the user allowed the file although it holds secrets.
+    fn is_allowed(&self, path: &FilePath) -> bool {
+        self.secrets.contains(&self.roots[path.root].real.join(&path.below))
+    }
+
+    /// Checks the other names of an open file, where it has some.
+    fn check_links(&self, file: &File, path: &FilePath) -> Result<(), Refusal> {
+        let Some(id) = folder::linked(file).filter(|_| !self.is_allowed(path)) else { return Ok(()) };
+        match self.linked.get_or_init(|| self.look_for_links()).has(id) {
+            true => Err(Refusal::SecretLink),
+            false => Ok(()),
+        }
+    }
+
+    /// Finds the files with several names, one of which says that they hold secrets.
+    fn look_for_links(&self) -> Linked {
+        let mut linked = Linked::default();
+        let home = self.home.as_deref().and_then(|home| Folder::at(home).ok());
+        if let Some(home) = home {
+            linked.look(&home, Within::Secrets, &|path| names::check_file(path) == Err(Refusal::Secret));
+        }
+        for (index, root) in self.roots.iter().enumerate() {
+            let is_secret = |path: &Path| {
+                self.check_name(&FilePath { root: index, below: path.to_owned() }) == Err(Refusal::Secret)
+            };
+            linked.look(&root.folder, Within::Everything, &is_secret);
+        }
+        linked
     }
 
     /// Finds what `path` leads to. It is relative to the project's root, or absolute. Opens nothing.
@@ -197,8 +240,7 @@ impl Roots {
             return Ok(Place::Folder(found));
         }
         self.check_name(&found)?;
-        let is_allowed = self.secrets.contains(&self.roots[found.root].real.join(&found.below));
-        given.filter(|_| !is_allowed).map_or(Ok(()), names::check_file)?;
+        given.filter(|_| !self.is_allowed(&found)).map_or(Ok(()), names::check_file)?;
         match metadata.file_type() {
             kind if kind.is_file() => Ok(Place::File(found)),
             kind if kind.is_symlink() => Err(Refusal::Replaced),
@@ -233,6 +275,7 @@ impl Roots {
             return Err(Refusal::Folder);
         };
         let (file, stat) = self.folder(&parent)?.open(name)?;
+        self.check_links(&file, path)?;
         Ok(Opened { file, stat })
     }
 

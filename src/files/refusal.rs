@@ -19,6 +19,8 @@ pub enum Refusal {
     Outside,
     /// The name says that the file holds passwords or keys.
     Secret,
+    /// Another name of the same file says that it holds passwords or keys.
+    SecretLink,
     /// It is part of git's own data.
     Git,
     /// It is part of Tiro's own data.
@@ -64,7 +66,7 @@ impl Refusal {
             Refusal::Missing => Some("paths are relative to the project's root, or absolute"),
             Refusal::Tilde => Some("write the whole path, or a path relative to the project's root"),
             Refusal::Outside => Some("copy it into the project, or allow its folder with `files.roots`"),
-            Refusal::Secret => Some(
+            Refusal::Secret | Refusal::SecretLink => Some(
                 "copy what may be shown into a file with another name; the user may allow the file with the option `files.secrets`",
             ),
             Refusal::Folder => Some("name a file in it"),
@@ -110,6 +112,9 @@ impl fmt::Display for Refusal {
             Refusal::Name => "has a name with control characters, or one that is not valid UTF-8",
             Refusal::Outside => "leads out of the project",
             Refusal::Secret => "is not read, because its name says that it holds secrets",
+            Refusal::SecretLink => {
+                "is not read, because another name of the same file says that it holds secrets"
+            }
             Refusal::Git => "is part of git's own data",
             Refusal::Own => "is part of Tiro's own data",
             Refusal::Special => "is a pipe, a device or a socket",

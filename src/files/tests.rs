@@ -594,3 +594,52 @@ fn a_file_of_secrets_is_read_only_if_the_user_allowed_it() {
     assert_eq!(names(&allowing), ["src/env.rs"], "a link leads to no other file of secrets");
     assert_eq!(tree.roots().with_secrets(&strings(&["other.env"])).resolve("prod.env"), Err(Refusal::Secret));
 }
+
+#[test]
+fn a_hard_link_to_secrets_is_refused_as_they_are() {
+    let tree = Tree::new(&[
+        ("config/.env", "TOKEN=x"),
+        ("src/a.rs", "fn a() {}"),
+        ("src/twice.rs", "fn twice() {}"),
+        ("node_modules/x/.env", "TOKEN=y"),
+    ]);
+    let home = tree.dir.path().join("home");
+    fs::create_dir_all(home.join(".ssh/old")).unwrap();
+    fs::create_dir_all(home.join("work")).unwrap();
+    for secret in [".ssh/old/key", ".netrc", "work/.env"] {
+        fs::write(home.join(secret), "secret").unwrap();
+    }
+    let hard = |from: &Path, to: &str| fs::hard_link(from, tree.at(to)).unwrap();
+    hard(&tree.at("config/.env"), "notes.txt");
+    hard(&tree.at("src/twice.rs"), "src/again.rs");
+    hard(&home.join(".ssh/old/key"), "key.txt");
+    hard(&home.join(".netrc"), "login.txt");
+    // Names that are not looked at: the text is redacted all the same.
+    hard(&home.join("work/.env"), "work.txt");
+    let roots = || tree.roots().with_home(Some(home.clone()));
+    let why = |path: &str| {
+        let gathered = gather(&roots(), &strings(&[path]), &LIMITS);
+        gathered.refused.first().map(|refused| refused.why)
+    };
+    for secret in ["notes.txt", "key.txt", "login.txt"] {
+        assert_eq!(why(secret), Some(Refusal::SecretLink), "{secret}");
+    }
+    for plain in ["src/a.rs", "src/again.rs", "src/twice.rs", "work.txt"] {
+        assert_eq!(why(plain), None, "{plain}");
+    }
+    let walked = gather(&roots(), &strings(&["."]), &LIMITS);
+    let taken: Vec<&str> = walked.files.iter().map(|found| found.path.as_str()).collect();
+    assert_eq!(taken, ["src/a.rs", "src/again.rs", "src/twice.rs", "work.txt"]);
+    // What the user allowed is read, by the name that was allowed.
+    let gathered = |secret: &str, path: &str| {
+        let roots = roots().with_secrets(&[secret.to_owned()]);
+        gather(&roots, &strings(&[path]), &LIMITS).files.len()
+    };
+    assert_eq!((gathered("notes.txt", "notes.txt"), gathered("config/.env", "config/.env")), (1, 1));
+    assert_eq!(gathered("key.txt", "notes.txt"), 0);
+    // A file that was found before another name of it appeared is refused when it is read.
+    let roots = roots();
+    let found = gather(&roots, &strings(&["src/a.rs"]), &LIMITS).files.remove(0);
+    fs::hard_link(tree.at("src/a.rs"), tree.at("config/prod.env")).unwrap();
+    assert_eq!(read(&roots, &found).unwrap_err(), Refusal::SecretLink);
+}

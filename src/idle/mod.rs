@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use self::pending::{LEASE, places, step};
 use crate::caller::Caller;
 use crate::engine::Engine;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Result};
 use crate::humanize::counted;
 use crate::ingest::{catch_up, pointer};
 use crate::project;
@@ -94,7 +94,7 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             is_mended = matches!(segments::mend(engine, places[0].0, places[0].1).await, Ok(0));
         }
         for (store, scope) in places {
-            if let Err(error) = store.finish_purges(scope, engine.now() - ABANDONED).await {
+            if let Err(error) = finish_purges(engine, caller, store, scope).await {
                 tracing::debug!(%error, "a purge is not finished yet");
             }
             if let Some(notice) = expire_stash(engine, store, scope).await
@@ -133,6 +133,13 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             }
         }
     }
+}
+
+/// Finishes purges that were interrupted, also in the list of what was sent to providers.
+async fn finish_purges(engine: &Engine, caller: &Caller, store: &Store, scope: &Scope) -> Result<()> {
+    let finished = store.finish_purges(scope, engine.now() - ABANDONED).await?;
+    let project = caller.project(engine).await?;
+    engine.installation().await?.registry.forget_sent(&project.scope.project, &finished.sessions).await
 }
 
 /// Removes what expired in the stash some time ago. Returns what the next answer says about it.

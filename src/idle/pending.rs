@@ -2,7 +2,7 @@
 
 use crate::ask;
 use crate::caller::Caller;
-use crate::embed::{Embedding, Encode};
+use crate::embed::{Embedding, Encode, Piece};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::memory::Content;
@@ -89,7 +89,11 @@ async fn batch(
     let mut embedded = Vec::new();
     while !chunks.is_empty() {
         let rest = chunks.split_off(chunks.len().min(PART * threads));
-        let texts = chunks.iter().map(remember::pending_text).collect();
+        let piece = |chunk: &PendingChunk| Piece {
+            memory: chunk.memory.clone(),
+            text: remember::pending_text(chunk),
+        };
+        let texts = chunks.iter().map(piece).collect();
         let before = std::mem::take(&mut embedded);
         let keep = async {
             save(store, scope, before).await?;

@@ -47,6 +47,12 @@ use rules::Before;
 pub use rules::rules;
 use rules::{Scanner, Shape};
 
+/// Returns in how many places of `text` a mark stands for a secret.
+pub fn marks(text: &str) -> usize {
+    let starts = text.match_indices(mark::MARK).map(|(start, _)| start);
+    starts.filter(|start| mark::mark_at(text.as_bytes(), *start).is_some()).count()
+}
+
 /// Replaces secrets by marks that can be compared within one conversation.
 ///
 /// A redactor is cheap to make and to clone: the rules are compiled once per process, at first use.

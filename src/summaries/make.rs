@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request, catalogue};
 use crate::project::OpenProject;
-use crate::store::{AskedBy, Attempt, MessageRow, Summary};
+use crate::store::{AskedBy, Attempt, Matter, MessageRow, Purpose, Sources, Summary};
 use crate::summaries::keep::{cache, cached, keep, keep_as, living};
 use crate::summaries::messages::{self, blocking, count};
 use crate::summaries::notes::corrections::corrections;
@@ -267,10 +267,11 @@ impl Asking<'_> {
         let deadline = self.deadline;
         let secret = self.engine.installation().await?.secret;
         let previous = previous(self.project, self.wanted, &self.provider.provider.name).await?;
+        let matter = self.matter(previous.as_ref());
         let (questions, asked) = mpsc::channel(1);
         let writing = self.write(secret, previous, questions);
         let mut answered: Vec<Answered> = Vec::new();
-        let work = self.answer(writing, asked, deadline, began, &mut answered);
+        let work = self.answer(writing, asked, deadline, began, &matter, &mut answered);
         let late = || Err(Error::new(Kind::Provider, format!("no summary after {} s", deadline.as_secs())));
         let made = tokio::time::timeout(deadline + SPARE, work).await.unwrap_or_else(|_| late());
         notices.extend(answered.iter().flat_map(|answer| answer.notices.clone()));
@@ -306,6 +307,16 @@ impl Asking<'_> {
             is_silent: false,
             notices: Vec::new(),
         })
+    }
+
+    /// Returns what the requests are for. Each of them names all messages of the summary that are sent, also where a
+    /// long range is sent in parts; if the summary continues `previous`, the messages that follow it.
+    fn matter(&self, previous: Option<&(i64, String)>) -> Matter {
+        let known = previous.map_or(i64::MIN, |(last, _)| *last);
+        let sent = self.texts.iter().filter(|(row, _)| row.ordinal > known);
+        let ids = sent.map(|(row, _)| row.id.as_str().to_owned());
+        let session = Some(self.wanted.session.as_str().to_owned());
+        Matter { session, ..Matter::of(Purpose::Summary, Sources::memories(ids)) }
     }
 
     /// Makes the summary on another thread, since it takes long to rate answers. That thread sends its requests to
@@ -354,6 +365,7 @@ impl Asking<'_> {
         mut asked: mpsc::Receiver<Question>,
         deadline: Duration,
         began: Instant,
+        matter: &Matter,
         answered: &mut Vec<Answered>,
     ) -> Written {
         let (temperature, usual_temperature) = self.engine.config().options.summary_temperatures();
@@ -365,7 +377,8 @@ impl Asking<'_> {
             };
             let request = Request { temperature, usual_temperature, ..request };
             let left = deadline.saturating_sub(began.elapsed());
-            let answer = ask::ask(self.engine, self.caller, Use::Summarize, &request, left, self.bill).await;
+            let answer =
+                ask::ask(self.engine, self.caller, Use::Summarize, matter, &request, left, self.bill).await;
             // Sending fails if `writing` stopped early and dropped the receiver.
             let _ = reply.send(answer.map(|answer| {
                 let reply = answer.reply.clone();

@@ -22,7 +22,7 @@ use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, Memory, MemoryId
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::remember::remember;
-use crate::store::Outcome;
+use crate::store::{Matter, Outcome, Purpose, Sources};
 use crate::summaries::deadline;
 use crate::summaries::estimate::{AtMost, PATIENCE};
 use crate::summaries::make::AGAIN;
@@ -169,13 +169,14 @@ async fn make(
     let (message, changes) = import::split(&commit.text);
     let wish = wish(writer, message, &secret);
     let bill = Bill::default();
+    let matter = Matter::of(Purpose::Commit, Sources::memories([commit.id.as_str().to_owned()]));
     let asking = |request: Request| {
-        let bill = &bill;
+        let (bill, matter) = (&bill, &matter);
         let (temperature, usual_temperature) = options.summary_temperatures();
         let request = Request { temperature, usual_temperature, ..request };
         async move {
             let left = deadline.saturating_sub(began.elapsed());
-            Ok(ask::ask(engine, caller, Use::Summarize, &request, left, bill).await?.reply)
+            Ok(ask::ask(engine, caller, Use::Summarize, matter, &request, left, bill).await?.reply)
         }
     };
     let source = Commit { message, changes, diff };

@@ -12,21 +12,21 @@ use crate::mock::{Manner, Mock};
 use crate::spends::write;
 
 /// A home with a project, and an assistant behind it.
-struct Ground {
-    home: Home,
-    project: Repo,
-    mock: Mock,
+pub struct Ground {
+    pub home: Home,
+    pub project: Repo,
+    pub mock: Mock,
 }
 
-const TOOL: &str = "chat_with_mock";
+pub const TOOL: &str = "chat_with_mock";
 
 impl Ground {
-    fn new() -> Ground {
+    pub fn new() -> Ground {
         Ground::with("window = 16000\n", "")
     }
 
     /// Returns a ground whose provider and whose configuration have more lines.
-    fn with(provider: &str, more: &str) -> Ground {
+    pub fn with(provider: &str, more: &str) -> Ground {
         let home = Home::new();
         let project = home.repo("project");
         let mock = Mock::start();
@@ -44,7 +44,7 @@ impl Ground {
         Ground { home, project, mock }
     }
 
-    fn serve(&self) -> Server {
+    pub fn serve(&self) -> Server {
         self.home.serve(&self.project.path)
     }
 

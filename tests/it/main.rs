@@ -57,6 +57,7 @@ mod restores;
 mod retires;
 mod running;
 mod scopes;
+mod sent;
 mod set_up_again;
 mod sets_up;
 mod shares;

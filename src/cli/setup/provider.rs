@@ -10,7 +10,7 @@ use crate::config::{Change, Edit, Use, purpose};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::money::Money;
-use crate::tools::provider::providers;
+use crate::tools::provider::{providers, sent};
 
 /// The arguments of `tiro provider`.
 #[derive(clap::Args)]
@@ -29,6 +29,18 @@ enum Action {
     Show {
         /// The provider [default: all]
         name: Option<String>,
+    },
+    /// List what was sent to providers: when, where to, for what, and which files and memories; never its text
+    Sent {
+        /// Only what was sent to this provider
+        #[arg(long, value_name = "NAME")]
+        provider: Option<String>,
+        /// Only what was sent since this time, such as 2026-03-01
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// How many requests to list, the newest first [default: 20]
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
     },
     /// Send a short test request without any memory
     Test {
@@ -151,6 +163,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
         }
         Action::Show { name } => {
             let output = providers::show(engine, name.as_deref(), false).await?;
+            out.answer(&output, &output.text())
+        }
+        Action::Sent { provider, since, limit } => {
+            let output = sent::run(engine, sent::Args { provider, since, limit }).await?;
             out.answer(&output, &output.text())
         }
         Action::Test { name } => {

@@ -245,6 +245,7 @@ macro_rules! promises {
                 a_repeated_request_is_reserved_again_within_the_limits: RepeatsForNothing,
                 a_repeated_request_of_a_dead_process_is_spent: WaitsForTheDead,
                 spending_is_listed_latest_day_first: ReordersResults,
+                what_is_sent_is_listed_before_and_after_it_is_settled: SettlesNothing,
                 eight_that_race_for_a_dollar_overspend_nothing: ReservesWithoutLimit,
                 a_recorded_project_is_found_by_id_and_place: LosesProjects,
                 projects_are_listed_by_name: ReordersResults,

@@ -10,13 +10,15 @@ use crate::error::Kind;
 use crate::memory::Millis;
 use crate::money::Money;
 use crate::scope::ProjectId;
-use crate::store::{Planned, SpendLimits, Spent};
+use crate::store::{Matter, Parcel, Planned, Purpose, SentFilter, Sources, SpendLimits, Spent};
 
 const DAY: Millis = 86_400_000;
 
 fn planned(project: &str, provider: &str, most: u64, limits: SpendLimits) -> Planned {
     let (project, provider) = (project.into(), provider.into());
-    Planned { project, provider, model: "m".into(), most: Money(most), limits, until: 0 }
+    let matter = Matter::of(Purpose::Test, Sources::memories(["m1".to_owned()]));
+    let parcel = Parcel { matter, place: "host".into(), is_local: false, tokens: 20, secrets: 1 };
+    Planned { project, provider, model: "m".into(), most: Money(most), limits, until: 0, parcel }
 }
 
 fn day(limit: u64) -> SpendLimits {
@@ -24,7 +26,7 @@ fn day(limit: u64) -> SpendLimits {
 }
 
 fn cost(cost: u64) -> Spent {
-    Spent { cost: Money(cost), input: 10, output: 5, has_failed: false }
+    Spent { cost: Money(cost), requests: 1, input: 10, output: 5, has_failed: false }
 }
 
 async fn spent(registry: &impl Registrar) -> u64 {
@@ -45,6 +47,20 @@ pub async fn a_reservation_counts_until_it_is_settled<E: Engine>(place: Place<E>
     assert_eq!(spent(&registry).await, 90);
     let rows = registry.spending().await.answered();
     assert_eq!((rows.len(), rows[0].calls, rows[0].input, rows[0].output), (2, 1, 10, 5));
+}
+
+pub async fn what_is_sent_is_listed_before_and_after_it_is_settled<E: Engine>(place: Place<E>) {
+    let registry = place.engine.registry();
+    let list = async || {
+        let filter = SentFilter { limit: 9, ..SentFilter::default() };
+        place.engine.registry().sent(filter).await.answered().0
+    };
+    let held = registry.reserve(planned("p", "a", 60, SpendLimits::default()), 7).await.answered();
+    let open = list().await;
+    assert_eq!((open[0].at, open[0].tokens, open[0].secrets, open[0].answered), (7, 20, 1, None));
+    registry.settle(held, cost(30)).await.answered();
+    let settled = list().await;
+    assert_eq!((settled[0].tokens, settled[0].received, settled[0].answered), (10, 5, Some(true)));
 }
 
 /// Plans to spend 50 within `limits` after `days` days. Asserts that the limit `refused_by` refuses this; if

@@ -16,10 +16,10 @@ use crate::store::{
     GrownSession, LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement, MessageRow,
     Neighbour, NewStatement, Operation, Origin, Outcome, PendingChunk, Planned, PreparedChunk,
     PreparedMemory, ProjectRow, QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Registry,
-    Reservation, Reset, ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection, SessionRow,
-    ShownLine, ShownMemory, Sizes, SpendingRow, Spent, StashContents, StashExpired, StashPage, StashReceipt,
-    StashedMemory, Stashing, Statement, Stats, Store, SummarisedSegment, Summary, SummaryRow, Superseded,
-    ThreadRow, TurnRecord, TurnRow, Version, Vocabulary, Wanted, WriteRow,
+    Reservation, Reset, ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection, SentFilter,
+    SentRow, SessionRow, ShownLine, ShownMemory, Sizes, SpendingRow, Spent, StashContents, StashExpired,
+    StashPage, StashReceipt, StashedMemory, Stashing, Statement, Stats, Store, SummarisedSegment, Summary,
+    SummaryRow, Superseded, ThreadRow, TurnRecord, TurnRow, Version, Vocabulary, Wanted, WriteRow,
 };
 use crate::thread::{ContentHash, Thread, ThreadName};
 
@@ -266,6 +266,7 @@ registrar! {
     reserve_again(reservation: &mut Reservation, now: Millis) -> ();
     settle(reservation: Reservation, outcome: Spent) -> ();
     spending() -> Vec<SpendingRow>;
+    sent(filter: SentFilter) -> (Vec<SentRow>, i64);
     secret(fresh: [u8; 32]) -> [u8; 32];
     note_retry_after(provider: &str, until: Millis) -> ();
     retry_after(provider: &str) -> Option<Millis>;

@@ -33,6 +33,8 @@ pub struct Forgotten {
     pub ids: Vec<MemoryId>,
     /// How many tokens these memories have (o200k).
     pub tokens: i64,
+    /// The names of the sessions that a purge removed with their last memory.
+    pub sessions: Vec<String>,
 }
 
 impl Forgotten {
@@ -43,6 +45,7 @@ impl Forgotten {
         }
         self.ids.extend(more.ids);
         self.tokens += more.tokens;
+        self.sessions.extend(more.sessions);
     }
 }
 

@@ -25,7 +25,10 @@ pub use forget::{Expired, Forgotten, LeftSession, Operation, Reach, Selection};
 pub use found::{
     AuthorRow, ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, Renamed, ShownMemory, Vocabulary,
 };
-pub use ledger::{Planned, Reservation, SpendLimits, SpendingRow, Spent};
+pub use ledger::{
+    Matter, Parcel, Planned, Purpose, Reservation, SentFilter, SentRow, Sources, SpendLimits, SpendingRow,
+    Spent,
+};
 pub use links::{BehindRow, CallRow, CommitLinks, CommitRow, GraphRow, LinkedCommit, WriteRow};
 pub use projects::{Flavour, ProjectRow};
 pub use sessions::{About, GrownSession, HEADLESS, MessageRow, Origin, SegmentRow, SessionRow, source_hash};

@@ -131,6 +131,8 @@ pub struct Exchange {
     pub question: String,
     /// The text of the answer.
     pub answer: String,
+    /// The memories of the question and the answer.
+    pub ids: [MemoryId; 2],
 }
 
 /// What is removed when a thread is reset.

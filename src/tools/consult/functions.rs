@@ -6,10 +6,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
-use crate::consult::Callable;
+use crate::consult::{Callable, Returned};
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::llm::Function;
+use crate::store::Sources;
 use crate::tools::memory::search_project_memory;
 
 /// The most tokens of a result, if there is room for as many.
@@ -62,7 +63,7 @@ pub fn search_memory(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Callable {
     }
 }
 
-async fn search(engine: &Engine, caller: &Caller, arguments: Value, most: usize) -> Result<String> {
+async fn search(engine: &Engine, caller: &Caller, arguments: Value, most: usize) -> Result<Returned> {
     let args: Args = serde_json::from_value(arguments.clone()).map_err(|_| {
         Error::bad_input(format!("the arguments are not as described: {}", quoted(&arguments)))
             .hint("give an object with `query`, a text")
@@ -78,5 +79,6 @@ async fn search(engine: &Engine, caller: &Caller, arguments: Value, most: usize)
         ..search_project_memory::Args::default()
     };
     let output = search_project_memory::run(engine, caller, args).await?;
-    Ok(output.text())
+    let sources = Sources::memories(output.hits.iter().map(|hit| hit.id.clone()));
+    Ok(Returned { text: output.text(), sources })
 }

@@ -159,9 +159,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         // If an earlier purge was interrupted, the memories that it left are forgotten but still stored. They are
         // removed now.
         for (store, scope) in places {
-            let left = store.finish_purges(scope, Millis::MAX).await?;
-            all.add(left);
+            all.add(store.finish_purges(scope, Millis::MAX).await?);
         }
+        owners.forget_sent(&project.scope.project, &all.sessions).await?;
     }
     // A stray store was merged into another project, or its project is unknown.
     let strays = if is_purge && !is_dry { owners.strays().await? } else { Vec::new() };

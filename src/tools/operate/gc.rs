@@ -111,7 +111,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     if !args.dry_run {
         for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
-            store.finish_purges(scope, Millis::MAX).await?;
+            let gone = store.finish_purges(scope, Millis::MAX).await?.sessions;
+            owners.forget_sent(&project.scope.project, &gone).await?;
         }
     }
     let stash = match ahead {
@@ -146,10 +147,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             });
         }
     }
-    let freed_bytes = match args.dry_run {
-        true => 0,
-        false => project.store.vacuum(&project.scope).await?,
-    };
+    let freed_bytes = if args.dry_run { 0 } else { project.store.vacuum(&project.scope).await? };
     Ok(Output {
         dry_run: args.dry_run,
         clock_ahead_days: ahead.map(|ahead| ahead / DAY),

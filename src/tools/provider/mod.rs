@@ -3,4 +3,5 @@
 pub mod configure_llm_provider;
 pub mod model;
 pub mod providers;
+pub mod sent;
 pub(crate) mod spending;

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::llm::{Key, Request, Service, Turn};
 use crate::memory::Content;
+use crate::store::{Matter, Purpose, Sources};
 use crate::tools::provider::spending::{Day, days};
 
 /// The longest time that a test request may take.
@@ -257,7 +258,7 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
         ..Request::default()
     };
     let began = Instant::now();
-    let bill = ask::Bill::default();
+    let (bill, matter) = (ask::Bill::default(), Matter::of(Purpose::Test, Sources::default()));
     let answered = match name {
         Some(name) => {
             let (options, providers) = read(engine)?;
@@ -268,9 +269,9 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
                 [Use::Embed] => Request::embedding(["ready".to_owned()]),
                 _ => request,
             };
-            ask::ask_one(engine, caller, &options, &found, &request, TRIAL, &bill, None).await
+            ask::ask_one(engine, caller, &options, &found, &matter, &request, TRIAL, &bill, None).await
         }
-        None => ask::ask(engine, caller, Use::Summarize, &request, TRIAL, &bill).await,
+        None => ask::ask(engine, caller, Use::Summarize, &matter, &request, TRIAL, &bill).await,
     };
     let answered = answered.map_err(|error| {
         let sent: String = bill.disclosures().iter().map(|line| format!("; {line}")).collect();

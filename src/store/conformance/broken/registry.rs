@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::memory::Millis;
 use crate::money::Money;
 use crate::scope::ProjectId;
-use crate::store::{Planned, ProjectRow, Reservation, SpendLimits, SpendingRow, Spent};
+use crate::store::{Planned, ProjectRow, Reservation, SentFilter, SentRow, SpendLimits, SpendingRow, Spent};
 
 /// A faulty handle on the registry of a sound engine.
 pub struct BrokenRegistry<R> {
@@ -56,6 +56,10 @@ impl<R: Registrar> Registrar for BrokenRegistry<R> {
             rows.reverse();
         }
         Ok(rows)
+    }
+
+    async fn sent(&self, filter: SentFilter) -> Result<(Vec<SentRow>, i64)> {
+        self.inner.sent(filter).await
     }
 
     async fn secret(&self, fresh: [u8; 32]) -> Result<[u8; 32]> {

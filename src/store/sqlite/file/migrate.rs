@@ -82,6 +82,11 @@ const LEDGER: Migration = Migration {
     min_reader: 2,
     min_writer: 2,
 };
+const SENT: Migration = Migration {
+    sql: include_str!("../../../../migrations/registry_0003_sent.sql"),
+    min_reader: 2,
+    min_writer: 2,
+};
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
@@ -114,6 +119,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_STASH,
             OWNER_EMBEDDING_CACHE,
             OWNER_SUMS,
+            SENT,
         ],
     }
 }

@@ -389,5 +389,6 @@ fn forgotten(operation: String, rows: &[SelectedRow]) -> Forgotten {
         operation,
         ids: rows.iter().map(|row| row.id.clone()).collect(),
         tokens: rows.iter().map(|row| row.tokens).sum(),
+        sessions: Vec::new(),
     }
 }

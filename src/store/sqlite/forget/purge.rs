@@ -60,8 +60,8 @@ impl Store {
     pub async fn purge(&self, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
         let id = operation.to_owned();
         let purged = self.write(scope, move |connection, scope| begin(connection, scope, &id, now)).await?;
-        self.finish_purges(scope, Millis::MAX).await?;
-        Ok(purged)
+        let finished = self.finish_purges(scope, Millis::MAX).await?;
+        Ok(Forgotten { sessions: finished.sessions, ..purged })
     }
 
     /// Finishes the owner's purges that began before `before` and were interrupted; returns the memories that
@@ -89,7 +89,7 @@ impl Store {
             }
             give_way(began).await?;
         }
-        self.write(scope, forget_names).await?;
+        all.sessions = self.write(scope, forget_names).await?;
         // The first step begins a merge of the whole index, the others continue it.
         let mut pages = -MERGED_AT_ONCE;
         loop {
@@ -116,7 +116,7 @@ impl Store {
     }
 
     /// Removes the automatic backups and empties the WAL, because both still contain the removed texts.
-    async fn clean_files(&self) -> Result<()> {
+    pub(in crate::store::sqlite) async fn clean_files(&self) -> Result<()> {
         let store = self.clone();
         blocking(move || {
             migrate::remove_backups(&store.inner.path)?;
@@ -216,8 +216,8 @@ fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()>
     Ok(())
 }
 
-/// Removes operations and sessions that have no memory any more.
-fn forget_names(connection: &Connection, scope: &Scope) -> Result<()> {
+/// Removes operations and sessions that have no memory any more, and returns the names of these sessions.
+fn forget_names(connection: &Connection, scope: &Scope) -> Result<Vec<String>> {
     let owner = scope.owner.as_str();
     // Memories that were restored or removed after the operation don't belong to it any more.
     connection
@@ -235,13 +235,13 @@ fn forget_names(connection: &Connection, scope: &Scope) -> Result<()> {
         )?
         .execute([owner])?;
     // The name of a session may repeat its text, so sessions without memories are removed.
-    connection
-        .prepare_cached(
-            "DELETE FROM sessions WHERE owner = ?1
-                 AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.session = sessions.seq)",
-        )?
-        .execute([owner])?;
-    configure(connection, "deletemerge", DELETE_MERGE)
+    let mut statement = connection.prepare_cached(
+        "DELETE FROM sessions WHERE owner = ?1
+             AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.session = sessions.seq) RETURNING name",
+    )?;
+    let names = statement.query_map([owner], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    configure(connection, "deletemerge", DELETE_MERGE)?;
+    Ok(names)
 }
 
 /// Merges parts of the text index; this drops entries that were only marked as deleted. Returns whether there

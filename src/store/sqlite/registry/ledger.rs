@@ -14,6 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::money::Money;
 use crate::store::decide::spending::{self, Limit, Refusal, Settled};
+use crate::store::sqlite::registry::sent;
 use crate::store::{Planned, Registry, Reservation, SpendingRow, Spent};
 
 /// How long a reservation still counts as open after its deadline, in milliseconds. Arbitrary: a process may be
@@ -35,7 +36,8 @@ impl FromSql for Money {
 }
 
 impl Registry {
-    /// Reserves the most that one request of `planned` may cost; the reservation is durable when this returns.
+    /// Reserves the most that one request of `planned` may cost, and records what it sends; both are durable when this
+    /// returns.
     ///
     /// First, reservations of other calls whose deadline was more than a minute before `now` are counted as
     /// spent. If several callers reserve at once, each gets a reservation only if it fits into the limits
@@ -64,13 +66,15 @@ impl Registry {
                         ),
                         |row| row.get(0),
                     )?;
+                sent::record(connection, id, &planned, now)?;
                 let held = planned.most;
                 Ok(Reservation { id, day, planned, held })
             })
             .await
     }
 
-    /// Reserves the same amount once more, for a retry: the provider may bill the failed request too.
+    /// Reserves the same amount once more, and records that the request is sent again: the provider may bill the failed
+    /// request too.
     ///
     /// Errors as [`Registry::reserve`] does, and also if the reservation has been counted as spent. After an
     /// error, nothing more is reserved.
@@ -85,19 +89,20 @@ impl Registry {
                 if connection.execute(more, (id, planned.most))? == 0 {
                     return Err(Error::new(Kind::Limit, "the call took longer than its reservation lasts"));
                 }
-                Ok(())
+                sent::repeat(connection, id, &planned)
             })
             .await?;
         reservation.held = Money(held.0.saturating_add(most.0));
         Ok(())
     }
 
-    /// Replaces a reservation by the real cost of its call. If the reservation expired, its amount was already
+    /// Replaces a reservation by the real cost of its call, and records whether it was answered. If the reservation expired, its amount was already
     /// counted as spent; then only the cost beyond that amount is added.
     pub async fn settle(&self, reservation: Reservation, outcome: Spent) -> Result<()> {
         self.memories()
             .write(self.scope(), move |connection, _| {
                 let Reservation { id, day, planned, held } = reservation;
+                sent::settle(connection, id, &outcome)?;
                 let was_open = connection.execute("DELETE FROM reservations WHERE id = ?1", [id])? > 0;
                 let Settled { calls, failed, spent } = spending::settled(was_open, held, &outcome);
                 let row = SpendingRow {

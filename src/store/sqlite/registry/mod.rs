@@ -4,6 +4,7 @@
 //! Each owner has an `owner.db`, so its tables of projects and spending have no column for the owner.
 
 pub(super) mod ledger;
+mod sent;
 
 use std::fs::DirEntry;
 use std::path::Path;
@@ -324,6 +325,7 @@ impl Registry {
         self.store
             .write(&self.scope, move |connection, _| {
                 connection.execute("UPDATE places SET project = ?2 WHERE project = ?1", (&from, &to))?;
+                connection.execute("UPDATE sent SET project = ?2 WHERE project = ?1", (&from, &to))?;
                 connection.execute("DELETE FROM projects WHERE id = ?1", [&from])?;
                 Ok(())
             })
@@ -332,17 +334,23 @@ impl Registry {
 }
 
 impl Registry {
-    /// Removes a project and its places from the registry. The project's store stays on disk.
+    /// Removes a project and its places from the registry, and the names of what was sent for it. The project's store
+    /// stays on disk.
     pub async fn remove(&self, id: &ProjectId) -> Result<()> {
         let (key, id) = (copy_key(id), id.as_str().to_owned());
-        self.store
+        let forgotten = self
+            .store
             .write(&self.scope, move |connection, _| {
                 connection.execute("DELETE FROM places WHERE project = ?1", [&id])?;
                 connection.execute("DELETE FROM projects WHERE id = ?1", [&id])?;
                 connection.execute("DELETE FROM meta WHERE key = ?1", [key])?;
-                Ok(())
+                sent::forget_project(connection, &id)
             })
-            .await
+            .await?;
+        match forgotten {
+            0 => Ok(()),
+            _ => self.store.clean_files().await,
+        }
     }
 }
 

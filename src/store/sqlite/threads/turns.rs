@@ -105,7 +105,7 @@ impl Store {
                 )?
                 .query_row([own], |row| row.get(0))?;
             let mut statement = connection.prepare_cached(
-                "SELECT t.assistant, u.time, q.text, a.text
+                "SELECT t.assistant, u.time, q.text, a.text, q.id, a.id
                  FROM threads t JOIN thread_turns u ON u.thread = t.seq
                      JOIN memories q ON q.seq = u.question AND q.tombstoned_at IS NULL
                      JOIN memories a ON a.seq = u.answer AND a.tombstoned_at IS NULL
@@ -119,6 +119,7 @@ impl Store {
                     time: row.get(1)?,
                     question: row.get(2)?,
                     answer: row.get(3)?,
+                    ids: [columns::id(row, 4)?, columns::id(row, 5)?],
                 })
             })?;
             let mut exchanges: Vec<Exchange> = rows.collect::<Result<_, _>>()?;
