@@ -115,7 +115,7 @@ const NAMED: [(&str, [&str; 10]); 8] = [
             "vault.kdbx",
             "keepass.kdb",
             "Passwords.xlsx",
-            "my-passwords.md",
+            "my-passwords.txt",
             "chrome-passwords.csv",
         ],
     ),
