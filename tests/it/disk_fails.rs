@@ -140,6 +140,7 @@ impl Ground {
         self.copy(&self.snapshot(), &self.home.data());
         let mut command = self.home.tiro(&self.project, args);
         command
+            .env_remove("TIRO_LOG")
             .env("LD_PRELOAD", &self.shim)
             .env("FAULTS_OF", of)
             .env("FAULTS_EVERY", every.to_string())

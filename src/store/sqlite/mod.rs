@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 use connection::{LOOK_AGAIN, blocking, moves_log_at_close, opening};
 use file::connect::connect;
 use file::damage::Damage;
-use file::{migrate, place, readers};
+use file::{damage, migrate, place, readers};
 use rusqlite::{Connection, OpenFlags};
 use search::admitted::AdmittedChunks;
 use search::stems::CommonTerms;
@@ -109,13 +109,14 @@ impl Store {
         const ATTEMPTS: usize = 3;
         Store::close_former(path)?;
         let turn = Store::turn(path)?;
+        let open = || Store::open_in_turn(path, flavour, project.clone(), &turn);
         for _ in 1..ATTEMPTS {
-            let store = Store::open_in_turn(path, flavour, project.clone(), &turn)?;
+            let store = open().map_err(|error| damage::judge_opening(path, error))?;
             if store.is_current() {
                 return Ok(store);
             }
         }
-        Store::open_in_turn(path, flavour, project, &turn)
+        open().map_err(|error| damage::judge_opening(path, error))
     }
 
     /// Closes what this process opened of the file at `path` before, if it is not current any more. SQLite shares the

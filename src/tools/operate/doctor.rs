@@ -274,7 +274,7 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
     let mend = match is_only_damage(&check) {
         true => {
             "save the same messages again, or restore an earlier backup with `tiro restore`: a right text replaces a \
-             damaged one; what else is damaged is marked in answers"
+             damaged one; `tiro index` computes damaged embeddings again; what else is damaged is marked in answers"
         }
         false => "see “A damaged store” in docs/limits.md",
     };

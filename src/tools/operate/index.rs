@@ -34,7 +34,7 @@ pub struct Output {
 }
 
 /// Makes the missing session summaries, brings rows of the text index up to date that an earlier version made, and embeds
-/// every pending chunk, in the project's store and the owner's. Calls
+/// every pending chunk and every chunk whose embedding is damaged, in the project's store and the owner's. Calls
 /// `progress` with how many chunks are done and how many are left.
 ///
 /// Errors with [`Kind::Model`] if no model is installed, and with [`Kind::Busy`] if another process holds the lease and
@@ -53,6 +53,7 @@ pub async fn run(
     sessions::work_off(engine, caller, args.patience.unwrap_or(Duration::MAX)).await?;
     for (store, scope) in places(engine, caller).await? {
         while !is_over() && store.reindex_text(scope).await? {}
+        store.mark_damaged_pending(scope).await?;
         // Vectors of different models can't be compared, so those of another model are removed and their chunks are
         // embedded again. If the run is interrupted, the next one continues with the rest.
         let encoders = ask::encoders(engine, caller, &mut Vec::new()).await;

@@ -47,17 +47,22 @@ impl Damage {
         }
         self.is_suspected.store(true, Ordering::Release);
         match self.check(path) {
-            Ok(()) => {
-                let message = format!(
-                    "the store `{}` could not be read for a moment; a check found no damage",
-                    quoted(path.display())
-                );
-                Error::new(Kind::Store, message)
-                    .source(error)
-                    .hint("repeat the call; if it fails again, ask the user to run `tiro doctor`")
-            }
+            Ok(()) => passing(path, error),
             Err(found) => found,
         }
+    }
+}
+
+/// Returns `error`, which came when the store at `path` was opened, unless SQLite reports damage in it and a check finds
+/// none or fails.
+pub(in crate::store::sqlite) fn judge_opening(path: &Path, error: Error) -> Error {
+    if code(&error) != Some(DatabaseCorrupt) {
+        return error;
+    }
+    match find(path) {
+        Ok(true) => error,
+        Ok(false) => passing(path, error),
+        Err(failed) => unchecked(path, failed),
     }
 }
 
@@ -97,6 +102,14 @@ pub(in crate::store::sqlite) fn lines(connection: &Connection, check: &str) -> R
         return Err(errno::failure_of_disk().into());
     }
     Ok(checked?)
+}
+
+fn passing(path: &Path, error: Error) -> Error {
+    let path = quoted(path.display());
+    let message = format!("the store `{path}` could not be read for a moment; a check found no damage");
+    Error::new(Kind::Store, message)
+        .source(error)
+        .hint("repeat the call; if it fails again, ask the user to run `tiro doctor`")
 }
 
 fn damaged(path: &Path) -> Error {

@@ -91,6 +91,11 @@ async fn a_damaged_row_and_a_damaged_vector_are_noticed() {
     assert_eq!(place.store.check(&place.scope).await.unwrap().damage.vectors, 1);
     let target = place.engine.folder().join("damaged.db");
     assert_eq!(place.store.back_up(&place.scope, &target).await.unwrap().vectors, 1);
+    let pending = place.store.pending(&place.scope).await.unwrap();
+    assert_eq!(place.store.mark_damaged_pending(&place.scope).await.unwrap(), 1);
+    assert_eq!(place.store.pending(&place.scope).await.unwrap(), pending + 1);
+    assert!(place.store.check(&place.scope).await.unwrap().is_sound());
+    assert_eq!(place.store.mark_damaged_pending(&place.scope).await.unwrap(), 0);
 }
 
 /// Measures how fast texts are verified: `cargo test --lib -- --ignored --nocapture texts_are_verified`.
