@@ -147,7 +147,7 @@ impl Template {
             Some(vendor) => harmless::vendor_placeholder(&vendor, random),
             None => harmless::placeholder(kind, random),
         };
-        // Only what escapes characters applies to a placeholder: nobody encodes or numbers one.
+        // Nobody encodes or numbers a placeholder.
         let mut written = Secret { text: placeholder, parts: Vec::new(), words: false, variable: None };
         for filter in codes.filter(|filter| ESCAPES.contains(filter)) {
             written = filtered(&written, filter)?;
@@ -166,8 +166,8 @@ impl Template {
     }
 }
 
-/// The filters that replace single characters.
-const ESCAPES: &[&str] = &["json", "json2", "sq", "dq", "xml", "sql", "csv", "url"];
+/// The filters that apply to placeholders too. In URLs people write placeholders as they are.
+const ESCAPES: &[&str] = &["json", "json2", "sq", "dq", "xml", "sql", "csv"];
 
 /// Returns `secret` as it is written in a place: escaped, encoded, or laid out over lines.
 fn filtered(secret: &Secret, filter: &str) -> Result<Secret> {
@@ -175,6 +175,12 @@ fn filtered(secret: &Secret, filter: &str) -> Result<Secret> {
         text: change(&secret.text),
         parts: secret.parts.iter().map(|part| change(part)).collect(),
         ..secret.clone()
+    };
+    let encoded = |before: &str, text: &str| {
+        let text = STANDARD.encode([before, text].concat());
+        // What encodes the name of the user is no secret.
+        let parts = vec![text[before.len().div_ceil(3) * 4..].to_owned()];
+        Secret { text, parts, words: false, variable: secret.variable }
     };
     let laid_out = |text: String| Secret { text, ..secret.clone() };
     let words = || secret.text.split(' ');
@@ -194,10 +200,9 @@ fn filtered(secret: &Secret, filter: &str) -> Result<Secret> {
         "csv" => each(&|text| text.replace('"', "\"\"")),
         "url" => each(&url_encoded),
         "upper" => each(&|text| text.to_uppercase()),
-        "b64" => {
-            let text = STANDARD.encode(&secret.text);
-            Secret { parts: vec![text.clone()], text, words: false, variable: secret.variable }
-        }
+        "b64" => encoded("", &secret.text),
+        "basic" => encoded("deploy:", &secret.text),
+        "sasl" => encoded("\0deploy\0", &secret.text),
         "split" => {
             let middle = secret.text.chars().count() / 2;
             let at = secret.text.char_indices().nth(middle).map_or(0, |(at, _)| at);

@@ -164,6 +164,9 @@ pub fn draw(kind: &str, random: &mut Random) -> Option<Secret> {
         "token" => token(random),
         "hex" => Secret::whole(string(HEX, *random.pick(&[32, 40, 64]), random)),
         "base64" => Secret::whole(STANDARD.encode(bytes(*random.pick(&[24, 32, 48]), random))),
+        "aws" => Secret::whole(STANDARD.encode(bytes(30, random))),
+        "key" => Secret::whole(STANDARD.encode(bytes(32, random))),
+        "session" => Secret::whole(STANDARD.encode(bytes(360, random))),
         "vendor" => random.pick(&Vendor::all()).draw(random),
         "jwt" => jwt(random),
         "pem" => pem(random),
@@ -442,7 +445,7 @@ mod tests {
         let mut random = Random::new(4);
         let kinds =
             ["password", "plain", "human", "phrasepass", "token", "hex", "base64", "vendor", "jwt", "pem"];
-        for kind in kinds.into_iter().chain(["ssh", "pgp", "age", "phrase"]) {
+        for kind in kinds.into_iter().chain(["ssh", "pgp", "age", "phrase", "aws", "key", "session"]) {
             let secret = draw(kind, &mut random).unwrap();
             assert!(secret.text.len() >= 8 && !secret.parts.is_empty(), "{kind}: {secret:?}");
         }
