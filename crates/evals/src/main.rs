@@ -134,7 +134,7 @@ enum Eval {
     Attack(attack::Args),
     /// How much time hooks add to clients and to `git commit`
     Hooks(hooks::Args),
-    /// How many secrets redaction finds in labelled lines and generated files, and how fast
+    /// How many secrets redaction finds in generated texts, files and labelled lines, what else it takes, and how fast
     Secrets(secrets::Args),
     /// Whether processes that call a paid model in parallel overspend their limit
     Spend(spend::Args),
