@@ -22,6 +22,7 @@ pub(crate) use self::notices::Notices;
 use crate::config::{Config, Encoding};
 use crate::embed::{Embedder, Loaded, Model, install};
 use crate::error::{Error, Kind, Result, partial};
+use crate::files::Extractor;
 use crate::git::{Repository, identity};
 use crate::memory::{Content, Millis};
 use crate::private;
@@ -50,6 +51,7 @@ pub struct Engine {
     notices: Notices,
     clock: Clock,
     ending: Ending,
+    extractor: Extractor,
 }
 
 /// What all projects of an owner have in common.
@@ -91,6 +93,7 @@ impl Engine {
             notices: Notices::default(),
             clock: Clock::default(),
             ending: Ending::default(),
+            extractor: Extractor::of_this_process(),
             embedders: Default::default(),
             written: Notify::new(),
         }
@@ -115,6 +118,11 @@ impl Engine {
     #[cfg(test)]
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Returns what extracts the text of documents, and keeps what it extracted.
+    pub fn extractor(&self) -> &Extractor {
+        &self.extractor
     }
 
     /// Returns random bytes from the operating system.

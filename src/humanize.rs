@@ -32,3 +32,11 @@ pub fn some(items: &[String]) -> String {
     }
     text
 }
+/// Returns `count` as a number of bytes for people: `1 MB`.
+pub fn bytes(count: u64) -> String {
+    match count {
+        0..1_000 => format!("{count} bytes"),
+        1_000..1_000_000 => format!("{} kB", count / 1_000),
+        _ => format!("{} MB", count / 1_000_000),
+    }
+}

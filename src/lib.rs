@@ -76,7 +76,7 @@ pub use cli::main;
 pub mod testing {
     pub use crate::config::{External, Options, Sources, Use};
     pub use crate::files::{
-        DocumentKind, Extractor, Fault, Form, Limits, Note, Read, Reading, Refusal, Roots, gather,
+        Budget, DocumentKind, Extractor, Fault, Form, Limits, Note, Read, Reading, Refusal, Roots, gather,
     };
     pub use crate::memory::{Draft, Kind, Provenance};
     pub use crate::redact::{Redactor, rules};

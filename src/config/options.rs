@@ -193,6 +193,10 @@ options! {
     files_secrets: List = List::default(), "files.secrets", "paths", any;
     /// The most bytes of a file that is sent or searched; a larger one is skipped, and the answer says so.
     files_max_bytes: u64 = 1 << 20, "files.max_bytes", "bytes, a whole number", |n| *n > 0;
+    /// How many seconds a call may extract the text of documents (PDF, Word and others); those that it does not reach are named, and a repeated call goes on there.
+    files_documents_time_s: u64 = 45, "files.documents_time", "seconds, 0 to 3600", |n| *n <= 3600;
+    /// Of how many documents a call may extract the text; those whose text is known from an earlier call do not count.
+    files_documents: usize = 2000, "files.documents", "a whole number", any;
     /// Patterns of names: sessions with such a name are never stored.
     ignore_sessions: List = List::default(), "ignore.sessions", "patterns", any;
     /// Patterns of paths in the project: changes to such files are never stored.

@@ -13,17 +13,17 @@ use serde_json::{Value, json};
 
 use super::Callable;
 use super::functions::Returned;
-use super::look::{self, Copy, Reader};
+use super::look::{self, Copy, Reader, Unreached};
 use super::receipt::{Receipt, Skipped};
 use crate::embed::Embedder;
 use crate::engine::{Embedding, Engine};
 use crate::ephemeral::{Ask, Index, LeftOut, MOST_BYTES, Origin, Source};
 use crate::error::{Error, Result, quoted};
-use crate::files::{Form, Found, gather};
+use crate::files::{Form, Found};
 use crate::humanize::thousands;
 use crate::inline::Plan;
 use crate::llm::Function;
-use crate::parallel::{cores, on_all_cores};
+use crate::parallel::{beside, cores, on_all_cores};
 use crate::store::Sources;
 use crate::tokens;
 
@@ -57,8 +57,10 @@ pub(crate) struct Attached {
     texts: Mutex<Vec<Source>>,
     /// The attachments for which there is no room.
     left_out: Vec<LeftOut>,
+    /// The attachments that the budget of the call did not reach.
+    unreached: Option<Skipped>,
     overflow: Vec<Found>,
-    reader: Option<Reader>,
+    reader: Option<Arc<Reader>>,
     index: OnceLock<Index>,
     /// Files that could not be read when the index was made.
     unread: Mutex<Vec<Skipped>>,
@@ -70,22 +72,38 @@ pub(crate) struct Attached {
 
 impl Attached {
     /// Reads the attachments that `paths` lead to. What can't be read is listed in the receipt.
-    pub fn read(reader: &Reader, paths: &[String], secret: [u8; 32], receipt: &mut Receipt) -> Attached {
-        let gathered = gather(&reader.roots, paths, &reader.limits);
-        receipt.skipped.extend(look::skipped(&gathered));
-        receipt.notices.extend(look::cut(&gathered));
-        let (mut listing, mut texts) = (Vec::new(), Vec::new());
-        let (unread, left_out) = copies(reader, &gathered.files, MOST_BYTES, |found, copy| {
-            if copy.redacted > 0 {
-                receipt.redacted.insert(found.path.clone(), copy.redacted);
-            }
-            let mut about = vec![format!("{} tokens", thousands(tokens::count(&copy.text) as u64))];
-            about.extend(copy.notes);
-            listing.push((found.path.clone(), about.join(", ")));
-            texts.push(Source { name: found.path.clone(), text: copy.text, origin: Origin::Attachment });
+    pub async fn read(
+        reader: &Arc<Reader>,
+        paths: &[String],
+        secret: [u8; 32],
+        receipt: &mut Receipt,
+    ) -> Result<Attached> {
+        let (reader, paths) = (Arc::clone(reader), paths.to_vec());
+        let read = beside(move || {
+            let gathered = reader.gather(&paths);
+            let found = (look::skipped(&gathered), look::cut(&gathered));
+            let (mut attached, mut redacted) = (Attached { secret, ..Attached::default() }, Vec::new());
+            let mut texts = Vec::new();
+            let Outcome { skipped, left_out, unreached } =
+                copies(&reader, gathered.files, MOST_BYTES, |path, copy| {
+                    if copy.redacted > 0 {
+                        redacted.push((path.clone(), copy.redacted));
+                    }
+                    let mut about = vec![format!("{} tokens", thousands(tokens::count(&copy.text) as u64))];
+                    about.extend(copy.notes);
+                    attached.listing.push((path.clone(), about.join(", ")));
+                    texts.push(Source { name: path, text: copy.text, origin: Origin::Attachment });
+                });
+            attached = Attached { texts: Mutex::new(texts), left_out, unreached, ..attached };
+            (attached, found, redacted, skipped)
         });
-        receipt.skipped.extend(unread.into_iter().chain(without_room(&left_out)));
-        Attached { secret, listing, texts: Mutex::new(texts), left_out, ..Attached::default() }
+        let (attached, found, redacted, skipped) = read.await?;
+        receipt.skipped.extend(found.0);
+        receipt.notices.extend(found.1);
+        receipt.redacted.extend(redacted);
+        receipt.skipped.splice(0..0, attached.unreached.clone());
+        receipt.skipped.extend(skipped.into_iter().chain(without_room(&attached.left_out)));
+        Ok(attached)
     }
 
     /// Returns the attachments with their descriptions.
@@ -94,9 +112,14 @@ impl Attached {
     }
 
     /// Adds the files that don't fit. They are read by `reader` when the index is made.
-    pub fn add_overflow(&mut self, plan: &Plan, found: &BTreeMap<String, Found>, reader: Reader) {
+    pub fn add_overflow(&mut self, plan: &Plan, found: &BTreeMap<String, Found>, reader: Arc<Reader>) {
         self.overflow = plan.overflow.iter().filter_map(|path| found.get(path).cloned()).collect();
         self.reader = Some(reader);
+    }
+
+    /// Returns the attachments that the budget of the call did not reach.
+    pub fn unreached(&self) -> Option<&Skipped> {
+        self.unreached.as_ref()
     }
 
     /// Returns whether there is nothing to search.
@@ -114,14 +137,16 @@ impl Attached {
         self.index.get_or_init(|| {
             let mut sources = std::mem::take(&mut *self.texts.lock().unwrap_or_else(PoisonError::into_inner));
             let attached: usize = sources.iter().map(|source| source.text.len()).sum();
-            let (mut unread, mut left_out) = (Vec::new(), Vec::new());
-            if let Some(reader) = &self.reader {
-                let room = MOST_BYTES.saturating_sub(attached);
-                (unread, left_out) = copies(reader, &self.overflow, room, |found, copy| {
-                    sources.push(Source { name: found.path.clone(), text: copy.text, origin: Origin::File });
-                });
-            }
-            unread.extend(without_room(&left_out));
+            let Outcome { skipped: mut unread, left_out, unreached } = match &self.reader {
+                Some(reader) => {
+                    let room = MOST_BYTES.saturating_sub(attached);
+                    copies(reader, self.overflow.clone(), room, |path, copy| {
+                        sources.push(Source { name: path, text: copy.text, origin: Origin::File });
+                    })
+                }
+                None => Outcome::default(),
+            };
+            unread.extend(unreached.into_iter().chain(without_room(&left_out)));
             let mut index = Index::new(sources, self.secret);
             index.leave_out(self.left_out.iter().cloned().chain(left_out));
             index.chunk(cores());
@@ -187,40 +212,50 @@ fn returned(text: String, files: impl IntoIterator<Item = String>) -> Returned {
     Returned { text, sources: sources.each_once() }
 }
 
+/// What was not taken of files.
+#[derive(Default)]
+struct Outcome {
+    /// The files that could not be read, as the receipt shows them.
+    skipped: Vec<Skipped>,
+    /// Those without room.
+    left_out: Vec<LeftOut>,
+    /// Those that the budget of the call did not reach.
+    unreached: Option<Skipped>,
+}
+
 /// Reads `files` and gives their copies to `take`, in order, as long as the texts have at most `room` bytes. Texts for which
-/// there is no room are not kept, and if the size of the file tells, not read. Returns the files that could not be read,
-/// and those without room.
+/// there is no room are not kept, and if the size of the file tells, not read.
 fn copies(
     reader: &Reader,
-    files: &[Found],
+    files: Vec<Found>,
     mut room: usize,
-    mut take: impl FnMut(&Found, Copy),
-) -> (Vec<Skipped>, Vec<LeftOut>) {
-    let all: Vec<&Found> = files.iter().collect();
-    let (mut rest, mut unread, mut left_out) = (all.as_slice(), Vec::new(), Vec::new());
+    mut take: impl FnMut(String, Copy),
+) -> Outcome {
+    let (mut rest, mut outcome, mut unreached) = (files, Outcome::default(), Unreached::default());
     while !rest.is_empty() {
-        let (batch, later) = rest.split_at(look::batch(rest));
-        rest = later;
+        let later = rest.split_off(look::batch(&rest));
+        let batch = std::mem::replace(&mut rest, later);
         let may_fit = |found: &Found| found.form != Form::Text || found.stat.size <= room as u64;
-        let copies = on_all_cores(batch, |found| may_fit(found).then(|| reader.copy(found)));
-        for (found, copy) in batch.iter().zip(copies) {
+        let copies = on_all_cores(&batch, |found| may_fit(found).then(|| reader.copy(found)));
+        for (found, copy) in batch.into_iter().zip(copies) {
             let bytes = match copy {
                 Some(Ok(copy)) if copy.text.len() <= room => {
                     room -= copy.text.len();
-                    take(found, copy);
+                    take(found.path, copy);
                     continue;
                 }
                 Some(Err(why)) => {
-                    unread.push(look::unread(found, why));
+                    outcome.skipped.extend(unreached.or_skipped(found.path, why));
                     continue;
                 }
                 Some(Ok(copy)) => copy.text.len(),
                 None => usize::try_from(found.stat.size).unwrap_or(usize::MAX),
             };
-            left_out.push(LeftOut { name: found.path.clone(), bytes });
+            outcome.left_out.push(LeftOut { name: found.path, bytes });
         }
     }
-    (unread, left_out)
+    outcome.unreached = unreached.into_skipped();
+    outcome
 }
 
 /// Returns the files without room, as the receipt shows them.

@@ -1,6 +1,7 @@
 //! Puts a prompt together: plans what is sent, and makes the blocks of a turn.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::look::{Looked, Reader};
 use super::receipt::Receipt;
@@ -9,6 +10,7 @@ use crate::error::{Error, Kind, Result, quoted};
 use crate::files::Found;
 use crate::humanize::thousands;
 use crate::inline::{Full, INSTRUCTIONS, Plan, Room, Said, Seen, Sending, State, Why, plan};
+use crate::parallel::beside;
 use crate::project::OpenProject;
 use crate::thread::{Block, BlockText, ContentHash, Entry, Part, Place, Thread};
 use crate::tokens;
@@ -80,7 +82,7 @@ pub(super) fn planned(
 
 /// Returns the blocks for what is sent about files, and the copies of files of which only the changes are sent.
 pub(super) async fn file_blocks(
-    reader: &Reader,
+    reader: &Arc<Reader>,
     project: &OpenProject,
     question: &Question,
     looked: &Looked,
@@ -104,7 +106,7 @@ pub(super) async fn file_blocks(
             None => {
                 let found = looked.found.get(path);
                 let entry = plan.entries.iter_mut().find(|entry| entry.path == *path);
-                whole(reader, found, entry, stored.remove(path))?
+                whole(reader, found, entry, stored.remove(path)).await?
             }
         };
         if *part == Part::Change
@@ -123,8 +125,8 @@ pub(super) async fn file_blocks(
 
 /// Returns the whole text of a file that was not kept: the stored copy if it is still current, otherwise the file as it is
 /// now.
-fn whole(
-    reader: &Reader,
+async fn whole(
+    reader: &Arc<Reader>,
     found: Option<&Found>,
     entry: Option<&mut Entry>,
     stored: Option<String>,
@@ -138,7 +140,8 @@ fn whole(
         return Err(Error::new(Kind::Io, "a file of the thread disappeared while it was read")
             .hint("repeat the call"));
     };
-    let copy = reader.copy(found).map_err(|why| {
+    let (reads, file) = (Arc::clone(reader), found.clone());
+    let copy = beside(move || reads.copy(&file)).await?.map_err(|why| {
         Error::new(Kind::Io, format!("`{}` {why}", quoted(&found.path))).hint("repeat the call")
     })?;
     let tokens = u32::try_from(tokens::count(&copy.text)).unwrap_or(u32::MAX);

@@ -1,19 +1,22 @@
 //! Looks at the files of a thread: which are new, which changed since they were sent, and which are gone.
 //!
-//! A file that looks as the ledger says is not read. All others are read, redacted and counted, on all cores. Texts are
-//! kept only as far as they may be sent, so that a folder of a gigabyte takes no more memory than a window.
+//! A file that looks as the ledger says is not read. All others are read, redacted and counted, on all cores and beside the
+//! call, so that the call can be cancelled meanwhile. Texts are kept only as far as they may be sent, so that a folder of a
+//! gigabyte takes no more memory than a window.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::receipt::Skipped;
 use crate::error::{Error, Kind, Result};
 use crate::files::{
-    Cut, Extractor, Found, Gathered, Limits, Place as Leads, Reading, Refusal, Roots, gather, gather_changed,
+    Budget, Cut, Exhausted, Extractor, Found, Gathered, Limits, Place as Leads, Reading, Refusal, Roots,
+    gather, gather_changed,
 };
-use crate::humanize::counted;
+use crate::humanize::{counted, some};
 use crate::inline::{Seen, State};
-use crate::parallel::on_all_cores;
+use crate::parallel::{beside, on_all_cores};
 use crate::project::OpenProject;
 use crate::redact::{self, Redactor};
 use crate::store::Store;
@@ -38,6 +41,8 @@ pub(crate) struct Reader {
     pub limits: Limits,
     /// What extracts the text of documents.
     pub extractor: Extractor,
+    /// What the documents of the call may take; it ends with the call.
+    pub budget: Budget,
     /// Replaces secrets.
     pub redactor: Redactor,
     /// The time, in nanoseconds since 1970.
@@ -69,6 +74,8 @@ pub(crate) struct Looked {
     pub found: BTreeMap<String, Found>,
     /// What was left out.
     pub skipped: Vec<Skipped>,
+    /// The documents that the budget of the call did not reach.
+    pub unreached: Option<Skipped>,
     /// How many secrets were replaced, by path.
     pub redacted: BTreeMap<String, usize>,
     /// Remarks, each a sentence without a full stop.
@@ -76,9 +83,15 @@ pub(crate) struct Looked {
 }
 
 impl Reader {
+    /// Finds the files that `paths` lead to.
+    pub fn gather(&self, paths: &[String]) -> Gathered {
+        gather(&self.roots, paths, &self.limits, &self.budget)
+    }
+
     /// Reads and redacts one file.
     pub fn copy(&self, found: &Found) -> Result<Copy, Refusal> {
-        let reading = Reading { limits: &self.limits, now_ns: self.now_ns, extractor: &self.extractor };
+        let Reader { limits, extractor, budget, .. } = self;
+        let reading = Reading { limits, now_ns: self.now_ns, extractor, budget };
         let read = self.roots.read(found, &reading)?;
         let redacted = self.redactor.redact(&read.text);
         let count = redacted.found.iter().map(|finding| finding.count).sum();
@@ -100,7 +113,7 @@ impl Reader {
 
 /// Looks at the files of `thread` and at those that `context` and `priority` lead to.
 pub(crate) async fn look(
-    reader: &Reader,
+    reader: &Arc<Reader>,
     project: &OpenProject,
     name: &ThreadName,
     thread: &Thread,
@@ -110,30 +123,26 @@ pub(crate) async fn look(
     let mut looked = Looked::default();
     let known: HashMap<&str, &Entry> =
         thread.ledger.iter().map(|entry| (entry.path.as_str(), entry)).collect();
-    let stat = |path: &str| known.get(path).and_then(|entry| entry.stat);
-    let find = |paths: &[String]| gather_changed(&reader.roots, paths, &reader.limits, &stat);
-    let firsts: BTreeSet<String> = find(priority).files.into_iter().map(|found| found.path).collect();
-    let all: Vec<String> = context.iter().chain(priority).cloned().collect();
-    let gathered = find(&all);
+    let (firsts, gathered) = find(reader, &thread.ledger, context, priority).await?;
     looked.skipped = skipped(&gathered);
     looked.notices.extend(cut(&gathered));
     looked.found = gathered.files.into_iter().map(|found| (found.path.clone(), found)).collect();
     let mut states: BTreeMap<String, State> = BTreeMap::new();
-    let mut changed: Vec<&Found> = Vec::new();
+    let mut changed: Vec<Found> = Vec::new();
     for (path, found) in &looked.found {
         let is_same = known.get(path.as_str()).is_some_and(|entry| {
             !entry.is_removed && entry.stat == Some(found.stat) && thread.rules == redact::version()
         });
         match is_same {
             true => drop(states.insert(path.clone(), State::Unchanged)),
-            false => changed.push(found),
+            false => changed.push(found.clone()),
         }
     }
     for entry in thread.ledger.iter().filter(|entry| !looked.found.contains_key(&entry.path)) {
         states.insert(entry.path.clone(), State::Gone(gone(&reader.roots, &entry.path)));
     }
-    let read = read(reader, project, name, &known, &changed).await?;
-    for (path, outcome) in read {
+    let mut unreached = Unreached::default();
+    for (path, outcome) in read(reader, project, name, &known, changed).await? {
         match outcome {
             Ok((state, redacted, notes)) => {
                 states.insert(path.clone(), state);
@@ -146,10 +155,11 @@ pub(crate) async fn look(
                 if known.contains_key(path.as_str()) {
                     states.insert(path.clone(), State::Gone(format!("it {why}")));
                 }
-                looked.skipped.push(Skipped { path, why: said(why) });
+                looked.skipped.extend(unreached.or_skipped(path, why));
             }
         }
     }
+    looked.unreached = unreached.into_skipped();
     looked.seen = states
         .into_iter()
         .map(|(path, state)| Seen { is_first: firsts.contains(&path), path, state })
@@ -157,34 +167,53 @@ pub(crate) async fn look(
     Ok(looked)
 }
 
+/// Finds the files that `priority` leads to, and those that `context` and `priority` lead to. Files that look as the ledger
+/// says are not opened.
+async fn find(
+    reader: &Arc<Reader>,
+    ledger: &[Entry],
+    context: &[String],
+    priority: &[String],
+) -> Result<(BTreeSet<String>, Gathered)> {
+    let stats = ledger.iter().filter_map(|entry| Some((entry.path.clone(), entry.stat?)));
+    let stats: HashMap<String, Stat> = stats.collect();
+    let all: Vec<String> = context.iter().chain(priority).cloned().collect();
+    let (reader, priority) = (Arc::clone(reader), priority.to_vec());
+    beside(move || {
+        let Reader { roots, limits, budget, .. } = &*reader;
+        let stat = |path: &str| stats.get(path).copied();
+        let find = |paths: &[String]| gather_changed(roots, paths, limits, budget, &stat);
+        (find(&priority).files.into_iter().map(|found| found.path).collect(), find(&all))
+    })
+    .await
+}
+
 type Outcome = Result<(State, usize, Vec<String>), Refusal>;
 
 /// Reads `changed`, and returns the state of each by path.
 async fn read(
-    reader: &Reader,
+    reader: &Arc<Reader>,
     project: &OpenProject,
     name: &ThreadName,
     known: &HashMap<&str, &Entry>,
-    changed: &[&Found],
+    changed: Vec<Found>,
 ) -> Result<Vec<(String, Outcome)>> {
-    check_size(changed)?;
+    check_size(&changed)?;
     let mut outcomes = Vec::with_capacity(changed.len());
     let mut kept = 0;
     let mut rest = changed;
     while !rest.is_empty() {
-        let (batch, later) = rest.split_at(batch(rest));
-        rest = later;
-        let copies = on_all_cores(batch, |found| reader.copy(found));
-        let counts = count_tokens(project, &copies).await?;
-        let inline = batch
+        let later = rest.split_off(batch(&rest));
+        let (read, counts) = read_and_count(reader, project, std::mem::replace(&mut rest, later)).await?;
+        let inline = read
             .iter()
-            .filter(|found| known.get(found.path.as_str()).is_some_and(|entry| entry.place == Place::Inline));
-        let inline: Vec<String> = inline.map(|found| found.path.clone()).collect();
+            .filter(|(path, _)| known.get(path.as_str()).is_some_and(|entry| entry.place == Place::Inline));
+        let inline: Vec<String> = inline.map(|(path, _)| path.clone()).collect();
         let mut before = match inline.is_empty() {
             true => HashMap::new(),
             false => project.store.copies(&project.scope, name, inline).await?,
         };
-        for (found, copy) in batch.iter().zip(copies) {
+        for (path, copy) in read {
             let outcome = copy.map(|copy| {
                 let tokens = counts.get(&copy.sent).copied().unwrap_or(u32::MAX);
                 kept += copy.text.len();
@@ -194,33 +223,54 @@ async fn read(
                     sent: copy.sent,
                     tokens,
                     text: (kept <= MOST_KEPT).then(|| copy.text.into()),
-                    before: before.remove(&found.path).map(Into::into),
+                    before: before.remove(&path).map(Into::into),
                 };
                 (state, copy.redacted, copy.notes)
             });
-            outcomes.push((found.path.clone(), outcome));
+            outcomes.push((path, outcome));
         }
     }
     Ok(outcomes)
 }
 
-/// Returns the tokens of each copy, by the hash of its text. Those of texts that were counted before are looked up.
-async fn count_tokens(
+/// Files with their copies, by path.
+type Copies = Vec<(String, Result<Copy, Refusal>)>;
+
+/// Reads the files of a batch. Also returns the tokens of each copy, by the hash of its text; those of texts that were
+/// counted before are looked up.
+async fn read_and_count(
+    reader: &Arc<Reader>,
     project: &OpenProject,
-    copies: &[Result<Copy, Refusal>],
-) -> Result<HashMap<ContentHash, u32>> {
+    batch: Vec<Found>,
+) -> Result<(Copies, HashMap<ContentHash, u32>)> {
+    let reads = Arc::clone(reader);
+    let copies: Copies = beside(move || {
+        let copies = on_all_cores(&batch, |found| reads.copy(found));
+        batch.into_iter().map(|found| found.path).zip(copies).collect()
+    })
+    .await?;
     let (store, scope): (&Store, _) = (&project.store, &project.scope);
-    let copies: Vec<&Copy> = copies.iter().flatten().collect();
-    let hashes: Vec<ContentHash> = copies.iter().map(|copy| copy.sent).collect();
+    let hashes: Vec<ContentHash> =
+        copies.iter().filter_map(|(_, copy)| Some(copy.as_ref().ok()?.sent)).collect();
     let mut counts = store.token_counts(scope, &hashes).await?;
-    let new: Vec<&Copy> = copies.into_iter().filter(|copy| !counts.contains_key(&copy.sent)).collect();
-    let counted =
-        on_all_cores(&new, |copy| (copy.sent, u32::try_from(tokens::count(&copy.text)).unwrap_or(u32::MAX)));
+    let (known, budget) = (counts.clone(), reader.budget.clone());
+    let (copies, counted) = beside(move || {
+        let copied = copies.iter().filter_map(|(_, copy)| copy.as_ref().ok());
+        let new: Vec<&Copy> = copied.filter(|copy| !known.contains_key(&copy.sent)).collect();
+        let counted = on_all_cores(&new, |copy| {
+            let count = || (copy.sent, u32::try_from(tokens::count(&copy.text)).unwrap_or(u32::MAX));
+            // Nobody waits for the rest.
+            (!budget.has_ended()).then(count)
+        });
+        let counted: Vec<(ContentHash, u32)> = counted.into_iter().flatten().collect();
+        (copies, counted)
+    })
+    .await?;
     if !counted.is_empty() {
         store.note_token_counts(scope, &counted).await?;
     }
     counts.extend(counted);
-    Ok(counts)
+    Ok((copies, counts))
 }
 
 /// Returns why a file of the ledger was not found.
@@ -243,37 +293,37 @@ fn said(why: Refusal) -> String {
 
 /// Counts the tokens of the files that `paths` lead to.
 pub(crate) async fn count(
-    reader: &Reader,
+    reader: &Arc<Reader>,
     project: &OpenProject,
     paths: &[String],
 ) -> Result<super::CountedFiles> {
-    let gathered = gather(&reader.roots, paths, &reader.limits);
+    let (walks, paths) = (Arc::clone(reader), paths.to_vec());
+    let gathered = beside(move || walks.gather(&paths)).await?;
     let mut counted =
         super::CountedFiles { files: Vec::new(), skipped: skipped(&gathered), notices: Vec::new() };
     counted.notices.extend(cut(&gathered));
-    let found: Vec<&Found> = gathered.files.iter().collect();
-    check_size(&found)?;
-    let mut rest = found.as_slice();
+    check_size(&gathered.files)?;
+    let mut unreached = Unreached::default();
+    let mut rest = gathered.files;
     while !rest.is_empty() {
-        let (batch, later) = rest.split_at(batch(rest));
-        rest = later;
-        let copies = on_all_cores(batch, |found| reader.copy(found));
-        let counts = count_tokens(project, &copies).await?;
-        for (found, copy) in batch.iter().zip(copies) {
+        let later = rest.split_off(batch(&rest));
+        let (read, counts) = read_and_count(reader, project, std::mem::replace(&mut rest, later)).await?;
+        for (path, copy) in read {
             match copy {
                 Ok(copy) => {
                     let tokens = counts.get(&copy.sent).copied().unwrap_or_default();
-                    counted.files.push((found.path.clone(), tokens as usize));
+                    counted.files.push((path, tokens as usize));
                 }
-                Err(why) => counted.skipped.push(unread(found, why)),
+                Err(why) => counted.skipped.extend(unreached.or_skipped(path, why)),
             }
         }
     }
+    counted.skipped.splice(0..0, unreached.into_skipped());
     Ok(counted)
 }
 
 /// Errors with [`Kind::Limit`] if `files` are too large to be read in a call.
-fn check_size(files: &[&Found]) -> Result<()> {
+fn check_size(files: &[Found]) -> Result<()> {
     let bytes: u64 = files.iter().map(|found| found.stat.size).sum();
     if bytes <= MOST_READ {
         return Ok(());
@@ -285,7 +335,7 @@ fn check_size(files: &[&Found]) -> Result<()> {
 }
 
 /// Returns how many of `files` are read at once.
-pub(super) fn batch(files: &[&Found]) -> usize {
+pub(super) fn batch(files: &[Found]) -> usize {
     let mut bytes = 0;
     files
         .iter()
@@ -297,9 +347,34 @@ pub(super) fn batch(files: &[&Found]) -> usize {
         .count()
 }
 
-/// Returns a file that could not be read, as the receipt shows it.
-pub(super) fn unread(found: &Found, why: Refusal) -> Skipped {
-    Skipped { path: found.path.clone(), why: said(why) }
+/// The documents that the budget of a call did not reach. There can be thousands, so they are reported together.
+#[derive(Default)]
+pub(super) struct Unreached {
+    paths: Vec<String>,
+    why: Option<Exhausted>,
+}
+
+impl Unreached {
+    /// Takes the file if the budget did not reach it; otherwise returns it as the receipt shows it.
+    pub fn or_skipped(&mut self, path: String, why: Refusal) -> Option<Skipped> {
+        let Refusal::Budget(exhausted) = why else { return Some(Skipped { path, why: said(why) }) };
+        self.paths.push(path);
+        self.why.get_or_insert(exhausted);
+        None
+    }
+
+    /// Returns them as the receipt shows them, if there are any: how many, and the first of them.
+    pub fn into_skipped(self) -> Option<Skipped> {
+        let why = Refusal::Budget(self.why?);
+        match &self.paths[..] {
+            [path] => Some(Skipped { path: path.clone(), why: said(why) }),
+            paths => {
+                let documents = counted(paths.len(), "document", "documents");
+                let why = said(why).replacen("was not read", "were not read", 1);
+                Some(Skipped { path: format!("{documents} ({})", some(paths)), why })
+            }
+        }
+    }
 }
 
 /// Returns what was left out, as the receipt shows it.

@@ -169,8 +169,12 @@ async fn ask_and_record(
     let options = engine.config().sources.options()?;
     let system = SYSTEM.replace("{project}", &crate::envelope::one_line(&project.name));
     let system = system.trim_end().to_owned();
-    let mut prepared =
-        prepare::prepare(engine, project, &options, assistant, question, &system, &callables).await?;
+    let budget = prepare::budget(&options);
+    let _ends = budget.ends_with_call();
+    let reader = Arc::new(prepare::reader(engine, project, &options, &budget).await?);
+    let preparing =
+        prepare::prepare(engine, project, &options, assistant, question, &system, &callables, reader);
+    let mut prepared = preparing.await?;
     let mut offered = callables;
     offered.extend(attached::search(engine, &prepared.attached).await?);
     let mut functions = Functions::new(offered, engine.begin_installation().await?.redactor.clone());
@@ -362,6 +366,8 @@ pub(crate) async fn count(
     options: &Options,
     paths: &[String],
 ) -> Result<CountedFiles> {
-    let reader = prepare::reader(engine, project, options).await?;
+    let budget = prepare::budget(options);
+    let _ends = budget.ends_with_call();
+    let reader = Arc::new(prepare::reader(engine, project, options, &budget).await?);
     look::count(&reader, project, paths).await
 }

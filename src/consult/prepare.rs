@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::attached::{self, Attached};
 use super::compose::{Planned, ask, file_blocks, has_other_overflow, overflow_note, parts, planned};
@@ -13,7 +14,7 @@ use super::{AROUND_MESSAGE, Callable, Question, history, notes};
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
-use crate::files::{self, Extractor, Limits, Roots};
+use crate::files::{self, Allowance, Budget, Limits, Roots};
 use crate::git;
 use crate::humanize::{some, thousands};
 use crate::inline::{Plan, Room, Said, said};
@@ -68,6 +69,7 @@ pub(crate) struct Prepared {
 }
 
 /// Prepares the turn in which `question` is asked.
+#[expect(clippy::too_many_arguments, reason = "each is another part of the call")]
 pub(crate) async fn prepare(
     engine: &Engine,
     project: &OpenProject,
@@ -76,25 +78,25 @@ pub(crate) async fn prepare(
     question: &Question,
     system: &str,
     callables: &[Callable],
+    reader: Arc<Reader>,
 ) -> Result<Prepared> {
     let installation = engine.begin_installation().await?;
     let key = installation.secret;
     let thread = thread(project, question, options).await?;
     let mut receipt = Receipt { turn: thread.turns + 1, ..Receipt::default() };
     let instructions = instructions(question, &installation.redactor, &mut receipt)?;
-    let reader = reader(engine, project, options).await?;
     let earlier_turns = project.store.turns(&project.scope, &question.name, 4).await?;
     let context = named(&thread, &earlier_turns, question);
     let looked = look::look(&reader, project, &question.name, &thread, &context, &question.priority).await?;
     let context = lasting(context, &thread, &reader.roots);
     let images = images(&reader.roots, &question.images)?;
-    let mut attached = Attached::read(&reader, &question.attachments, key, &mut receipt);
+    let mut attached = Attached::read(&reader, &question.attachments, key, &mut receipt).await?;
     receipt.attached = Files::of(attached.listing().iter().map(|(name, _)| name.as_str()));
     add_looked(&mut receipt, &looked);
     let window = window(&assistant.provider, &reported(&earlier_turns));
     let (others, said_by_others) = others(project, question, &thread, &key).await?;
     let system_tokens = tokens::count(system) + of_functions(callables);
-    let tail = of_this_call(thread.turns + 1, &attached, question, &receipt.skipped);
+    let tail = of_this_call(thread.turns + 1, &attached, question, &looked, &receipt.skipped);
     let results_room = window.results();
     let asked = tokens::count(&instructions) + AROUND_MESSAGE + images.len() * IMAGE_TOKENS;
     let around: usize = tail.iter().chain(&others).map(|block| block.tokens as usize).sum();
@@ -180,12 +182,20 @@ fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> 
     context.into_iter().filter(|path| seen.insert(path.clone()) && is_known(path)).collect()
 }
 
-/// Returns the notes about what belongs to this call only: attachments, images, and named paths that were left out.
-fn of_this_call(turn: u32, attached: &Attached, question: &Question, skipped: &[Skipped]) -> Vec<Block> {
+/// Returns the notes about what belongs to this call only: attachments, images, and what was left out of `skipped`: named
+/// paths, and documents that the budget did not reach.
+fn of_this_call(
+    turn: u32,
+    attached: &Attached,
+    question: &Question,
+    looked: &Looked,
+    skipped: &[Skipped],
+) -> Vec<Block> {
     let named = question.context.iter().chain(&question.priority).chain(&question.attachments);
     let named: HashSet<String> = named.map(|path| quoted(path).to_string()).collect();
     let mut missing: Vec<(&str, String)> = Vec::new();
-    for Skipped { path, why } in skipped.iter().filter(|skipped| named.contains(&skipped.path)) {
+    let named = skipped.iter().filter(|skipped| named.contains(&skipped.path));
+    for Skipped { path, why } in looked.unreached.iter().chain(attached.unreached()).chain(named) {
         if !missing.iter().any(|(known, _)| known == path) {
             // The way out is for the agent.
             missing.push((path, why.split("; ").next().unwrap_or_default().to_owned()));
@@ -274,8 +284,19 @@ pub(super) fn worded(question: &Question, redactor: &Redactor) -> (String, usize
     (redacted.text.into_owned(), redacted.found.iter().map(|finding| finding.count).sum())
 }
 
-/// Returns what reads the files of the project.
-pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Options) -> Result<Reader> {
+/// Returns the budget of the documents of a call that begins.
+pub(crate) fn budget(options: &Options) -> Budget {
+    let time = Duration::from_secs(options.files_documents_time_s);
+    Budget::new(Allowance { time, documents: options.files_documents, ..Allowance::default() })
+}
+
+/// Returns what reads the files of the project in the call with `budget`.
+pub(crate) async fn reader(
+    engine: &Engine,
+    project: &OpenProject,
+    options: &Options,
+    budget: &Budget,
+) -> Result<Reader> {
     let redactor = engine.begin_installation().await?.redactor.clone();
     let others: Vec<PathBuf> = options.files_roots.0.iter().map(PathBuf::from).collect();
     let own = vec![engine.config().data_dir.clone()];
@@ -288,7 +309,8 @@ pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Opt
         .with_secrets(&options.files_secrets.0);
     let limits = Limits { file_bytes: options.files_max_bytes, ..Limits::default() };
     let now_ns = engine.now().saturating_mul(1_000_000);
-    Ok(Reader { roots, limits, extractor: Extractor::of_this_process(), redactor, now_ns })
+    let (extractor, budget) = (engine.extractor().clone(), budget.clone());
+    Ok(Reader { roots, limits, extractor, budget, redactor, now_ns })
 }
 
 fn images(roots: &Roots, paths: &[String]) -> Result<Vec<files::Image>> {
@@ -305,6 +327,7 @@ fn images(roots: &Roots, paths: &[String]) -> Result<Vec<files::Image>> {
 }
 
 fn add_looked(receipt: &mut Receipt, looked: &Looked) {
+    receipt.skipped.splice(0..0, looked.unreached.iter().cloned());
     receipt.skipped.extend(looked.skipped.iter().cloned());
     receipt.notices.extend(looked.notices.iter().cloned());
 }

@@ -5,7 +5,8 @@
 //! walk only: a file that is named is read even if it is ignored. Everything that is not taken is reported, except
 //! `.git`.
 //!
-//! A walk looks at a bounded number of entries, down to a bounded depth, until a given time. If a folder has more
+//! A walk looks at a bounded number of entries, down to a bounded depth, until a given time, and no longer than its call
+//! lasts. If a folder has more
 //! entries than are left, none of them is taken, since a part of them would be a different one each time.
 
 use std::collections::HashSet;
@@ -14,6 +15,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use super::budget::Budget;
 use super::folder::{Entry, Folder};
 use super::policy::{FilePath, Place, Roots};
 use super::refusal::Refusal;
@@ -74,8 +76,8 @@ impl fmt::Display for Cut {
 }
 
 /// Finds the files that `paths` lead to.
-pub fn gather(roots: &Roots, paths: &[String], limits: &Limits) -> Gathered {
-    gather_changed(roots, paths, limits, &|_| None)
+pub fn gather(roots: &Roots, paths: &[String], limits: &Limits, budget: &Budget) -> Gathered {
+    gather_changed(roots, paths, limits, budget, &|_| None)
 }
 
 /// Like [`gather`], but a file of a folder is not opened if it looks as `known` says: it was text when it was read, and is
@@ -84,6 +86,7 @@ pub fn gather_changed(
     roots: &Roots,
     paths: &[String],
     limits: &Limits,
+    budget: &Budget,
     known: &dyn Fn(&str) -> Option<Stat>,
 ) -> Gathered {
     let places: Vec<_> = paths.iter().map(|path| (path, roots.resolve(path))).collect();
@@ -94,6 +97,7 @@ pub fn gather_changed(
     let mut walk = Walk {
         roots,
         limits,
+        budget,
         known,
         named: named.collect(),
         rules: Rules::new(roots),
@@ -132,6 +136,8 @@ pub fn gather_changed(
 struct Walk<'r> {
     roots: &'r Roots,
     limits: &'r Limits,
+    /// Tells whether the call has ended.
+    budget: &'r Budget,
     /// What files looked like when they were read.
     known: &'r dyn Fn(&str) -> Option<Stat>,
     /// The files that were named.
@@ -167,7 +173,7 @@ impl Walk<'_> {
         self.rules.note_entries(path, &entries);
         entries.sort_by_cached_key(in_order);
         for (name, entry) in entries {
-            if self.limits.until.is_some_and(|until| Instant::now() >= until) {
+            if self.budget.has_ended() || self.limits.until.is_some_and(|until| Instant::now() >= until) {
                 return ControlFlow::Break(Cut::Deadline);
             }
             let inner = path.join(&name);

@@ -10,6 +10,7 @@
 //!
 //! What is read is not redacted here, and nothing is stored: which files belong into a prompt is decided above.
 
+mod budget;
 mod documents;
 mod folder;
 mod form;
@@ -27,6 +28,7 @@ mod tests;
 use std::time::Instant;
 
 pub use self::{gather::Gathered, policy::Place, read::Image};
+pub use budget::{Allowance, Budget, Exhausted};
 pub use documents::{Extractor, Fault, Kind as DocumentKind, Note, confine, serve};
 pub use gather::{Cut, gather, gather_changed};
 pub use policy::{FilePath, Roots};

@@ -12,6 +12,7 @@
 
 use std::io;
 
+use super::budget::{Budget, Exhausted};
 use super::documents::{Extracted, Extractor, Note};
 use super::policy::{Place, Roots};
 use super::refusal::Refusal;
@@ -39,6 +40,8 @@ pub struct Reading<'a> {
     pub now_ns: i64,
     /// What extracts the text of documents.
     pub extractor: &'a Extractor,
+    /// What the documents of the call may take, and whether the call has ended.
+    pub budget: &'a Budget,
 }
 
 /// The content of a file.
@@ -66,9 +69,12 @@ pub struct Image {
 }
 
 impl Roots {
-    /// Reads a file that was found. The text of a file of text is the file's own, with a byte order mark if there is
+    /// Reads a file that was found, unless the call has ended. The text of a file of text is the file's own, with a byte order mark if there is
     /// one. Text in another encoding is converted to UTF-8, and a note says so.
     pub fn read(&self, found: &Found, reading: &Reading<'_>) -> Result<Read, Refusal> {
+        if reading.budget.has_ended() {
+            return Err(Refusal::Budget(Exhausted::Ended));
+        }
         let most = match found.form {
             Form::Text => reading.limits.file_bytes,
             Form::Document(_) => reading.limits.document_bytes,
@@ -78,8 +84,8 @@ impl Roots {
         let Extracted { text, notes } = match found.form {
             Form::Text => decode(bytes)?,
             Form::Document(kind) => {
-                let extracted = reading.extractor.extract(kind, bytes);
-                extracted.map_err(|fault| Refusal::Document(kind, fault))?
+                let extracted = reading.extractor.extract(kind, raw, bytes, reading.budget);
+                extracted.map_err(Refusal::Budget)?.map_err(|fault| Refusal::Document(kind, fault))?
             }
         };
         Ok(Read { text, raw, stat, is_settled: keeps_times && is_settled(&stat, reading.now_ns), notes })

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
+use super::budget::Exhausted;
 use super::documents::{Fault, Kind};
+use crate::humanize::bytes;
 
 /// Why a file is not read. `Display` completes a sentence that begins with the path: "`a.txt` does not exist". No
 /// message quotes the content of a file.
@@ -57,6 +59,8 @@ pub enum Refusal {
     NoImage,
     /// It is a document whose text could not be extracted.
     Document(Kind, Fault),
+    /// It is a document, and the budget of the call is used up.
+    Budget(Exhausted),
 }
 
 impl Refusal {
@@ -79,6 +83,7 @@ impl Refusal {
             }
             Refusal::Ignored(_) => Some("name the file itself, and it is read"),
             Refusal::Document(..) => Some("convert it to plain text"),
+            Refusal::Budget(exhausted) => exhausted.way_out(),
             _ => None,
         }
     }
@@ -136,16 +141,8 @@ impl fmt::Display for Refusal {
             Refusal::NoRules => "cannot be read, so its rules do not apply",
             Refusal::NoImage => "is not an image in PNG, JPEG, GIF or WebP format",
             Refusal::Document(kind, fault) => return write!(f, "is {} {fault}", kind.with_article()),
+            Refusal::Budget(exhausted) => return write!(f, "was not read, because {exhausted}"),
         })
-    }
-}
-
-/// Returns `count` as a number of bytes for people: `1 MB`.
-fn bytes(count: u64) -> String {
-    match count {
-        0..1_000 => format!("{count} bytes"),
-        1_000..1_000_000 => format!("{} kB", count / 1_000),
-        _ => format!("{} MB", count / 1_000_000),
     }
 }
 

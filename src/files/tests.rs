@@ -17,6 +17,11 @@ mod model;
 const LIMITS: Limits =
     Limits { file_bytes: 1_000_000, document_bytes: 2_000_000, entries: 1_000, depth: 8, until: None };
 
+/// Finds files in a call that does not end.
+fn gather(roots: &Roots, paths: &[String], limits: &Limits) -> Gathered {
+    super::gather(roots, paths, limits, &Budget::default())
+}
+
 /// A project with files, and a folder outside of it.
 struct Tree {
     dir: tempfile::TempDir,
@@ -97,7 +102,8 @@ fn strings(paths: &[&str]) -> Vec<String> {
 
 fn read(roots: &Roots, found: &Found) -> Result<Read, Refusal> {
     let extractor = Extractor::new("/nothing".into());
-    roots.read(found, &Reading { limits: &LIMITS, now_ns: 0, extractor: &extractor })
+    let budget = Budget::default();
+    roots.read(found, &Reading { limits: &LIMITS, now_ns: 0, extractor: &extractor, budget: &budget })
 }
 
 /// Shows what was gathered, a line for each file and reason.
@@ -110,6 +116,19 @@ fn shown(gathered: &Gathered) -> String {
 }
 
 /// Without a `.gitignore`, what tools had installed and built used to be sent, and so was what the user's own list ignores.
+#[test]
+fn a_walk_ends_with_its_call() {
+    let tree = Tree::new(&[("a", "x"), ("d/b", "x")]);
+    let budget = Budget::default();
+    drop(budget.ends_with_call());
+    let gathered = super::gather(&tree.roots(), &strings(&["."]), &LIMITS, &budget);
+    assert_eq!((gathered.files, gathered.cut), (Vec::new(), Some(Cut::Deadline)));
+    let found = tree.gather(&["a"]).files.remove(0);
+    let extractor = Extractor::new("/nothing".into());
+    let reading = Reading { limits: &LIMITS, now_ns: 0, extractor: &extractor, budget: &budget };
+    assert_eq!(tree.roots().read(&found, &reading), Err(Refusal::Budget(Exhausted::Ended)));
+}
+
 #[test]
 fn what_the_user_lists_for_git_and_what_tools_build_is_left_out() {
     let tree = Tree::new(&[
@@ -511,7 +530,8 @@ fn an_edit_that_leaves_size_and_time_is_not_taken_for_settled() {
     let extractor = Extractor::new("/nothing".into());
     let found = tree.gather(&["f"]).files.remove(0);
     let at = |now_ns: i64| {
-        tree.roots().read(&found, &Reading { limits: &LIMITS, now_ns, extractor: &extractor }).unwrap()
+        let reading = Reading { limits: &LIMITS, now_ns, extractor: &extractor, budget: &Budget::default() };
+        tree.roots().read(&found, &reading).unwrap()
     };
     let before = at(0);
     let now = before.stat.ctime_ns;

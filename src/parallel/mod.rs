@@ -1,7 +1,10 @@
 //! Divides work among the cores of the machine.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use crate::error::{Error, Kind, Result};
 
 /// Returns how many threads this process can run at once.
 pub fn cores() -> usize {
@@ -30,6 +33,20 @@ pub fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Runs `work` on a thread of its own, so that the call that waits for it can be cancelled meanwhile. The work itself goes
+/// on then: it must notice by other means that nobody waits for it.
+///
+/// # Errors
+///
+/// [`Kind::Io`] if the process is ending.
+pub async fn beside<O: Send + 'static>(work: impl FnOnce() -> O + Send + 'static) -> Result<O> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => Ok(result),
+        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+        Err(_) => Err(Error::new(Kind::Io, "the program is ending")),
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tiro::testing::{
-    DocumentKind, Extractor, Fault, Form, Limits, Note, Read, Reading, Refusal, Roots, gather,
+    Budget, DocumentKind, Extractor, Fault, Form, Limits, Note, Read, Reading, Refusal, Roots, gather,
 };
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
@@ -16,10 +16,11 @@ fn read(name: &str, bytes: impl AsRef<[u8]>) -> Result<Read, Refusal> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(name), bytes).unwrap();
     let roots = Roots::new(folder.path(), &[], &[]).unwrap();
-    let gathered = gather(&roots, &[name.to_owned()], &Limits::default());
+    let gathered = gather(&roots, &[name.to_owned()], &Limits::default(), &Budget::default());
     assert!(matches!(gathered.files[0].form, Form::Document(_)), "{gathered:?}");
     let extractor = Extractor::new(env!("CARGO_BIN_EXE_tiro").into());
-    let reading = Reading { limits: &Limits::default(), now_ns: 0, extractor: &extractor };
+    let budget = Budget::default();
+    let reading = Reading { limits: &Limits::default(), now_ns: 0, extractor: &extractor, budget: &budget };
     roots.read(&gathered.files[0], &reading)
 }
 
@@ -49,32 +50,15 @@ fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// Returns a PDF document with a page for each of `contents`: the entries of the stream's dictionary, and the stream.
-fn pdf(contents: &[(&str, Vec<u8>)]) -> Vec<u8> {
+/// Returns a PDF document of `objects`, the first of which is the catalogue.
+pub fn pdf_of(objects: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = b"%PDF-1.4\n".to_vec();
     let mut places = Vec::new();
-    let mut add = |bytes: &mut Vec<u8>, object: &[u8]| {
+    for object in objects {
         places.push(bytes.len());
         bytes.extend(format!("{} 0 obj\n", places.len()).as_bytes());
         bytes.extend(object);
         bytes.extend(b"\nendobj\n");
-    };
-    add(&mut bytes, b"<< /Type /Catalog /Pages 2 0 R >>");
-    let kids: Vec<String> = (0..contents.len()).map(|page| format!("{} 0 R", 4 + 2 * page)).collect();
-    let pages = format!("<< /Type /Pages /Kids [{}] /Count {} >>", kids.join(" "), contents.len());
-    add(&mut bytes, pages.as_bytes());
-    add(&mut bytes, b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>");
-    for (page, (entries, stream)) in contents.iter().enumerate() {
-        let object = format!(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {} 0 R \
-             /Resources << /Font << /F1 3 0 R >> >> >>",
-            5 + 2 * page
-        );
-        add(&mut bytes, object.as_bytes());
-        let mut object = format!("<< /Length {} {entries} >>\nstream\n", stream.len()).into_bytes();
-        object.extend(stream);
-        object.extend(b"\nendstream");
-        add(&mut bytes, &object);
     }
     let start = bytes.len();
     bytes.extend(format!("xref\n0 {}\n0000000000 65535 f \n", places.len() + 1).as_bytes());
@@ -86,7 +70,35 @@ fn pdf(contents: &[(&str, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-fn line(text: &str) -> (&'static str, Vec<u8>) {
+/// Returns an object of a PDF document: the entries of the stream's dictionary, and the stream.
+pub fn stream(entries: &str, stream: &[u8]) -> Vec<u8> {
+    let mut object = format!("<< /Length {} {entries} >>\nstream\n", stream.len()).into_bytes();
+    object.extend(stream);
+    object.extend(b"\nendstream");
+    object
+}
+
+/// The font of the pages.
+pub const FONT: &str = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>";
+
+/// Returns a PDF document with a page for each of `contents`: the entries of the stream's dictionary, and the stream.
+pub fn pdf(contents: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let kids: Vec<String> = (0..contents.len()).map(|page| format!("{} 0 R", 4 + 2 * page)).collect();
+    let pages = format!("<< /Type /Pages /Kids [{}] /Count {} >>", kids.join(" "), contents.len());
+    let mut objects = vec![b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(), pages.into_bytes(), FONT.into()];
+    for (page, (entries, content)) in contents.iter().enumerate() {
+        let object = format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {} 0 R \
+             /Resources << /Font << /F1 3 0 R >> >> >>",
+            5 + 2 * page
+        );
+        objects.extend([object.into_bytes(), stream(entries, content)]);
+    }
+    pdf_of(&objects)
+}
+
+/// Returns the content of a page with one line.
+pub fn line(text: &str) -> (&'static str, Vec<u8>) {
     ("", format!("BT /F1 12 Tf 72 700 Td ({text}) Tj ET").into_bytes())
 }
 
@@ -398,8 +410,9 @@ fn a_folder_gives_the_source_of_pages_and_the_text_of_documents() {
     fs::write(folder.path().join("paper.pdf"), pdf(&[line("Paper")])).unwrap();
     let roots = Roots::new(folder.path(), &[], &[]).unwrap();
     let extractor = Extractor::new(env!("CARGO_BIN_EXE_tiro").into());
-    let reading = Reading { limits: &Limits::default(), now_ns: 0, extractor: &extractor };
-    let gathered = gather(&roots, &[".".to_owned()], &Limits::default());
+    let budget = Budget::default();
+    let reading = Reading { limits: &Limits::default(), now_ns: 0, extractor: &extractor, budget: &budget };
+    let gathered = gather(&roots, &[".".to_owned()], &Limits::default(), &budget);
     let forms: Vec<Form> = gathered.files.iter().map(|found| found.form).collect();
     assert_eq!(forms, [Form::Text, Form::Document(DocumentKind::Pdf)]);
     let texts: Vec<String> =

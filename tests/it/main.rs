@@ -40,6 +40,7 @@ mod leaves;
 mod links;
 mod lives_beside;
 mod looks;
+mod many_documents;
 mod migrates;
 mod misbehaves;
 mod mock;

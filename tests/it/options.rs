@@ -74,6 +74,8 @@ const CASES: &[Case] = &[
     Case("files.roots", ["", "/"], |under| consulted(under, "skipped")),
     Case("files.secrets", ["", "src/.env"], |under| consulted(under, "skipped")),
     Case("files.max_bytes", ["1048576", "10"], |under| consulted(under, "skipped")),
+    Case("files.documents_time", ["45", "0"], |under| consulted(under, "skipped")),
+    Case("files.documents", ["2000", "0"], |under| consulted(under, "skipped")),
     Case("ignore.sessions", ["", "scratch-*"], imported_session),
     Case("ignore.paths", ["", "secrets/**"], imported_session),
     Case("ignore.headless", ["false", "true"], imported_session),
@@ -135,6 +137,7 @@ fn consulted(under: &Under, what: &str) -> String {
         project.write(&format!("src/{number}.rs"), &"fn f() {}\n".repeat(10 * (number + 1)));
     }
     project.write("src/.env", "MODE=plain\n");
+    project.write("src/report.pdf", "no document");
     let outside = home.path().join("outside.txt");
     std::fs::write(&outside, "outside\n").unwrap();
     let mut command = home.tiro(&project.path, &["serve"]);

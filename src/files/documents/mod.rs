@@ -4,11 +4,12 @@
 //! memory. So this process never parses a document. It starts its own program once more, with an empty environment
 //! (`process.rs`). That process gives up the right to open files and to use more than some memory and time before it
 //! reads the document from its stdin (`child.rs`); then it writes the text to stdout. Whatever happens to it, a refusal
-//! comes of it in bounded time.
+//! comes of it in bounded time. What was extracted is kept in memory for later calls (`kept.rs`).
 //!
 //! Layout, formulas, images and hidden data are not extracted. A note says what the text doesn't show.
 
 mod child;
+mod kept;
 mod notebook;
 mod office;
 mod pdf;

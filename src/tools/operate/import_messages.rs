@@ -15,7 +15,7 @@ use crate::clients::transcripts::{self, Line, Lines};
 use crate::embed::Loaded;
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
-use crate::files::{self, Extractor, Limits, Roots};
+use crate::files::{self, Budget, Limits, Roots};
 use crate::humanize::{self, counted};
 use crate::import::messages::{self, Said};
 use crate::import::specstory;
@@ -105,7 +105,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> Result<Vec<Conversation>> {
     let roots = Roots::new(&project.root, &[], &[engine.config().data_dir.clone()])?;
     let limits = Limits { file_bytes: LARGEST, ..Limits::default() };
-    let gathered = files::gather(&roots, &[HISTORY.to_owned()], &limits);
+    // These are texts, so nothing of it is spent.
+    let budget = Budget::default();
+    let _ends = budget.ends_with_call();
+    let gathered = files::gather(&roots, &[HISTORY.to_owned()], &limits, &budget);
     if let Some(refused) = gathered.refused.first() {
         return Err(Error::not_found(format!(
             "no sessions of SpecStory: `{}` {}",
@@ -117,9 +120,8 @@ fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> 
         .notices
         .extend(gathered.skipped.iter().map(|skipped| format!("left out of `{HISTORY}`: {skipped}")));
     output.notices.extend(gathered.cut.map(|cut| format!("{cut}: {}", cut.way_out())));
-    let extractor = Extractor::of_this_process();
     let now_ns = engine.now().saturating_mul(1_000_000);
-    let reading = files::Reading { limits: &limits, now_ns, extractor: &extractor };
+    let reading = files::Reading { limits: &limits, now_ns, extractor: engine.extractor(), budget: &budget };
     let mut found: BTreeMap<String, Conversation> = BTreeMap::new();
     for file in gathered.files.iter().filter(|file| file.path.ends_with(".md")) {
         let read = match roots.read(file, &reading) {
