@@ -21,7 +21,7 @@ use super::edges::{is_word, starts_word};
 use super::mark::{MARK, Span, mark_at};
 use super::rules::{Before, Edge, Rule, Scanner, Shape, rules};
 use super::scanners::{checksums, cookies, credentials, documents, keys, phrases};
-use super::{assignment, blocks, encoded, form, invisible};
+use super::{assignment, blocks, encoded, form, invisible, structure};
 
 /// Returns the secrets in `text`, in order and without overlaps.
 pub(super) fn scan(text: &str) -> Vec<Span> {
@@ -162,11 +162,12 @@ impl Engine {
                 Scanner::WalletPhrase => None,
                 Scanner::Cookie => cookies::named(text, &hit),
                 Scanner::CookieFile => cookies::in_file(text, &hit),
-                Scanner::Cookies | Scanner::Manifest | Scanner::Jwk => {
+                Scanner::Cookies | Scanner::Manifest | Scanner::Jwk | Scanner::Structure => {
                     let floor = found.read_until[number];
                     let (ranges, end) = match scanner {
                         Scanner::Cookies => cookies::cookies(text, &hit),
                         Scanner::Manifest => documents::manifest(text, &hit, floor),
+                        Scanner::Structure => structure::named(text, &hit),
                         _ => documents::jwk(text, &hit, floor),
                     };
                     found.spans.extend(ranges.into_iter().map(|range| Span { range, rule }));
@@ -177,6 +178,10 @@ impl Engine {
                 Scanner::Secret => assignment::secret(text, &hit),
                 Scanner::Piped => assignment::piped(text, &hit),
                 Scanner::Marked => assignment::marked(text, &hit),
+                Scanner::Output => structure::printed(text, &hit),
+                Scanner::Dialogue => structure::login(text, &hit),
+                Scanner::Sentence => structure::spoken(text, &hit),
+                Scanner::Address => structure::address(text, &hit),
             },
         };
         if let Some(range) = range {

@@ -33,6 +33,8 @@ mod invisible;
 mod mark;
 mod rules;
 mod scanners;
+mod shape;
+mod structure;
 mod template;
 #[cfg(test)]
 mod tests;

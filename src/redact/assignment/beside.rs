@@ -9,8 +9,7 @@ use super::command::{echoed, here};
 use super::extent::{generated_run, opened, word_end};
 use super::joint::Joint;
 use crate::redact::edges::is_word;
-use crate::redact::form::{Makeup, is_generated, is_stand_in, is_template, looks_random};
-use crate::redact::template::is_call;
+use crate::redact::shape::is_shaped;
 
 /// Returns the value at `at` if it has a secret's shape.
 fn shaped(text: &[u8], at: usize) -> Option<Range<usize>> {
@@ -26,20 +25,6 @@ fn shaped(text: &[u8], at: usize) -> Option<Range<usize>> {
         }
     }
     is_shaped(&text[range.clone()]).then_some(range)
-}
-
-/// Returns whether `value` has a secret's shape: it looks generated or random, or it mixes letters with digits and
-/// is no path.
-fn is_shaped(value: &[u8]) -> bool {
-    if !(8..=256).contains(&value.len()) || is_template(value) || is_stand_in(value) || is_call(value) {
-        return false;
-    }
-    let makeup = Makeup::of(value);
-    let path = value.iter().any(|b| b"/.,:(){}[]<>\\'\"".contains(b));
-    is_generated(value, 8)
-        || makeup.digits > 0 && looks_random(value, 10)
-        || looks_random(value, 20)
-        || !path && makeup.other == 0 && makeup.digits > 1 && makeup.letters() > 2 && makeup.symbols > 0
 }
 
 /// Returns the text that is piped into the command at `hit`, or given to it after `<<<`, if it has a secret's shape.

@@ -26,6 +26,7 @@ use std::ops::Range;
 
 use super::edges::{begins_part, is_word};
 use super::form::{Makeup, is_generated, is_jumbled, is_stand_in, is_template, looks_random};
+use super::shape::is_passphrase;
 use extent::opened;
 use joining::{joint, name_start};
 use joint::Joint;
@@ -37,6 +38,7 @@ use value::{Value, value_of};
 
 pub(super) use beside::{marked, piped};
 pub(super) use command::{pgpass, user_flag};
+pub(super) use names::is_secret;
 
 /// Returns the password assigned to the name that contains the word at `hit`. The word is `pass` or `pwd`, a word
 /// that begins with one of these, or a word of another language.
@@ -311,7 +313,7 @@ fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
     if text.len() < 5 || text.len() > 256 || is_template(text) || is_stand_in(text) {
         return false;
     }
-    if is_generated(text, if value.listed { 16 } else { 8 }) {
+    if is_generated(text, if value.listed { 16 } else { 8 }) || !value.listed && is_passphrase(text) {
         return true;
     }
     let makeup = Makeup::of(text);

@@ -1,6 +1,7 @@
 //! Distinguishes names of secrets from names of something about a secret, and from other names.
 
 use crate::redact::edges::is_word;
+use crate::redact::rules::PASSWORDS;
 
 /// If one of these words follows the word for a secret, the name is not that of a secret: `count` in
 /// `token_count`.
@@ -135,4 +136,73 @@ pub(super) fn speaks_of_secret(name: &[u8]) -> bool {
         [b"key", b"token", b"secret", b"pass", b"auth", b"api", b"cred", b"pwd", b"license"];
     let name = name.to_ascii_lowercase();
     WORDS.iter().any(|word| name.windows(word.len()).any(|window| window == *word))
+}
+
+/// Returns whether `name`, the whole name of a column, a field or a setting, is that of a secret: `db_password`, `API
+/// key`, `clientSecret`, `mot de passe`.
+pub(in crate::redact) fn is_secret(name: &[u8]) -> bool {
+    let name = name.trim_ascii();
+    if !(2..=48).contains(&name.len()) {
+        return false;
+    }
+    if !name.is_ascii() || name.contains(&b' ') {
+        let lower = name.to_ascii_lowercase();
+        let foreign =
+            |word: &&&str| !word.is_ascii() || word.contains(' ') && !word.starts_with("identified");
+        if PASSWORDS.iter().filter(foreign).any(|word| lower.ends_with(word.as_bytes())) {
+            return true;
+        }
+    }
+    let mut words: Vec<Vec<u8>> = vec![Vec::new()];
+    for (place, &byte) in name.iter().enumerate() {
+        let camel = byte.is_ascii_uppercase() && place > 0 && name[place - 1].is_ascii_lowercase();
+        if !byte.is_ascii_alphanumeric() && byte.is_ascii() || camel {
+            words.push(Vec::new());
+        }
+        if byte.is_ascii_alphanumeric() || !byte.is_ascii() {
+            words.last_mut().expect("there is one").push(byte.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    while words.last().is_some_and(|word| {
+        word.iter().all(u8::is_ascii_digit)
+            || [&b"value"[..], b"plain", b"plaintext", b"cleartext"].contains(&word.as_slice())
+    }) {
+        words.pop();
+    }
+    let Some(last) = words.pop() else { return false };
+    let last = last.trim_ascii_end().to_vec();
+    let digits = last.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let last = last[..last.len() - digits].to_vec();
+    let before = words.pop().unwrap_or_default();
+    let ends = |words: &[&str]| words.iter().any(|word| last.ends_with(word.as_bytes()));
+    if ends(&["password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "wachtwoord"])
+        || is_in(
+            &[
+                b"pass", b"pwd", b"pw", b"psw", b"userpw", b"userpwd", b"rootpw", b"clave", b"mdp", b"senha",
+                b"parola",
+            ],
+            &last,
+        )
+    {
+        return !is_in(LABELS, &before);
+    }
+    if ends(&[
+        "secret",
+        "secrets",
+        "credential",
+        "credentials",
+        "apikey",
+        "accesskey",
+        "secretkey",
+        "authkey",
+    ]) || is_in(&[b"creds", b"totp", b"otp"], &last)
+    {
+        return !is_in(&[b"no", b"is", b"has"], &before);
+    }
+    if ends(&["token"]) {
+        let one = is_in(&[b"token", b"accesstoken", b"authtoken", b"apitoken", b"bottoken"], &last);
+        return one && !is_in(OTHER_TOKENS, &before);
+    }
+    last == b"key" && KEY_QUALIFIERS.iter().any(|word| before == word.as_bytes())
 }

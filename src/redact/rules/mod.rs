@@ -18,7 +18,10 @@ mod payment;
 mod prefixed;
 mod service;
 mod shape;
+mod structure;
 mod word;
+
+pub(super) use word::PASSWORDS;
 
 /// A kind of secret, and how such secrets are recognised.
 #[derive(Debug)]
@@ -138,6 +141,16 @@ pub enum Scanner {
     Piped,
     /// The value beside a mark such as `sensitive: true`.
     Marked,
+    /// The values of a table's columns, of an object or of a statement whose names say that they are secrets.
+    Structure,
+    /// What a command prints that prints a secret.
+    Output,
+    /// The password in a line by which a client logs in to a server.
+    Dialogue,
+    /// The password in a sentence.
+    Sentence,
+    /// The password in `user@host:password`.
+    Address,
 }
 
 impl Rule {
@@ -162,7 +175,17 @@ impl Rule {
                 | Scanner::CookieFile
                 | Scanner::Manifest,
             ) => 1,
-            Shape::Scanned(Scanner::Piped | Scanner::Marked | Scanner::Password | Scanner::Secret) => 0,
+            Shape::Scanned(
+                Scanner::Piped
+                | Scanner::Marked
+                | Scanner::Structure
+                | Scanner::Output
+                | Scanner::Dialogue
+                | Scanner::Sentence
+                | Scanner::Address
+                | Scanner::Password
+                | Scanner::Secret,
+            ) => 0,
         }
     }
 
@@ -176,6 +199,7 @@ impl Rule {
                     Scanner::KeyBody
                         | Scanner::Marked
                         | Scanner::Piped
+                        | Scanner::Output
                         | Scanner::AwsPair
                         | Scanner::Jwt
                         | Scanner::NatsSeed
@@ -194,7 +218,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     TABLE.iter().flat_map(|rows| rows.iter())
 }
 
-const TABLE: [&[Rule]; 9] = [
+const TABLE: [&[Rule]; 10] = [
     cloud::RULES,
     forge::RULES,
     model::RULES,
@@ -203,6 +227,7 @@ const TABLE: [&[Rule]; 9] = [
     service::RULES,
     named::RULES,
     beside::RULES,
+    structure::RULES,
     shape::RULES,
 ];
 

@@ -4,7 +4,7 @@
 ///
 /// Some words are listed several times, because a search changes the case of ASCII letters only.
 #[rustfmt::skip] // Easier to read with one or two languages per line.
-pub(super) const PASSWORDS: &[&str] = &[
+pub(in crate::redact) const PASSWORDS: &[&str] = &[
     "pass", "pwd", "pw", "psw", "masterauth", "identified by", "ConvertTo-SecureString",
     "密码", "密碼", "口令", "パスワード", "비밀번호", "암호",
     "contraseña", "CONTRASEÑA", "contrasena", "clave", "senha", "palavra-passe", "contrasenya",

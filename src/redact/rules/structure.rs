@@ -1,0 +1,66 @@
+//! Secrets that the structure of the text tells: columns, members, output of commands, logins, sentences.
+
+use super::word::PASSWORDS;
+use super::{Rule, Scanner, scanned};
+
+#[rustfmt::skip] // Literals are easier to read in rows.
+pub(super) const RULES: &[Rule] = &[
+    scanned(
+        "password-field",
+        "password in a column or a member that is named so",
+        "RFC 4180, CSV; psql, mysql and Markdown tables; SQL, INSERT; lists of names and values in JSON, YAML, HCL and XML",
+        PASSWORDS,
+        Scanner::Structure,
+    ),
+    scanned(
+        "secret-field",
+        "token, key or secret in a column or a member that is named so",
+        "RFC 4180, CSV; psql, mysql and Markdown tables; SQL, INSERT; lists of names and values in JSON, YAML, HCL and XML",
+        &["secret", "token", "key", "credential", "totp"],
+        Scanner::Structure,
+    ),
+    scanned(
+        "printed-secret",
+        "what a command printed that prints a secret",
+        "the manuals of the commands",
+        &[
+            "op read ", "op item get ", "pass show ", "pass ", "gopass ", "printenv ", "echo $", "echo \"$", "echo %", "secrets versions access", "get secret ", "get secrets ", "| base64 -d",
+            "| base64 --decode", "base64 -D", "vault kv get", "vault read ", "get-secret-value", "get-parameter", "openssl rand ", "keyvault secret show", "config:get ", "secrets get ",
+            "bw get password", "bw get totp", "bw get item", "find-generic-password", "find-internet-password", "lpass show", "secret-tool lookup", "auth token", "print-access-token",
+            "print-identity-token", "get-access-token", "get-login-password", "create token ", "pwgen ", "terraform output", "tofu output", "sops -d ", "sops --decrypt", "sops decrypt", "ansible-vault ", "cat ",
+            "cut -d= -f2", "chamber read", "keyring get", "credstash get", "apg ", "makepasswd", "ksm secret", "infisical secrets get", "consul kv get", "az acr credential", "diceware", "jq -r .",
+        ],
+        Scanner::Output,
+    ),
+    scanned(
+        "login-line",
+        "password in a line by which a client logs in",
+        "Redis, AUTH; RFC 4954, SMTP AUTH; RFC 3501, IMAP LOGIN; RFC 1939, POP3 PASS; RFC 959, FTP PASS; RFC 4616, PLAIN; Windows, net use",
+        &["AUTH ", "AUTH\r\n", "LOGIN ", "PASS ", "IDENTIFY ", "SETUSER ", "AUTHENTICATE ", "334 UGFzc3dvcmQ6", "mechanism='PLAIN'", "mechanism=\"PLAIN\"", "net use ", "net user "],
+        Scanner::Dialogue,
+    ),
+    scanned(
+        "spoken-password",
+        "password in a sentence that speaks of it",
+        "usage; judged by its form and entropy",
+        PASSWORDS,
+        Scanner::Sentence,
+    ),
+    scanned(
+        "spoken-secret",
+        "token, key or login in a sentence that speaks of it",
+        "usage; judged by its form and entropy",
+        &[
+            "secret", "token", "api key", "API key", "access key", "key is", "key for", "wifi", "wi-fi", "clé", "schlüssel", "Schlüssel", "密钥", "密鑰", "令牌", "clave de API", "clave api", "ключ", "токен", "cred", "login", "log in", "sign in", "zugang", "anmeld", "identifiant",
+            "credencial", "credenzial", "логин", "账号", "帐号", "用户名", "benutzer", "utilisateur", "usuario",
+        ],
+        Scanner::Sentence,
+    ),
+    scanned(
+        "address-password",
+        "password after the address of a host and before it",
+        "usage; judged by its form and entropy",
+        &["@"],
+        Scanner::Address,
+    ),
+];

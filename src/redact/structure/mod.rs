@@ -1,0 +1,54 @@
+//! Finds secrets by the structure of the text: a table is read by its columns, an object by its members, a command
+//! by what it prints, a login by its lines, a sentence by its words.
+//!
+//! Everywhere the structure says only where a secret may be. Whether one is there is decided by the shape of the value
+//! (`shape`), so that documentation with placeholders, types and words stays as it is.
+
+mod dialogue;
+mod members;
+mod output;
+mod sentence;
+mod statement;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::assignment::is_secret;
+use super::shape::is_named;
+
+pub(super) use dialogue::login;
+pub(super) use output::printed;
+pub(super) use sentence::{address, spoken};
+
+/// Returns the values that belong to the name with the word at `hit` as a column, a field or a member, and where
+/// reading stopped.
+pub(super) fn named(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, usize) {
+    let column = tables::column(text, hit).or_else(|| statement::column(text, hit));
+    if let Some((found, end)) = column {
+        return (found, end);
+    }
+    (members::member(text, &name(text, hit)).into_iter().collect(), hit.end)
+}
+
+/// Returns the range of the name that contains the word at `hit`.
+fn name(text: &[u8], hit: &Range<usize>) -> Range<usize> {
+    let before = text[..hit.start].iter().rev().take(48).take_while(|b| is_named(**b)).count();
+    let after = text[hit.end..].iter().take(48).take_while(|b| is_named(**b)).count();
+    hit.start - before..hit.end + after
+}
+
+/// Returns the line that contains the byte at `at`, or `None` if more than `most` bytes on either side are in it.
+fn line(text: &[u8], at: usize, most: usize) -> Option<Range<usize>> {
+    let before = text[..at].iter().rev().take(most).position(|b| *b == b'\n').or((at < most).then_some(at))?;
+    Some(at - before..line_end(text, at, most)?)
+}
+
+/// Returns where the line ends that goes on at `at`, or `None` if that is more than `most` bytes away.
+fn line_end(text: &[u8], at: usize, most: usize) -> Option<usize> {
+    let rest = &text[at..];
+    let end =
+        rest.iter().take(most).position(|b| *b == b'\n').or((rest.len() < most).then_some(rest.len()))?;
+    Some(at + end)
+}
