@@ -89,8 +89,8 @@ async fn ask(round: &Round<'_>, request: &Request) -> Result<Asked> {
     let begun = arrived_so_far().trim().to_owned();
     match asked {
         Ok(asked) => Ok(Asked::Answered(asked)),
-        Err(error) if error.kind() == Kind::Provider && !begun.is_empty() => {
-            let notice = partial::notice(format!("the answer broke off ({error}); ask it to go on"));
+        Err(failed) if failed.kind() == Kind::Provider && !begun.is_empty() => {
+            let notice = partial::notice(format!("the answer broke off ({failed}); ask it to go on"));
             Ok(Asked::BrokeOff(format!("{begun}\n\n{BROKE_OFF}"), notice))
         }
         Err(error) => Err(error),
