@@ -29,7 +29,7 @@ use std::time::Instant;
 
 pub use self::{gather::Gathered, policy::Place, read::Image};
 pub use budget::{Allowance, Budget, Exhausted};
-pub use documents::{Extractor, Fault, Kind as DocumentKind, Note, confine, serve};
+pub use documents::{Confinement, Extractor, Fault, Kind as DocumentKind, Note, attempt, confine, serve};
 pub use gather::{Cut, gather, gather_changed};
 pub use policy::{FilePath, Roots};
 pub use read::{Read, Reading};

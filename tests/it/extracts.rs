@@ -11,6 +11,8 @@ use tiro::testing::{
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
+use crate::harness::Home;
+
 /// Reads a document by naming it.
 fn read(name: &str, bytes: impl AsRef<[u8]>) -> Result<Read, Refusal> {
     let folder = tempfile::tempdir().unwrap();
@@ -362,7 +364,7 @@ fn deep_nesting_ends_soon() {
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
-/// The process that parses documents can open no file, and has no environment.
+/// The process that parses documents can open no file, has limits and no capabilities, and has no environment.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_parsing_process_has_given_up_its_rights() {
@@ -397,10 +399,59 @@ fn the_parsing_process_has_given_up_its_rights() {
     ] {
         assert_eq!(limit(name), most, "{name}");
     }
+    let status =
+        fs::read_to_string(Path::new("/proc").join(process.id().to_string()).join("status")).unwrap();
+    let field =
+        |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map_or("", str::trim).to_owned();
+    assert_eq!(field("CapEff:").trim_start_matches('0'), "", "root too has no rights beyond others");
     drop(input);
     let output = process.wait_with_output().unwrap();
     assert!(output.status.success());
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "{\"Ok\":[5,[]]}\ntext\n");
+}
+
+/// Whatever a hostile document makes the parser try is refused, by the filter of system calls where the kernel has it.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_parsing_process_tries_is_refused() {
+    use std::collections::BTreeMap;
+    use std::process::Command;
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tiro")).args(["extract-text", "--attempt"]).output().unwrap();
+    let tried: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let holds = |wall: &str| tried["confinement"][wall].as_bool().unwrap();
+    let refused: BTreeMap<String, Option<i32>> = serde_json::from_value(tried["refused"].clone()).unwrap();
+    let home = Home::new();
+    // Other users may read a new home, which is a finding of its own.
+    let doctor = home.run(&home.dir("project"), &["doctor", "--json"]).stdout;
+    let doctor: serde_json::Value = serde_json::from_str(&doctor).unwrap();
+    let finding =
+        doctor["findings"].as_array().unwrap().iter().find(|each| each["what"] == "documents").unwrap();
+    for (wall, name) in [("limits", "limits on memory"), ("landlock", "Landlock"), ("seccomp", "seccomp")] {
+        let found = finding["found"].as_str().unwrap();
+        assert!(found.contains(name), "{found}");
+        assert_eq!(
+            found.split("lacks").nth(1).is_some_and(|lacks| lacks.contains(name)),
+            !holds(wall),
+            "{found}"
+        );
+    }
+    assert!(holds("limits") && refused.len() == 5, "{tried}");
+    // A kernel that has Landlock lists it here, if this file system is mounted.
+    let listed = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
+    assert!(holds("landlock") || !listed.contains("landlock"), "{tried}");
+    for (what, code) in &refused {
+        let Some(code) = code else {
+            // Without the filter, limits on processes do not hold for root.
+            assert!(
+                !holds("seccomp") && what == "start a thread or a process",
+                "{what} was possible: {tried}"
+            );
+            continue;
+        };
+        let by_filter = holds("seccomp") && what != "take more memory";
+        assert!(!by_filter || *code == rustix::io::Errno::PERM.raw_os_error(), "{what}: {tried}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `tiro extract-text`: extracts the text of a document. Tiro starts it to parse documents in another process.
 //!
-//! It opens no file and no store, reads no configuration, and gives up rights before it reads the document.
+//! It opens no file and no store, reads no configuration, and gives up rights before it reads the document. With
+//! `--attempt` it tries what it gave up, for `tiro doctor`.
 
 use std::io;
 use std::process::ExitCode;
@@ -11,19 +12,23 @@ use crate::files::{self, DocumentKind};
 #[derive(clap::Args)]
 pub struct Args {
     /// The format of the document on stdin
-    #[arg(value_parser = kind)]
-    kind: DocumentKind,
+    #[arg(value_parser = kind, required_unless_present = "attempt")]
+    kind: Option<DocumentKind>,
+    /// Try what a hostile document could make the parser do, and write what was refused
+    #[arg(long, conflicts_with = "kind")]
+    attempt: bool,
 }
 
 fn kind(word: &str) -> Result<DocumentKind, String> {
     DocumentKind::parse(word).ok_or_else(|| "unknown format".to_owned())
 }
 
-/// Reads a document from stdin and writes its text to stdout.
+/// Reads a document from stdin and writes its text to stdout. The answer of this process is data for the process that
+/// started it.
 pub fn run(args: &Args) -> ExitCode {
-    let served = files::confine().and_then(|()| {
-        // The answer of this process is data for the process that started it.
-        files::serve(args.kind, io::stdin().lock(), io::stdout().lock())
+    let served = files::confine().and_then(|confinement| match args.kind {
+        Some(kind) => files::serve(kind, io::stdin().lock(), io::stdout().lock()),
+        None => Ok(serde_json::to_writer(io::stdout().lock(), &files::attempt(confinement))?),
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,

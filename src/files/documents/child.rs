@@ -1,44 +1,49 @@
 //! The process that parses a document: it gives up rights, reads the document from stdin, and writes the text.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
+use serde::{Deserialize, Serialize};
+
+use super::confinement::Confinement;
 use super::{Extracted, Fault, Header, Kind, notebook, office, pdf, web, workbook};
 
-/// Gives up what parsing does not need: more than some memory and time, opening and writing files, starting processes
-/// and threads. It cannot be taken back, so it is for a process that only parses.
-///
-/// On Linux all of this holds. On other Unix systems the memory may stay unlimited. On Windows nothing is given up, and
-/// only the time is limited, by the process that waits.
-///
-/// # Errors
-///
-/// The errors of the operating system.
-pub fn confine() -> io::Result<()> {
+/// What a process that parses documents gave up, and what came of trying the rest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tried {
+    /// What holds.
+    pub confinement: Confinement,
+    /// What was tried, and the error code of the operating system; `None` if it was possible.
+    pub refused: BTreeMap<String, Option<i32>>,
+}
+
+impl Tried {
+    /// Returns what was possible.
+    pub fn possible(&self) -> Vec<&str> {
+        self.refused.iter().filter(|(_, code)| code.is_none()).map(|(what, _)| what.as_str()).collect()
+    }
+}
+
+/// Tries what a hostile document could make the parser do, after `confinement`.
+pub fn attempt(confinement: Confinement) -> Tried {
+    // Errors that are not of the operating system are refusals of the standard library.
+    let code = |error: io::Error| error.raw_os_error().unwrap_or_default();
+    let mut refused = BTreeMap::new();
+    let mut tried = |what: &str, done: io::Result<()>| refused.insert(what.to_owned(), done.err().map(code));
+    tried("open a file", std::fs::File::open("/").map(drop));
+    tried("open a connection", std::net::UdpSocket::bind(("127.0.0.1", 0)).map(drop));
+    tried("start a thread or a process", std::thread::Builder::new().spawn(|| ()).map(drop));
+    let most = usize::try_from(super::MEMORY).unwrap_or(usize::MAX);
+    let memory = Vec::<u8>::new().try_reserve_exact(most);
+    tried("take more memory", memory.map_err(|_| io::ErrorKind::OutOfMemory.into()));
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, setrlimit};
-        let seconds = super::PATIENCE.as_secs();
-        let limits = [
-            (Resource::Core, 0),
-            // What is open stays open. No other file, and no connection, can be opened, not even in place of these.
-            (Resource::Nofile, 0),
-            (Resource::Fsize, 0),
-            (Resource::Nproc, 0),
-            (Resource::Cpu, seconds),
-            (Resource::As, super::MEMORY),
-        ];
-        for (resource, most) in limits {
-            // A second after the soft limit, the hard one ends a process that ignores the signal.
-            let hard = if matches!(resource, Resource::Cpu) { most + 1 } else { most };
-            let set = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(hard) });
-            if cfg!(target_os = "linux") {
-                set?;
-            }
-        }
+        let more = Some(super::MEMORY * 2);
+        let raised = setrlimit(Resource::As, Rlimit { current: more, maximum: more });
+        tried("raise its limits", raised.map_err(io::Error::from));
     }
-    #[cfg(target_os = "linux")]
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    Ok(())
+    Tried { confinement, refused }
 }
 
 /// Reads a document from `input` and writes its text to `output`: first a line of JSON with the length of the text in

@@ -3,12 +3,13 @@
 //! The parsers of such formats are large, and a document may be made to crash them, to run forever or to fill the
 //! memory. So this process never parses a document. It starts its own program once more, with an empty environment
 //! (`process.rs`). That process gives up the right to open files and to use more than some memory and time before it
-//! reads the document from its stdin (`child.rs`); then it writes the text to stdout. Whatever happens to it, a refusal
-//! comes of it in bounded time. What was extracted is kept in memory for later calls (`kept.rs`).
+//! reads the document from its stdin (`confinement.rs`); then it writes the text to stdout (`child.rs`). Whatever happens
+//! to it, a refusal comes of it in bounded time. What was extracted is kept in memory for later calls (`kept.rs`).
 //!
 //! Layout, formulas, images and hidden data are not extracted. A note says what the text doesn't show.
 
 mod child;
+mod confinement;
 mod kept;
 mod notebook;
 mod office;
@@ -22,7 +23,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use child::{confine, serve};
+pub use child::{attempt, serve};
+pub use confinement::{Confinement, confine};
 pub use process::Extractor;
 
 use crate::encoding::Encoding;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::child::Tried;
 use super::kept::Kept;
 use super::{Extracted, Fault, Header, Kind, LONGEST, PATIENCE};
 use crate::files::budget::{Budget, Exhausted, Turn};
@@ -93,6 +94,19 @@ impl Extractor {
             drop(running);
             thread::sleep(LOOK);
         }
+    }
+
+    /// Returns what keeps the process that parses documents from doing anything else.
+    ///
+    /// # Errors
+    ///
+    /// The process could not be started, or failed.
+    pub fn attempt(&self) -> Result<Tried, Fault> {
+        let budget = Budget::default();
+        let turn = budget.begin(0).map_err(|_| Fault::NotStarted)?;
+        let answer = self.answer(&["extract-text", "--attempt"], Vec::new(), &turn);
+        let answer = answer.map_err(|_| Fault::TimedOut)??;
+        serde_json::from_slice(&answer).map_err(|_| Fault::Crashed)
     }
 
     /// Returns what the process answers that gets `arguments` and `bytes`. The process is gone when this returns.

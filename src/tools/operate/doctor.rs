@@ -47,6 +47,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let mut findings = vec![configuration(engine), data_directory(engine), surroundings::disk(engine)];
     findings.extend(providers(engine));
     findings.push(model(engine));
+    findings.push(surroundings::documents(engine).await);
     let owner = "memories of the owner";
     match engine.existing_installation().await {
         Ok(Some(installation)) => {

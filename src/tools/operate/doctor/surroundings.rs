@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use super::finding::Finding;
+use super::finding::{Finding, failed};
 use crate::engine::Engine;
+use crate::files::Confinement;
 use crate::humanize::counted;
+use crate::parallel::beside;
 use crate::project::SeenProject;
 use crate::spool::Spool;
 use crate::spool::capture::Scope;
@@ -92,6 +94,44 @@ fn file_system(folder: &Path) -> Option<System> {
 #[cfg(not(target_os = "linux"))]
 fn file_system(_folder: &Path) -> Option<System> {
     None
+}
+
+/// Reports what keeps the process that parses documents from doing anything else.
+pub async fn documents(engine: &Engine) -> Finding {
+    let what = "documents";
+    let extractor = engine.extractor().clone();
+    let tried = match beside(move || extractor.attempt()).await {
+        Ok(Ok(tried)) => tried,
+        Ok(Err(_)) => {
+            let found = "the process that parses documents cannot be started, so no text of PDF and office documents is sent";
+            let mend =
+                "let Tiro start itself once more, for example in the profile of the container".to_owned();
+            return Finding { what, ok: false, found: found.into(), mend: Some(mend) };
+        }
+        Err(error) => return failed(what, &error),
+    };
+    let Confinement { limits, landlock, seccomp } = tried.confinement;
+    let walls = [(limits, "limits on memory and time"), (landlock, "Landlock"), (seccomp, "seccomp")];
+    let named = |wanted: bool| {
+        let these: Vec<&str> =
+            walls.iter().filter(|(holds, _)| *holds == wanted).map(|(_, name)| *name).collect();
+        these.join(", ")
+    };
+    let mut found = match named(true) {
+        none if none.is_empty() => "parsed in a process of its own with a limit on time".to_owned(),
+        walls => format!("parsed in a process of its own under {walls}"),
+    };
+    let missing = named(false);
+    if cfg!(target_os = "linux") && !missing.is_empty() {
+        found += &format!("; this kernel or container lacks {missing}");
+    }
+    let possible = tried.possible();
+    // Only Linux has all walls, so elsewhere some of it is expected.
+    let ok = !(seccomp && landlock) || possible.is_empty();
+    if !possible.is_empty() {
+        found += &format!("; a hostile document could {}", possible.join(", "));
+    }
+    Finding { what, ok, found, mend: None }
 }
 
 /// Reports which projects are captured; `None` if the user never chose.
