@@ -182,6 +182,8 @@ impl Engine {
                 Scanner::Dialogue => structure::login(text, &hit),
                 Scanner::Sentence => structure::spoken(text, &hit),
                 Scanner::Address => structure::address(text, &hit),
+                Scanner::Argument => structure::argument(text, &hit),
+                Scanner::Given => structure::given(text, &hit),
             },
         };
         if let Some(range) = range {

@@ -18,7 +18,10 @@
 //! as a whole, such as a key with its body; the time is linear in the length of any text; and all other bytes stay
 //! as they are.
 //!
-//! It does not judge prose: if text is private only by its meaning, its author has to mark it with `<private>` …
+//! Where a name and its value are apart, the structure of the text says where a secret may be (`structure`): tables,
+//! members of objects, output of commands, logins, sentences. The shape of the value decides (`shape`).
+//!
+//! It does not judge meaning: if text is private only by what it says, its author has to mark it with `<private>` …
 //! `</private>`. Secrets are found even if they have invisible characters inside or are encoded once in base64 or
 //! hexadecimal, but not if they are encoded twice, compressed or encrypted.
 
@@ -137,7 +140,7 @@ impl Redactor {
 }
 
 /// Increased if the scanners or the engine change what they find; the table of rules is hashed.
-const ENGINE_VERSION: u8 = 2;
+const ENGINE_VERSION: u8 = 3;
 
 /// Returns a number that changes with the rules: a text that was redacted under another number may still contain a secret.
 pub fn version() -> u32 {

@@ -88,6 +88,11 @@ pub(super) fn is_passphrase(value: &[u8]) -> bool {
             return false;
         }
     }
+    // `aes-256-cbc` has its number in the middle.
+    let ends = |b: Option<&u8>| b.is_some_and(u8::is_ascii_digit);
+    if !ends(value.last()) && !ends(value.first()) {
+        return false;
+    }
     let dated = value.len() > 4 && value[..4].iter().all(u8::is_ascii_digit);
     numbers == 1
         && !dated
@@ -106,12 +111,10 @@ fn is_other(value: &[u8]) -> bool {
 /// joins, such as `SASL_NTLM_TYPE2` and `SHA-256`. A passphrase ends with a number of its own.
 fn is_identifier(value: &[u8]) -> bool {
     let makeup = Makeup::of(value);
-    let joined = value.iter().all(|b| is_word(*b) || *b == b'-');
-    joined
-        && makeup.joiners > 0
-        && (makeup.upper == 0 || makeup.lower == 0)
-        && makeup.digits < 3
-        && is_wordy(value)
+    let cased = makeup.upper == 0 || makeup.lower == 0;
+    let constant = value.contains(&b'_') && makeup.lower == 0 && makeup.digits < 4;
+    let joined = value.iter().all(|b| is_word(*b) || *b == b'-') && makeup.joiners > 0;
+    joined && cased && (constant || makeup.digits < 3 && is_wordy(value))
 }
 
 /// Returns whether `value` has signs of code: a path, a call, an assignment, a comparison.

@@ -49,11 +49,17 @@ pub(in crate::redact) fn piped(text: &[u8], hit: &Range<usize>) -> Option<Range<
 /// Returns the value of the object, block or command that has the mark at `hit`, such as `sensitive: true`.
 pub(in crate::redact) fn marked(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     // A state of Terraform has the value in a nested object.
-    let nested = text[hit.clone()].ends_with(b"\"random_password\"");
+    let nested = [&b"\"random_password\""[..], b"\"bcrypt_hash\""]
+        .iter()
+        .any(|sign| text[hit.clone()].ends_with(sign));
     let bounds: &[u8] = if nested { b"" } else { b"{}" };
     let before = text[..hit.start].iter().rev().take(REACH).take_while(|b| !bounds.contains(b)).count();
     let before = if nested { 0 } else { before };
-    let after = text[hit.end..].iter().take(2 * REACH).take_while(|b| !bounds.contains(b)).count();
+    let after = text[hit.end..]
+        .iter()
+        .take(if nested { 4 * REACH } else { 2 * REACH })
+        .take_while(|b| !bounds.contains(b))
+        .count();
     let region = hit.start - before..hit.end + after;
     let labels: &[&str] =
         if nested { &["result"] } else { &["value", "Value", "default", "result", "content", "plaintext"] };

@@ -24,6 +24,7 @@ pub(super) const RULES: &[Rule] = &[
             "\"SecureString\"",
             "type SecureString",
             "\"random_password\"",
+            "\"bcrypt_hash\"",
         ],
         Scanner::Marked,
     ),

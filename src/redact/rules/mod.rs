@@ -151,6 +151,10 @@ pub enum Scanner {
     Sentence,
     /// The password in `user@host:password`.
     Address,
+    /// The secret among the arguments of a call.
+    Argument,
+    /// The secret that a command is given as an argument or through a pipe.
+    Given,
 }
 
 impl Rule {
@@ -183,6 +187,8 @@ impl Rule {
                 | Scanner::Dialogue
                 | Scanner::Sentence
                 | Scanner::Address
+                | Scanner::Argument
+                | Scanner::Given
                 | Scanner::Password
                 | Scanner::Secret,
             ) => 0,
@@ -200,6 +206,8 @@ impl Rule {
                         | Scanner::Marked
                         | Scanner::Piped
                         | Scanner::Output
+                        | Scanner::Argument
+                        | Scanner::Given
                         | Scanner::AwsPair
                         | Scanner::Jwt
                         | Scanner::NatsSeed

@@ -29,7 +29,10 @@ pub(in crate::redact) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = STEP - 1;
     let mut floor = 0;
+    // The lines of a log may be as long as a step, so the steps differ.
+    let mut steps = [STEP, STEP - 18, STEP - 9].into_iter().cycle();
     while at < text.len() {
+        let step = steps.next().unwrap_or(STEP);
         let of_list = |word: &Range<usize>| index(&text[word.clone()]).is_some();
         let word = word_near(text, at, floor).filter(of_list);
         // In other text, even if one word is in the list, its neighbours seldom are.
@@ -37,26 +40,40 @@ pub(in crate::redact) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
             !next(text, word.end).is_some_and(|next| of_list(&next))
                 && !previous(text, word.start, floor).is_some_and(|previous| of_list(&previous))
         };
-        let Some(word) = word.filter(|word| !alone(word)) else {
-            at += STEP;
+        let Some(word) = word else {
+            at += step;
             continue;
         };
+        let groups = behind(text, &word, floor);
+        if groups.len() >= 12 {
+            floor = groups[groups.len() - 1].1.end;
+            in_row(text, &groups, false, &mut found);
+            at = floor.max(at) + step;
+            continue;
+        }
+        if alone(&word) {
+            at += step;
+            continue;
+        }
         let row = row(text, word, floor);
         floor = row.last().map_or(at, |(_, word)| word.end);
-        in_row(text, &row, &mut found);
-        at = floor + STEP;
+        in_row(text, &row, true, &mut found);
+        at = floor + step;
     }
     found
 }
 
-/// Appends the phrases among the words of `row`.
-fn in_row(text: &[u8], row: &[(u16, Range<usize>)], found: &mut Vec<Range<usize>>) {
+/// Appends the phrases among the words of `row`. If `alike` is true, the same signs have to separate their words.
+fn in_row(text: &[u8], row: &[Listed], alike: bool, found: &mut Vec<Range<usize>>) {
     let mut first = 0;
     while first + 12 <= row.len() {
         let length = LENGTHS.into_iter().find(|length| {
             let words = row.get(first..first + length);
             words.is_some_and(|words| {
-                !words.is_sorted_by_key(|(index, _)| *index) && has_checksum(words) && is_list(text, words)
+                !words.is_sorted_by_key(|(index, _)| *index)
+                    && (has_checksum(words)
+                        || numbered(text, words).is_some_and(|words| has_checksum(&words)))
+                    && (!alike || is_list(text, words))
             })
         });
         match length {
@@ -69,11 +86,106 @@ fn in_row(text: &[u8], row: &[(u16, Range<usize>)], found: &mut Vec<Range<usize>
     }
 }
 
+/// A word of the list: its number there, and its range.
+type Listed = (u16, Range<usize>);
+
+/// Returns `words` in the order of the numbers before them, if these count from 1. They stand in columns then.
+fn numbered(text: &[u8], words: &[Listed]) -> Option<Vec<Listed>> {
+    let mut ordered = vec![None; words.len()];
+    for word in words {
+        let before = text[..word.1.start].iter().rev().take(6);
+        let signs = before.clone().take_while(|b| b" .):\"".contains(b)).count();
+        let digits = before.skip(signs).take_while(|b| b.is_ascii_digit()).count();
+        let number = &text[word.1.start - signs - digits..word.1.start - signs];
+        let number: usize = std::str::from_utf8(number).ok()?.parse().ok()?;
+        *ordered.get_mut(number.checked_sub(1)?)? = Some(word.clone());
+    }
+    ordered.into_iter().collect()
+}
+
+/// Returns the words of the list at the ends of successive lines, around the line that `word` ends. Each line has the
+/// same text before its words, apart from digits, as the lines of a log have. Returns nothing if there is none.
+fn behind(text: &[u8], word: &Range<usize>, floor: usize) -> Vec<Listed> {
+    let ends = |at: usize| text.get(at).is_none_or(|b| b"\r\n".contains(b));
+    let mut end = word.end;
+    while !ends(end)
+        && let Some(next) = next(text, end).filter(|next| index(&text[next.clone()]).is_some())
+    {
+        if text[end..next.start].contains(&b'\n') || next.end - word.end > LINE {
+            break;
+        }
+        end = next.end;
+    }
+    let lead = |line: &Range<usize>| -> Option<(Vec<u8>, Vec<Listed>)> {
+        let mut words = Vec::new();
+        let mut start = line.end;
+        let first =
+            line.end - text[line.clone()].iter().rev().take_while(|b| b.is_ascii_alphabetic()).count();
+        words.push((index(&text[first..line.end])?, first..line.end));
+        start = start.min(first);
+        while let Some(word) = previous(text, start, line.start)
+            && let Some(index) = index(&text[word.clone()])
+        {
+            start = word.start;
+            words.push((index, word));
+        }
+        words.reverse();
+        let lead =
+            text[line.start..start].iter().filter(|b| !b.is_ascii_digit() && **b != b' ').copied().collect();
+        Some((lead, words))
+    };
+    if !ends(end) {
+        return Vec::new();
+    }
+    let Some(start) = line_start(text, end, floor) else { return Vec::new() };
+    let Some((own, words)) =
+        lead(&(start..end)).filter(|(lead, _)| lead.iter().any(u8::is_ascii_alphanumeric) || lead.len() > 3)
+    else {
+        return Vec::new();
+    };
+    let mut lines = std::collections::VecDeque::from([words]);
+    let (mut top, mut bottom) = (start, end);
+    while lines.len() < 48 && top > floor + 1 {
+        let end = top - 1 - usize::from(text[..top - 1].ends_with(b"\r"));
+        let Some(start) = line_start(text, end, floor) else { break };
+        let Some((_, words)) = lead(&(start..end)).filter(|(lead, _)| *lead == own) else { break };
+        lines.push_front(words);
+        top = start;
+    }
+    while lines.len() < 48 && bottom < text.len() {
+        let start = bottom + text[bottom..].iter().take(2).take_while(|b| b"\r\n".contains(b)).count();
+        let Some(length) = text[start..]
+            .iter()
+            .take(LINE)
+            .position(|b| b"\r\n".contains(b))
+            .or((text.len() - start < LINE).then_some(text.len() - start))
+        else {
+            break;
+        };
+        let Some((_, words)) = lead(&(start..start + length)).filter(|(lead, _)| *lead == own) else { break };
+        lines.push_back(words);
+        bottom = start + length;
+    }
+    // A listed word that begins each line belongs to what is before the words, as in `word 1: …`.
+    let label = lines.iter().all(|words| words.len() > 1 && words[0].0 == lines[0][0].0);
+    lines.into_iter().flat_map(|words| words.into_iter().skip(usize::from(label))).collect()
+}
+
+/// The maximum number of bytes of a line that ends with words of a phrase.
+const LINE: usize = 240;
+
+/// Returns where the line begins that ends at `end`, or `None` if it is too long.
+fn line_start(text: &[u8], end: usize, floor: usize) -> Option<usize> {
+    let line = &text[floor.max(end.saturating_sub(LINE)).min(end)..end];
+    let newline = line.iter().rposition(|b| *b == b'\n').map(|place| end - line.len() + place + 1);
+    newline.or((end - line.len() == floor || end == line.len()).then_some(end - line.len()))
+}
+
 /// Returns whether the same signs separate all `words`. Digits between words are ignored, and all kinds of space
 /// count as the same. If the signs are not just a space, also returns false if more than one word occurs again
 /// within the next two words.
-fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
-    let between = |pair: &[(u16, Range<usize>)]| {
+fn is_list(text: &[u8], words: &[Listed]) -> bool {
+    let between = |pair: &[Listed]| {
         let signs = text[pair[0].1.end..pair[1].1.start].iter().filter(|b| !b.is_ascii_digit());
         let mut signs: Vec<u8> = signs.map(|b| if b.is_ascii_whitespace() { b' ' } else { *b }).collect();
         signs.dedup();
@@ -86,7 +198,7 @@ fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
 }
 
 /// Returns whether the last bits that `words` encode are the first bits of the hash of the bits before them.
-fn has_checksum(words: &[(u16, Range<usize>)]) -> bool {
+fn has_checksum(words: &[Listed]) -> bool {
     let mut bytes = [0u8; 33];
     for (number, (index, _)) in words.iter().enumerate() {
         for bit in 0..11 {
@@ -100,7 +212,7 @@ fn has_checksum(words: &[(u16, Range<usize>)]) -> bool {
 }
 
 /// Returns the uninterrupted row of words from the list around `word`, each with its number in the list.
-fn row(text: &[u8], word: Range<usize>, floor: usize) -> Vec<(u16, Range<usize>)> {
+fn row(text: &[u8], word: Range<usize>, floor: usize) -> Vec<Listed> {
     let mut before = Vec::new();
     let mut start = word.start;
     while let Some(word) = previous(text, start, floor)
@@ -136,7 +248,12 @@ fn word_near(text: &[u8], at: usize, floor: usize) -> Option<Range<usize>> {
 
 fn previous(text: &[u8], start: usize, floor: usize) -> Option<Range<usize>> {
     let text = &text[..start];
-    let gap = text[floor.min(start)..].iter().rev().take(BETWEEN).take_while(|b| is_between(**b)).count();
+    let mut gap = 0;
+    let bytes = &text[floor.min(start)..];
+    while gap < BETWEEN && gap < bytes.len() && is_between(bytes[bytes.len() - 1 - gap]) {
+        let rest = &bytes[..bytes.len() - gap];
+        gap += if rest.ends_with(b">") { tag_before(rest) } else { 1 };
+    }
     let end = start - gap;
     let length =
         text[floor.min(end)..end].iter().rev().take(9).take_while(|b| b.is_ascii_alphabetic()).count();
@@ -145,11 +262,31 @@ fn previous(text: &[u8], start: usize, floor: usize) -> Option<Range<usize>> {
 }
 
 fn next(text: &[u8], end: usize) -> Option<Range<usize>> {
-    let gap = text[end..].iter().take(BETWEEN).take_while(|b| is_between(**b)).count();
+    let mut gap = 0;
+    while gap < BETWEEN && text.get(end + gap).is_some_and(|b| is_between(*b)) {
+        gap += if text[end + gap] == b'<' { tag(&text[end + gap..]) } else { 1 };
+    }
     let start = end + gap;
     let length = text[start..].iter().take(9).take_while(|b| b.is_ascii_alphabetic()).count();
     let escape = escape(&text[..start], length);
     (gap > 0 && length > escape).then_some(start + escape..start + length)
+}
+
+/// Returns the length of the tag at the beginning of `text`, such as `</li>`; 1 if there is none.
+fn tag(text: &[u8]) -> usize {
+    let name = text[1..].iter().take(8).take_while(|b| b.is_ascii_alphanumeric() || **b == b'/').count();
+    if name > 0 && text.get(1 + name) == Some(&b'>') { name + 2 } else { 1 }
+}
+
+/// Returns the length of the tag at the end of `text`; 1 if there is none.
+fn tag_before(text: &[u8]) -> usize {
+    let name = text[..text.len() - 1]
+        .iter()
+        .rev()
+        .take(8)
+        .take_while(|b| b.is_ascii_alphanumeric() || **b == b'/')
+        .count();
+    if name > 0 && text[..text.len() - 1 - name].ends_with(b"<") { name + 2 } else { 1 }
 }
 
 /// Returns how many of the letters after `before` belong to an escape, as the `n` of `\n` does.

@@ -21,6 +21,12 @@ pub(in crate::redact) fn login(text: &[u8], hit: &Range<usize>) -> Option<Range<
             return base64(text, start);
         }
         b"NET USE " | b"NET USER " => return windows(text, rest, word.starts_with(b"NET USER")),
+        b"\"AUTH\" " => return last(text, rest).filter(|range| is_given(&text[range.clone()])),
+        b"FTP> USER " => {
+            let words = words(text, rest);
+            let password = words.get(1).filter(|_| words.len() == 2)?.clone();
+            return is_given(&text[password.clone()]).then_some(password);
+        }
         b"SETUSER " => return acl(text, rest),
         b"IDENTIFY " => {
             let said = text[hit.start.saturating_sub(40)..hit.start].to_ascii_lowercase();

@@ -50,6 +50,9 @@ const VALUES: &[&[u8]] = &[
 
 /// Returns the value that belongs to the name at `name`: the member `value` beside it, or the one below it.
 pub(super) fn member(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
+    if let Some(value) = next_argument(text, name) {
+        return Some(value);
+    }
     let quoted = |b: &u8| b"\"'\\`".contains(b);
     let open = name.start - text[..name.start].iter().rev().take(8).take_while(|b| quoted(b)).count();
     let sign = open - text[..open].iter().rev().take(12).take_while(|b| **b == b' ').count();
@@ -68,6 +71,31 @@ pub(super) fn member(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
         below(text, name)?
     };
     value(text, &region)
+}
+
+/// Returns the string after the string `name` among the arguments of a call or in a tuple, as in `("password", "…")`
+/// and `("password".to_string(), "…")`.
+fn next_argument(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
+    let quote = *text.get(name.end).filter(|b| b"\"'".contains(b))?;
+    let first = name.start > 1
+        && text[name.start - 1] == quote
+        && text[..name.start - 1].trim_ascii_end().ends_with(b"(");
+    if !first || !is_secret(&text[name.clone()]) {
+        return None;
+    }
+    let mut at = name.end + 1;
+    for wrap in [".to_string()", ".into()", ".to_owned()"] {
+        at += if text[at..].starts_with(wrap.as_bytes()) { wrap.len() } else { 0 };
+    }
+    let signs = text[at..].iter().take(24).take_while(|b| b", \n\t\\".contains(b)).count();
+    if !text[at..at + signs].contains(&b',') {
+        return None;
+    }
+    at += signs;
+    let open = *text.get(at).filter(|b| b"\"'`".contains(b))?;
+    let run = text[at + 1..].iter().take(256).position(|b| *b == open || *b == b'\n')?;
+    let range = at + 1..at + 1 + run;
+    is_stated(&text[range.clone()]).then_some(range)
 }
 
 /// Returns the range of the object, the tag or the item of a list that contains `name`.
@@ -140,7 +168,7 @@ fn below(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Returns the value that one of [`VALUES`] has within `region`, or `region` itself if it has no names.
-fn value(text: &[u8], region: &Range<usize>) -> Option<Range<usize>> {
+pub(super) fn value(text: &[u8], region: &Range<usize>) -> Option<Range<usize>> {
     if !text[region.clone()].iter().any(|b| b":=>".contains(b)) {
         return Some(region.clone()).filter(|range| is_stated(&text[range.clone()]));
     }

@@ -4,6 +4,7 @@
 //! Everywhere the structure says only where a secret may be. Whether one is there is decided by the shape of the value
 //! (`shape`), so that documentation with placeholders, types and words stays as it is.
 
+mod calls;
 mod dialogue;
 mod members;
 mod output;
@@ -18,6 +19,7 @@ use std::ops::Range;
 use super::assignment::is_secret;
 use super::shape::is_named;
 
+pub(super) use calls::{argument, given};
 pub(super) use dialogue::login;
 pub(super) use output::printed;
 pub(super) use sentence::{address, spoken};

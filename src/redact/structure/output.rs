@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::{is_secret, line_end};
+use super::{is_secret, line_end, members};
 use crate::redact::edges::is_word;
-use crate::redact::shape::{bare, is_shaped, is_spoken, is_stated};
+use crate::redact::shape::{bare, is_hash, is_shaped, is_spoken, is_stated};
 
 /// The maximum number of bytes of a line before the command, and after it.
 const LINE: usize = 400;
@@ -30,6 +30,9 @@ pub(in crate::redact) fn printed(text: &[u8], hit: &Range<usize>) -> Option<Rang
     let start = before.map(|length| hit.start - length).or((hit.start < LINE).then_some(0))?;
     let line = start..line_end(text, hit.end, LINE).unwrap_or(text.len().min(hit.end + LINE));
     let command = &text[hit.clone()];
+    if GENERAL.contains(&command) {
+        return general(text, start, line.end, hit);
+    }
     let named = NAMED.iter().any(|name| command.starts_with(name));
     if named && !names_secret(&text[hit.start..line.end]) {
         return None;
@@ -49,6 +52,22 @@ pub(in crate::redact) fn printed(text: &[u8], hit: &Range<usize>) -> Option<Rang
     let value = below(text, line.end)?;
     let found = &text[value.clone()];
     (is_secret(found) && (prompt || is_shaped(found))).then_some(value)
+}
+
+/// Words that make a command, or a line that ends with a colon, one that may print a secret.
+const GENERAL: &[&[u8]] = &[b"token", b"password", b"Password", b"secret", b"Secret", b"urandom"];
+
+/// Returns the value below the line from `start` to `end`, which has one of [`GENERAL`] at `hit`. As the words are
+/// ordinary, the value has to be alone on its line and to look like a secret.
+fn general(text: &[u8], start: usize, end: usize, hit: &Range<usize>) -> Option<Range<usize>> {
+    let line = text[start..end].trim_ascii_end();
+    let told = line.ends_with(b":") && line.contains(&b' ') && end - hit.end > 1;
+    if !told && prompt(&text[start..hit.start]) != Some(true) {
+        return None;
+    }
+    let value = below(text, end)?;
+    let found = &text[value.clone()];
+    (is_spoken(found) || !told && is_hash(found) && found.len() >= 24).then_some(value)
 }
 
 /// Returns whether `command` names a variable, a file or a field that is a secret.
@@ -99,6 +118,10 @@ fn below(text: &[u8], end: usize) -> Option<Range<usize>> {
         if line.is_empty() || line.starts_with(b"```") || label {
             at = end;
             continue;
+        }
+        if line == b"{" {
+            let region = start..text.len().min(start + 4 * LINE);
+            return members::value(text, &region);
         }
         if line.contains(&b' ') {
             // `password: "…"` is found by its name.

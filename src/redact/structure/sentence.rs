@@ -50,7 +50,14 @@ pub(in crate::redact) fn spoken(text: &[u8], hit: &Range<usize>) -> Option<Range
         return None;
     }
     // The ending of the word, as in `password's`, `passwords`, `credentials`, `Passworts`.
-    let ending = text[hit.end..].iter().take(16).take_while(|b| b.is_ascii_alphabetic()).count();
+    let glued = text[hit.end - 1] >= 0x80;
+    let ending = text[hit.end..].iter().take(16).take_while(|b| b.is_ascii_alphabetic() && !glued).count();
+    let letters = text[hit.end..hit.end + ending].to_ascii_lowercase();
+    // `passing` and `passive` speak of no password.
+    const ENDINGS: [&[u8]; 9] = [b"", b"s", b"word", b"words", b"phrase", b"code", b"wd", b"wort", b"worts"];
+    if text[hit.clone()].eq_ignore_ascii_case(b"pass") && !ENDINGS.contains(&letters.as_slice()) {
+        return None;
+    }
     let mut end = hit.end + ending;
     for sign in ["'s", "’s", "**", "*", "`"] {
         end += if text[end..].starts_with(sign.as_bytes()) { sign.len() } else { 0 };
@@ -59,12 +66,13 @@ pub(in crate::redact) fn spoken(text: &[u8], hit: &Range<usize>) -> Option<Range
     let pair = PAIRS.iter().any(|start| word.starts_with(start.as_bytes()));
     let next = text.get(end).copied().unwrap_or(b' ');
     let spaced = text.get(end + 1).is_none_or(|b| *b == b' ' || !b.is_ascii());
-    if next.is_ascii() && next != b' ' && !(b",:".contains(&next) && spaced) {
+    if next.is_ascii() && next != b' ' && !glued && !(b",:".contains(&next) && spaced) {
         return None;
     }
     // A key may look like a hash.
     let key = word.ends_with(b"key") || !word.is_ascii();
-    if pair { pair_after(text, end) } else { after(text, end, key).or_else(|| before(text, hit.start)) }
+    let most = if next == b',' { 0 } else { 8 };
+    if pair { pair_after(text, end) } else { after(text, end, key, most).or_else(|| before(text, hit.start)) }
 }
 
 /// A word of a sentence, and what encloses it.
@@ -112,8 +120,9 @@ fn word(text: &[u8], at: usize, limit: usize) -> Option<Word> {
     (run > 0).then_some(Word { range: start..start + run, quoted })
 }
 
-/// Returns the password in the sentence that goes on at `at`. If `key` is true, it may look like a hash.
-fn after(text: &[u8], at: usize, key: bool) -> Option<Range<usize>> {
+/// Returns the password in the sentence that goes on at `at`. If `key` is true, it may look like a hash. At
+/// most `most` words may be before it.
+fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>> {
     let limit = sentence_end(text, at);
     let (mut at, mut between, mut joined, mut marked) = (at, 0, false, false);
     while let Some(found) = word(text, at, limit) {
@@ -126,7 +135,7 @@ fn after(text: &[u8], at: usize, key: bool) -> Option<Range<usize>> {
         } else {
             is_spoken(value)
         };
-        if near && (fits || hash) && !is_stand_in(value) {
+        if near && (fits || hash) && !is_stand_in(value.strip_suffix(b"!").unwrap_or(value)) {
             return Some(range);
         }
         let lower = text[found.range.clone()].to_ascii_lowercase();
@@ -134,15 +143,19 @@ fn after(text: &[u8], at: usize, key: bool) -> Option<Range<usize>> {
         let sign = VERBS.iter().any(|verb| *verb.as_bytes() == *lower);
         if !plain && !sign {
             // `ada:` and `ada@host` name the user.
-            if lower.len() > 24 || !lower.ends_with(b":") && !lower.contains(&b'@') {
+            if lower.len() > 24 || lower.len() > 1 && !lower.ends_with(b":") && !lower.contains(&b'@') {
                 return None;
             }
         }
-        joined = sign || lower.iter().all(|b| !b.is_ascii()) || lower.ends_with(b":");
+        // `password 0 …` in the configuration of a router.
+        joined = sign
+            || between == 0 && lower.len() == 1 && lower[0].is_ascii_digit()
+            || lower.iter().all(|b| !b.is_ascii())
+            || lower.ends_with(b":");
         marked = lower.ends_with(b",") || lower.ends_with(b"(");
         between += 1;
         at = found.range.end;
-        if between > 8 {
+        if between > most {
             break;
         }
     }
@@ -211,9 +224,26 @@ fn pair_after(text: &[u8], at: usize) -> Option<Range<usize>> {
     None
 }
 
+/// Returns the password in `ada / …`, whose slash is at `hit`.
+fn slashed(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let user =
+        text[..hit.start].iter().rev().take(48).take_while(|b| is_word(**b) || b".-@".contains(b)).count();
+    let before = text[..hit.start - user].trim_ascii_end();
+    let begins =
+        before.is_empty() || before.ends_with(b":") || text[before.len()..hit.start - user].contains(&b'\n');
+    let run = text[hit.end..].iter().take(96).take_while(|b| b.is_ascii_graphic()).count();
+    let range = bare(text, hit.end..hit.end + run);
+    let value = &text[range.clone()];
+    let path = value.contains(&b'/') || value.contains(&b'.');
+    (user > 1 && begins && !path && is_spoken(value)).then_some(range)
+}
+
 /// Returns the password in `user@host:…` or `user:…@host`, where the `@` is at `at`.
 pub(in crate::redact) fn address(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let at = hit.start;
+    if text[at] == b' ' {
+        return slashed(text, hit);
+    }
     let user = text[..at]
         .iter()
         .rev()

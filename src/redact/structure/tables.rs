@@ -25,8 +25,11 @@ enum Sign {
     Spaces,
 }
 
-/// The bytes of `│`.
-const BAR: &[u8] = "│".as_bytes();
+/// The lines that separate the cells of a drawn box.
+const BARS: [&str; 3] = ["│", "║", "┃"];
+
+/// How many bytes each of [`BARS`] has.
+const BAR: usize = "│".len();
 
 /// Returns the values of the columns whose names are in the same header as the word at `hit`, and where the table ends.
 pub(super) fn column(text: &[u8], hit: &Range<usize>) -> Option<(Vec<Range<usize>>, usize)> {
@@ -48,8 +51,19 @@ pub(super) fn column(text: &[u8], hit: &Range<usize>) -> Option<(Vec<Range<usize
             })
             && !name.iter().any(|b| b"={}<>;!$\\".contains(b) || *b == b'(' && sign == Sign::Byte(b','))
     };
-    let filled = names.iter().filter(|name| !text[(*name).clone()].trim_ascii().is_empty()).count();
-    if filled < 2 || !names.iter().all(is_name) {
+    let filled: Vec<_> = names.iter().filter(|name| !text[(*name).clone()].trim_ascii().is_empty()).collect();
+    // In a table of two columns the first cell names the second.
+    if let [first, second] = filled[..]
+        && first.contains(&hit.start)
+        && matches!(sign, Sign::Byte(b'|') | Sign::Box)
+    {
+        let value = bare(text, second.clone());
+        if is_stated(&text[value.clone()]) {
+            let end = value.end;
+            return Some((vec![value], end));
+        }
+    }
+    if filled.len() < 2 || !names.iter().all(is_name) {
         return None;
     }
     let secret: Vec<usize> =
@@ -58,7 +72,8 @@ pub(super) fn column(text: &[u8], hit: &Range<usize>) -> Option<(Vec<Range<usize
     while at < text.len() {
         let start = at + 1;
         let Some(end) = line_end(text, start.min(text.len()), ROW) else { break };
-        if is_rule(&text[start.min(end)..end]) {
+        let blank = rows == 0 && at == header.end && end == start;
+        if blank || is_rule(&text[start.min(end)..end]) {
             at = end;
             continue;
         }
@@ -134,7 +149,7 @@ fn cell(text: &[u8], hit: &Range<usize>) -> Option<(Range<usize>, Option<Sign>)>
 fn sign_at(text: &[u8], at: usize) -> Option<Sign> {
     match text[at] {
         byte @ (b',' | b';' | b'\t' | b'|') => Some(Sign::Byte(byte)),
-        0xe2 if text[at..].starts_with(BAR) => Some(Sign::Box),
+        0xe2 if BARS.iter().any(|bar| text[at..].starts_with(bar.as_bytes())) => Some(Sign::Box),
         b' ' if text.get(at + 1) == Some(&b' ') => Some(Sign::Spaces),
         _ => None,
     }
@@ -144,7 +159,7 @@ fn sign_at(text: &[u8], at: usize) -> Option<Sign> {
 fn sign_before(text: &[u8], end: usize) -> Option<Sign> {
     match text[end - 1] {
         byte @ (b',' | b';' | b'\t' | b'|') => Some(Sign::Byte(byte)),
-        0x82 if text[..end].ends_with(BAR) => Some(Sign::Box),
+        0x82 | 0x83 | 0x91 if BARS.iter().any(|bar| text[..end].ends_with(bar.as_bytes())) => Some(Sign::Box),
         b' ' if end > 1 && text[end - 2] == b' ' => Some(Sign::Spaces),
         _ => None,
     }
@@ -164,7 +179,7 @@ fn cells(text: &[u8], line: Range<usize>, sign: Sign) -> Vec<Range<usize>> {
                 cells.push(start..at);
                 at += match sign {
                     Sign::Byte(_) => 1,
-                    Sign::Box => BAR.len(),
+                    Sign::Box => BAR,
                     Sign::Spaces => text[at..line.end].iter().take_while(|b| **b == b' ').count(),
                 };
                 start = at;

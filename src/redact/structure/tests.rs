@@ -171,3 +171,31 @@ fn sentences_that_speak_of_a_password_lose_it() {
         "Passing `-I` to `setup-x86_64`, and passing `--engine=pcre2`, is the same.",
     ]);
 }
+
+#[test]
+fn calls_and_commands_that_take_a_secret_lose_it() {
+    taken(&[
+        ".basic_auth(\"ada\", Some(\"§\"))",
+        "requests.get(url, auth=(\"ada\", \"§\"))",
+        "curl_setopt($c, CURLOPT_USERPWD, \"ada:§\");",
+        "DriverManager.getConnection(url, \"ada\", \"§\")",
+        "request.setValue(\"§\", forHTTPHeaderField: \"X-Api-Key\")",
+        "assertEquals(\"§\", config.getPassword());",
+        "cy.get('input[name=\"password\"]').type('§', { force: true })",
+        "onView(withId(R.id.password)).perform(typeText(\"§\"))",
+        "fill_in \"Password\", with: \"§\"",
+        "gh secret set DEPLOY_TOKEN --body \"§\"",
+        "echo \"§\" | docker secret create db_pw -",
+        "fly secrets set SESSION=§",
+        "cryptsetup luksOpen /dev/sdb x <<< '§'",
+        "echo '§' | gpg --batch --passphrase-fd 0 -d f.gpg",
+        "az keyvault secret set --vault-name kv --name db --value \"§\"",
+    ]);
+    stays(&[
+        ".basic_auth(user, Some(password)); client.login(\"ada\", password); getConnection(url, \"ada\", \"\")",
+        "page.fill('#password', process.env.PASSWORD); cy.get('#title').type('Maple-Otter-58{enter}')",
+        "assertEquals(\"Release-Build-2024\", config.getName());",
+        "gh secret set DEPLOY_TOKEN --repo owner/repo-name-12 < token.txt",
+        "echo \"$TOKEN\" | docker secret create db_pw -\ncryptsetup luksOpen /dev/disk/by-uuid x",
+    ]);
+}

@@ -242,6 +242,21 @@ fn phrases_of_wallets_go_in_prose_and_lists() {
             let left = phrase.iter().filter(|word| redacted.contains(&format!(" {word}"))).count();
             assert!(left <= 1 && redacted.ends_with("nothing else."), "{redacted}");
         }
+        let rows = count / 3;
+        let column = |row: usize, column: usize| (column * rows + row + 1, phrase[column * rows + row]);
+        let cell = |(number, word)| format!("{number:>2} {word:9}");
+        let columns = |row: usize| (0..3).map(|at| cell(column(row, at))).collect::<Vec<_>>().join("  ");
+        let logged = |(n, words): (usize, &[&str])| format!("10:00:0{n} INFO wallet: {}", words.join(" "));
+        for text in [
+            (0..rows).map(columns).collect::<Vec<_>>().join("\n"),
+            phrase.chunks(4).enumerate().map(logged).collect::<Vec<_>>().join("\n"),
+            phrase.iter().enumerate().map(|(n, word)| format!("[log] word {n}: {word}\n")).collect(),
+            format!("<li>{}</li>", phrase.join("</li><li>")),
+        ] {
+            let redacted = redact(&text);
+            let left = phrase.iter().filter(|word| redacted.contains(&format!(" {word}"))).count();
+            assert!(redacted.contains("[REDACTED:wallet-phrase:") && left == 0, "{text} became {redacted}");
+        }
         let mut wrong = phrase.clone();
         wrong.swap(0, 1);
         wrong.truncate(11);
