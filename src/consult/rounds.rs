@@ -67,7 +67,7 @@ pub(crate) struct Answered {
 /// What came of one request.
 enum Asked {
     /// The answer.
-    Answered(ask::Answered),
+    Answered(Box<ask::Answered>),
     /// The beginning of an answer that broke off, with a mark at its end, and a notice that says why.
     BrokeOff(String, String),
 }
@@ -88,7 +88,7 @@ async fn ask(round: &Round<'_>, request: &Request) -> Result<Asked> {
         ask::ask_one(engine, caller, options, assistant, matter, request, left, bill, Some(&on_text)).await;
     let begun = arrived_so_far().trim().to_owned();
     match asked {
-        Ok(asked) => Ok(Asked::Answered(asked)),
+        Ok(asked) => Ok(Asked::Answered(Box::new(asked))),
         Err(failed) if failed.kind() == Kind::Provider && !begun.is_empty() => {
             let notice = partial::notice(format!("the answer broke off ({failed}); ask it to go on"));
             Ok(Asked::BrokeOff(format!("{begun}\n\n{BROKE_OFF}"), notice))
@@ -111,7 +111,7 @@ pub(crate) async fn until_answered(
             request.functions.clear();
         }
         let asked = match ask(&round, &request).await? {
-            Asked::Answered(asked) => asked,
+            Asked::Answered(asked) => *asked,
             Asked::BrokeOff(text, notice) => {
                 texts.push(text);
                 answered.notices.insert(0, notice);

@@ -197,8 +197,7 @@ pub(super) fn value(text: &[u8], region: &Range<usize>) -> Option<Range<usize>> 
             Some(quote) => *b == quote || *b == b'\\' || *b == b'\n',
             None => b"\n\r,<>}\" ".contains(b),
         };
-        let run =
-            text[from..].iter().take(512).position(|b| ends(b)).unwrap_or(text.len().min(from + 512) - from);
+        let run = text[from..].iter().take(512).position(ends).unwrap_or(text.len().min(from + 512) - from);
         let range = from..from + run;
         if is_stated(&text[range.clone()]) {
             return Some(range);

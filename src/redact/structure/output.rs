@@ -73,9 +73,10 @@ fn general(text: &[u8], start: usize, end: usize, hit: &Range<usize>) -> Option<
 /// Returns whether `command` names a variable, a file or a field that is a secret.
 fn names_secret(command: &[u8]) -> bool {
     let command = &command[..command.len().min(160)];
-    command.split(|b| !(is_word(*b) || b"-.".contains(b))).any(|word| {
-        is_secret(word) || word.rsplitn(2, |b| *b == b'.').last().is_some_and(|stem| is_secret(stem))
-    }) || command.windows(13).any(|path| path == b"/run/secrets/")
+    command
+        .split(|b| !(is_word(*b) || b"-.".contains(b)))
+        .any(|word| is_secret(word) || word.rsplitn(2, |b| *b == b'.').last().is_some_and(is_secret))
+        || command.windows(13).any(|path| path == b"/run/secrets/")
 }
 
 /// Returns whether a prompt or the name of a tool precedes a command on its line, whose text before the command is

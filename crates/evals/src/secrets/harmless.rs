@@ -129,7 +129,7 @@ pub fn variable(kind: &str, random: &mut Random) -> &'static str {
         "pem" | "ssh" | "pgp" | "age" => KEY_NAMES,
         _ => TOKEN_NAMES,
     };
-    *random.pick::<&'static str>(names)
+    random.pick::<&'static str>(names)
 }
 
 /// Returns the harmless word that `code` stands for in a template, or the code if it stands for nothing.

@@ -55,8 +55,8 @@ impl Store {
         let store = self.clone();
         blocking(move || {
             let writer = lock(&store.inner.writer);
-            let mut check = Check::default();
-            check.integrity = damage::lines(&writer, "PRAGMA integrity_check(20)")?;
+            let integrity = damage::lines(&writer, "PRAGMA integrity_check(20)")?;
+            let mut check = Check { integrity, ..Check::default() };
             let indexed = writer.execute("INSERT INTO text_index (text_index) VALUES ('integrity-check')", []);
             if let Err(error) = indexed {
                 // If the index can't be read now, it is unknown whether it is damaged.
