@@ -42,6 +42,8 @@ pub(crate) struct Reader {
     pub redactor: Redactor,
     /// The time, in nanoseconds since 1970.
     pub now_ns: i64,
+    /// Whether nothing is stored, not even counts of tokens.
+    pub only_looks: bool,
 }
 
 /// A file that was read and redacted.
@@ -175,7 +177,7 @@ async fn read(
         let (batch, later) = rest.split_at(batch(rest));
         rest = later;
         let copies = on_all_cores(batch, |found| reader.copy(found));
-        let counts = count_tokens(project, &copies).await?;
+        let counts = count_tokens(reader, project, &copies).await?;
         let inline = batch
             .iter()
             .filter(|found| known.get(found.path.as_str()).is_some_and(|entry| entry.place == Place::Inline));
@@ -206,6 +208,7 @@ async fn read(
 
 /// Returns the tokens of each copy, by the hash of its text. Those of texts that were counted before are looked up.
 async fn count_tokens(
+    reader: &Reader,
     project: &OpenProject,
     copies: &[Result<Copy, Refusal>],
 ) -> Result<HashMap<ContentHash, u32>> {
@@ -216,7 +219,7 @@ async fn count_tokens(
     let new: Vec<&Copy> = copies.into_iter().filter(|copy| !counts.contains_key(&copy.sent)).collect();
     let counted =
         on_all_cores(&new, |copy| (copy.sent, u32::try_from(tokens::count(&copy.text)).unwrap_or(u32::MAX)));
-    if !counted.is_empty() {
+    if !counted.is_empty() && !reader.only_looks {
         store.note_token_counts(scope, &counted).await?;
     }
     counts.extend(counted);
@@ -248,8 +251,7 @@ pub(crate) async fn count(
     paths: &[String],
 ) -> Result<super::CountedFiles> {
     let gathered = gather(&reader.roots, paths, &reader.limits);
-    let mut counted =
-        super::CountedFiles { files: Vec::new(), skipped: skipped(&gathered), notices: Vec::new() };
+    let mut counted = super::CountedFiles { skipped: skipped(&gathered), ..super::CountedFiles::default() };
     counted.notices.extend(cut(&gathered));
     let found: Vec<&Found> = gathered.files.iter().collect();
     check_size(&found)?;
@@ -258,12 +260,13 @@ pub(crate) async fn count(
         let (batch, later) = rest.split_at(batch(rest));
         rest = later;
         let copies = on_all_cores(batch, |found| reader.copy(found));
-        let counts = count_tokens(project, &copies).await?;
+        let counts = count_tokens(reader, project, &copies).await?;
         for (found, copy) in batch.iter().zip(copies) {
             match copy {
                 Ok(copy) => {
                     let tokens = counts.get(&copy.sent).copied().unwrap_or_default();
                     counted.files.push((found.path.clone(), tokens as usize));
+                    counted.secrets += copy.redacted;
                 }
                 Err(why) => counted.skipped.push(unread(found, why)),
             }

@@ -77,12 +77,12 @@ pub(crate) async fn prepare(
     system: &str,
     callables: &[Callable],
 ) -> Result<Prepared> {
-    let installation = engine.begin_installation().await?;
+    let installation = engine.installation().await?;
     let key = installation.secret;
     let thread = thread(project, question, options).await?;
     let mut receipt = Receipt { turn: thread.turns + 1, ..Receipt::default() };
     let instructions = instructions(question, &installation.redactor, &mut receipt)?;
-    let reader = reader(engine, project, options).await?;
+    let reader = reader(engine, project, options, Some(question)).await?;
     let earlier_turns = project.store.turns(&project.scope, &question.name, 4).await?;
     let context = named(&thread, &earlier_turns, question);
     let looked = look::look(&reader, project, &question.name, &thread, &context, &question.priority).await?;
@@ -274,9 +274,16 @@ pub(super) fn worded(question: &Question, redactor: &Redactor) -> (String, usize
     (redacted.text.into_owned(), redacted.found.iter().map(|finding| finding.count).sum())
 }
 
-/// Returns what reads the files of the project.
-pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Options) -> Result<Reader> {
-    let redactor = engine.begin_installation().await?.redactor.clone();
+/// Returns what reads the files of the project, and of files of secrets those that the options or `question` allow.
+pub(crate) async fn reader(
+    engine: &Engine,
+    project: &OpenProject,
+    options: &Options,
+    question: Option<&Question>,
+) -> Result<Reader> {
+    let redactor = engine.installation().await?.redactor.clone();
+    let allowed = question.map_or(&[][..], |question| &question.allowed);
+    let only_looks = question.is_some_and(|question| question.is_preview);
     let others: Vec<PathBuf> = options.files_roots.0.iter().map(PathBuf::from).collect();
     let own = vec![engine.config().data_dir.clone()];
     // The list of the user whose files these are, also where the project's own configuration names another one.
@@ -285,10 +292,11 @@ pub(crate) async fn reader(engine: &Engine, project: &OpenProject, options: &Opt
     let roots = Roots::new(&project.root, &others, &own)?
         .with_excludes(excludes)
         .with_home(config.home.clone())
-        .with_secrets(&options.files_secrets.0);
+        .with_secrets(&[&options.files_secrets.0, allowed].concat());
     let limits = Limits { file_bytes: options.files_max_bytes, ..Limits::default() };
     let now_ns = engine.now().saturating_mul(1_000_000);
-    Ok(Reader { roots, limits, extractor: Extractor::of_this_process(), redactor, now_ns })
+    let extractor = Extractor::of_this_process();
+    Ok(Reader { roots, limits, extractor, redactor, now_ns, only_looks })
 }
 
 fn images(roots: &Roots, paths: &[String]) -> Result<Vec<files::Image>> {

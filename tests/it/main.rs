@@ -46,6 +46,7 @@ mod odd_histories;
 mod options;
 mod packaging;
 mod person;
+mod previews;
 mod private_files;
 #[cfg(target_os = "linux")]
 mod reads_fail;
