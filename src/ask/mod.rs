@@ -189,12 +189,7 @@ pub(crate) async fn ask_one(
     configured.check_encryption()?;
     let installation = engine.begin_installation().await?;
     let redact = |text: &str| known::redacted(&installation.redactor, text);
-    let bounds = [Some(request.max_output).filter(|most| *most > 0), provider.max_output];
-    let max_output = match request.is_embedding {
-        true => 0,
-        false => bounds.into_iter().flatten().min().unwrap_or(MOST_OUTPUT),
-    };
-    let request = Request { max_output, ..request.with_texts(&redact) };
+    let request = outgoing(provider, request, &redact);
     let tokens = request.tokens_by(&known::high);
     let most = estimate(provider, &request, tokens)?;
     let tokens = tokens as u64;
@@ -249,6 +244,41 @@ pub(crate) async fn ask_one(
     })
 }
 
+/// Returns `request` as it is sent: with its secrets replaced, and with the limit of its answer.
+fn outgoing(provider: &Provider, request: &Request, redact: &dyn Fn(&str) -> String) -> Request {
+    let bounds = [Some(request.max_output).filter(|most| *most > 0), provider.max_output];
+    let max_output = match request.is_embedding {
+        true => 0,
+        false => bounds.into_iter().flatten().min().unwrap_or(MOST_OUTPUT),
+    };
+    Request { max_output, ..request.with_texts(redact) }
+}
+
+/// What a request would send and cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Foreseen {
+    /// The tokens sent, at most.
+    pub tokens: usize,
+    /// In how many places a secret is replaced.
+    pub secrets: usize,
+    /// The highest cost, if it succeeds at the first try. `None` if the price is unknown; then it would not be sent.
+    pub most: Option<Money>,
+}
+
+/// Returns what sending `request` to `configured` would send and cost. Sends and reserves nothing.
+pub(crate) async fn foresee(engine: &Engine, configured: &Configured, request: &Request) -> Result<Foreseen> {
+    let redactor = &engine.installation().await?.redactor;
+    let request = outgoing(&configured.provider, request, &|text| known::redacted(redactor, text));
+    let tokens = request.tokens_by(&known::high);
+    let most = estimate(&configured.provider, &request, tokens).ok();
+    Ok(Foreseen { tokens, secrets: secrets_in(&request), most })
+}
+
+/// Returns in how many places of `request` a secret is replaced.
+fn secrets_in(request: &Request) -> usize {
+    request.texts().map(|text| marks(&text)).sum()
+}
+
 /// Returns what is recorded of `request`, whose secrets are replaced, and which has at most `tokens` tokens.
 fn parcel(configured: &Configured, matter: Matter, request: &Request, tokens: u64) -> Parcel {
     Parcel {
@@ -256,7 +286,7 @@ fn parcel(configured: &Configured, matter: Matter, request: &Request, tokens: u6
         place: place(configured),
         is_local: configured.is_local(),
         tokens: i64::try_from(tokens).unwrap_or(i64::MAX),
-        secrets: request.texts().map(|text| marks(&text)).sum::<usize>() as i64,
+        secrets: secrets_in(request) as i64,
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) struct Reader {
     pub redactor: Redactor,
     /// The time, in nanoseconds since 1970.
     pub now_ns: i64,
+    /// Whether nothing is stored, not even counts of tokens.
+    pub only_looks: bool,
 }
 
 /// A file that was read and redacted.
@@ -266,7 +268,7 @@ async fn read_and_count(
         (copies, counted)
     })
     .await?;
-    if !counted.is_empty() {
+    if !counted.is_empty() && !reader.only_looks {
         store.note_token_counts(scope, &counted).await?;
     }
     counts.extend(counted);
@@ -299,8 +301,7 @@ pub(crate) async fn count(
 ) -> Result<super::CountedFiles> {
     let (walks, paths) = (Arc::clone(reader), paths.to_vec());
     let gathered = beside(move || walks.gather(&paths)).await?;
-    let mut counted =
-        super::CountedFiles { files: Vec::new(), skipped: skipped(&gathered), notices: Vec::new() };
+    let mut counted = super::CountedFiles { skipped: skipped(&gathered), ..super::CountedFiles::default() };
     counted.notices.extend(cut(&gathered));
     check_size(&gathered.files)?;
     let mut unreached = Unreached::default();
@@ -313,6 +314,7 @@ pub(crate) async fn count(
                 Ok(copy) => {
                     let tokens = counts.get(&copy.sent).copied().unwrap_or_default();
                     counted.files.push((path, tokens as usize));
+                    counted.secrets += copy.redacted;
                 }
                 Err(why) => counted.skipped.extend(unreached.or_skipped(path, why)),
             }

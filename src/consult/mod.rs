@@ -28,11 +28,12 @@ use serde_json::Value;
 
 use self::functions::Functions;
 use self::rounds::{Answered, Round};
-use crate::ask::Bill;
+use crate::ask::{self, Bill, Foreseen};
 use crate::caller::Caller;
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
 use crate::error::{Error, Result, partial, quoted};
+use crate::files::Ending;
 use crate::inline::Said;
 use crate::llm::{Effort, Image, Request, Turn};
 use crate::memory::Millis;
@@ -80,6 +81,10 @@ pub(crate) struct Question {
     pub call_id: String,
     /// The branch and the commit that are checked out.
     pub head: (Option<String>, Option<String>),
+    /// Files of secrets that the user allowed on the terminal. No argument of a tool leads here.
+    pub allowed: Vec<String>,
+    /// Whether the question is only prepared, and nothing is stored.
+    pub is_preview: bool,
 }
 
 /// The answer of an assistant, with its receipt.
@@ -167,18 +172,8 @@ async fn ask_and_record(
         return Ok(recorded);
     }
     let options = engine.config().sources.options()?;
-    let system = SYSTEM.replace("{project}", &crate::envelope::one_line(&project.name));
-    let system = system.trim_end().to_owned();
-    let budget = prepare::budget(&options);
-    let _ends = budget.ends_with_call();
-    let reader = Arc::new(prepare::reader(engine, project, &options, &budget).await?);
-    let preparing =
-        prepare::prepare(engine, project, &options, assistant, question, &system, &callables, reader);
-    let mut prepared = preparing.await?;
-    let mut offered = callables;
-    offered.extend(attached::search(engine, &prepared.attached).await?);
-    let mut functions = Functions::new(offered, engine.begin_installation().await?.redactor.clone());
-    let request = request(question, system, &mut prepared, &functions, &options);
+    let Ready { mut prepared, mut functions, request, ends: _ends } =
+        ready(engine, project, &options, assistant, question, callables).await?;
     listener(Event::Doing(format!(
         "{} reads {} tokens",
         assistant.provider.name,
@@ -233,6 +228,69 @@ async fn ask_and_record(
     }
     receipt.own_ms = own_ms();
     Ok(Consulted { answer: answered.text, model: assistant.provider.model.clone(), receipt })
+}
+
+/// A question that is ready to be sent.
+struct Ready {
+    prepared: Prepared,
+    functions: Functions,
+    /// The request of the first round.
+    request: Request,
+    /// Ends the budget of the call's documents when it is dropped.
+    ends: Ending,
+}
+
+/// Prepares `question`; sends and records nothing.
+async fn ready(
+    engine: &Arc<Engine>,
+    project: &OpenProject,
+    options: &Options,
+    assistant: &Configured,
+    question: &Question,
+    callables: Vec<Callable>,
+) -> Result<Ready> {
+    let system = SYSTEM.replace("{project}", &crate::envelope::one_line(&project.name));
+    let system = system.trim_end().to_owned();
+    let budget = prepare::budget(options);
+    let ends = budget.ends_with_call();
+    let reader = Arc::new(prepare::reader(engine, project, options, &budget, Some(question)).await?);
+    let preparing =
+        prepare::prepare(engine, project, options, assistant, question, &system, &callables, reader);
+    let mut prepared = preparing.await?;
+    let mut offered = callables;
+    offered.extend(attached::search(engine, &prepared.attached).await?);
+    let functions = Functions::new(offered, engine.installation().await?.redactor.clone());
+    let request = request(question, system, &mut prepared, &functions, options);
+    Ok(Ready { prepared, functions, request, ends })
+}
+
+/// What asking a question would send.
+pub(crate) struct Previewed {
+    /// The prepared turn, without its prompt.
+    pub prepared: Prepared,
+    /// What the first request would send and cost.
+    pub foreseen: Foreseen,
+    /// The functions that the assistant could call.
+    pub functions: Vec<String>,
+}
+
+/// Returns what asking `question` would send. Sends and stores nothing.
+pub(crate) async fn preview(
+    engine: &Arc<Engine>,
+    project: &OpenProject,
+    assistant: &Configured,
+    question: Question,
+    callables: Vec<Callable>,
+) -> Result<Previewed> {
+    let options = engine.config().sources.options()?;
+    let question = Question { is_preview: true, ..question };
+    let Ready { mut prepared, functions, request, ends: _ends } =
+        ready(engine, project, &options, assistant, &question, callables).await?;
+    let mut seen = HashSet::new();
+    prepared.receipt.skipped.retain(|skipped| seen.insert(skipped.path.clone()));
+    let foreseen = ask::foresee(engine, assistant, &request).await?;
+    let functions = functions.offered().into_iter().map(|function| function.name).collect();
+    Ok(Previewed { prepared, foreseen, functions })
 }
 
 /// Returns the receipt of a turn that was answered, without Tiro's own time.
@@ -350,11 +408,14 @@ fn spent(prepared: &Prepared, receipt: &Receipt, bill: &Bill) -> Spent {
 }
 
 /// Files with their tokens.
+#[derive(Default)]
 pub(crate) struct CountedFiles {
     /// The paths and the tokens of the redacted texts.
     pub files: Vec<(String, usize)>,
     /// What was left out.
     pub skipped: Vec<Skipped>,
+    /// How many secrets are replaced in them.
+    pub secrets: usize,
     /// Remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
 }
@@ -368,6 +429,6 @@ pub(crate) async fn count(
 ) -> Result<CountedFiles> {
     let budget = prepare::budget(options);
     let _ends = budget.ends_with_call();
-    let reader = Arc::new(prepare::reader(engine, project, options, &budget).await?);
+    let reader = Arc::new(prepare::reader(engine, project, options, &budget, None).await?);
     look::count(&reader, project, paths).await
 }

@@ -80,7 +80,7 @@ pub(crate) async fn prepare(
     callables: &[Callable],
     reader: Arc<Reader>,
 ) -> Result<Prepared> {
-    let installation = engine.begin_installation().await?;
+    let installation = engine.installation().await?;
     let key = installation.secret;
     let thread = thread(project, question, options).await?;
     let mut receipt = Receipt { turn: thread.turns + 1, ..Receipt::default() };
@@ -290,14 +290,18 @@ pub(crate) fn budget(options: &Options) -> Budget {
     Budget::new(Allowance { time, documents: options.files_documents, ..Allowance::default() })
 }
 
-/// Returns what reads the files of the project in the call with `budget`.
+/// Returns what reads the files of the project in the call with `budget`, and of files of secrets those that the options or
+/// `question` allow.
 pub(crate) async fn reader(
     engine: &Engine,
     project: &OpenProject,
     options: &Options,
     budget: &Budget,
+    question: Option<&Question>,
 ) -> Result<Reader> {
-    let redactor = engine.begin_installation().await?.redactor.clone();
+    let redactor = engine.installation().await?.redactor.clone();
+    let allowed = question.map_or(&[][..], |question| &question.allowed);
+    let only_looks = question.is_some_and(|question| question.is_preview);
     let others: Vec<PathBuf> = options.files_roots.0.iter().map(PathBuf::from).collect();
     let own = vec![engine.config().data_dir.clone()];
     // The list of the user whose files these are, also where the project's own configuration names another one.
@@ -306,11 +310,11 @@ pub(crate) async fn reader(
     let roots = Roots::new(&project.root, &others, &own)?
         .with_excludes(excludes)
         .with_home(config.home.clone())
-        .with_secrets(&options.files_secrets.0);
+        .with_secrets(&[&options.files_secrets.0, allowed].concat());
     let limits = Limits { file_bytes: options.files_max_bytes, ..Limits::default() };
     let now_ns = engine.now().saturating_mul(1_000_000);
     let (extractor, budget) = (engine.extractor().clone(), budget.clone());
-    Ok(Reader { roots, limits, extractor, budget, redactor, now_ns })
+    Ok(Reader { roots, limits, extractor, budget, redactor, now_ns, only_looks })
 }
 
 fn images(roots: &Roots, paths: &[String]) -> Result<Vec<files::Image>> {

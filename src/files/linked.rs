@@ -11,7 +11,7 @@ use std::path::Path;
 use super::folder::{Entry, FileId, Folder};
 use super::names;
 
-/// How many entries of folders are looked at for all roots together. Arbitrary: a quarter of a second.
+/// How many entries of folders are looked at for all roots together. Arbitrary: twice as many as a walk looks at.
 pub(super) const MOST_ENTRIES: usize = 200_000;
 
 /// How many folders deep is looked.

@@ -28,7 +28,7 @@ mod tests;
 use std::time::Instant;
 
 pub use self::{gather::Gathered, policy::Place, read::Image};
-pub use budget::{Allowance, Budget, Exhausted};
+pub use budget::{Allowance, Budget, Ending, Exhausted};
 pub use documents::{Confinement, Extractor, Fault, Kind as DocumentKind, Note, attempt, confine, serve};
 pub use gather::{Cut, gather, gather_changed};
 pub use policy::{FilePath, Roots};

@@ -549,13 +549,26 @@ fn a_thread_is_reset_and_described() {
 #[test]
 fn tokens_are_counted_without_asking() {
     let ground = Ground::new();
-    let data = ground.serve().data("count_tokens", json!({"paths": ["src"], "assistant": "mock"}));
+    let mut server = ground.serve();
+    let (text, data) = server.both("count_tokens", json!({"paths": ["src"], "assistant": "mock"}));
     let expected: usize = [("src/a.rs", 40), ("src/b.rs", 60), ("src/big.rs", 2500)]
         .iter()
         .map(|(path, lines)| tiro::testing::count(&code(path, *lines)))
         .sum();
     assert_eq!((data["tokens"].as_u64(), &data["files"]), (Some(expected as u64), &json!(3)));
+    // What would leave: two files in the first prompt, and the third as far as it is searched.
+    assert_eq!(
+        (&data["inline"], &data["place"], &data["secrets"]),
+        (&json!(2), &json!("this machine"), &json!(0))
+    );
+    assert!(text.contains("it would have 2 files whole, and 1 to search"), "{text}");
+    ground.project.write("src/a.rs", "const TOKEN: &str = \"ghp_9sT2kLmQ4vXzR7bNwEyU1cJdHfGaPo3i5V8M\";\n");
+    for assistant in [json!("mock"), Value::Null] {
+        let data = server.data("count_tokens", json!({"paths": ["src"], "assistant": assistant}));
+        assert_eq!(data["secrets"], 1, "{data}");
+    }
     assert_eq!(ground.mock.requests(), 0);
+    assert_eq!(server.data("describe_session", json!({}))["threads"], json!([]));
 }
 
 #[test]

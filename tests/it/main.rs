@@ -49,6 +49,7 @@ mod odd_histories;
 mod options;
 mod packaging;
 mod person;
+mod previews;
 mod private_files;
 mod redaction;
 mod remembers;

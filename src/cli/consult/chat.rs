@@ -14,6 +14,7 @@ use crate::consult::Event;
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::tools::consult::chat::{self, Args as Asked, Effort, Output};
+use crate::tools::consult::preview;
 
 /// What is shown before the user types.
 const PROMPT: &str = "> ";
@@ -46,6 +47,12 @@ pub struct Args {
     /// An image to show with the first message; may be repeated
     #[arg(long, value_name = "PATH")]
     image: Vec<String>,
+    /// Let the assistant read a file although its name says that it holds secrets; may be repeated
+    #[arg(long, value_name = "PATH")]
+    allow_secret_file: Vec<String>,
+    /// Only show what would be sent; sends and stores nothing
+    #[arg(long)]
+    preview: bool,
     /// How much the assistant should think
     #[arg(long, value_enum)]
     effort: Option<Thinking>,
@@ -82,15 +89,22 @@ pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args, out: Ou
         }),
         ..Asked::default()
     };
+    let allowed = below(args.allow_secret_file);
     let stdin = io::stdin();
     let is_single = !args.message.is_empty() || !stdin.is_terminal();
     if is_single {
         asked.instructions = match args.message.is_empty() {
-            true => io::read_to_string(stdin)
+            true => io::read_to_string(&stdin)
                 .map_err(|error| Error::new(Kind::Io, "cannot read stdin").source(error))?,
             false => args.message.join(" ") + &piped()?,
         };
-        turn(engine, caller, &assistant, asked, out).await?;
+    }
+    if args.preview {
+        let output = preview::run(engine, caller, &assistant, asked, allowed).await?;
+        return out.answer(&output, &output.text());
+    }
+    if is_single {
+        turn(engine, caller, &assistant, (asked, allowed), out).await?;
         return Ok(ExitCode::SUCCESS);
     }
     print::aside(&format!(
@@ -116,7 +130,7 @@ pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args, out: Ou
             _ if command.starts_with('/') && !command[1..].contains('/') => print::aside(HELP),
             _ => {
                 let now = Asked { instructions: line.to_owned(), ..asked.clone() };
-                match turn(engine, caller, &assistant, now, out).await {
+                match turn(engine, caller, &assistant, (now, allowed.clone()), out).await {
                     // What was attached was for this message only.
                     Ok(()) => (asked.attachments, asked.images) = (Vec::new(), Vec::new()),
                     Err(error) => print::failure(&error, None, out),
@@ -144,12 +158,12 @@ fn chosen(engine: &Engine, named: Option<&str>) -> Result<String> {
     }
 }
 
-/// Asks once. The answer appears as it arrives, then the receipt.
+/// Asks once; the files of secrets in `allowed` may be read. The answer appears as it arrives, then the receipt.
 async fn turn(
     engine: &Arc<Engine>,
     caller: &Arc<Caller>,
     assistant: &str,
-    asked: Asked,
+    (asked, allowed): (Asked, Vec<String>),
     out: Out,
 ) -> Result<()> {
     let has_spoken = Arc::new(AtomicBool::new(false));
@@ -163,7 +177,7 @@ async fn turn(
         Event::Doing(_) | Event::Text(_) => {}
     });
     let output: Output = tokio::select! {
-        answered = chat::ask(engine, caller, assistant, asked, listener) => answered?,
+        answered = chat::ask(engine, caller, assistant, asked, allowed, listener) => answered?,
         _ = tokio::signal::ctrl_c() => {
             // The request ends at once. The thread is released beside, which takes a moment.
             tokio::time::sleep(RELEASE).await;

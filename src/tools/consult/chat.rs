@@ -19,6 +19,7 @@ use crate::envelope::escape;
 use crate::error::{Error, Result, partial};
 use crate::inline;
 use crate::llm::Effort as ModelEffort;
+use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::thread::ThreadName;
 use crate::tools::common::{self, progress::Progress};
@@ -215,16 +216,20 @@ fn tool(engine: &Arc<Engine>, caller: &Arc<Caller>, running: &Running, assistant
     })
 }
 
-/// Asks the assistant, and waits until it has answered. `listener` is told what happens.
+/// Asks the assistant, and waits until it has answered. `allowed` are the files of secrets that the user allows on the
+/// terminal. `listener` is told what happens.
 pub async fn ask(
     engine: &Arc<Engine>,
     caller: &Arc<Caller>,
     name: &str,
     args: Args,
+    allowed: Vec<String>,
     listener: Listener,
 ) -> Result<Output> {
     let assistant = assistant(engine, name)?;
-    let (question, call_id, _) = question(engine, caller, &assistant, &args).await?;
+    let project = caller.begin_project(engine).await?;
+    let (mut question, call_id, _) = question(engine, project, &assistant, &args)?;
+    question.allowed = allowed;
     let secret = engine.begin_installation().await?.secret;
     let output = Output::of(&question, &assistant, call_id);
     let functions = functions(engine, caller, &assistant);
@@ -233,7 +238,7 @@ pub async fn ask(
 }
 
 /// Returns the functions that the assistant may call, besides the search of attachments.
-fn functions(engine: &Arc<Engine>, caller: &Arc<Caller>, assistant: &Configured) -> Vec<Callable> {
+pub(super) fn functions(engine: &Arc<Engine>, caller: &Arc<Caller>, assistant: &Configured) -> Vec<Callable> {
     match assistant.memory {
         true => vec![search_memory(engine, caller)],
         false => Vec::new(),
@@ -252,9 +257,9 @@ pub async fn run(
     // The configuration is read for each call, so a change takes effect at once.
     let assistant = assistant(engine, name)?;
     let options = engine.config().sources.options()?;
-    let (question, call_id, is_new) = question(engine, caller, &assistant, &args).await?;
-    let thread = question.name.clone();
     let project = caller.begin_project(engine).await?;
+    let (question, call_id, is_new) = question(engine, project, &assistant, &args)?;
+    let thread = question.name.clone();
     let key = (project.scope.project.as_str().to_owned(), thread.clone(), call_id.clone());
     let secret = engine.begin_installation().await?.secret;
     let mut output = Output::of(&question, &assistant, call_id.clone());
@@ -313,13 +318,12 @@ fn unknown_call(call_id: &str) -> String {
 }
 
 /// Reads the arguments. Also returns the name of the call, and whether the caller gave none.
-async fn question(
+pub(super) fn question(
     engine: &Engine,
-    caller: &Caller,
+    project: &OpenProject,
     assistant: &Configured,
     args: &Args,
 ) -> Result<(Question, String, bool)> {
-    let project = caller.begin_project(engine).await?;
     let session = SessionId::read(&project.redactor, "session_id", &args.session_id)?;
     if engine.config().ignored.session(session.as_str()) {
         return Err(Error::bad_input(format!(
@@ -360,6 +364,8 @@ async fn question(
         temperature: args.temperature,
         call_id: call_id.clone(),
         head: common::head(project),
+        allowed: Vec::new(),
+        is_preview: false,
     };
     Ok((question, call_id, is_new))
 }

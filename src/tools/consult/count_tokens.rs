@@ -1,14 +1,18 @@
-//! Counts the tokens of files, and estimates what sending them to an assistant would cost.
+//! Counts the tokens of files, and estimates what sending them to an assistant would cost. For an assistant, a first
+//! question about the files is prepared as it would be sent, so the answer says what would leave.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::chat;
+use super::preview::NO_MESSAGE;
+use crate::ask;
 use crate::caller::Caller;
 use crate::config::Configured;
-use crate::consult::{self, Skipped};
+use crate::consult::{self, CountedFiles, Previewed, Skipped};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::humanize::{counted, thousands};
@@ -61,12 +65,18 @@ pub struct Output {
     pub fits: Option<usize>,
     /// The cost of sending all of it once, in dollars, without the answer.
     pub cost: Option<String>,
+    /// The assistant's host, or `this machine`.
+    pub place: Option<String>,
+    /// How many files would be in a first prompt; the others could be searched.
+    pub inline: Option<usize>,
+    /// How many secrets are replaced first.
+    pub secrets: usize,
     /// Remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
 }
 
 /// Counts.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args) -> Result<Output> {
     if args.paths.is_empty() {
         return Err(Error::bad_input("`paths` is empty").hint("give files or folders"));
     }
@@ -75,8 +85,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         None => None,
     };
     let project = caller.project(engine).await?;
-    let options = engine.config().sources.options()?;
-    let counted = consult::count(engine, project, &options, &args.paths).await?;
+    let previewed = match &assistant {
+        Some(assistant) => Some(previewed(engine, caller, assistant, &args.paths).await?),
+        None => None,
+    };
+    let counted = match &previewed {
+        Some(previewed) => counted_of(previewed),
+        None => consult::count(engine, project, &engine.config().sources.options()?, &args.paths).await?,
+    };
     let mut largest: Vec<(String, usize)> = counted.files;
     let (files, tokens) = (largest.len(), largest.iter().map(|(_, tokens)| tokens).sum());
     largest.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
@@ -89,6 +105,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         files,
         largest,
         skipped: counted.skipped,
+        secrets: counted.secrets,
+        place: assistant.as_ref().map(ask::place),
+        inline: previewed.as_ref().map(|previewed| files - previewed.prepared.plan.overflow.len().min(files)),
         notices: counted.notices,
         ..Output::default()
     };
@@ -98,6 +117,36 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let mut seen = HashSet::new();
     output.notices.retain(|notice| seen.insert(notice.clone()));
     Ok(output)
+}
+
+/// Prepares a first question about `paths` in a thread that does not exist.
+async fn previewed(
+    engine: &Arc<Engine>,
+    caller: &Arc<Caller>,
+    assistant: &Configured,
+    paths: &[String],
+) -> Result<Previewed> {
+    let project = caller.project(engine).await?;
+    let asked = chat::Args {
+        session_id: format!("count-{:016x}", u64::from_le_bytes(engine.random())),
+        instructions: NO_MESSAGE.to_owned(),
+        context: paths.to_vec(),
+        ..chat::Args::default()
+    };
+    let (question, ..) = chat::question(engine, project, assistant, &asked)?;
+    consult::preview(engine, project, assistant, question, chat::functions(engine, caller, assistant)).await
+}
+
+/// Returns the files of a first question with their tokens.
+fn counted_of(previewed: &Previewed) -> CountedFiles {
+    let Previewed { prepared, foreseen, .. } = previewed;
+    let files = prepared.plan.entries.iter().map(|entry| (entry.path.clone(), entry.tokens as usize));
+    CountedFiles {
+        files: files.collect(),
+        skipped: prepared.receipt.skipped.clone(),
+        secrets: foreseen.secrets,
+        notices: prepared.receipt.notices.clone(),
+    }
 }
 
 impl Output {
@@ -135,6 +184,16 @@ impl Output {
         }
         if let Some(cost) = &self.cost {
             text += &format!("; sending them once costs at most {cost}");
+        }
+        if let Some(inline) = self.inline {
+            text += &format!("; it would have {inline} files whole, and {} to search", self.files - inline);
+        }
+        if let Some(place) = &self.place {
+            text += &format!("; the assistant is on {place}");
+        }
+        if self.secrets > 0 {
+            let secrets = counted(self.secrets as u64, "secret", "secrets");
+            text += &format!("; {secrets} would be replaced first");
         }
         text.push('.');
         for (path, tokens) in &self.largest {

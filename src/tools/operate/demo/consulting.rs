@@ -114,6 +114,8 @@ pub async fn consult(engine: &Engine) -> Result<Consulting> {
             temperature: None,
             call_id: format!("demo-{number}"),
             head: (None, None),
+            allowed: Vec::new(),
+            is_preview: false,
         };
         let told: consult::Listener = Arc::new(|_| {});
         let consulted = consult::consult(&apart, &caller, &assistant, asked, Vec::new(), &told).await?;
