@@ -177,6 +177,17 @@ pub struct Damage {
     pub copies: usize,
 }
 
+/// What is in a file of memories, of all owners.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// How many memories there are, also forgotten ones.
+    pub memories: u64,
+    /// How many threads with assistants there are.
+    pub threads: u64,
+    /// What is not as it was stored.
+    pub damage: Damage,
+}
+
 impl Check {
     /// Returns whether no fault was found.
     pub fn is_sound(&self) -> bool {

@@ -93,6 +93,33 @@ async fn a_damaged_row_and_a_damaged_vector_are_noticed() {
     assert_eq!(place.store.back_up(&place.scope, &target).await.unwrap().vectors, 1);
 }
 
+/// A backup from another machine names another owner. What is damaged in it stays known as damaged.
+#[tokio::test]
+async fn a_whole_copy_is_given_to_another_owner() {
+    let place = Place::new(Sqlite::new());
+    let said = place.say("s", &["oak", "elm"]).await;
+    damaged(&place, "UPDATE memories SET time = time + 1 WHERE text = 'oak'");
+    let copy = place.engine.folder().join("copy.db");
+    place.store.copy_whole(&place.scope, &copy).await.unwrap();
+    let owner = OwnerId::new("tomasz");
+    Store::settle(&copy, Flavour::Project, &owner).await.unwrap();
+    let contents = Store::contents(&copy).await.unwrap();
+    assert_eq!((contents.memories, &contents.damage.memories), (2, &vec![said[0].to_string()]));
+    let store = Store::open(&copy, Flavour::Project, project()).unwrap();
+    let scope = Scope::project(owner, project());
+    assert_eq!(store.memory(&scope, &said[1]).await.unwrap().unwrap().text, "elm");
+    assert_eq!(store.check(&scope).await.unwrap().damage.memories.len(), 1);
+    // A file that defines code of its own is refused.
+    let hostile = Connection::open(&copy).unwrap();
+    hostile
+        .execute_batch("CREATE TRIGGER evil AFTER INSERT ON memories BEGIN DELETE FROM memories; END")
+        .unwrap();
+    drop(hostile);
+    store.close(std::time::Duration::from_secs(1));
+    let refused = Store::settle(&copy, Flavour::Project, &OwnerId::new("ines")).await.unwrap_err();
+    assert!(refused.to_string().contains("tables of Tiro"), "{refused}");
+}
+
 /// Measures how fast texts are verified: `cargo test --lib -- --ignored --nocapture texts_are_verified`.
 #[tokio::test]
 #[ignore = "measures"]
