@@ -177,6 +177,17 @@ pub struct Damage {
     pub copies: usize,
 }
 
+/// What was damaged and is made again from sound texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mended {
+    /// How many vectors were removed; their chunks wait for new ones.
+    pub vectors: usize,
+    /// How many chunks were indexed that the text index lacked.
+    pub rows: usize,
+    /// How many damaged vectors stay, because their texts are damaged too.
+    pub left: usize,
+}
+
 /// What is in a file of memories, of all owners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {

@@ -15,7 +15,7 @@ mod threads;
 mod write;
 
 pub use counts::{
-    CacheStats, Check, Contents, Damage, KindCount, LevelCount, Measurement, Savings, Sizes, Stats,
+    CacheStats, Check, Contents, Damage, KindCount, LevelCount, Measurement, Mended, Savings, Sizes, Stats,
     SummarisedSegment,
 };
 pub use foreign::{

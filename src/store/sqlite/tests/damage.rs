@@ -7,7 +7,7 @@ use crate::scope::{OwnerId, Scope};
 use crate::store::conformance::place::{Place, embedded, name, note};
 use crate::store::conformance::subject::{Engine, Sqlite, project};
 use crate::store::sqlite::file::verify;
-use crate::store::{Damage, Flavour, Foreign, ForeignPart, Outcome, Store};
+use crate::store::{Damage, Flavour, Foreign, ForeignPart, Mended, Outcome, Store};
 
 const RIGHT: &str = "the valve opens at 473 kPa";
 
@@ -91,6 +91,34 @@ async fn a_damaged_row_and_a_damaged_vector_are_noticed() {
     assert_eq!(place.store.check(&place.scope).await.unwrap().damage.vectors, 1);
     let target = place.engine.folder().join("damaged.db");
     assert_eq!(place.store.back_up(&place.scope, &target).await.unwrap().vectors, 1);
+}
+
+#[tokio::test]
+async fn what_can_be_made_again_is_mended() {
+    let place = Place::new(Sqlite::new());
+    place.say("s", &["oak", "elm"]).await;
+    place.put(embedded(note(RIGHT), [1.0, 0.0, 0.0, 0.0])).await;
+    let waited = place.store.pending(&place.scope).await.unwrap();
+    damaged(&place, "UPDATE vectors SET embedding = zeroblob(8)");
+    // A vector is not made again from a damaged text.
+    damaged(&place, "UPDATE memories SET text = 'the valve opens at 673 kPa' WHERE kind <> 'message'");
+    let left = Mended { left: 1, ..Mended::default() };
+    assert_eq!(place.store.mend(&place.scope).await.unwrap(), left);
+    place.store.save(&place.scope, vec![note(RIGHT)], 9, |_| {}).await.unwrap();
+    let mended = place.store.mend(&place.scope).await.unwrap();
+    assert_eq!((mended.vectors, mended.left), (1, 0));
+    assert_eq!(place.store.pending(&place.scope).await.unwrap(), waited + 1);
+    assert!(place.store.check(&place.scope).await.unwrap().damage == Damage::default());
+    for rows in
+        ["DELETE FROM text_index WHERE rowid IN (SELECT max(seq) FROM chunks)", "DELETE FROM text_index"]
+    {
+        damaged(&place, rows);
+        assert!(place.store.check(&place.scope).await.unwrap().chunks_unindexed > 0);
+        assert!(place.store.mend(&place.scope).await.unwrap().rows > 0);
+        assert!(place.store.check(&place.scope).await.unwrap().is_sound());
+        assert_eq!((place.found("oak").await, place.found("valve").await), (1, 1));
+    }
+    assert_eq!(place.store.mend(&place.scope).await.unwrap(), Mended::default());
 }
 
 /// A backup from another machine names another owner. What is damaged in it stays known as damaged.
