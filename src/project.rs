@@ -176,7 +176,7 @@ pub async fn find(
             let name = name_of(&root);
             // If the registry was lost, the store still exists, in a folder with the project's former name.
             let stray = registry.strays().await?.into_iter().find(|row| row.id == id);
-            let folder = stray.map_or_else(|| format!("{}-{}", slug(&name), id.as_str()), |row| row.folder);
+            let folder = stray.map_or_else(|| folder_of(&name, &id), |row| row.folder);
             let is_known_by_place = id == fresh_id && !is_kept(&place, &id);
             if is_known_by_place {
                 // If several processes see a new place at the same time, one of them chooses the name and all use
@@ -326,6 +326,11 @@ fn refuse_everything(root: &Path, home: Option<&Path>) -> Result<()> {
 fn name_of(root: &Path) -> String {
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "project".into())
+}
+
+/// Returns the name of the folder of a project's store.
+pub(crate) fn folder_of(name: &str, id: &ProjectId) -> String {
+    format!("{}-{}", slug(name), id.as_str())
 }
 
 /// Returns `name` as part of a folder's name: at most 40 lower-case letters, digits and dashes.

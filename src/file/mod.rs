@@ -6,6 +6,7 @@
 //! only up to the maximal size. The caller decides whether links are followed: a user's own settings are often links,
 //! but a file that Tiro wrote never is.
 
+pub mod unfinished;
 pub mod user_file;
 
 use std::fs::File;
@@ -71,6 +72,16 @@ pub fn open(path: &Path, links: Links, most: u64) -> io::Result<File> {
     };
     regular(&file, most)?;
     Ok(file)
+}
+
+/// Syncs the folder with its new entry to the disk, if the system can do that.
+pub fn sync_folder(folder: &Path) {
+    #[cfg(unix)]
+    if File::open(folder).and_then(|folder| folder.sync_all()).is_err() {
+        tracing::warn!("the folder of a new file can't be synced");
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
 }
 
 /// Checks that `file` is a regular file of at most `most` bytes.

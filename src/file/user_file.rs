@@ -10,11 +10,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Links;
+use super::{Links, unfinished};
 use crate::error::{Context, Error, Kind, Result, quoted};
 
 /// The largest file that is edited, in bytes. Arbitrary: settings usually have a few thousand bytes.
 const LIMIT: u64 = 4 << 20;
+
+/// The beginning of the names of temporary files beside a user's file. What a killed process left is removed by the next one
+/// that replaces a file there, and by `tiro gc`.
+pub const TEMPORARY: &str = ".tiro-";
 
 /// The content and the mode of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,8 +105,12 @@ pub fn check(path: &Path, target: &Target, home: &Path) -> Result<()> {
 /// [`Kind::Io`] if it can't be written.
 pub fn replace(target: &Path, state: &State) -> Result<()> {
     let parent = target.parent().unwrap_or(Path::new("."));
+    unfinished::remove_abandoned(parent, |name| {
+        name.strip_prefix(TEMPORARY).is_some_and(|rest| rest.len() == 6)
+    });
     let write = || -> std::io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".tiro-").tempfile_in(parent)?;
+        let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(parent)?;
+        unfinished::hold(file.as_file());
         file.write_all(&state.bytes.0)?;
         keep_owner(file.as_file(), target)?;
         set_mode(file.as_file(), state.mode)?;

@@ -9,6 +9,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use crate::error::{Context, Error, Kind, Result};
+use crate::file::unfinished;
 
 /// The name of the file in the git common directory.
 pub const FILE: &str = "tiro-project-id";
@@ -104,6 +105,7 @@ fn publish(common_dir: &Path, id: &str, replace: Replace) -> Result<Written> {
     let path = common_dir.join(FILE);
     let published =
         tempfile::Builder::new().prefix(".tiro-project-id").tempfile_in(common_dir).and_then(|mut file| {
+            unfinished::hold(file.as_file());
             writeln!(file, "{id}")?;
             file.as_file().sync_all()?;
             match replace {

@@ -9,6 +9,7 @@
 mod accounts;
 mod agrees;
 mod answers;
+mod backs_up;
 mod bad_input;
 mod behind;
 #[cfg(target_os = "linux")]

@@ -165,3 +165,28 @@ fn give_away(path: &Path) {
         std::fs::read_dir(path).unwrap().for_each(|entry| give_away(&entry.unwrap().path()));
     }
 }
+
+/// Calls of one process waited for each other first and for the other process then: the second ended after 20 s.
+#[test]
+fn a_write_against_a_held_lock_ends_after_ten_seconds_however_many_wait() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    server.save("talk", "1", "a quince in the cellar");
+    let holder = Connection::open(home.store()).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let began = Instant::now();
+    for n in 0..3 {
+        let messages = json!([{"role": "user", "content": format!("a medlar, number {n}")}]);
+        server.ask(
+            "tools/call",
+            json!({"name": "save_messages", "arguments": {"session_id": "s", "messages": messages}}),
+        );
+    }
+    for _ in 0..3 {
+        let answer = server.receive();
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(13), "{:?}", began.elapsed());
+    holder.execute_batch("ROLLBACK").unwrap();
+}

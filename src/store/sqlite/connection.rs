@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -115,6 +115,45 @@ impl Drop for Unsynced<'_> {
     fn drop(&mut self) {
         // It fails in a transaction only, which the work has ended.
         drop(self.0.pragma_update(None, "synchronous", "FULL"));
+    }
+}
+
+/// The writing connection of a call: it waits for other processes only for what is left of [`BUSY_TIMEOUT`], until this is
+/// dropped. So the time that the call waited for other calls of this process counts too.
+pub(in crate::store::sqlite) struct Waiting<'c>(MutexGuard<'c, Connection>);
+
+impl<'c> Waiting<'c> {
+    /// How long a call waits at least: others may write only for a moment. Longer than most writes take.
+    const LEAST: Duration = Duration::from_millis(100);
+
+    /// `began` is when the call began to wait.
+    pub(in crate::store::sqlite) fn since(
+        began: Instant,
+        connection: MutexGuard<'c, Connection>,
+    ) -> Result<Waiting<'c>> {
+        connection.busy_timeout(BUSY_TIMEOUT.saturating_sub(began.elapsed()).max(Self::LEAST))?;
+        Ok(Waiting(connection))
+    }
+}
+
+impl Deref for Waiting<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.0
+    }
+}
+
+impl DerefMut for Waiting<'_> {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.0
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        // It fails for no open connection.
+        drop(self.0.busy_timeout(BUSY_TIMEOUT));
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::connection::{BUSY_TIMEOUT, LOOK_AGAIN, Unsynced, blocking, lock, moves_log_at_close};
+use super::connection::{BUSY_TIMEOUT, LOOK_AGAIN, Unsynced, Waiting, blocking, lock, moves_log_at_close};
 use super::file::place::{Checkpoint, Filled};
 use super::file::{damage, migrate, place};
 use super::{Inner, Store};
@@ -67,10 +67,10 @@ impl Store {
         work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.admit(scope)?;
-        let (store, scope) = (self.clone(), scope.clone());
+        let (store, scope, began) = (self.clone(), scope.clone(), Instant::now());
         blocking(move || {
-            let writer = &mut lock(&store.inner.writer);
-            store.inner.write(writer, true, |changes| work(changes, &scope))
+            let mut writer = Waiting::since(began, lock(&store.inner.writer))?;
+            store.inner.write(&mut writer, true, |changes| work(changes, &scope))
         })
         .await
     }
@@ -83,9 +83,9 @@ impl Store {
         work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.admit(scope)?;
-        let (store, scope) = (self.clone(), scope.clone());
+        let (store, scope, began) = (self.clone(), scope.clone(), Instant::now());
         blocking(move || {
-            let mut writer = lock(&store.inner.writer);
+            let mut writer = Waiting::since(began, lock(&store.inner.writer))?;
             let mut writer = Unsynced::of(&mut writer)?;
             store.inner.write(&mut writer, false, |changes| work(changes, &scope))
         })

@@ -177,6 +177,28 @@ pub struct Damage {
     pub copies: usize,
 }
 
+/// What was damaged and is made again from sound texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mended {
+    /// How many vectors were removed; their chunks wait for new ones.
+    pub vectors: usize,
+    /// How many chunks were indexed that the text index lacked.
+    pub rows: usize,
+    /// How many damaged vectors stay, because their texts are damaged too.
+    pub left: usize,
+}
+
+/// What is in a file of memories, of all owners.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// How many memories there are, also forgotten ones.
+    pub memories: u64,
+    /// How many threads with assistants there are.
+    pub threads: u64,
+    /// What is not as it was stored.
+    pub damage: Damage,
+}
+
 impl Check {
     /// Returns whether no fault was found.
     pub fn is_sound(&self) -> bool {

@@ -15,7 +15,8 @@ mod threads;
 mod write;
 
 pub use counts::{
-    CacheStats, Check, Damage, KindCount, LevelCount, Measurement, Savings, Sizes, Stats, SummarisedSegment,
+    CacheStats, Check, Contents, Damage, KindCount, LevelCount, Measurement, Mended, Savings, Sizes, Stats,
+    SummarisedSegment,
 };
 pub use foreign::{
     ForeignCall, ForeignConversation, ForeignDepth, ForeignEvidence, ForeignForgotten, ForeignMemory,

@@ -1,5 +1,9 @@
 //! Copies the project's store to a file, and merges such a file into a project.
 
+mod archive;
+pub mod everything;
+pub mod restore_everything;
+
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -33,22 +37,29 @@ pub struct Backup {
     /// The ids of the memories that are damaged; `tiro restore` leaves them out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
-    /// `owner.db`, the file with the memories that were stored for all projects; the backup does not contain them.
-    pub not_included: String,
+    /// What this installation stores and this backup does not contain; `tiro backup --all` does.
+    pub not_included: Vec<&'static str>,
 }
+
+/// What a backup of one project lacks.
+pub const LACKS: [&str; 4] = [
+    "memories stored for all your projects",
+    "the files that assistants have in threads: each sends them again",
+    "other projects, and which directory each belongs to",
+    "the configuration, and what was spent and sent",
+];
 
 /// Copies the project's store to `file`; other processes may read and write the store during the copy.
 pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<Backup> {
     let project = caller.project(engine).await?;
     let damage = project.store.back_up(&project.scope, &file).await?;
     let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
-    let not_included = engine.config().data_dir.join("owner.db").display().to_string();
     Ok(Backup {
         file: file.display().to_string(),
         bytes,
         damaged: damage.memories,
         damaged_vectors: damage.vectors,
-        not_included,
+        not_included: LACKS.to_vec(),
     })
 }
 
@@ -363,8 +374,10 @@ impl Backup {
             count => format!("{} damaged.\n", counted(count, "embedding is", "embeddings are")),
         };
         format!(
-            "{damaged}{vectors}Wrote {} ({} bytes).\nIt holds only this project: memories stored for all your projects are in {}.",
-            self.file, self.bytes, self.not_included
+            "{damaged}{vectors}Wrote {} ({} bytes).\nIt holds only this project. Not in it, but in `tiro backup --all FILE`: {}.",
+            self.file,
+            self.bytes,
+            self.not_included.join("; ")
         )
     }
 }

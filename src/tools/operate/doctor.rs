@@ -273,6 +273,9 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
         false => format!("{}: {}", store.path().display(), complaints(&check)),
     };
     let mend = match is_only_damage(&check) {
+        true if check.damage.memories.is_empty() && check.damage.copies == 0 => {
+            "`tiro index` computes damaged embeddings again, and indexes what the text index lacks"
+        }
         true => {
             "save the same messages again, or restore an earlier backup with `tiro restore`: a right text replaces a \
              damaged one; `tiro index` computes damaged embeddings again; what else is damaged is marked in answers"
@@ -284,7 +287,7 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
 
 /// Returns whether the only fault is that something is not as it was stored: then the store works.
 fn is_only_damage(check: &Check) -> bool {
-    let rest = Check { damage: Damage::default(), ..check.clone() };
+    let rest = Check { damage: Damage::default(), chunks_unindexed: 0, ..check.clone() };
     rest.is_sound()
 }
 

@@ -7,6 +7,8 @@
 //!
 //! If the clock is much later than everything that is stored, it may have jumped: then nothing is removed for its age.
 
+mod leftovers;
+
 use serde::Serialize;
 
 use crate::caller::Caller;
@@ -62,6 +64,8 @@ pub struct Output {
     /// nothing is removed for its age.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_ahead_days: Option<i64>,
+    /// How many unfinished files of killed processes were removed.
+    pub leftovers: usize,
     /// By how many bytes the project's store became smaller.
     pub freed_bytes: u64,
     /// Forgotten sessions that led to no commit.
@@ -91,8 +95,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
-    let now = engine.now();
-    let newest = project.store.newest(&project.scope).await?;
+    let (now, newest) = (engine.now(), project.store.newest(&project.scope).await?);
     let ahead = clock::ahead(newest.max(owners.memories().newest(owners.scope()).await?), now);
     let mut all = Expired::default();
     for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
@@ -150,6 +153,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let freed_bytes = if args.dry_run { 0 } else { project.store.vacuum(&project.scope).await? };
     Ok(Output {
         dry_run: args.dry_run,
+        leftovers: leftovers::remove(engine, project, args.dry_run),
         clock_ahead_days: ahead.map(|ahead| ahead / DAY),
         stashed_texts: stash.removed,
         stash_operation: stash.operation,
@@ -234,6 +238,10 @@ impl Output {
             let ended = if self.dry_run { "would leave" } else { "left" };
             let memories = counted(self.unstashed, "memory", "memories");
             text += &format!("\n{memories} {ended} the stash, and stay in the memory");
+        }
+        if self.leftovers > 0 {
+            let files = counted(self.leftovers, "unfinished file", "unfinished files");
+            text += &format!("\n{removed} {files} that killed commands left");
         }
         if self.freed_bytes > 0 {
             text += &format!("\nThe store is {} bytes smaller", thousands(self.freed_bytes));

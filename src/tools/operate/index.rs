@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::{Kind, Result};
 use crate::humanize::counted;
 use crate::idle::pending::{LEASE, places, step};
+use crate::store::Mended;
 use crate::summaries::{segments, sessions};
 
 /// How long to wait between two checks of whether another process has finished the work.
@@ -29,6 +30,12 @@ pub struct Args {
 pub struct Output {
     /// How many chunks this call embedded.
     pub embedded: usize,
+    /// How many damaged embeddings were removed, to be computed again.
+    pub mended: usize,
+    /// How many pieces were indexed that the text index lacked.
+    pub indexed: usize,
+    /// How many damaged embeddings stay, because their texts are damaged too; saving the right texts again mends both.
+    pub unmended: usize,
     /// How many chunks have no embedding yet.
     pub pending: usize,
 }
@@ -47,13 +54,16 @@ pub async fn run(
 ) -> Result<Output> {
     let began = Instant::now();
     let is_over = || args.patience.is_some_and(|patience| began.elapsed() >= patience);
-    let mut embedded = 0;
+    let (mut embedded, mut mended) = (0, Mended::default());
     let [(store, scope), _] = places(engine, caller).await?;
     while !is_over() && segments::mend(engine, store, scope).await? > 0 {}
     sessions::work_off(engine, caller, args.patience.unwrap_or(Duration::MAX)).await?;
     for (store, scope) in places(engine, caller).await? {
         while !is_over() && store.reindex_text(scope).await? {}
-        store.mark_damaged_pending(scope).await?;
+        let found = store.mend(scope).await?;
+        mended.vectors += found.vectors;
+        mended.rows += found.rows;
+        mended.left += found.left;
         // Vectors of different models can't be compared, so those of another model are removed and their chunks are
         // embedded again. If the run is interrupted, the next one continues with the rest.
         let encoders = ask::encoders(engine, caller, &mut Vec::new()).await;
@@ -85,7 +95,8 @@ pub async fn run(
     for (store, scope) in places(engine, caller).await? {
         pending += store.pending(scope).await?;
     }
-    Ok(Output { embedded, pending })
+    let Mended { vectors, rows, left } = mended;
+    Ok(Output { embedded, mended: vectors, indexed: rows, unmended: left, pending })
 }
 
 /// What is known about the process that holds the lease.
@@ -110,7 +121,25 @@ impl Others {
 impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
+        let mut text = String::new();
+        if self.mended > 0 {
+            let embeddings = counted(self.mended, "damaged embedding is", "damaged embeddings are");
+            text += &format!("{embeddings} computed again.\n");
+        }
+        if self.indexed > 0 {
+            let pieces = counted(
+                self.indexed,
+                "piece that the text index lacked was",
+                "pieces that the text index lacked were",
+            );
+            text += &format!("{pieces} indexed.\n");
+        }
+        if self.unmended > 0 {
+            let stay = counted(self.unmended, "damaged embedding stays", "damaged embeddings stay");
+            text +=
+                &format!("{stay}: the texts are damaged too, and saving the right ones again mends both.\n");
+        }
         let embedded = counted(self.embedded, "piece", "pieces");
-        format!("Embedded {embedded}; {}.", counted(self.pending, "still waits", "still wait"))
+        text + &format!("Embedded {embedded}; {}.", counted(self.pending, "still waits", "still wait"))
     }
 }

@@ -84,7 +84,7 @@ impl Store {
 impl Inner {
     /// Writes the content of the store, as it is at one moment, into the empty file `target`. Free pages aren't
     /// copied.
-    fn copy_to(&self, target: &Path) -> Result<()> {
+    pub(super) fn copy_to(&self, target: &Path) -> Result<()> {
         // This needs a connection that can write: reading connections refuse to write even to other files.
         let source =
             crate::store::sqlite::file::connect::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -138,7 +138,7 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
 }
 
 /// Returns the tables with a column for the owner.
-fn owned_tables(connection: &Connection) -> Result<Vec<String>> {
+pub(super) fn owned_tables(connection: &Connection) -> Result<Vec<String>> {
     let mut statement = connection.prepare(
         "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
          WHERE t.type = 'table' AND c.name = 'owner' ORDER BY t.name",

@@ -8,3 +8,4 @@ pub(super) mod place;
 pub(super) mod readers;
 pub(super) mod sums;
 pub(super) mod verify;
+mod whole_copy;

@@ -136,7 +136,7 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
     }
     let unusable = |reason: &str| {
         Error::bad_input(format!("`{}` is not a Tiro backup: {reason}", source.display()))
-            .hint("give a file that `tiro backup FILE` wrote")
+            .hint("give a file that `tiro backup FILE` or `tiro backup --all FILE` wrote")
     };
     let opened = connect(source).and_then(|connection| {
         let whose = migrate::whose(&connection)?;
@@ -163,6 +163,11 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
             }));
         }
         Whose::Anothers => return Err(unusable("it is a database of another program")),
+    }
+    if plain_table(&connection, "projects")?.is_some() {
+        return Err(unusable("it is an `owner.db`, the store of the memories for all projects").hint(
+            "`tiro backup --all FILE` copies it with all projects, and `tiro restore FILE` brings both back",
+        ));
     }
     migrate::check(&mut connection, source, Flavour::Project)
         .map_err(|error| Error::new(error.kind(), "the backup can't be restored").source(error))?;
@@ -322,7 +327,7 @@ impl Reader {
         let references = references.iter().filter_map(|id| MemoryId::parse(id)).collect();
         let files = strings("path FROM memory_paths WHERE memory = ?1 ORDER BY path")?;
         let mut shas = strings("sha FROM commit_ids WHERE memory = ?1 ORDER BY sha")?;
-        shas.retain(|sha| is_sha(sha));
+        shas.retain(|sha| rest::is_sha(sha));
         let repeats = strings_of("repeats", "key FROM repeats WHERE memory = ?1 ORDER BY key")?;
         let replaced = |table: &str, sql: &str| -> Result<Vec<MemoryId>> {
             Ok(strings_of(table, sql)?.iter().filter_map(|id| MemoryId::parse(id)).collect())
@@ -365,8 +370,8 @@ impl Reader {
             Some(sha) => {
                 let parents = strings("sha FROM commit_parents WHERE memory = ?1 ORDER BY place")?;
                 Some(CommitRecord {
-                    sha: memory.source_id.clone().filter(|sha| is_sha(sha)).unwrap_or(sha),
-                    parents: parents.into_iter().filter(|sha| is_sha(sha)).collect(),
+                    sha: memory.source_id.clone().filter(|sha| rest::is_sha(sha)).unwrap_or(sha),
+                    parents: parents.into_iter().filter(|sha| rest::is_sha(sha)).collect(),
                     patch_id: None,
                     files: files.clone(),
                 })
@@ -405,7 +410,7 @@ fn believable(row: &Row<'_>) -> rusqlite::Result<Option<Memory>> {
     }
     memory.provenance = Provenance::lowest([memory.provenance, at_best(memory.kind, memory.role)]);
     memory.importance = memory.importance.filter(|importance| (0.0..=1.0).contains(importance));
-    memory.head_sha = memory.head_sha.filter(|sha| is_sha(sha));
+    memory.head_sha = memory.head_sha.filter(|sha| rest::is_sha(sha));
     Ok(Some(memory))
 }
 
@@ -420,10 +425,6 @@ fn at_best(kind: MemoryKind, role: Option<Role>) -> Provenance {
         // A memory without a role, such as a fact, was stored by an agent.
         (_, Some(Role::Assistant) | None) => Provenance::ModelSaid,
     }
-}
-
-fn is_sha(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns an error which says that the backup could not be read to its end; its source is `error`.

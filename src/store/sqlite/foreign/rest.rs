@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::{Foreign, LATEST, LONGEST_NAME, MOST_BESIDE, Reader, is_sha, read};
+use super::{Foreign, LATEST, LONGEST_NAME, MOST_BESIDE, Reader, read};
 use crate::error::Result;
 use crate::memory::{Level, MemoryId, Millis, Provenance};
 use crate::scope::SessionId;
@@ -180,4 +180,9 @@ impl Reader {
 /// Returns whether a text can be the id of an operation: 1 to 64 ASCII letters and digits.
 pub(super) fn is_operation(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Returns whether `text` is the id of a commit.
+pub(super) fn is_sha(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -307,6 +307,17 @@ impl Registry {
             .await
     }
 
+    /// Stores that the store of the project lies in `folder`.
+    pub async fn set_folder(&self, id: &ProjectId, folder: &str) -> Result<()> {
+        let (id, folder) = (id.as_str().to_owned(), folder.to_owned());
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute("UPDATE projects SET folder = ?2 WHERE id = ?1", (id, folder))?;
+                Ok(())
+            })
+            .await
+    }
+
     /// Removes a place from its project.
     pub async fn forget_place(&self, place: &str) -> Result<()> {
         let place = place.to_owned();

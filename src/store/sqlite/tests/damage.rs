@@ -7,7 +7,7 @@ use crate::scope::{OwnerId, Scope};
 use crate::store::conformance::place::{Place, embedded, name, note};
 use crate::store::conformance::subject::{Engine, Sqlite, project};
 use crate::store::sqlite::file::verify;
-use crate::store::{Damage, Flavour, Foreign, ForeignPart, Outcome, Store};
+use crate::store::{Damage, Flavour, Foreign, ForeignPart, Mended, Outcome, Store};
 
 const RIGHT: &str = "the valve opens at 473 kPa";
 
@@ -91,11 +91,61 @@ async fn a_damaged_row_and_a_damaged_vector_are_noticed() {
     assert_eq!(place.store.check(&place.scope).await.unwrap().damage.vectors, 1);
     let target = place.engine.folder().join("damaged.db");
     assert_eq!(place.store.back_up(&place.scope, &target).await.unwrap().vectors, 1);
-    let pending = place.store.pending(&place.scope).await.unwrap();
-    assert_eq!(place.store.mark_damaged_pending(&place.scope).await.unwrap(), 1);
-    assert_eq!(place.store.pending(&place.scope).await.unwrap(), pending + 1);
-    assert!(place.store.check(&place.scope).await.unwrap().is_sound());
-    assert_eq!(place.store.mark_damaged_pending(&place.scope).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn what_can_be_made_again_is_mended() {
+    let place = Place::new(Sqlite::new());
+    place.say("s", &["oak", "elm"]).await;
+    place.put(embedded(note(RIGHT), [1.0, 0.0, 0.0, 0.0])).await;
+    let waited = place.store.pending(&place.scope).await.unwrap();
+    damaged(&place, "UPDATE vectors SET embedding = zeroblob(8)");
+    // A vector is not made again from a damaged text.
+    damaged(&place, "UPDATE memories SET text = 'the valve opens at 673 kPa' WHERE kind <> 'message'");
+    let left = Mended { left: 1, ..Mended::default() };
+    assert_eq!(place.store.mend(&place.scope).await.unwrap(), left);
+    place.store.save(&place.scope, vec![note(RIGHT)], 9, |_| {}).await.unwrap();
+    let mended = place.store.mend(&place.scope).await.unwrap();
+    assert_eq!((mended.vectors, mended.left), (1, 0));
+    assert_eq!(place.store.pending(&place.scope).await.unwrap(), waited + 1);
+    assert!(place.store.check(&place.scope).await.unwrap().damage == Damage::default());
+    for rows in
+        ["DELETE FROM text_index WHERE rowid IN (SELECT max(seq) FROM chunks)", "DELETE FROM text_index"]
+    {
+        damaged(&place, rows);
+        assert!(place.store.check(&place.scope).await.unwrap().chunks_unindexed > 0);
+        assert!(place.store.mend(&place.scope).await.unwrap().rows > 0);
+        assert!(place.store.check(&place.scope).await.unwrap().is_sound());
+        assert_eq!((place.found("oak").await, place.found("valve").await), (1, 1));
+    }
+    assert_eq!(place.store.mend(&place.scope).await.unwrap(), Mended::default());
+}
+
+/// A backup from another machine names another owner. What is damaged in it stays known as damaged.
+#[tokio::test]
+async fn a_whole_copy_is_given_to_another_owner() {
+    let place = Place::new(Sqlite::new());
+    let said = place.say("s", &["oak", "elm"]).await;
+    damaged(&place, "UPDATE memories SET time = time + 1 WHERE text = 'oak'");
+    let copy = place.engine.folder().join("copy.db");
+    place.store.copy_whole(&place.scope, &copy).await.unwrap();
+    let owner = OwnerId::new("tomasz");
+    Store::settle(&copy, Flavour::Project, &owner).await.unwrap();
+    let contents = Store::contents(&copy).await.unwrap();
+    assert_eq!((contents.memories, &contents.damage.memories), (2, &vec![said[0].to_string()]));
+    let store = Store::open(&copy, Flavour::Project, project()).unwrap();
+    let scope = Scope::project(owner, project());
+    assert_eq!(store.memory(&scope, &said[1]).await.unwrap().unwrap().text, "elm");
+    assert_eq!(store.check(&scope).await.unwrap().damage.memories.len(), 1);
+    // A file that defines code of its own is refused.
+    let hostile = Connection::open(&copy).unwrap();
+    hostile
+        .execute_batch("CREATE TRIGGER evil AFTER INSERT ON memories BEGIN DELETE FROM memories; END")
+        .unwrap();
+    drop(hostile);
+    store.close(std::time::Duration::from_secs(1));
+    let refused = Store::settle(&copy, Flavour::Project, &OwnerId::new("ines")).await.unwrap_err();
+    assert!(refused.to_string().contains("tables of Tiro"), "{refused}");
 }
 
 /// Measures how fast texts are verified: `cargo test --lib -- --ignored --nocapture texts_are_verified`.

@@ -3,6 +3,7 @@
 mod authors;
 pub(super) mod chunks;
 mod embedded;
+mod mend;
 pub(super) mod one;
 pub(super) mod pending;
 pub(super) mod record;

@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::memory::{Content, Kind, Role};
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::columns;
-use crate::store::sqlite::file::sums;
 use crate::store::sqlite::read::segments;
 use crate::store::sqlite::write::chunks;
 use crate::store::{PendingChunk, Store};
@@ -133,46 +132,6 @@ impl Store {
             let marked = connection.execute(&waiting, values)?;
             connection.execute(&format!("DELETE FROM {others}"), values)?;
             Ok(marked)
-        })
-        .await
-    }
-
-    /// Removes the owner's embeddings that are damaged. Their chunks then wait for new embeddings. Returns the number of these
-    /// chunks.
-    ///
-    /// Reads all vectors, which takes a fraction of a second for 100,000.
-    pub async fn mark_damaged_pending(&self, scope: &Scope) -> Result<usize> {
-        let damaged = self
-            .read(scope, |_, connection, scope| {
-                let mut statement = connection.prepare(
-                    "SELECT v.chunk, v.space, v.embedding, s.sum FROM vectors v
-                     JOIN vector_sums s ON s.chunk = v.chunk
-                     JOIN chunks c ON c.seq = v.chunk JOIN memories m ON m.seq = c.memory
-                     WHERE m.owner = ?1",
-                )?;
-                let mut rows = statement.query([scope.owner.as_str()])?;
-                let mut damaged: Vec<i64> = Vec::new();
-                while let Some(row) = rows.next()? {
-                    if sums::is_vector_damaged(row)? {
-                        damaged.push(row.get(0)?);
-                    }
-                }
-                Ok(damaged)
-            })
-            .await?;
-        if damaged.is_empty() {
-            return Ok(0);
-        }
-        self.write(scope, move |connection, _| {
-            for sql in [
-                "INSERT INTO changes (chunk, change) SELECT chunk, 'removed' FROM vectors WHERE chunk = ?1",
-                "INSERT OR IGNORE INTO pending (chunk) SELECT chunk FROM vectors WHERE chunk = ?1",
-                "DELETE FROM vectors WHERE chunk = ?1",
-            ] {
-                let mut statement = connection.prepare_cached(sql)?;
-                damaged.iter().try_for_each(|chunk| statement.execute([chunk]).map(drop))?;
-            }
-            Ok(damaged.len())
         })
         .await
     }

@@ -44,6 +44,13 @@ pub(super) fn reindex_turn(connection: &Connection, session: i64, ordinal: i64) 
     index_among(connection, &turns, rows, |turn| turn.ordinal == ordinal)
 }
 
+/// Indexes the message with `ordinal` again.
+pub(super) fn index_anew(connection: &Connection, session: i64, ordinal: i64) -> Result<()> {
+    let turns = turns_around(connection, session, &(ordinal..ordinal + 1))?;
+    let rows = Rows { new: i64::MIN, only_outdated: false };
+    index_among(connection, &turns, rows, |turn| turn.ordinal == ordinal)
+}
+
 /// Returns the living messages of the session whose ordinals are in `places`, and their neighbours on both sides.
 fn turns_around(connection: &Connection, session: i64, places: &Range<i64>) -> Result<Vec<Turn>> {
     let (from, to) = (places.start, places.end);

@@ -1,6 +1,6 @@
 //! Files that appear under their name only when they are complete.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -8,6 +8,7 @@ use rusqlite::backup::{Backup, StepResult};
 use tempfile::TempPath;
 
 use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::file::{self, unfinished};
 use crate::store::sqlite::connection::LOOK_AGAIN;
 
 /// The word that marks the name of a file that isn't complete yet.
@@ -23,18 +24,18 @@ pub(in crate::store::sqlite) fn make(target: &Path, fill: impl FnOnce(&Path) -> 
         return Err(exists(target));
     }
     let unwritten = || format!("cannot write `{}`", quoted(target.display()));
-    let file = empty_beside(target)
+    let begun = empty_beside(target)
         .context(Kind::Io, unwritten)
         .map_err(|error| error.hint("name a folder that exists and can be written"))?;
-    fill(&file)?;
+    fill(&begun.path)?;
     // Windows syncs a file only through a handle that can write.
-    let written = OpenOptions::new().write(true).open(&file);
+    let written = OpenOptions::new().write(true).open(&begun.path);
     written.and_then(|written| written.sync_all()).context(Kind::Io, unwritten)?;
-    file.persist_noclobber(target).map_err(|error| match error.error.kind() {
+    begun.path.persist_noclobber(target).map_err(|error| match error.error.kind() {
         std::io::ErrorKind::AlreadyExists => exists(target),
         _ => Error::new(Kind::Io, unwritten()).source(error.error),
     })?;
-    sync_folder(folder_of(target));
+    file::sync_folder(folder_of(target));
     Ok(())
 }
 
@@ -42,8 +43,8 @@ pub(in crate::store::sqlite) fn make(target: &Path, fill: impl FnOnce(&Path) -> 
 /// file can be made there.
 pub(in crate::store::sqlite) fn begin(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let Ok(file) = empty_beside(target) else { return Ok(()) };
-    fill(&file)?;
-    match file.persist_noclobber(target) {
+    fill(&file.path)?;
+    match file.path.persist_noclobber(target) {
         Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => {
             let message = format!("cannot make `{}`", quoted(target.display()));
             Err(Error::new(Kind::Store, message).source(error.error))
@@ -52,13 +53,26 @@ pub(in crate::store::sqlite) fn begin(target: &Path, fill: impl FnOnce(&Path) ->
     }
 }
 
-/// Makes an empty file beside `target`, readable only by this user.
-fn empty_beside(target: &Path) -> std::io::Result<TempPath> {
+/// A file that isn't complete yet. This process holds a lock on it, so that no other one removes it.
+struct Begun {
+    path: TempPath,
+    _held: File,
+}
+
+/// Makes an empty file beside `target`, readable only by this user. Removes those that killed processes left there.
+fn empty_beside(target: &Path) -> std::io::Result<Begun> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    unfinished::remove_abandoned(folder_of(target), |other| {
+        let rest = other.strip_prefix(&*name).and_then(|rest| rest.strip_prefix('.'));
+        rest.is_some_and(|rest| rest.contains(&format!(".{UNFINISHED}")))
+    });
     let mut prefix = target.file_name().unwrap_or_default().to_owned();
     prefix.push(".");
     let suffix = format!(".{UNFINISHED}");
     let file = tempfile::Builder::new().prefix(&prefix).suffix(&suffix).tempfile_in(folder_of(target))?;
-    Ok(file.into_temp_path())
+    let (held, path) = file.into_parts();
+    unfinished::hold(&held);
+    Ok(Begun { path, _held: held })
 }
 
 fn folder_of(target: &Path) -> &Path {
@@ -111,16 +125,6 @@ pub(in crate::store::sqlite) fn unfinished(folder: &Path) -> Vec<PathBuf> {
 fn exists(target: &Path) -> Error {
     Error::bad_input(format!("`{}` exists already", quoted(target.display())))
         .hint("name a file that doesn't exist; nothing was overwritten")
-}
-
-/// Syncs the folder with its new entry to the disk, if the system can do that.
-fn sync_folder(folder: &Path) {
-    #[cfg(unix)]
-    if std::fs::File::open(folder).and_then(|folder| folder.sync_all()).is_err() {
-        tracing::warn!("the folder of a backup can't be synced");
-    }
-    #[cfg(not(unix))]
-    let _ = folder;
 }
 
 #[cfg(test)]
