@@ -60,6 +60,23 @@ impl Bill {
         self.entries().iter().filter_map(Sent::disclosure).collect()
     }
 
+    /// Returns a line for each provider that says what was sent where, in all requests together: those that were answered,
+    /// and those that were not.
+    pub fn summed(&self) -> Vec<String> {
+        let mut sums: Vec<Sent> = Vec::new();
+        for sent in self.entries().iter() {
+            match sums.iter_mut().find(|sum| sum.is_alike(sent)) {
+                Some(sum) => {
+                    sum.requests += sent.requests;
+                    sum.tokens += sent.tokens;
+                    sum.cost = Money(sum.cost.0.saturating_add(sent.cost.0));
+                }
+                None => sums.push(sent.clone()),
+            }
+        }
+        sums.iter().filter_map(Sent::disclosure).collect()
+    }
+
     /// Returns how many tokens left this machine so far, counted as in [`Bill::tokens`].
     pub fn disclosed(&self) -> u64 {
         self.entries().iter().filter(|sent| !sent.is_local).map(|sent| sent.tokens).sum()
@@ -83,6 +100,13 @@ impl Bill {
 }
 
 impl Sent {
+    /// Returns whether `other` went to the same model and ended in the same way.
+    fn is_alike(&self, other: &Sent) -> bool {
+        let to =
+            |sent: &Sent| (sent.provider.clone(), sent.model.clone(), sent.place.clone(), sent.is_answered);
+        to(self) == to(other)
+    }
+
     /// Returns a line about what was sent. Returns `None` if nothing was sent, or if a provider on this machine failed
     /// at no cost.
     fn disclosure(&self) -> Option<String> {
@@ -91,7 +115,7 @@ impl Sent {
         let priced = if cost.0 > 0 { format!(", cost at most {cost}") } else { String::new() };
         Some(match (self.is_local, self.is_answered) {
             (_, false) if *requests == 0 => return None,
-            (true, true) => format!("asked {provider} ({model}) on {place}; no data left {place}"),
+            (true, true) => format!("asked {provider} ({model}) on {place}{times}; no data left {place}"),
             (true, false) if cost.0 == 0 => return None,
             (true, false) => {
                 format!(

@@ -302,9 +302,10 @@ fn complete(
     bill: &Bill,
 ) -> Receipt {
     let mut receipt = prepared.receipt.clone();
+    receipt.about_prompt = receipt.notices.len();
     receipt.functions = functions.ran;
     receipt.reported = answered.reported;
-    receipt.disclosures = once(bill.disclosures());
+    receipt.disclosures = bill.summed();
     receipt.skipped.extend(prepared.attached.unread());
     let mut seen = HashSet::new();
     receipt.skipped.retain(|skipped| seen.insert(skipped.path.clone()));
@@ -362,19 +363,6 @@ fn request(
     }
 }
 
-/// Returns `lines` with equal lines only once, and how often each occurred.
-fn once(lines: Vec<String>) -> Vec<String> {
-    let mut counted: Vec<(String, usize)> = Vec::new();
-    for line in lines {
-        match counted.iter_mut().find(|(known, _)| *known == line) {
-            Some((_, count)) => *count += 1,
-            None => counted.push((line, 1)),
-        }
-    }
-    let said = |(line, count)| if count > 1 { format!("{line} ({count} requests)") } else { line };
-    counted.into_iter().map(said).collect()
-}
-
 fn told(listener: &Listener) -> impl Fn(&str) + Send + Sync {
     let listener = Arc::clone(listener);
     move |text: &str| listener(Event::Text(text.to_owned()))
@@ -387,7 +375,7 @@ fn told_functions(listener: &Listener) -> impl Fn(&[String]) + Send + Sync {
 
 /// Returns the error of a call that was not recorded, with what was sent and paid for.
 fn unrecorded(failed: Error, bill: &Bill) -> Error {
-    let sent = once(bill.disclosures());
+    let sent = bill.summed();
     failed.reworded(match sent.is_empty() {
         true => format!("{failed}; nothing was recorded"),
         false => format!("{failed}; nothing was recorded, but: {}", sent.join("; ")),

@@ -7,6 +7,9 @@ use crate::humanize::thousands;
 use crate::thread::{Block, BlockText, ContentHash, Part};
 use crate::tokens;
 
+/// What an assistant is told if it has no file of the project.
+pub(crate) const NO_FILES: &str = "[no files of the project were given to you so far; say which you need]\n";
+
 /// How many files a note names; the rest is counted by folder. Arbitrary.
 const NAMED: usize = 60;
 

@@ -17,7 +17,7 @@ use crate::error::{Error, Result, quoted};
 use crate::files::{self, Allowance, Budget, Limits, Roots};
 use crate::git;
 use crate::humanize::{some, thousands};
-use crate::inline::{Plan, Room, Said, said};
+use crate::inline::{Plan, Room, Said, Seen, State, said};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::store::{Sources, TurnRow};
@@ -96,7 +96,7 @@ pub(crate) async fn prepare(
     let window = window(&assistant.provider, &reported(&earlier_turns));
     let (others, said_by_others) = others(project, question, &thread, &key).await?;
     let system_tokens = tokens::count(system) + of_functions(callables);
-    let tail = of_this_call(thread.turns + 1, &attached, question, &looked, &receipt.skipped);
+    let tail = of_this_call(&thread, &attached, question, &looked, &mut receipt);
     let results_room = window.results();
     let asked = tokens::count(&instructions) + AROUND_MESSAGE + images.len() * IMAGE_TOKENS;
     let around: usize = tail.iter().chain(&others).map(|block| block.tokens as usize).sum();
@@ -182,19 +182,21 @@ fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> 
     context.into_iter().filter(|path| seen.insert(path.clone()) && is_known(path)).collect()
 }
 
-/// Returns the notes about what belongs to this call only: attachments, images, and what was left out of `skipped`: named
-/// paths, and documents that the budget did not reach.
+/// Returns the notes about what belongs to this call only: attachments, images, and what was left out: named paths, and
+/// documents that the budget did not reach. If the assistant has no file at all, a note says so once in a thread, and the
+/// receipt in each turn.
 fn of_this_call(
-    turn: u32,
+    thread: &Thread,
     attached: &Attached,
     question: &Question,
     looked: &Looked,
-    skipped: &[Skipped],
+    receipt: &mut Receipt,
 ) -> Vec<Block> {
+    let turn = thread.turns + 1;
     let named = question.context.iter().chain(&question.priority).chain(&question.attachments);
     let named: HashSet<String> = named.map(|path| quoted(path).to_string()).collect();
     let mut missing: Vec<(&str, String)> = Vec::new();
-    let named = skipped.iter().filter(|skipped| named.contains(&skipped.path));
+    let named = receipt.skipped.iter().filter(|skipped| named.contains(&skipped.path));
     for Skipped { path, why } in looked.unreached.iter().chain(attached.unreached()).chain(named) {
         if !missing.iter().any(|(known, _)| known == path) {
             // The way out is for the agent.
@@ -205,7 +207,19 @@ fn of_this_call(
         .into_iter()
         .chain(notes::images(&question.images))
         .chain(notes::missing(&missing));
-    notes.map(|note| notes::block(turn, Part::Note, note)).collect()
+    let mut blocks: Vec<Block> = notes.map(|note| notes::block(turn, Part::Note, note)).collect();
+    let is_there = |seen: &Seen| !matches!(seen.state, State::Gone(_));
+    if attached.listing().is_empty() && question.images.is_empty() && !looked.seen.iter().any(is_there) {
+        receipt.without_files = true;
+        let is_told = |block: &Block| {
+            matches!(block.part, Part::File | Part::Change)
+                || matches!(&block.text, BlockText::Blob(_, Some(text)) if text == notes::NO_FILES)
+        };
+        if !thread.blocks.iter().any(is_told) {
+            blocks.insert(0, notes::block(turn, Part::Opening, notes::NO_FILES.to_owned()));
+        }
+    }
+    blocks
 }
 
 /// Returns the room of a prompt in which `fixed` tokens are needed besides files and the history.

@@ -1,5 +1,7 @@
 //! The receipt of a turn: what was sent, what was not, and what it cost.
 
+mod brief;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,9 @@ use crate::thread::Part;
 
 /// How many paths and remarks a receipt lists of each kind; the rest is counted.
 const LISTED: usize = 20;
+
+/// What the caller is told if the assistant has no files.
+const WITHOUT_FILES: &str = "The assistant has no files; `context` names some";
 
 /// A number of files, and the paths of the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,9 +112,15 @@ pub(crate) struct Receipt {
     pub disclosures: Vec<String>,
     /// Tiro's own time, without the assistant's, in milliseconds.
     pub own_ms: u64,
-    /// Other remarks, each a sentence without a full stop.
+    /// Whether the assistant has no file and no image.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_files: bool,
+    /// Other remarks, each a sentence without a full stop: first those about the prompt, then those about the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
+    /// How many of the notices are about the prompt.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub about_prompt: usize,
 }
 
 /// Returns whether a number says nothing.
@@ -168,6 +179,10 @@ impl Receipt {
         }
         let remarks = self.notices.len().saturating_sub(LISTED);
         if remarks > 0 {
+            // Those about the answer stay, as far as there is room for them.
+            let of_prompt = remarks.min(self.about_prompt);
+            self.notices.drain(self.about_prompt - of_prompt..self.about_prompt);
+            self.about_prompt -= of_prompt;
             self.notices.truncate(LISTED);
             self.notices.push(format!("{} are not shown", counted(remarks, "more remark", "more remarks")));
         }
@@ -253,6 +268,9 @@ impl Receipt {
             text += &format!("\nSent again: {why}.");
         }
         self.functions.iter().for_each(|ran| text += &called(ran));
+        if self.without_files {
+            text += &format!("\n{WITHOUT_FILES}.");
+        }
         let Reported { input, cached, output, is_estimate } = self.reported;
         if input > 0 {
             let cached = if cached > 0 {
@@ -319,6 +337,16 @@ mod tests {
             text.contains("\nLeft out: 80 more.") && text.contains("\nSecrets replaced: 200 ("),
             "{text}"
         );
+        let mut receipt = Receipt {
+            notices: (0..30)
+                .map(|n| format!("remark {n}"))
+                .chain(["the answer was cut".to_owned()])
+                .collect(),
+            about_prompt: 30,
+            ..Receipt::default()
+        };
+        receipt.shorten();
+        assert_eq!((receipt.about_prompt, receipt.notices[19].as_str()), (19, "the answer was cut"));
         let short = Receipt { redacted: BTreeMap::from([("a".to_owned(), 1)]), ..Receipt::default() };
         let mut same = short.clone();
         same.shorten();

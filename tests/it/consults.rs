@@ -329,7 +329,9 @@ fn a_count_of_tokens_that_the_provider_did_not_report_is_called_an_estimate() {
     let first = server.data(TOOL, ask("One"));
     assert_eq!(first["receipt"]["reported"]["is_estimate"], true, "{first}");
     let text = server.text(TOOL, ask("Two"));
-    assert!(text.contains("the provider reported no usable count"), "{text}");
+    assert!(text.contains("which is implausible"), "{text}");
+    let described = server.text("describe_session", json!({"session_id": "lease"}));
+    assert!(described.contains("the provider reported no usable count"), "{described}");
     // It says nothing about how the model counts, so the window stays as it was.
     let third = server.data(TOOL, ask("Three"));
     assert_eq!(third["receipt"]["window"], first["receipt"]["window"], "{third}");
@@ -668,4 +670,71 @@ fn tools_follow_the_configuration() {
             .iter()
             .any(|name| name.starts_with("chat_with") || name == "count_tokens")
     );
+}
+
+#[test]
+fn an_assistant_without_files_is_told_so_and_so_is_the_caller() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    let bare = |instructions: &str| json!({"session_id": "bare", "instructions": instructions});
+    const NOTE: &str = "[no files of the project were given to you so far";
+    let (text, data) = server.both(TOOL, bare("What is it?"));
+    assert!(ground.last()[0].starts_with(NOTE), "{:?}", ground.last());
+    let told = "The assistant has no files; `context` names some.";
+    assert!(data["receipt"]["without_files"] == true && text.contains(told), "{text}");
+    // It is told once; the caller, who may have forgotten, each time.
+    let again = server.data(TOOL, bare("And now?"));
+    assert_eq!(again["receipt"]["without_files"], true, "{again}");
+    assert_eq!(ground.last().concat().matches(NOTE).count(), 1, "{:?}", ground.last());
+    for more in [json!({"context": ["src/a.rs"]}), json!({"attachments": ["src/b.rs"]})] {
+        let mut args = bare("With a file?");
+        args["session_id"] = json!(format!("bare {more}"));
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let data = server.data(TOOL, args);
+        assert!(
+            data["receipt"].get("without_files").is_none() && !ground.last().concat().contains(NOTE),
+            "{data}"
+        );
+    }
+    // Of a path that is refused it is told both.
+    ground.project.write("prod.env", "PORT=1\n");
+    let refused = json!({"session_id": "refused", "instructions": "Well?", "context": ["prod.env"]});
+    let (text, _) = server.both(TOOL, refused);
+    assert!(text.contains("The assistant has no files") && text.contains("prod.env"), "{text}");
+    assert!(ground.last()[0].contains("not available to you") && ground.last()[0].contains(NOTE));
+}
+
+/// The text of an answer with its receipt used to have thousands of tokens.
+#[test]
+fn a_long_receipt_is_short_in_the_answer_and_whole_in_describe_session() {
+    let ground = Ground::new();
+    for at in 0..30 {
+        ground.project.write(&format!("some/rather/long/folder/module_number_{at}.rs"), "fn f() {}\n");
+        ground.project.write(&format!("deploy/stage_{at}.env"), "PORT=1\n");
+    }
+    let secrets = "ghp_9sT2kLmQ4vXzR7bNwEyU1cJdHfGaPo3i5V8M";
+    ground.project.write("notes.md", &format!("the token is {secrets}\n"));
+    let paths: Vec<String> = (0..30).map(|at| format!("deploy/stage_{at}.env")).collect();
+    let context = [vec!["some".to_owned(), "src".to_owned(), "notes.md".to_owned()], paths].concat();
+    let mut server = ground.serve();
+    // The first answer also has news of the server.
+    server.data(TOOL, json!({"session_id": "other", "instructions": "Well?"}));
+    let args = json!({"session_id": "long", "instructions": "Well?", "context": context});
+    let (text, data) = server.both(TOOL, args);
+    let answer = data["answer"].as_str().unwrap();
+    let tokens = tiro::testing::count(&text.replace(answer, ""));
+    assert!(tokens <= 150, "{tokens}: {text}");
+    for words in [
+        "no data left this machine",
+        "Left out: 30 paths (deploy/stage_0.env",
+        "Secrets replaced: 1",
+        "not shown: describe_session",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let described = server.text("describe_session", json!({"session_id": "long"}));
+    for words in ["last turn:", "Left out: deploy/stage_19.env", "Left out: 10 more", "Sent whole: 33 files"]
+    {
+        assert!(described.contains(words), "{words}: {described}");
+    }
 }

@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
-use crate::consult;
-use crate::consult::{Files, Reported};
+use crate::consult::{self, Files, Receipt, Reported};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Result, quoted};
@@ -79,6 +78,9 @@ pub struct Described {
     pub first: String,
     /// See `first`.
     pub last: String,
+    /// What the last turn sent, left out and cost; only if one session is described.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_turn: Option<Receipt>,
 }
 
 /// Describes the threads.
@@ -106,6 +108,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             };
             (described.inline, described.overflow) = (at(Place::Inline), at(Place::Overflow));
             described.context = thread.context;
+            let turns = project.store.turns(&project.scope, &row.name, 1).await?;
+            let receipt = turns.into_iter().next().and_then(|turn| turn.receipt);
+            described.last_turn = receipt.and_then(|receipt| serde_json::from_str(&receipt).ok());
         }
         output.threads.push(described);
     }
@@ -133,6 +138,7 @@ fn described(row: &ThreadRow) -> Described {
             is_estimate: false,
         },
         cost: Money(row.spent.micros).to_string(),
+        last_turn: None,
         first: times::show_time(row.first),
         last: times::show_time(row.last),
     }
@@ -166,6 +172,9 @@ impl Described {
         }
         if !self.context.is_empty() {
             text += &format!("\n  context: {}", envelope::names(&self.context));
+        }
+        if let Some(receipt) = &self.last_turn {
+            text += &format!("\n  last turn:\n    {}", receipt.text().replace('\n', "\n    "));
         }
         text
     }
