@@ -21,7 +21,7 @@ mod running;
 mod window;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -37,6 +37,7 @@ use crate::inline::Said;
 use crate::llm::{Effort, Image, Request, Turn};
 use crate::memory::Millis;
 use crate::project::OpenProject;
+use crate::redact::Stream;
 use crate::thread::{Spent, ThreadName};
 
 pub(crate) use self::functions::Callable;
@@ -181,7 +182,8 @@ async fn ask_and_record(
     )));
     let bill = Bill::default();
     let deadline = Duration::from_secs(options.consult_deadline_s);
-    let (on_text, on_functions) = (told(listener), told_functions(listener));
+    let stream = Mutex::new(Stream::new(engine.begin_installation().await?.redactor.clone()));
+    let (on_text, on_functions) = (told(listener, &stream), told_functions(listener));
     let round = Round {
         engine,
         caller,
@@ -193,6 +195,10 @@ async fn ask_and_record(
         on_functions: &on_functions,
     };
     let asked = rounds::until_answered(round, request, &mut functions, prepared.results_room).await;
+    let rest = stream.lock().unwrap_or_else(PoisonError::into_inner).end();
+    if !rest.is_empty() {
+        listener(Event::Text(rest));
+    }
     prepared.attached.end();
     let mut answered = asked.map_err(|error| unrecorded(error, &bill))?;
     // The answer is returned, stored and sent again in the same words.
@@ -301,9 +307,15 @@ fn once(lines: Vec<String>) -> Vec<String> {
     counted.into_iter().map(said).collect()
 }
 
-fn told(listener: &Listener) -> impl Fn(&str) + Send + Sync {
+/// Returns what passes the pieces of an answer on, without secrets: those that two pieces share are found too.
+fn told<'a>(listener: &Listener, stream: &'a Mutex<Stream>) -> impl Fn(&str) + Send + Sync + use<'a> {
     let listener = Arc::clone(listener);
-    move |text: &str| listener(Event::Text(text.to_owned()))
+    move |text: &str| {
+        let text = stream.lock().unwrap_or_else(PoisonError::into_inner).piece(text);
+        if !text.is_empty() {
+            listener(Event::Text(text));
+        }
+    }
 }
 
 fn told_functions(listener: &Listener) -> impl Fn(&[String]) + Send + Sync {

@@ -6,6 +6,13 @@ use super::{Rule, Scanner, scanned};
 #[rustfmt::skip] // Literals are easier to read in rows.
 pub(super) const RULES: &[Rule] = &[
     scanned(
+        "provider-key",
+        "key of a configured provider, found by its characters",
+        "the user's configuration",
+        &["tiro provider key "],
+        Scanner::Provided,
+    ),
+    scanned(
         "password-field",
         "password in a column or a member that is named so",
         "RFC 4180, CSV; psql, mysql and Markdown tables; SQL, INSERT; lists of names and values in JSON, YAML, HCL and XML",
