@@ -52,23 +52,23 @@ pub(in crate::redact) fn spoken(text: &[u8], hit: &Range<usize>) -> Option<Range
     // The ending of the word, as in `password's`, `passwords`, `credentials`, `Passworts`.
     let glued = text[hit.end - 1] >= 0x80;
     let ending = text[hit.end..].iter().take(16).take_while(|b| b.is_ascii_alphabetic() && !glued).count();
+    let mut end = hit.end + ending;
+    for sign in ["'s", "’s", "**", "*", "`"] {
+        end += if text[end..].starts_with(sign.as_bytes()) { sign.len() } else { 0 };
+    }
+    let next = text.get(end).copied().unwrap_or(b' ');
+    let spaced = text.get(end + 1).is_none_or(|b| *b == b' ' || !b.is_ascii());
+    if next.is_ascii() && next != b' ' && !glued && !(b",:".contains(&next) && spaced) {
+        return None;
+    }
     let letters = text[hit.end..hit.end + ending].to_ascii_lowercase();
     // `passing` and `passive` speak of no password.
     const ENDINGS: [&[u8]; 9] = [b"", b"s", b"word", b"words", b"phrase", b"code", b"wd", b"wort", b"worts"];
     if text[hit.clone()].eq_ignore_ascii_case(b"pass") && !ENDINGS.contains(&letters.as_slice()) {
         return None;
     }
-    let mut end = hit.end + ending;
-    for sign in ["'s", "’s", "**", "*", "`"] {
-        end += if text[end..].starts_with(sign.as_bytes()) { sign.len() } else { 0 };
-    }
     let word = text[hit.clone()].to_ascii_lowercase();
     let pair = PAIRS.iter().any(|start| word.starts_with(start.as_bytes()));
-    let next = text.get(end).copied().unwrap_or(b' ');
-    let spaced = text.get(end + 1).is_none_or(|b| *b == b' ' || !b.is_ascii());
-    if next.is_ascii() && next != b' ' && !glued && !(b",:".contains(&next) && spaced) {
-        return None;
-    }
     // A key may look like a hash.
     let key = word.ends_with(b"key") || !word.is_ascii();
     let most = if next == b',' { 0 } else { 8 };
