@@ -118,7 +118,7 @@ fn is_identifier(value: &[u8]) -> bool {
 }
 
 /// Returns whether `value` has signs of code: a path, a call, an assignment, a comparison.
-fn is_code(value: &[u8]) -> bool {
+pub(super) fn is_code(value: &[u8]) -> bool {
     let signs = [
         &b"::"[..],
         b"->",

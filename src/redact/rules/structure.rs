@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         "token, key or login in a sentence that speaks of it",
         "usage; judged by its form and entropy",
         &[
-            "secret", "token", "api key", "API key", "access key", "key is", "key for", "wifi", "wi-fi", "clé", "schlüssel", "Schlüssel", "密钥", "密鑰", "令牌", "clave de API", "clave api", "ключ", "токен", "cred", "login", "log in", "sign in", "zugang", "anmeld", "identifiant",
+            "secret", "token", "api key", "API key", "access key", "key is", "wifi", "wi-fi", "clé", "schlüssel", "Schlüssel", "密钥", "密鑰", "令牌", "clave de API", "clave api", "ключ", "токен", "cred", "login", "log in", "sign in", "zugang", "anmeld", "identifiant",
             "credencial", "credenzial", "логин", "账号", "帐号", "用户名", "benutzer", "utilisateur", "usuario", "ssh ", "this key", "the key",
         ],
         Scanner::Sentence,

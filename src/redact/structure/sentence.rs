@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use crate::redact::edges::{begins_part, is_word};
+use crate::redact::edges::is_word;
 use crate::redact::form::is_stand_in;
-use crate::redact::shape::{bare, is_hash, is_shaped, is_spoken, is_stated};
+use crate::redact::shape::{bare, is_code, is_hash, is_shaped, is_spoken, is_stated};
 
 /// The maximum number of bytes between the word and the password.
 const REACH: usize = 72;
@@ -46,7 +46,8 @@ const VERBS: &[&str] = &[
 
 /// Returns the password that the word at `hit` speaks of.
 pub(in crate::redact) fn spoken(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
-    if text[hit.start].is_ascii() && !begins_part(text, hit.start) {
+    // In a sentence the word stands alone or ends a compound with a hyphen; `FTS5TOKEN` is code.
+    if text[hit.start].is_ascii() && hit.start > 0 && is_word(text[hit.start - 1]) {
         return None;
     }
     // The ending of the word, as in `password's`, `passwords`, `credentials`, `Passworts`.
@@ -135,7 +136,14 @@ fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>>
         } else {
             is_spoken(value)
         };
-        if near && (fits || hash) && !is_stand_in(value.strip_suffix(b"!").unwrap_or(value)) {
+        // After a comma the password has to end the part of the sentence, or it is an argument.
+        let ends = most > 0 || found.quoted || text.get(range.end).is_none_or(|b| b",.;\r\n".contains(b));
+        if near
+            && (fits || hash)
+            && ends
+            && !is_code(value)
+            && !is_stand_in(value.strip_suffix(b"!").unwrap_or(value))
+        {
             return Some(range);
         }
         let lower = text[found.range.clone()].to_ascii_lowercase();
@@ -235,7 +243,8 @@ fn slashed(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let range = bare(text, hit.end..hit.end + run);
     let value = &text[range.clone()];
     let path = value.contains(&b'/') || value.contains(&b'.');
-    (user > 1 && begins && !path && is_spoken(value)).then_some(range)
+    (user > 1 && text[hit.start - user].is_ascii_alphabetic() && begins && !path && is_spoken(value))
+        .then_some(range)
 }
 
 /// Returns the password in `user@host:…` or `user:…@host`, where the `@` is at `at`.
