@@ -63,9 +63,10 @@ pub(in crate::redact) fn spoken(text: &[u8], hit: &Range<usize>) -> Option<Range
         return None;
     }
     let letters = text[hit.end..hit.end + ending].to_ascii_lowercase();
-    // `passing` and `passive` speak of no password.
+    // `passing` and `two-pass` speak of no password.
     const ENDINGS: [&[u8]; 9] = [b"", b"s", b"word", b"words", b"phrase", b"code", b"wd", b"wort", b"worts"];
-    if text[hit.clone()].eq_ignore_ascii_case(b"pass") && !ENDINGS.contains(&letters.as_slice()) {
+    let joined = hit.start > 0 && text[hit.start - 1] == b'-' && ending == 0;
+    if text[hit.clone()].eq_ignore_ascii_case(b"pass") && (joined || !ENDINGS.contains(&letters.as_slice())) {
         return None;
     }
     let word = text[hit.clone()].to_ascii_lowercase();
@@ -126,10 +127,12 @@ fn word(text: &[u8], at: usize, limit: usize) -> Option<Word> {
 fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>> {
     let limit = sentence_end(text, at);
     let (mut at, mut between, mut joined, mut marked) = (at, 0, false, false);
+    // Whether a verb was there, after which only words follow that say when or how.
+    let mut told = false;
     while let Some(found) = word(text, at, limit) {
         let range = bare(text, found.range.clone());
         let value = &text[range.clone()];
-        let near = between == 0 || joined || marked;
+        let near = between == 0 || joined || marked || told;
         let hash = key && (joined || between == 0) && value.len() >= 32 && is_hash(value);
         let fits = if found.quoted && !marked || joined {
             is_spoken(value) || is_stated(value) && !is_hash(value) && is_mixed(value)
@@ -160,6 +163,7 @@ fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>>
             || between == 0 && lower.len() == 1 && lower[0].is_ascii_digit()
             || lower.iter().all(|b| !b.is_ascii())
             || lower.ends_with(b":");
+        told |= sign && most > 0;
         marked = lower.ends_with(b",") || lower.ends_with(b"(");
         between += 1;
         at = found.range.end;
@@ -176,11 +180,23 @@ fn before(text: &[u8], at: usize) -> Option<Range<usize>> {
     let near = &near[near.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
     let start = at - near.len();
     let lower = near.to_ascii_lowercase();
-    let (verb, place) =
-        [" is the ", " as the ", " is our ", " is my ", " as ", " ist das ", " est le ", " es la ", " è la "]
-            .iter()
-            .filter_map(|verb| Some((verb, lower.windows(verb.len()).rposition(|it| it == verb.as_bytes())?)))
-            .max_by_key(|(_, place)| *place)?;
+    let (verb, place) = [
+        " is the ",
+        " (the ",
+        " (our ",
+        " (my ",
+        " as the ",
+        " is our ",
+        " is my ",
+        " as ",
+        " ist das ",
+        " est le ",
+        " es la ",
+        " è la ",
+    ]
+    .iter()
+    .filter_map(|verb| Some((verb, lower.windows(verb.len()).rposition(|it| it == verb.as_bytes())?)))
+    .max_by_key(|(_, place)| *place)?;
     let between = &lower[place + verb.len()..];
     if between.iter().filter(|b| **b == b' ').count() > 3
         || !between.iter().all(|b| b.is_ascii_alphabetic() || b" -".contains(b))
