@@ -15,6 +15,7 @@ mod folder;
 mod form;
 mod gather;
 mod names;
+mod plain;
 mod policy;
 mod read;
 mod refusal;
