@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::redact::Redactor;
+use crate::redact::{self, Redactor};
 use crate::thread::ContentHash;
 use crate::tokens;
 
@@ -14,7 +14,8 @@ const LEAST: usize = 1024;
 /// How many texts are remembered; then all are forgotten. Arbitrary: a hash takes 16 bytes.
 const MOST: usize = 16_384;
 
-static CLEAN: LazyLock<Mutex<HashSet<ContentHash>>> = LazyLock::new(Mutex::default);
+/// Clean texts, each with how many keys of providers were known then.
+static CLEAN: LazyLock<Mutex<HashSet<(ContentHash, usize)>>> = LazyLock::new(Mutex::default);
 
 static HIGH: LazyLock<Mutex<HashMap<ContentHash, usize>>> = LazyLock::new(Mutex::default);
 
@@ -23,7 +24,7 @@ pub(super) fn redacted(redactor: &Redactor, text: &str) -> String {
     if text.len() < LEAST {
         return redactor.redact(text).text.into_owned();
     }
-    let hash = ContentHash::of(text.as_bytes());
+    let hash = (ContentHash::of(text.as_bytes()), redact::remembered());
     if lock(&CLEAN).contains(&hash) {
         return text.to_owned();
     }

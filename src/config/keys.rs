@@ -1,5 +1,6 @@
 //! Reads the key of a provider from a variable, or from a file that only its owner can read. The key is read for each
-//! call and never kept. Names the keys in the environment that no provider uses.
+//! call. It is kept only to find it in texts that are stored or sent (`redact::remember`). Names the keys in the
+//! environment that no provider uses.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -12,6 +13,7 @@ use super::providers::Configured;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
 use crate::llm::Key;
+use crate::redact;
 
 /// The largest file that can hold a key, in bytes. Arbitrary.
 const LARGEST_KEY: u64 = 16 << 10;
@@ -22,6 +24,13 @@ const LARGEST_KEY: u64 = 16 << 10;
 ///
 /// [`Kind::BadInput`] if the variable is not set, or if other users can read the file.
 pub fn key(key: &Key) -> Result<Option<String>> {
+    let key = read(key)?;
+    // From now on it is found in every text.
+    key.iter().for_each(|key| redact::remember(key));
+    Ok(key)
+}
+
+fn read(key: &Key) -> Result<Option<String>> {
     match key {
         Key::None => Ok(None),
         Key::Variable(name) => match std::env::var(name) {

@@ -120,7 +120,11 @@ impl Config {
         config.sources.keys = keys.map(str::to_owned).collect();
         config.sources.set = set;
         let read = config.sources.options().and_then(|options| {
-            config.sources.providers(&options)?;
+            // This remembers the keys, so that they are found in every text. A key that can't be read is told when it
+            // is needed.
+            for each in config.sources.providers(&options)? {
+                let _ = key(&each.provider.key);
+            }
             Ok((Ignored::new(&options)?, options))
         });
         match read {

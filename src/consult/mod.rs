@@ -21,7 +21,7 @@ mod running;
 mod window;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -32,12 +32,13 @@ use crate::ask::{self, Bill, Foreseen};
 use crate::caller::Caller;
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
-use crate::error::{Error, Result, partial, quoted};
+use crate::error::{Error, Result, quoted};
 use crate::files::Ending;
 use crate::inline::Said;
 use crate::llm::{Effort, Image, Request, Turn};
 use crate::memory::Millis;
 use crate::project::OpenProject;
+use crate::redact::Stream;
 use crate::store::{Matter, Purpose, Sources};
 use crate::thread::{Spent, ThreadName};
 
@@ -181,7 +182,8 @@ async fn ask_and_record(
     )));
     let bill = Bill::default();
     let deadline = Duration::from_secs(options.consult_deadline_s);
-    let (on_text, on_functions) = (told(listener), told_functions(listener));
+    let stream = Mutex::new(Stream::new(engine.begin_installation().await?.redactor.clone()));
+    let (on_text, on_functions) = (told(listener, &stream), told_functions(listener));
     let round = Round {
         engine,
         caller,
@@ -194,6 +196,10 @@ async fn ask_and_record(
         matter: matter(&question.name, std::mem::take(&mut prepared.sources)),
     };
     let asked = rounds::until_answered(round, request, &mut functions, prepared.results_room).await;
+    let rest = stream.lock().unwrap_or_else(PoisonError::into_inner).end();
+    if !rest.is_empty() {
+        listener(Event::Text(rest));
+    }
     prepared.attached.end();
     let mut answered = asked.map_err(|error| unrecorded(error, &bill))?;
     // The answer is returned, stored and sent again in the same words.
@@ -313,7 +319,6 @@ fn complete(
     if question.schema.is_some() && serde_json::from_str::<Value>(&answered.text).is_err() {
         receipt.notices.push("the answer is not JSON, although a schema was given".to_owned());
     }
-    partial::first(&mut receipt.notices);
     receipt.shorten();
     receipt
 }
@@ -363,9 +368,15 @@ fn request(
     }
 }
 
-fn told(listener: &Listener) -> impl Fn(&str) + Send + Sync {
+/// Returns what passes the pieces of an answer on, without secrets: those that two pieces share are found too.
+fn told<'a>(listener: &Listener, stream: &'a Mutex<Stream>) -> impl Fn(&str) + Send + Sync + use<'a> {
     let listener = Arc::clone(listener);
-    move |text: &str| listener(Event::Text(text.to_owned()))
+    move |text: &str| {
+        let text = stream.lock().unwrap_or_else(PoisonError::into_inner).piece(text);
+        if !text.is_empty() {
+            listener(Event::Text(text));
+        }
+    }
 }
 
 fn told_functions(listener: &Listener) -> impl Fn(&[String]) + Send + Sync {

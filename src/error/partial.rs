@@ -56,7 +56,7 @@ pub(crate) fn line(notices: &[String]) -> String {
 }
 
 /// Returns the notices that an answer shows below its text.
-pub(crate) fn others(notices: &[String]) -> impl Iterator<Item = &String> {
+pub(crate) fn others(notices: &[String]) -> impl DoubleEndedIterator<Item = &String> {
     notices.iter().filter(|notice| !is(notice))
 }
 

@@ -17,6 +17,7 @@ mod form;
 mod gather;
 mod linked;
 mod names;
+mod plain;
 mod policy;
 mod read;
 mod refusal;

@@ -14,6 +14,7 @@ use std::io;
 
 use super::budget::{Budget, Exhausted};
 use super::documents::{Extracted, Extractor, Note};
+use super::plain::plain;
 use super::policy::{Place, Roots};
 use super::refusal::Refusal;
 use super::{Form, Found, Limits, folder};
@@ -91,7 +92,7 @@ impl Roots {
         Ok(Read { text, raw, stat, is_settled: keeps_times && is_settled(&stat, reading.now_ns), notes })
     }
 
-    /// Reads the image at `path`.
+    /// Reads the image at `path`, without its metadata.
     pub fn image(&self, path: &str) -> Result<Image, Refusal> {
         let file = match self.resolve(path)? {
             Place::File(file) => file,
@@ -100,7 +101,8 @@ impl Roots {
         let stat = Stat::default();
         let found = Found { path: String::new(), stat, form: Form::Text, file };
         let Bytes { bytes, .. } = self.bytes(&found, LARGEST_IMAGE)?;
-        Ok(Image { media_type: media_type(&bytes).ok_or(Refusal::NoImage)?, bytes })
+        let media_type = media_type(&bytes).ok_or(Refusal::NoImage)?;
+        Ok(Image { media_type, bytes: plain(bytes) })
     }
 
     /// Returns the bytes of a file, at most `most`.

@@ -21,7 +21,7 @@ use super::edges::{is_word, starts_word};
 use super::mark::{MARK, Span, mark_at};
 use super::rules::{Before, Edge, Rule, Scanner, Shape, rules};
 use super::scanners::{checksums, cookies, credentials, documents, keys, phrases};
-use super::{assignment, blocks, encoded, form, invisible, structure};
+use super::{assignment, blocks, encoded, form, invisible, provided, structure};
 
 /// Returns the secrets in `text`, in order and without overlaps.
 pub(super) fn scan(text: &str) -> Vec<Span> {
@@ -84,6 +84,8 @@ impl Engine {
         let mut found = self.read(text);
         let seed = self.rule("wallet-phrase");
         found.spans.extend(phrases::phrases(text).into_iter().map(|range| Span { range, rule: seed }));
+        let key = self.rule("provider-key");
+        found.spans.extend(provided::keys(text).into_iter().map(|range| Span { range, rule: key }));
         encoded::runs(text, |range, bytes| {
             // Replace the whole run, since a part of it could still be decoded.
             let inner = merged(self.read(bytes));
@@ -159,7 +161,7 @@ impl Engine {
                 Scanner::AwsPair => credentials::aws_pair(text, hit.start),
                 Scanner::NatsSeed => checksums::nats_seed(text, hit.start),
                 Scanner::WalletKey => checksums::wallet_key(text, hit.start),
-                Scanner::WalletPhrase => None,
+                Scanner::WalletPhrase | Scanner::Provided => None,
                 Scanner::Cookie => cookies::named(text, &hit),
                 Scanner::CookieFile => cookies::in_file(text, &hit),
                 Scanner::Cookies | Scanner::Manifest | Scanner::Jwk | Scanner::Structure => {

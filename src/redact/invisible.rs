@@ -1,7 +1,7 @@
 //! Finds secrets that have invisible characters inside, by scanning the text without these characters.
 
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use aho_corasick::AhoCorasick;
 
@@ -96,10 +96,16 @@ fn places(text: &str) -> Vec<Range<usize>> {
 /// Returns the ranges of the escape sequences of terminals in `text`: of colours and cursors (`ESC [ … m`) and of
 /// titles and links (`ESC ] … BEL`). The escape character may be written out, as in `\\x1b[0m`.
 fn escapes(text: &[u8]) -> Vec<Range<usize>> {
-    static SIGNS: LazyLock<AhoCorasick> =
-        LazyLock::new(|| AhoCorasick::new(ESCAPES).expect("a few short strings fit an automaton"));
+    // The signs of plain ASCII begin with three bytes, for which the search is several times as fast.
+    let build = |signs: &[&str]| AhoCorasick::new(signs).expect("a few short strings fit an automaton");
+    static PLAIN: OnceLock<AhoCorasick> = OnceLock::new();
+    static ALL: OnceLock<AhoCorasick> = OnceLock::new();
+    let signs = match text.is_ascii() {
+        true => PLAIN.get_or_init(|| build(&ESCAPES[1..])),
+        false => ALL.get_or_init(|| build(ESCAPES)),
+    };
     let mut places: Vec<Range<usize>> = Vec::new();
-    for sign in SIGNS.find_iter(text) {
+    for sign in signs.find_iter(text) {
         let rest = &text[sign.end()..];
         let length = match text[sign.end() - 1] {
             b'[' | 0x9b => {
@@ -122,9 +128,9 @@ fn escapes(text: &[u8]) -> Vec<Range<usize>> {
     places
 }
 
-/// How escape sequences of terminals begin.
+/// How escape sequences of terminals begin. The first is outside ASCII.
 const ESCAPES: &[&str] = &[
-    "\x1b[", "\x1b]", "\\x1b[", "\\x1B[", "\\033[", "\\u001b[", "\\u001B[", "\\e[", "^[[", "\u{9b}",
+    "\u{9b}", "\x1b[", "\x1b]", "\\x1b[", "\\x1B[", "\\033[", "\\u001b[", "\\u001B[", "\\e[", "^[[",
     "\\u{1b}[",
 ];
 

@@ -34,9 +34,11 @@ mod engine;
 mod form;
 mod invisible;
 mod mark;
+mod provided;
 mod rules;
 mod scanners;
 mod shape;
+mod stream;
 mod structure;
 mod template;
 #[cfg(test)]
@@ -47,10 +49,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 pub use counts::{Redaction, add, redactions};
+pub use provided::{remember, remembered};
 #[cfg(test)]
 use rules::Before;
 pub use rules::rules;
 use rules::{Scanner, Shape};
+pub use stream::Stream;
 
 /// Returns in how many places of `text` a mark stands for a secret.
 pub fn marks(text: &str) -> usize {

@@ -16,7 +16,11 @@ pub(super) fn is_shaped(value: &[u8]) -> bool {
         || makeup.digits > 0 && looks_random(value, 10)
         || looks_random(value, 20)
         || is_passphrase(value)
-        || !path && makeup.other == 0 && makeup.digits > 1 && makeup.letters() > 2 && makeup.symbols > 0
+        || !path
+            && makeup.other == 0
+            && makeup.symbols > 0
+            && makeup.letters() > 2
+            && (makeup.digits > 1 || makeup.digits > 0 && makeup.upper > 0 && makeup.lower > 2)
 }
 
 /// Returns whether `value` has a secret's shape or is a name and a number in one, such as `maplefern482`. This is
@@ -118,7 +122,7 @@ fn is_identifier(value: &[u8]) -> bool {
 }
 
 /// Returns whether `value` has signs of code: a path, a call, an assignment, a comparison.
-fn is_code(value: &[u8]) -> bool {
+pub(super) fn is_code(value: &[u8]) -> bool {
     let signs = [
         &b"::"[..],
         b"->",

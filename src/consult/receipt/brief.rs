@@ -3,6 +3,7 @@
 use super::{Files, Receipt, Reported, Skipped, WITHOUT_FILES, capitalised};
 use crate::consult::functions::Ran;
 use crate::envelope;
+use crate::error::partial;
 use crate::humanize::{counted, thousands};
 use crate::tokens;
 
@@ -108,7 +109,7 @@ impl Receipt {
         let mut remarks: Vec<Remark> = self.disclosures.iter().map(sentence).collect();
         // Those about the answer come before those about the prompt, of which many may be about single files.
         let (about_prompt, about_answer) = self.notices.split_at(self.about_prompt.min(self.notices.len()));
-        remarks.extend(about_answer.iter().rev().map(sentence));
+        remarks.extend(partial::others(about_answer).rev().map(sentence));
         if !self.redacted.is_empty() {
             // Where they were takes more room than it tells.
             let all: usize = self.redacted.values().sum();

@@ -121,6 +121,8 @@ pub enum Scanner {
     WalletKey,
     /// The recovery phrase of a wallet. It is found by its words, not by a literal, and identified by its checksum.
     WalletPhrase,
+    /// The key of a configured provider, found by its characters and not by a literal.
+    Provided,
     /// The cookies in a header, a command or a script.
     Cookies,
     /// A cookie that has the name of a session cookie.
@@ -164,7 +166,9 @@ impl Rule {
             Shape::Scanned(Scanner::Private) => 6,
             Shape::Scanned(Scanner::PrivateKey | Scanner::KeyBody | Scanner::Putty) => 5,
             Shape::Token { .. }
-            | Shape::Scanned(Scanner::NatsSeed | Scanner::WalletKey | Scanner::WalletPhrase) => 4,
+            | Shape::Scanned(
+                Scanner::NatsSeed | Scanner::WalletKey | Scanner::WalletPhrase | Scanner::Provided,
+            ) => 4,
             Shape::Named { .. } | Shape::Scanned(Scanner::AwsPair | Scanner::Jwk) => 3,
             Shape::Scanned(Scanner::Jwt) => 2,
             Shape::Scanned(
@@ -213,6 +217,7 @@ impl Rule {
                         | Scanner::NatsSeed
                         | Scanner::WalletKey
                         | Scanner::WalletPhrase
+                        | Scanner::Provided
                         | Scanner::CookieFile
                         | Scanner::Manifest
                         | Scanner::Jwk

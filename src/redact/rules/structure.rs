@@ -6,6 +6,13 @@ use super::{Rule, Scanner, scanned};
 #[rustfmt::skip] // Literals are easier to read in rows.
 pub(super) const RULES: &[Rule] = &[
     scanned(
+        "provider-key",
+        "key of a configured provider, found by its characters",
+        "the user's configuration",
+        &["tiro provider key "],
+        Scanner::Provided,
+    ),
+    scanned(
         "password-field",
         "password in a column or a member that is named so",
         "RFC 4180, CSV; psql, mysql and Markdown tables; SQL, INSERT; lists of names and values in JSON, YAML, HCL and XML",
@@ -36,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
         "login-line",
         "password in a line by which a client logs in",
         "Redis, AUTH; RFC 4954, SMTP AUTH; RFC 3501, IMAP LOGIN; RFC 1939, POP3 PASS; RFC 959, FTP PASS; RFC 4616, PLAIN; Windows, net use",
-        &["AUTH ", "AUTH\r\n", "LOGIN ", "PASS ", "IDENTIFY ", "SETUSER ", "AUTHENTICATE ", "334 UGFzc3dvcmQ6", "mechanism='PLAIN'", "mechanism=\"PLAIN\"", "net use ", "net user ", "\"AUTH\" ", "ftp> user "],
+        &["AUTH ", "AUTH\r\n", "LOGIN ", "PASS ", "IDENTIFY ", "SETUSER ", "requirepass ", "masterauth ", "AUTHENTICATE ", "334 UGFzc3dvcmQ6", "mechanism='PLAIN'", "mechanism=\"PLAIN\"", "net use ", "net user ", "\"AUTH\" ", "ftp> user "],
         Scanner::Dialogue,
     ),
     scanned(
@@ -51,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         "token, key or login in a sentence that speaks of it",
         "usage; judged by its form and entropy",
         &[
-            "secret", "token", "api key", "API key", "access key", "key is", "key for", "wifi", "wi-fi", "clé", "schlüssel", "Schlüssel", "密钥", "密鑰", "令牌", "clave de API", "clave api", "ключ", "токен", "cred", "login", "log in", "sign in", "zugang", "anmeld", "identifiant",
+            "secret", "token", "api key", "API key", "access key", "key is", "wifi", "wi-fi", "clé", "schlüssel", "Schlüssel", "密钥", "密鑰", "令牌", "clave de API", "clave api", "ключ", "токен", "cred", "login", "log in", "sign in", "zugang", "anmeld", "identifiant",
             "credencial", "credenzial", "логин", "账号", "帐号", "用户名", "benutzer", "utilisateur", "usuario", "ssh ", "this key", "the key",
         ],
         Scanner::Sentence,
@@ -70,9 +77,9 @@ pub(super) const RULES: &[Rule] = &[
         &[
             "basic_auth(", "BasicAuth(", "basicAuth(", "auth=(", "auth = (", "USERPWD", "new PDO(", "new mysqli(", "mysqli_connect(", "pg_connect(", "getConnection(", ".login(", "NetworkCredential(",
             "WithEmailAndPassword(", "PasswordCredential(", "UsernamePasswordCredentials(", "PasswordAuthentication(", "PlainAuth(", "changeUserPassword(", "PlainAuthenticator(", "StaticProvider(",
-            "AuthPlugin(", "createUser(", "db.auth(", "credentials(", "Credentials(", "authenticate(",
+            "AuthPlugin(", "createUser(", ".auth(", "credentials(", "Credentials(", "authenticate(",
             "typeText(", "TextInput(", ".type(", ".fill(", "fill_in ", "fillField(", "send_keys(", "sendKeys(", "setValue(", "addValue(", "assertEquals(", "assertEqual(", "assert_equal ", "by lazy {",
-            "SetDefault(", "assertSame(", "setText(", "enterText(", "XCTAssertEqual(", "should eq ", "Equal(t, ", ".to eq(", "Field(default=", "assert_eq!(", "StringLiteral(",
+            "SetDefault(", "assertSame(", "setText(", "enterText(", "XCTAssertEqual(", "should eq ", "Equal(t, ", ".to eq(", ".to eq ", "send_keys ", "Field(default=", "assert_eq!(", "StringLiteral(",
         ],
         Scanner::Argument,
     ),
@@ -82,7 +89,7 @@ pub(super) const RULES: &[Rule] = &[
         "the manuals of the commands",
         &[
             "secret set ", "secrets set ", "secret put ", "secrets put ", "secret create ", "secrets create ", "secrets add ", "secret add ", "cryptsetup ", "--passphrase-fd", "env add ", "cargo login ", "vault login ",
-            "config set --secret ", "config set ", "config:set ", "openssl passwd ", "wpa_passphrase ", "add_user ", "change_password ", "alias set ", "bw login ", "bw unlock ", "codecov -t ", "passwd --stdin", "sudo -kS", "sudo -S", "sudo -Sk",
+            "config set --secret ", "config set ", "config:set ", "openssl passwd ", "wpa_passphrase ", "add_user ", "change_password ", "alias set ", "bw login ", "bw unlock ", "codecov -t ", "passwd --stdin", "sudo -kS", "sudo -S", "sudo --stdin", "sudo -Sk",
             "| passwd", "--with-token", "--pinentry-mode", "from-literal=", "--password-command", "expect -c ", "expect:", "rclone config ", "rclone obscure ", "sshpass ", "--secret-string ", "npm token ", "auth login ",
             "variable set ", "kinit ", "sqlplus ", "put-parameter ", "htdigest ", "mkpasswd ", "sendline(", "send \"", "--body ", "age-keygen ", "ansible-vault encrypt_string ", "vault kv put ", "vault write ", "ssh-keygen ", "openssl enc ", "openssl aes", "openssl des", "snmpwalk ", "snmpget ", "signtool ", "vncpasswd ", "sec.psk ", "config:add ", "-A bearer ", "pdftk ", "qpdf ",
         ],

@@ -30,7 +30,7 @@ pub(in crate::redact) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
     let mut at = STEP - 1;
     let mut floor = 0;
     // The lines of a log may be as long as a step, so the steps differ.
-    let mut steps = [STEP, STEP - 18, STEP - 9].into_iter().cycle();
+    let mut steps = [STEP, STEP - 14].into_iter().cycle();
     while at < text.len() {
         let step = steps.next().unwrap_or(STEP);
         let of_list = |word: &Range<usize>| index(&text[word.clone()]).is_some();
@@ -44,21 +44,21 @@ pub(in crate::redact) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
             at += step;
             continue;
         };
-        let groups = behind(text, &word, floor);
-        if groups.len() >= 12 {
-            floor = groups[groups.len() - 1].1.end;
-            in_row(text, &groups, false, &mut found);
-            at = floor.max(at) + step;
-            continue;
-        }
-        if alone(&word) {
-            at += step;
-            continue;
-        }
-        let row = row(text, word, floor);
-        floor = row.last().map_or(at, |(_, word)| word.end);
+        let lone = alone(&word);
+        let row = if lone { vec![] } else { row(text, word.clone(), floor) };
+        let last = row.last().map_or(word.end, |(_, word)| word.end);
+        let count = found.len();
         in_row(text, &row, true, &mut found);
-        at = floor + step;
+        if found.len() == count && ends_line(text, last) {
+            let groups = behind(text, last, floor);
+            in_row(text, &groups, false, &mut found);
+            floor = groups.last().filter(|_| found.len() > count).map_or(floor, |(_, word)| word.end);
+        }
+        if !lone {
+            floor = floor.max(last);
+            at = floor;
+        }
+        at = at.max(floor) + step;
     }
     found
 }
@@ -103,19 +103,9 @@ fn numbered(text: &[u8], words: &[Listed]) -> Option<Vec<Listed>> {
     ordered.into_iter().collect()
 }
 
-/// Returns the words of the list at the ends of successive lines, around the line that `word` ends. Each line has the
+/// Returns the words of the list at the ends of successive lines, around the line that ends at `end`. Each line has the
 /// same text before its words, apart from digits, as the lines of a log have. Returns nothing if there is none.
-fn behind(text: &[u8], word: &Range<usize>, floor: usize) -> Vec<Listed> {
-    let ends = |at: usize| text.get(at).is_none_or(|b| b"\r\n".contains(b));
-    let mut end = word.end;
-    while !ends(end)
-        && let Some(next) = next(text, end).filter(|next| index(&text[next.clone()]).is_some())
-    {
-        if text[end..next.start].contains(&b'\n') || next.end - word.end > LINE {
-            break;
-        }
-        end = next.end;
-    }
+fn behind(text: &[u8], end: usize, floor: usize) -> Vec<Listed> {
     let lead = |line: &Range<usize>| -> Option<(Vec<u8>, Vec<Listed>)> {
         let mut words = Vec::new();
         let mut start = line.end;
@@ -134,9 +124,6 @@ fn behind(text: &[u8], word: &Range<usize>, floor: usize) -> Vec<Listed> {
             text[line.start..start].iter().filter(|b| !b.is_ascii_digit() && **b != b' ').copied().collect();
         Some((lead, words))
     };
-    if !ends(end) {
-        return Vec::new();
-    }
     let Some(start) = line_start(text, end, floor) else { return Vec::new() };
     let Some((own, words)) =
         lead(&(start..end)).filter(|(lead, _)| lead.iter().any(u8::is_ascii_alphanumeric) || lead.len() > 3)
@@ -169,6 +156,11 @@ fn behind(text: &[u8], word: &Range<usize>, floor: usize) -> Vec<Listed> {
     // A listed word that begins each line belongs to what is before the words, as in `word 1: …`.
     let label = lines.iter().all(|words| words.len() > 1 && words[0].0 == lines[0][0].0);
     lines.into_iter().flat_map(|words| words.into_iter().skip(usize::from(label))).collect()
+}
+
+/// Returns whether a line ends at `at`.
+fn ends_line(text: &[u8], at: usize) -> bool {
+    text.get(at).is_none_or(|b| b"\r\n".contains(b))
 }
 
 /// The maximum number of bytes of a line that ends with words of a phrase.

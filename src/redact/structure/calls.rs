@@ -34,6 +34,8 @@ const TYPING: &[&[u8]] = &[
     b"should eq ",
     b"Equal(t, ",
     b".to eq(",
+    b".to eq ",
+    b"send_keys ",
     b"Field(default=",
     b"assert_eq!(",
     b"StringLiteral(",
@@ -79,7 +81,7 @@ fn names_secret(text: &[u8], line: &Range<usize>, strings: &[Range<usize>]) -> b
         let run = text[at..line.end].iter().take_while(|b| is_word(**b) || **b == b'-').count();
         let name = &text[at..at + run];
         let name = name.strip_prefix(b"get").or(name.strip_prefix(b"Get")).unwrap_or(name);
-        if run > 2 && outside(at) && is_secret(name) {
+        if run > 1 && outside(at) && is_secret(name) {
             return true;
         }
         at += run.max(1);

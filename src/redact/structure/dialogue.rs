@@ -21,6 +21,9 @@ pub(in crate::redact) fn login(text: &[u8], hit: &Range<usize>) -> Option<Range<
             return base64(text, start);
         }
         b"NET USE " | b"NET USER " => return windows(text, rest, word.starts_with(b"NET USER")),
+        b"REQUIREPASS " | b"MASTERAUTH " => {
+            return last(text, rest).filter(|range| is_given(&text[range.clone()]));
+        }
         b"\"AUTH\" " => return last(text, rest).filter(|range| is_given(&text[range.clone()])),
         b"FTP> USER " => {
             let words = words(text, rest);

@@ -62,10 +62,10 @@ const GENERAL: &[&[u8]] = &[b"token", b"password", b"Password", b"secret", b"Sec
 fn general(text: &[u8], start: usize, end: usize, hit: &Range<usize>) -> Option<Range<usize>> {
     let line = text[start..end].trim_ascii_end();
     let told = line.ends_with(b":") && line.contains(&b' ') && end - hit.end > 1;
+    let value = below(text, end)?;
     if !told && prompt(&text[start..hit.start]) != Some(true) {
         return None;
     }
-    let value = below(text, end)?;
     let found = &text[value.clone()];
     (is_spoken(found) || !told && is_hash(found) && found.len() >= 24).then_some(value)
 }

@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use crate::redact::edges::{begins_part, is_word};
+use crate::redact::edges::is_word;
 use crate::redact::form::is_stand_in;
-use crate::redact::shape::{bare, is_hash, is_shaped, is_spoken, is_stated};
+use crate::redact::shape::{bare, is_code, is_hash, is_shaped, is_spoken, is_stated};
 
 /// The maximum number of bytes between the word and the password.
 const REACH: usize = 72;
@@ -46,29 +46,31 @@ const VERBS: &[&str] = &[
 
 /// Returns the password that the word at `hit` speaks of.
 pub(in crate::redact) fn spoken(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
-    if text[hit.start].is_ascii() && !begins_part(text, hit.start) {
+    // In a sentence the word stands alone or ends a compound with a hyphen; `FTS5TOKEN` is code.
+    if text[hit.start].is_ascii() && hit.start > 0 && is_word(text[hit.start - 1]) {
         return None;
     }
     // The ending of the word, as in `password's`, `passwords`, `credentials`, `Passworts`.
     let glued = text[hit.end - 1] >= 0x80;
     let ending = text[hit.end..].iter().take(16).take_while(|b| b.is_ascii_alphabetic() && !glued).count();
-    let letters = text[hit.end..hit.end + ending].to_ascii_lowercase();
-    // `passing` and `passive` speak of no password.
-    const ENDINGS: [&[u8]; 9] = [b"", b"s", b"word", b"words", b"phrase", b"code", b"wd", b"wort", b"worts"];
-    if text[hit.clone()].eq_ignore_ascii_case(b"pass") && !ENDINGS.contains(&letters.as_slice()) {
-        return None;
-    }
     let mut end = hit.end + ending;
     for sign in ["'s", "’s", "**", "*", "`"] {
         end += if text[end..].starts_with(sign.as_bytes()) { sign.len() } else { 0 };
     }
-    let word = text[hit.clone()].to_ascii_lowercase();
-    let pair = PAIRS.iter().any(|start| word.starts_with(start.as_bytes()));
     let next = text.get(end).copied().unwrap_or(b' ');
     let spaced = text.get(end + 1).is_none_or(|b| *b == b' ' || !b.is_ascii());
     if next.is_ascii() && next != b' ' && !glued && !(b",:".contains(&next) && spaced) {
         return None;
     }
+    let letters = text[hit.end..hit.end + ending].to_ascii_lowercase();
+    // `passing` and `two-pass` speak of no password.
+    const ENDINGS: [&[u8]; 9] = [b"", b"s", b"word", b"words", b"phrase", b"code", b"wd", b"wort", b"worts"];
+    let joined = hit.start > 0 && text[hit.start - 1] == b'-' && ending == 0;
+    if text[hit.clone()].eq_ignore_ascii_case(b"pass") && (joined || !ENDINGS.contains(&letters.as_slice())) {
+        return None;
+    }
+    let word = text[hit.clone()].to_ascii_lowercase();
+    let pair = PAIRS.iter().any(|start| word.starts_with(start.as_bytes()));
     // A key may look like a hash.
     let key = word.ends_with(b"key") || !word.is_ascii();
     let most = if next == b',' { 0 } else { 8 };
@@ -125,17 +127,26 @@ fn word(text: &[u8], at: usize, limit: usize) -> Option<Word> {
 fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>> {
     let limit = sentence_end(text, at);
     let (mut at, mut between, mut joined, mut marked) = (at, 0, false, false);
+    // Whether a verb was there, after which only words follow that say when or how.
+    let mut told = false;
     while let Some(found) = word(text, at, limit) {
         let range = bare(text, found.range.clone());
         let value = &text[range.clone()];
-        let near = between == 0 || joined || marked;
+        let near = between == 0 || joined || marked || told;
         let hash = key && (joined || between == 0) && value.len() >= 32 && is_hash(value);
         let fits = if found.quoted && !marked || joined {
             is_spoken(value) || is_stated(value) && !is_hash(value) && is_mixed(value)
         } else {
             is_spoken(value)
         };
-        if near && (fits || hash) && !is_stand_in(value.strip_suffix(b"!").unwrap_or(value)) {
+        // After a comma the password has to end the part of the sentence, or it is an argument.
+        let ends = most > 0 || found.quoted || text.get(range.end).is_none_or(|b| b",.;\r\n".contains(b));
+        if near
+            && (fits || hash)
+            && ends
+            && !is_code(value)
+            && !is_stand_in(value.strip_suffix(b"!").unwrap_or(value))
+        {
             return Some(range);
         }
         let lower = text[found.range.clone()].to_ascii_lowercase();
@@ -152,6 +163,7 @@ fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>>
             || between == 0 && lower.len() == 1 && lower[0].is_ascii_digit()
             || lower.iter().all(|b| !b.is_ascii())
             || lower.ends_with(b":");
+        told |= sign && most > 0;
         marked = lower.ends_with(b",") || lower.ends_with(b"(");
         between += 1;
         at = found.range.end;
@@ -168,11 +180,23 @@ fn before(text: &[u8], at: usize) -> Option<Range<usize>> {
     let near = &near[near.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
     let start = at - near.len();
     let lower = near.to_ascii_lowercase();
-    let (verb, place) =
-        [" is the ", " as the ", " is our ", " is my ", " as ", " ist das ", " est le ", " es la ", " è la "]
-            .iter()
-            .filter_map(|verb| Some((verb, lower.windows(verb.len()).rposition(|it| it == verb.as_bytes())?)))
-            .max_by_key(|(_, place)| *place)?;
+    let (verb, place) = [
+        " is the ",
+        " (the ",
+        " (our ",
+        " (my ",
+        " as the ",
+        " is our ",
+        " is my ",
+        " as ",
+        " ist das ",
+        " est le ",
+        " es la ",
+        " è la ",
+    ]
+    .iter()
+    .filter_map(|verb| Some((verb, lower.windows(verb.len()).rposition(|it| it == verb.as_bytes())?)))
+    .max_by_key(|(_, place)| *place)?;
     let between = &lower[place + verb.len()..];
     if between.iter().filter(|b| **b == b' ').count() > 3
         || !between.iter().all(|b| b.is_ascii_alphabetic() || b" -".contains(b))
@@ -235,7 +259,8 @@ fn slashed(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let range = bare(text, hit.end..hit.end + run);
     let value = &text[range.clone()];
     let path = value.contains(&b'/') || value.contains(&b'.');
-    (user > 1 && begins && !path && is_spoken(value)).then_some(range)
+    (user > 1 && text[hit.start - user].is_ascii_alphabetic() && begins && !path && is_spoken(value))
+        .then_some(range)
 }
 
 /// Returns the password in `user@host:…` or `user:…@host`, where the `@` is at `at`.

@@ -13,6 +13,13 @@ const ROWS: usize = 256 * 1024;
 
 /// Returns the values of the secret columns among those with the word at `hit`, and where reading stopped.
 pub(super) fn column(text: &[u8], hit: &Range<usize>) -> Option<(Vec<Range<usize>>, usize)> {
+    // Most names are in no list.
+    let inner = |b: &u8| b.is_ascii_alphanumeric() || b"_`\"[] \n".contains(b);
+    let before = text[..hit.start].iter().rev().take(48).find(|b| !inner(b));
+    let after = text[hit.end..].iter().take(48).find(|b| !inner(b));
+    if !before.is_some_and(|b| b",(".contains(b)) || !after.is_some_and(|b| b",)]".contains(b)) {
+        return None;
+    }
     let listed = |b: &u8| b.is_ascii_alphanumeric() || b"_,`\"[] \r\n\t.".contains(b);
     let left = text[..hit.start].iter().rev().take(COLUMNS).take_while(|b| listed(b)).count();
     let open = (hit.start - left).checked_sub(1).filter(|at| text[*at] == b'(')?;

@@ -1,0 +1,120 @@
+//! Redacts a text that arrives piece by piece, so that a secret that two pieces share is never shown.
+
+use super::Redactor;
+
+/// How many bytes at the end are held back: a secret, or the name before it, may go on there.
+const HELD: usize = 160;
+
+/// How many bytes before the end are redacted again with each piece, so that what was shown already says what follows.
+const CONTEXT: usize = 8 * 1024;
+
+/// A text that arrives piece by piece.
+pub struct Stream {
+    redactor: Redactor,
+    /// What arrived, from a line end on that is at least [`CONTEXT`] bytes back.
+    arrived: String,
+    /// How many bytes of `arrived`, redacted, were returned.
+    shown: String,
+}
+
+impl Stream {
+    /// Returns a stream of which nothing has arrived.
+    pub fn new(redactor: Redactor) -> Stream {
+        Stream { redactor, arrived: String::new(), shown: String::new() }
+    }
+
+    /// Takes the next piece. Returns what can be shown now, which may be empty.
+    pub fn piece(&mut self, piece: &str) -> String {
+        self.arrived.push_str(piece);
+        let end = self.arrived.len().saturating_sub(HELD);
+        let space = |(_, byte): &(usize, &u8)| byte.is_ascii_whitespace();
+        let bytes = self.arrived.as_bytes();
+        let Some((end, _)) = bytes[..end].iter().enumerate().rev().find(space) else { return String::new() };
+        let (sure, whole) =
+            (self.redactor.redact(&self.arrived[..end]).text, self.redactor.redact(&self.arrived).text);
+        // What follows may make a secret of what is before.
+        if !whole.starts_with(&*sure) {
+            return String::new();
+        }
+        let new = sure.strip_prefix(self.shown.as_str()).unwrap_or_default().to_owned();
+        if !new.is_empty() {
+            self.shown.push_str(&new);
+        }
+        self.forget();
+        new
+    }
+
+    /// Returns what is left when nothing more arrives. The stream is empty then.
+    pub fn end(&mut self) -> String {
+        let whole = self.redactor.redact(&self.arrived).text.into_owned();
+        let shown = std::mem::take(&mut self.shown);
+        self.arrived.clear();
+        match whole.strip_prefix(shown.as_str()) {
+            Some(rest) => rest.to_owned(),
+            // The end made a secret of something that was shown. Only what is equal so far can be continued.
+            None => {
+                let equal = shown.bytes().zip(whole.bytes()).take_while(|(a, b)| a == b).count();
+                whole.get(equal..).unwrap_or_default().to_owned()
+            }
+        }
+    }
+
+    /// Forgets the beginning of what arrived, if it was shown and the rest is redacted alike without it.
+    fn forget(&mut self) {
+        let Some(cut) = self.arrived.len().checked_sub(CONTEXT).filter(|cut| *cut > CONTEXT) else { return };
+        let Some(line) = self.arrived.as_bytes()[..cut].iter().rposition(|byte| *byte == b'\n') else {
+            return;
+        };
+        let (before, rest) = self.arrived.split_at(line + 1);
+        let before = self.redactor.redact(before).text;
+        let Some(shown) = self.shown.strip_prefix(&*before) else { return };
+        if self.redactor.redact(rest).text.starts_with(shown) {
+            self.shown = shown.to_owned();
+            self.arrived = rest.to_owned();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what is shown of `text` if it arrives in pieces of `size` characters.
+    fn shown(text: &str, size: usize) -> String {
+        let mut stream = Stream::new(Redactor::blank());
+        let characters: Vec<char> = text.chars().collect();
+        let mut shown = String::new();
+        for piece in characters.chunks(size) {
+            shown += &stream.piece(&piece.iter().collect::<String>());
+        }
+        shown + &stream.end()
+    }
+
+    #[test]
+    fn a_stream_shows_what_the_whole_text_would_be() {
+        let token = ["ghp", "_9sT2kLmQ4vXzR7bNwEyU1cJdHfGaPo3i5V8M"].concat();
+        let words = "a plain sentence without anything else, ünd möre. ".repeat(20);
+        let lines = "a line of words\n".repeat(1500);
+        for text in [
+            format!("Here: {token} and more."),
+            format!("{words}{token} {words}{token}"),
+            format!("{lines}DB_PASSWORD={}\n{lines}{token}\n{words}", ["kT7v", "Lq2z#Rw9"].concat()),
+            words.clone(),
+            String::new(),
+        ] {
+            let whole = Redactor::blank().redact(&text).text.into_owned();
+            for size in [1, 7, 64, 4000] {
+                if text.len() < 5000 || size > 7 {
+                    assert_eq!(shown(&text, size), whole);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn text_is_shown_before_it_ends() {
+        let mut stream = Stream::new(Redactor::blank());
+        let shown = stream.piece(&"a plain sentence. ".repeat(30));
+        assert!(shown.len() > 300, "{shown}");
+    }
+}
