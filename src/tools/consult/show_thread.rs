@@ -61,7 +61,7 @@ pub fn parse(id: &str) -> Option<(&str, &str)> {
 
 /// Shows the thread.
 ///
-/// Errors with [`Kind::NotFound`](crate::error::Kind::NotFound) if there is none.
+/// Errors with [`Kind::NotFound`] if there is none.
 pub async fn run(engine: &Engine, caller: &Caller, session: &str, assistant: &str) -> Result<Output> {
     let project = caller.project(engine).await?;
     let session = SessionId::read(&project.redactor, "session", session)?;
