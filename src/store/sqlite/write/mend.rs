@@ -80,15 +80,19 @@ fn requeue(connection: &Connection, chunk: i64) -> Result<bool> {
     Ok(true)
 }
 
+/// The longest text that is indexed again, in bytes, since it is loaded whole. Versions of before limited no text.
+const LONGEST: i64 = 16 << 20;
+
 /// Returns the next living memories after `last` that have chunks without a row in the text index, and how many chunks.
 fn unindexed(connection: &Connection, last: i64) -> Result<Vec<(i64, usize)>> {
     let mut statement = connection.prepare_cached(
         "SELECT c.memory, count(*) FROM chunks c JOIN memories m ON m.seq = c.memory
          WHERE c.memory > ?1 AND m.tombstoned_at IS NULL AND c.seq NOT IN (SELECT rowid FROM text_index)
+             AND octet_length(m.text) <= ?3
          GROUP BY c.memory ORDER BY c.memory LIMIT ?2",
     )?;
-    let rows =
-        statement.query_map((last, MEMORIES), |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as usize)))?;
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as usize));
+    let rows = statement.query_map((last, MEMORIES, LONGEST), row)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
