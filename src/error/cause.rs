@@ -58,6 +58,11 @@ fn words(error: &(dyn Foreign + 'static)) -> Option<String> {
     None
 }
 
+/// Returns whether this error of the operating system, which has no kind, is a failure of the disk: `EIO` or `ENXIO`.
+pub(crate) fn is_of_disk(number: i32) -> bool {
+    cfg!(unix) && matches!(number, 5 | 6)
+}
+
 fn of_io(error: &std::io::Error) -> Option<String> {
     let words = match error.kind() {
         ErrorKind::NotFound => "no such file or directory",
@@ -80,8 +85,7 @@ fn of_io(error: &std::io::Error) -> Option<String> {
         ErrorKind::ResourceBusy | ErrorKind::ExecutableFileBusy => "it is in use",
         ErrorKind::OutOfMemory => "no memory left",
         ErrorKind::Unsupported => "the system does not support it",
-        // `EIO` and `ENXIO`, which have no kind.
-        _ if cfg!(unix) && matches!(error.raw_os_error(), Some(5 | 6)) => "the disk failed",
+        _ if error.raw_os_error().is_some_and(is_of_disk) => "the disk failed",
         // The number is more specific than a general sentence, and quotes nothing.
         _ => return error.raw_os_error().map(|number| format!("error {number} of the operating system")),
     };

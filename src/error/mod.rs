@@ -25,6 +25,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+pub(crate) use cause::is_of_disk;
 pub use quote::{cleaned, quoted};
 pub(crate) use refused_file::RefusedFile;
 

@@ -13,7 +13,7 @@ pub struct Stream {
     redactor: Redactor,
     /// What arrived, from a line end on that is at least [`CONTEXT`] bytes back.
     arrived: String,
-    /// How many bytes of `arrived`, redacted, were returned.
+    /// What of `arrived`, redacted, was returned.
     shown: String,
 }
 

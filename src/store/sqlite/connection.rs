@@ -9,7 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::errno;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, is_of_disk};
 
 /// How long a writer waits for other processes before it fails.
 pub(in crate::store::sqlite) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -177,7 +177,7 @@ pub(in crate::store::sqlite) fn opening(path: &Path, error: Error) -> Error {
     let number = error.root::<std::io::Error>().and_then(std::io::Error::raw_os_error);
     let hint = match error.way_out() {
         Some(hint) => hint,
-        None if number.is_some_and(errno::is_of_disk) => FAILED_DISK,
+        None if number.is_some_and(is_of_disk) => FAILED_DISK,
         None => "check the folder's permissions and free space, or set TIRO_DATA_DIR",
     };
     let hint = hint.to_owned();

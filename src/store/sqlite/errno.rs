@@ -8,13 +8,7 @@ use std::ptr;
 
 use rusqlite::{Connection, ffi};
 
-/// The errors of the operating system that SQLite reports as damage: `EIO` and `ENXIO`.
-const FAILURES: [c_int; 2] = [5, 6];
-
-/// Returns whether this error of the operating system is a failure of the disk.
-pub(in crate::store::sqlite) fn is_of_disk(number: i32) -> bool {
-    cfg!(unix) && FAILURES.contains(&number)
-}
+use crate::error::is_of_disk;
 
 /// Returns the error that a read which failed should have given.
 pub(in crate::store::sqlite) fn failure_of_disk() -> rusqlite::Error {

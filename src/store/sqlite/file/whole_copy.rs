@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::connect::connect;
-use super::{migrate, sums, verify};
+use super::{damage, migrate, sums, verify};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file;
 use crate::scope::{OwnerId, Scope};
@@ -47,8 +47,7 @@ impl Store {
         blocking(move || {
             let connection = open(&path)?;
             moves_log_at_close(&connection)?;
-            let state: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-            if state != "ok" {
+            if !damage::lines(&connection, "PRAGMA integrity_check(1)")?.is_empty() {
                 let message = format!("the store `{}` is damaged", quoted(path.display()));
                 return Err(Error::new(Kind::Store, message));
             }
