@@ -112,8 +112,12 @@ impl Repository {
     ///
     /// [`Kind::BadInput`] if `path` does not exist. [`Kind::Git`] if the repository is refused.
     pub fn find(path: &Path, trust: &Trust) -> Result<Option<Found>> {
-        let directory =
-            path.canonicalize().context(Kind::BadInput, || format!("cannot open `{}`", path.display()))?;
+        let directory = path
+            .canonicalize()
+            .context(Kind::BadInput, || format!("cannot open `{}`", path.display()))
+            .map_err(|error| {
+                error.hint("repeat the call when the directory is there, or name another one")
+            })?;
         let start = if directory.is_dir() { &directory } else { directory.parent().unwrap_or(&directory) };
         Ok(discover::search(start, trust)?.map(|location| match &location.unreadable {
             None => Found::Repository(Box::new(Repository::at(location))),
