@@ -28,11 +28,18 @@ impl Workshop {
     ///
     /// The errors of the file system.
     pub fn make(parent: &Path, name: &str) -> io::Result<Workshop> {
+        let prefix = format!("{name}.");
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-        let folder = builder.prefix(&format!("{name}.")).suffix(UNFINISHED).tempdir_in(parent)?;
-        let lock = File::create(folder.path().join(LOCK))?;
+        builder.prefix(&prefix).suffix(UNFINISHED);
+        // Another process may remove the folder as long as it is empty.
+        let made = || {
+            let folder = builder.tempdir_in(parent)?;
+            let lock = File::create(folder.path().join(LOCK))?;
+            io::Result::Ok((folder, lock))
+        };
+        let (folder, lock) = made().or_else(|_| made())?;
         // A file system without locks has the age alone.
         drop(lock.try_lock());
         Ok(Workshop { folder, _lock: lock })
@@ -52,11 +59,18 @@ pub fn abandoned(folder: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<PathBuf> 
     found.map(|entry| entry.path()).filter(|path| is_abandoned(path)).collect()
 }
 
-/// Returns the folders in `folder` of names that `is_ours` accepts, and whose process died.
+/// Returns the folders in `folder` of names that `is_ours` accepts, and whose process died. Removes those that are empty:
+/// their process died before it could lock them.
 pub fn dead(folder: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let found = entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_ours));
-    let is_dead = |path: &PathBuf| File::open(path.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
+    let is_dead = |path: &PathBuf| match File::open(path.join(LOCK)) {
+        Ok(lock) => lock.try_lock().is_ok(),
+        Err(_) => {
+            drop(fs::remove_dir(path));
+            false
+        }
+    };
     found.map(|entry| entry.path()).filter(is_dead).collect()
 }
 
@@ -123,6 +137,10 @@ mod tests {
         aged(&left.join(LOCK));
         assert_eq!(remove_abandoned(root.path(), is_ours), 1);
         assert!(!left.exists());
+        // A process can be killed between its making the folder and its locking it.
+        fs::create_dir(&left).unwrap();
+        assert_eq!(super::dead(root.path(), is_ours), Vec::<PathBuf>::new());
+        assert!(!left.exists() && living.path().exists());
         let path = living.path().to_owned();
         drop(living);
         assert!(!path.exists());
