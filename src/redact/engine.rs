@@ -164,12 +164,19 @@ impl Engine {
                 Scanner::WalletPhrase | Scanner::Provided => None,
                 Scanner::Cookie => cookies::named(text, &hit),
                 Scanner::CookieFile => cookies::in_file(text, &hit),
-                Scanner::Cookies | Scanner::Manifest | Scanner::Jwk | Scanner::Structure => {
+                Scanner::Cookies
+                | Scanner::Manifest
+                | Scanner::Jwk
+                | Scanner::Structure
+                | Scanner::Nearby
+                | Scanner::NearbyKey => {
                     let floor = found.read_until[number];
                     let (ranges, end) = match scanner {
                         Scanner::Cookies => cookies::cookies(text, &hit),
                         Scanner::Manifest => documents::manifest(text, &hit, floor),
                         Scanner::Structure => structure::named(text, &hit),
+                        Scanner::Nearby => structure::password(text, &hit),
+                        Scanner::NearbyKey => structure::key(text, &hit),
                         _ => documents::jwk(text, &hit, floor),
                     };
                     found.spans.extend(ranges.into_iter().map(|range| Span { range, rule }));
@@ -223,6 +230,10 @@ impl Engine {
         found.read_until[number] = end;
         let secret = &text[start..end];
         let drawn = &text[if before == Before::Nothing { hit.end.min(end) } else { start }..end];
+        // `xoxb-your-token-here`.
+        if drawn.len() < 24 && form::is_stand_in(drawn) {
+            return None;
+        }
         let random = edge != Edge::Random || form::looks_random(drawn, 0) && !in_base64(text, start, end);
         (random && form::entropy(secret) >= self.rules[number].entropy).then_some(start..end)
     }

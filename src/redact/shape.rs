@@ -7,12 +7,12 @@ use super::template::is_call;
 /// Returns whether `value` has a secret's shape: it looks generated or random, it is a passphrase, or it mixes
 /// letters with digits and signs and is no path.
 pub(super) fn is_shaped(value: &[u8]) -> bool {
-    if !(8..=256).contains(&value.len()) || is_other(value) {
+    if !(8..=256).contains(&value.len()) {
         return false;
     }
     let makeup = Makeup::of(value);
     let path = value.iter().any(|b| b"/.,:(){}[]<>\\'\"".contains(b));
-    is_generated(value, 8)
+    let shaped = is_generated(value, 8)
         || makeup.digits > 0 && looks_random(value, 10)
         || looks_random(value, 20)
         || is_passphrase(value)
@@ -20,7 +20,8 @@ pub(super) fn is_shaped(value: &[u8]) -> bool {
             && makeup.other == 0
             && makeup.symbols > 0
             && makeup.letters() > 2
-            && (makeup.digits > 1 || makeup.digits > 0 && makeup.upper > 0 && makeup.lower > 2)
+            && (makeup.digits > 1 || makeup.digits > 0 && makeup.upper > 0 && makeup.lower > 2);
+    shaped && !is_other(value)
 }
 
 /// Returns whether `value` has a secret's shape or is a name and a number in one, such as `maplefern482`. This is
@@ -32,17 +33,30 @@ pub(super) fn is_spoken(value: &[u8]) -> bool {
         (2..=4).contains(&digits) && value.len() >= 9 && makeup.letters() + digits == value.len()
     };
     let shaped = || is_shaped(value) && !is_hash(value) && (is_passphrase(value) || !is_identifier(value));
-    !is_code(value) && (shaped() || numbered() && !is_other(value))
+    !is_code(value) && !is_designation(value) && (shaped() || numbered() && !is_other(value))
+}
+
+/// Returns whether `value` is a short designation of a standard, a product with its version, an error, a ticket or a type,
+/// such as `SHA-256`, `AUTH_E4013`, `grafana-10.4.1` and `Uint8Array`.
+pub(super) fn is_designation(value: &[u8]) -> bool {
+    let makeup = Makeup::of(value);
+    let dotted = value.windows(3).any(|w| w[0].is_ascii_digit() && w[1] == b'.' && w[2].is_ascii_digit());
+    let upper = makeup.lower == 0 && (makeup.joiners > 0 || value.len() < 16) && value.len() < 24;
+    let ends_in_letters = value.last().is_some_and(u8::is_ascii_alphabetic);
+    let named = value.windows(2).any(|w| w[0] == b'.' && w[1].is_ascii_uppercase()) || makeup.digits < 3;
+    value.starts_with(b"0x")
+        || makeup.symbols == 0 && (upper || dotted || ends_in_letters && named && is_wordy(value))
+        || makeup.lower == 0 && makeup.digits < 3 && value.len() < 16
 }
 
 /// Returns whether `value` may be a secret where the structure of the text says that one is here: in a column of
 /// passwords, after a command that prints a secret. Words, numbers, paths, types and placeholders are none.
 pub(super) fn is_stated(value: &[u8]) -> bool {
-    if !(5..=512).contains(&value.len()) || is_other(value) {
+    if !(5..=512).contains(&value.len()) {
         return false;
     }
     let makeup = Makeup::of(value);
-    if makeup.other > 0 {
+    if makeup.other > 0 || is_other(value) {
         return false;
     }
     if is_passphrase(value) {
@@ -105,6 +119,9 @@ pub(super) fn is_passphrase(value: &[u8]) -> bool {
 
 /// Returns whether `value` is a template, a reference, a call, an address or a word of examples.
 fn is_other(value: &[u8]) -> bool {
+    if value.starts_with(b"^") && value.ends_with(b"$") {
+        return true;
+    }
     let address =
         [&b"://"[..], b"www."].iter().any(|sign| value.windows(sign.len()).any(|window| window == *sign));
     let named = value.starts_with(b"--") || value.starts_with(b"./") || value.starts_with(b"~/");
@@ -133,6 +150,7 @@ pub(super) fn is_code(value: &[u8]) -> bool {
         b").",
         b"]=",
         b"{{",
+        b"}}",
         b"</",
         b"\\f",
         b"\\n",
@@ -149,8 +167,12 @@ fn is_version(value: &[u8]) -> bool {
         || value.contains(&b'.') && makeup.symbols == 0 && makeup.digits * 2 > makeup.letters()
 }
 
-/// Returns whether `value` looks like a hash, a UUID or a revision: hexadecimal, of a length that these have.
+/// Returns whether `value` looks like a hash, a UUID or a revision: hexadecimal, of a length that these have, or with the
+/// mark of a lock file.
 pub(super) fn is_hash(value: &[u8]) -> bool {
+    if value.starts_with(b"h1:") || value.starts_with(b"sha256-") || value.starts_with(b"sha512-") {
+        return true;
+    }
     let digits = value.iter().filter(|b| b.is_ascii_hexdigit()).count();
     let dashes = value.iter().filter(|b| **b == b'-').count();
     digits + dashes == value.len() && (dashes == 4 && digits == 32 || dashes == 0 && digits >= 7)

@@ -9,7 +9,7 @@ use super::form::{Makeup, is_generated, is_jumbled, is_monotonous, is_wordy, loo
 
 /// Returns whether `text` is a placeholder for a secret, such as `${TOKEN}`, `<your key>` or `xxxx`.
 pub(super) fn is_stand_in(text: &[u8]) -> bool {
-    if is_monotonous(text) || is_template(text) {
+    if is_monotonous(text) || is_filled(text) || is_template(text) {
         return true;
     }
     let makeup = Makeup::of(text);
@@ -23,6 +23,11 @@ pub(super) fn is_stand_in(text: &[u8]) -> bool {
     }
     let lower = text.to_ascii_lowercase();
     STAND_INS.iter().any(|word| lower.windows(word.len()).any(|window| window == word.as_bytes()))
+}
+
+/// Returns whether `text` has a run of eight signs that stand for the characters of a secret, such as `ghp_xxxxxxxx`.
+fn is_filled(text: &[u8]) -> bool {
+    text.windows(8).any(|run| b"xX*.".contains(&run[0]) && run.iter().all(|b| *b == run[0]))
 }
 
 /// Returns whether `text` is a template that a shell, a template engine, a formatter or a vault would fill in.

@@ -151,6 +151,10 @@ pub enum Scanner {
     Dialogue,
     /// The password in a sentence.
     Sentence,
+    /// What has the shape of a password, near a word for one.
+    Nearby,
+    /// What has the shape of a key, after a word for one.
+    NearbyKey,
     /// The password in `user@host:password`.
     Address,
     /// The secret among the arguments of a call.
@@ -190,6 +194,8 @@ impl Rule {
                 | Scanner::Output
                 | Scanner::Dialogue
                 | Scanner::Sentence
+                | Scanner::Nearby
+                | Scanner::NearbyKey
                 | Scanner::Address
                 | Scanner::Argument
                 | Scanner::Given

@@ -64,6 +64,28 @@ pub(super) const RULES: &[Rule] = &[
         Scanner::Sentence,
     ),
     scanned(
+        "password-nearby",
+        "what has the shape of a password, near a word for one",
+        "usage; judged by its form",
+        &[
+            "password", "Password", "passphrase", "passwd", "pwd", "pw", "PW", "pass ", "login", "Login", "log in", "sign in", "creds", "credential", "account", "sudo", "unlock", "decrypt", "Wi-Fi", "WiFi", "wifi",
+            "密码", "密碼", "口令", "パスワード", "パスフレーズ", "暗証", "合言葉", "ログイン", "登录", "contraseña", "clave", "mot de passe", "mdp", "Passwort", "Kennwort", "kennwort", "parola", "пароль", "Пароль", "пароля", "пароли", "логин", "senha", "비밀번호",
+            "admin", "FTP", "VPN", ".zip", "ZIP", " PDF", "NAS ", "router", "FritzBox", "zugang", "Zugang", "anmeld", "entsperr", "accès", "identifiant", "compte", "connexion", "déverrouill", "acceso", "usuario", "cuenta", "desbloque", "accesso", "credenzial",
+            "credencial", "utente", "sblocca", "доступ", "учётк", "юзер", "вход", "разблокир", "ユーザー", "管理画面", "認証", "アカウント", "解除", "解凍", "パス：", "用户", "账号", "帐号", "解压", "解锁", "管理员",
+        ],
+        Scanner::Nearby,
+    ),
+    scanned(
+        "key-nearby",
+        "what has the shape of a key, after a word for one",
+        "usage; judged by its form",
+        &[
+            "token", "Token", "secret", "Secret", " key", "encryption key", "signing key", "API key", "api key", "jeton", "clé", "clef", "schlüssel", "Schlüssel", "llave", "clave", "segreto", "chiave", "secreto", "ключ", "Ключ",
+            "токен", "секрет", "Секрет", "トークン", "シークレット", "キー", "密钥", "密鑰", "令牌",
+        ],
+        Scanner::NearbyKey,
+    ),
+    scanned(
         "address-password",
         "password after the address of a host and before it",
         "usage; judged by its form and entropy",

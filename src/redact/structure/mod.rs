@@ -7,6 +7,7 @@
 mod calls;
 mod dialogue;
 mod members;
+mod nearby;
 mod output;
 mod sentence;
 mod statement;
@@ -21,6 +22,7 @@ use super::shape::is_named;
 
 pub(super) use calls::{argument, given};
 pub(super) use dialogue::login;
+pub(super) use nearby::{key, password};
 pub(super) use output::printed;
 pub(super) use sentence::{address, spoken};
 

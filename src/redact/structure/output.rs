@@ -63,7 +63,9 @@ fn general(text: &[u8], start: usize, end: usize, hit: &Range<usize>) -> Option<
     let line = text[start..end].trim_ascii_end();
     let told = line.ends_with(b":") && line.contains(&b' ') && end - hit.end > 1;
     let value = below(text, end)?;
-    if !told && prompt(&text[start..hit.start]) != Some(true) {
+    // `# …` is a comment more often than the command of an administrator.
+    let lead = &text[start..hit.start];
+    if !told && (lead.trim_ascii_start().starts_with(b"#") || prompt(lead) != Some(true)) {
         return None;
     }
     let found = &text[value.clone()];

@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use crate::redact::edges::is_word;
-use crate::redact::form::is_stand_in;
-use crate::redact::shape::{bare, is_code, is_hash, is_shaped, is_spoken, is_stated};
+use crate::redact::form::{is_jumbled, is_stand_in};
+use crate::redact::shape::{bare, is_code, is_designation, is_hash, is_shaped, is_spoken, is_stated};
 
 /// The maximum number of bytes between the word and the password.
 const REACH: usize = 72;
@@ -70,6 +70,10 @@ pub(in crate::redact) fn spoken(text: &[u8], hit: &Range<usize>) -> Option<Range
         return None;
     }
     let word = text[hit.clone()].to_ascii_lowercase();
+    // `tokenizer` and `secretary` speak of no secret.
+    if ending > 2 && (word == b"token" || word == b"secret") {
+        return None;
+    }
     let pair = PAIRS.iter().any(|start| word.starts_with(start.as_bytes()));
     // A key may look like a hash.
     let key = word.ends_with(b"key") || !word.is_ascii();
@@ -241,7 +245,10 @@ fn pair_after(text: &[u8], at: usize) -> Option<Range<usize>> {
             [&b"/"[..], b"|", b"and", b"with", b"mit", b"und", b"et", b"avec", b"y", b"con", b":", b"-", b","]
                 .contains(&sign)
         });
-        if place >= 2 && joined && (is_spoken(value) || is_shaped(value) && !is_hash(value)) {
+        if place >= 2
+            && joined
+            && (is_spoken(value) || is_shaped(value) && !is_hash(value) && !is_designation(value))
+        {
             return Some(range);
         }
     }
@@ -309,7 +316,11 @@ pub(in crate::redact) fn address(text: &[u8], hit: &Range<usize>) -> Option<Rang
 fn is_mixed(value: &[u8]) -> bool {
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let other = value.iter().any(|b| b.is_ascii_uppercase() || b"!@#$%^&*?+~".contains(b));
-    value.len() >= 7 && digits > 0 && (other || digits > 1) && value.iter().any(u8::is_ascii_alphabetic)
+    value.len() >= 7
+        && digits > 0
+        && (other || digits > 1 && is_jumbled(value))
+        && !is_designation(value)
+        && value.iter().any(u8::is_ascii_alphabetic)
 }
 
 /// Returns where the sentence that goes on at `at` ends, at most [`REACH`] bytes further, without cutting a word.

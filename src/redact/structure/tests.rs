@@ -199,3 +199,46 @@ fn calls_and_commands_that_take_a_secret_lose_it() {
         "echo \"$TOKEN\" | docker secret create db_pw -\ncryptsetup luksOpen /dev/disk/by-uuid x",
     ]);
 }
+
+/// People speak of a password in more ways than a grammar has. What only a password looks like goes in each of them.
+#[test]
+fn what_only_a_password_looks_like_goes_near_a_word_for_one() {
+    let values =
+        [["kT7v", "Lq2z#Rw9"].concat(), ["Heron", "2024!"].concat(), ["Maple", "-Otter", "582"].concat()];
+    let texts = [
+        "Nobody remembers who chose § as the Grafana password.",
+        "I reset the account; sign in with `§` and choose another.",
+        "Wer hat § als Passwort gesetzt?",
+        "La contraseña cambió ayer y ahora hay que usar «§».",
+        "Essaie § quand le mot de passe est demandé",
+        "Диск разблокируется фразой §",
+        "パスワードを聞かれたら§と打つ",
+        "提示密码时输入§即可",
+        "the zip (see the FTP) opens with §",
+    ];
+    for value in values {
+        for text in texts {
+            let text = text.replace('§', &value);
+            assert!(!Redactor::blank().redact(&text).text.contains(&value), "{text}");
+        }
+    }
+    let token = ["q8Zr4Mx1Vt7Kp2", "Wd5Bn9Hs3Jy6Lc0Fg"].concat();
+    for text in [
+        "the npm token in CI was revoked, take § from now on",
+        "the webhook's signing secret has changed to §",
+    ] {
+        assert!(!Redactor::blank().redact(&text.replace('§', &token)).text.contains(&token), "{text}");
+    }
+    stays(&[
+        "the password is SHA-256 hashed, with PBKDF2-HMAC-SHA512 since v1.8.0",
+        "password auth needs libpam0g-1.5.2 and grafana-oss-10.4.1 on build-03",
+        "login fails with AUTH_E4013 and 0xC000006A_u32, see RFC4648-compliant clients",
+        "the key was not an ed25519.PrivateKey, and the secret is a Uint8Array",
+        "tokenizer: cl100k_base",
+        "password hash: 5f4dcc3b5aa765d61d8327deb882cf99",
+        "the cache of the token was evicted: 1b4ae53bfd76c3b70f62d419e17f36544d0a1331f04b13d2a942e7752e3789c3",
+        "bump react-native@0.72 and vitest@22, the login page needs both",
+        "# Rotate the token as docs/secrets.md says\nNODE_OPTIONS=--max-old-space-size=4096\n",
+        "GITHUB_TOKEN=ghp_xxxxxxxxxxxxxxxxxxxx\nSLACK_TOKEN=xoxb-your-token-here\n",
+    ]);
+}
