@@ -144,14 +144,18 @@ impl Inner {
     }
 
     /// Returns `error`, unless SQLite reports damage or a failure of the disk in it: then finds out, through `connection`,
-    /// whether the log was cut, which looks like both, or the file is damaged.
+    /// whether the log was removed, replaced or cut, which looks like both, or the file is damaged.
     fn explained(&self, connection: &Connection, error: Error) -> Error {
-        let filled = || Checkpoint::Count.run(connection).ok();
-        match damage::may_be_cut(&error).then(filled).flatten().map(|filled| self.place.check_length(filled))
-        {
-            Some(Err(cut)) => cut,
-            _ => self.damage.judge(&self.path, error),
+        if !damage::may_be_cut(&error) {
+            return error;
         }
+        let filled = Checkpoint::Count.run(connection).ok();
+        let lost = filled.map_or(Ok(()), |filled| self.place.check_length(filled));
+        lost.and_then(|()| self.place.check_current()).err().unwrap_or_else(|| {
+            let judged = self.damage.judge(&self.path, error);
+            // The log may have been replaced just before the check, which then read what doesn't belong together.
+            self.place.check_current().err().unwrap_or(judged)
+        })
     }
 
     /// Once the pages of the transaction are in the file too, a log that is removed or cut takes nothing with it.
@@ -162,7 +166,7 @@ impl Inner {
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
         self.place.check()?;
-        self.damage.check(&self.path)?;
+        self.damage.check(&self.path).or_else(|damaged| self.place.check().and(Err(damaged)))?;
         self.place.check_length(Checkpoint::Count.run(writer)?)?;
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         self.may_write(&transaction)?;

@@ -191,6 +191,15 @@ impl Place {
             .hint("this write was not stored; repeat the call, which opens the store that is there now"))
     }
 
+    /// Errors as [`Place::check`] does, for a read, or a write of which it isn't known whether it was stored.
+    pub(in crate::store::sqlite) fn check_current(&self) -> Result<()> {
+        if self.is_current() {
+            return Ok(());
+        }
+        let message = format!("the {} was removed or replaced while it was open", self.lost());
+        Err(Error::new(Kind::Store, message).hint("repeat the call, which opens the store that is there now"))
+    }
+
     /// Errors as [`Place::check`] does, and also if the log, which is `filled`, was cut. This is called right after
     /// each commit.
     pub(in crate::store::sqlite) fn acknowledge(&self, filled: Filled) -> Result<()> {
