@@ -74,5 +74,6 @@ mod superseded;
 mod survives;
 mod talk;
 mod tidy;
+mod tokens_in_names;
 #[cfg(unix)]
 mod unwritable;

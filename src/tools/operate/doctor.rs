@@ -16,7 +16,7 @@ use crate::config::{Configured, Encoding};
 use crate::embed::install;
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, cleaned};
 use crate::humanize::{self, counted};
 use crate::ingest::history::{Share, Stored, share};
 use crate::memory::Content;
@@ -230,7 +230,7 @@ async fn strays(registry: &Registry) -> Option<Finding> {
 /// Reports the project of the working directory, and whether it is a copy of another.
 async fn registered(engine: &Engine, project: &OpenProject) -> Finding {
     let what = "project";
-    let found = format!("{} in {}", project.name, project.root.display());
+    let found = format!("{} in {}", project.name, cleaned(&project.root.display().to_string()));
     let original = match engine.installation().await {
         Ok(installation) => installation.registry.original(&project.scope.project).await,
         Err(error) => Err(error),
@@ -251,7 +251,7 @@ async fn registered(engine: &Engine, project: &OpenProject) -> Finding {
 /// Reports a project that has no store yet.
 fn not_registered(engine: &Engine, project: &SeenProject) -> Finding {
     let makes = init::first_call_makes(engine, project).join(", ");
-    let (name, root) = (&project.name, project.root.display());
+    let (name, root) = (&project.name, cleaned(&project.root.display().to_string()));
     let found = format!(
         "{name} in {root}; nothing is stored yet, and the first call that stores something creates {makes}"
     );
