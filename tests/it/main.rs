@@ -58,6 +58,7 @@ mod remembers;
 mod replaced;
 mod restores;
 mod retires;
+mod rots;
 mod running;
 mod scopes;
 mod sent;

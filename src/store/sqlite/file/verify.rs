@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags, Row};
 use super::connect::connect;
 use super::sums;
 use crate::error::Result;
+use crate::memory;
 use crate::parallel::{cores, on_all_cores};
 use crate::store::Damage;
 use crate::store::sqlite::columns::MEMORY as COLUMNS;
@@ -106,6 +107,19 @@ pub(in crate::store::sqlite) fn text(row: &Row<'_>, column: usize) -> rusqlite::
         text.extend(std::iter::repeat_n('?', chunk.invalid().len()));
     }
     Ok(text)
+}
+
+/// Returns a text with a mark before it if it is damaged, that is, has another hash than the one in the column `hash`; `None` if
+/// there is no text.
+pub(in crate::store::sqlite) fn marked(
+    row: &Row<'_>,
+    column: usize,
+    hash: usize,
+) -> rusqlite::Result<Option<String>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => Ok(Some(memory::marked(text(row, column)?, differs(row, column, hash)?))),
+    }
 }
 
 /// Returns the bytes of a text or a blob. A value of another type has none: only damage gives it that type.
