@@ -1,16 +1,17 @@
 //! A text in which a bit changed on the disk is never shown or sent without a word, and nothing is concluded from it.
 
+use rusqlite::config::DbConfig;
 use serde_json::{Value, json};
 
 use crate::consults::{Ground, TOOL};
-use crate::harness::Server;
+use crate::harness::{Server, eventually};
 use crate::mock::Manner;
 
 /// What stands before a damaged text.
 const MARK: &str = "damaged: this is not what was stored";
 
 /// What stands beside a damaged text whose exact bytes are returned.
-const DATA: &str = r#""damaged":true"#;
+const DATA: &str = r#"damaged":true"#;
 
 /// What is said.
 const RIGHT: &str = "473";
@@ -148,4 +149,32 @@ fn rot_one(ground: &Ground) {
     let store = rusqlite::Connection::open(ground.home.store()).unwrap();
     let sql = "UPDATE memories SET text = replace(text, ?1, ?2) WHERE instr(text, ?1) AND source_id = '0'";
     assert_eq!(store.execute(sql, [RIGHT, WRONG]).unwrap(), 1);
+}
+
+/// Summaries had no hash.
+#[test]
+fn a_damaged_summary_is_noticed() {
+    let ground = Ground::new();
+    let mut server = ground.serve();
+    save(&mut server, "valves");
+    let made = server.data("summarize_conversation", json!({"session_id": "valves"}));
+    let id = made["id"].as_str().unwrap().to_owned();
+    let store = rusqlite::Connection::open(ground.home.store()).unwrap();
+    // The idle server computes the sums.
+    eventually(|| {
+        let sql =
+            "SELECT count(*) FROM summaries WHERE seq NOT IN (SELECT key FROM row_sums WHERE part = 10)";
+        store.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() == 0
+    });
+    server.end();
+    // Damage runs no triggers.
+    store.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
+    let changed =
+        store.execute("UPDATE summaries SET text = replace(text, ?1, ?2) WHERE id = ?3", [RIGHT, WRONG, &id]);
+    assert_eq!(changed.unwrap(), 1);
+    let doctor = ground.home.run(&ground.project.path, &["doctor"]).stdout;
+    assert!(doctor.contains("1 other row is damaged"), "{doctor}");
+    let to = ground.home.path().join("backup.db");
+    let backup = ground.home.run(&ground.project.path, &["backup", to.to_str().unwrap()]).stdout;
+    assert!(backup.contains("1 other row is damaged"), "{backup}");
 }

@@ -273,12 +273,12 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
         false => format!("{}: {}", store.path().display(), complaints(&check)),
     };
     let mend = match is_only_damage(&check) {
-        true if check.damage.memories.is_empty() && check.damage.copies == 0 => {
+        true if check.damage.memories.is_empty() && check.damage.copies + check.damage.rows == 0 => {
             "`tiro index` computes damaged embeddings again, and indexes what the text index lacks"
         }
         true => {
             "save the same messages again, or restore an earlier backup with `tiro restore`: a right text replaces a \
-             damaged one; `tiro index` computes damaged embeddings again; what else is damaged is marked in answers"
+             damaged one; `tiro index` computes damaged embeddings again; other damaged texts are marked in answers"
         }
         false => "see “A damaged store” in docs/limits.md",
     };
@@ -302,7 +302,7 @@ fn complaints(check: &Check) -> String {
         let pieces = counted(check.chunks_unindexed, "piece is", "pieces are");
         found.push(format!("{pieces} missing in the text index, or only in the index"));
     }
-    let Damage { memories, vectors, copies } = &check.damage;
+    let Damage { memories, vectors, copies, rows } = &check.damage;
     if !memories.is_empty() {
         let which = counted(memories.len(), "memory is", "memories are");
         found.push(format!("{which} damaged and not as they were stored: {}", humanize::some(memories)));
@@ -312,6 +312,9 @@ fn complaints(check: &Check) -> String {
     }
     if *copies > 0 {
         found.push(format!("{} damaged", counted(*copies, "text of a thread is", "texts of threads are")));
+    }
+    if *rows > 0 {
+        found.push(format!("{} damaged", counted(*rows, "other row is", "other rows are")));
     }
     found.join("; ")
 }

@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
 use super::connect::connect;
-use super::sums;
+use super::{rows, sums};
 use crate::error::Result;
 use crate::memory;
 use crate::parallel::{cores, on_all_cores};
@@ -24,6 +24,7 @@ const PARTS: i64 = 4;
 pub(in crate::store::sqlite) fn damage(path: &Path) -> Result<Damage> {
     let connection = open(path)?;
     let mut parts: Vec<(Table, RangeInclusive<i64>)> = Vec::new();
+    parts.push((Table::Others, 0..=0));
     for table in [Table::Memories, Table::Vectors, Table::Copies] {
         let (name, key) = table.name();
         parts.extend(divided(&connection, name, key)?.into_iter().map(|rows| (table, rows)));
@@ -44,6 +45,7 @@ pub(in crate::store::sqlite) fn damage(path: &Path) -> Result<Damage> {
                 })
             }
             Table::Copies => Ok(Damage { copies: blobs::damaged(&connection, rows)?, ..Damage::default() }),
+            Table::Others => Ok(Damage { rows: rows::damaged(&connection)?, ..Damage::default() }),
         }
     });
     found.into_iter().try_fold(Damage::default(), |mut all, part| {
@@ -51,6 +53,7 @@ pub(in crate::store::sqlite) fn damage(path: &Path) -> Result<Damage> {
         all.memories.extend(part.memories);
         all.vectors += part.vectors;
         all.copies += part.copies;
+        all.rows += part.rows;
         Ok(all)
     })
 }
@@ -60,6 +63,8 @@ enum Table {
     Memories,
     Vectors,
     Copies,
+    /// The rows that memories and threads have beside them.
+    Others,
 }
 
 impl Table {
@@ -69,6 +74,7 @@ impl Table {
             Table::Memories => ("memories", "seq"),
             Table::Vectors => ("vectors", "chunk"),
             Table::Copies => ("blobs", "seq"),
+            Table::Others => ("row_sums", "key"),
         }
     }
 }
