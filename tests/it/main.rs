@@ -29,6 +29,7 @@ mod embeds;
 mod encodings;
 mod extracts;
 mod finds;
+mod flips;
 mod follows;
 mod forges;
 mod forgets;
