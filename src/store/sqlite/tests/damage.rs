@@ -153,6 +153,25 @@ async fn a_damaged_row_beside_memories_is_noticed() {
     assert!(place.store.check(&place.scope).await.unwrap().is_sound());
 }
 
+/// A cached answer quotes texts.
+#[tokio::test]
+async fn a_damaged_answer_is_not_taken_from_the_cache() {
+    let place = Place::new(Sqlite::new());
+    let cached = async || place.store.cached(&place.scope, [7; 32], 5).await.unwrap();
+    place.store.cache(&place.scope, [7; 32], RIGHT.to_owned(), 5, 100, 1000).await.unwrap();
+    assert_eq!(cached().await.as_deref(), Some(RIGHT));
+    for damage in [
+        "UPDATE context_cache SET body = replace(body, '473', '673')",
+        "UPDATE context_cache SET body = CAST(x'ff' || body AS TEXT)",
+        "UPDATE context_cache SET body = ''",
+    ] {
+        damaged(&place, damage);
+        assert_eq!(cached().await, None, "{damage}");
+    }
+    place.store.cache(&place.scope, [7; 32], RIGHT.to_owned(), 6, 100, 1000).await.unwrap();
+    assert_eq!(cached().await.as_deref(), Some(RIGHT));
+}
+
 #[tokio::test]
 async fn what_can_be_made_again_is_mended() {
     let place = Place::new(Sqlite::new());
