@@ -289,6 +289,11 @@ pub struct Memory {
 /// The line that answers show with a text that is damaged.
 pub const DAMAGED: &str = "damaged: this is not what was stored";
 
+/// Returns `text`, and if it is damaged, a mark before it that says so.
+pub fn marked(text: String, is_damaged: bool) -> String {
+    if is_damaged { format!("[{DAMAGED}] {text}") } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ use crate::file::{path_of, text_of};
 use crate::git::identity::Written;
 use crate::git::{Found, Repository, Trust, identity};
 use crate::memory::Millis;
+use crate::redact::Redactor;
 use crate::scope::ProjectId;
 use crate::store::{ProjectRow, Registry};
 
@@ -323,9 +324,12 @@ fn refuse_everything(root: &Path, home: Option<&Path>) -> Result<()> {
         .hint("start in a repository or a separate directory, or name one with --project or TIRO_PROJECT"))
 }
 
+/// Returns the name of the project in `root`: that of the directory, with secrets in it replaced, because the name is shown,
+/// stored and sent.
 fn name_of(root: &Path) -> String {
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "project".into())
+    let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| "project".into());
+    Redactor::blank().redact(&name).text.into_owned()
 }
 
 /// Returns the name of the folder of a project's store.

@@ -63,7 +63,7 @@ words! {
 /// The text of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum BlockText {
-    /// The text of a message. `None` if the message was forgotten.
+    /// The text of a message, marked if it is damaged. `None` if the message was forgotten.
     Message(MemoryId, Option<String>),
     /// A text that is stored once for all threads of the project, by its hash. `None` if it was removed to save space.
     Blob(ContentHash, Option<String>),

@@ -19,7 +19,7 @@ use crate::embed::Encoders;
 use crate::engine::Engine;
 use crate::error::{Result, partial};
 use crate::filter::Filter;
-use crate::memory::{Kind, Level, Memory, MemoryKey, Millis};
+use crate::memory::{Kind, Level, Memory, MemoryKey, Millis, marked};
 use crate::project::OpenProject;
 use crate::retrieve::rank::{Ranked, Weights, may_answer};
 use crate::retrieve::{self, Found, cues};
@@ -269,14 +269,14 @@ pub(crate) fn passage(
             let text = quote::commit(&memory.text, piece, most.min(PASSAGE));
             let sha =
                 memory.source_id.as_deref().map_or(memory.id.as_str(), |sha| sha.get(..10).unwrap_or(sha));
-            let line = render::fact(memory.kind.as_str(), sha, &text);
+            let line = marked(render::fact(memory.kind.as_str(), sha, &text), memory.is_damaged);
             let place = (Millis::MIN + 1, String::new(), memory.time);
             let head = format!("[committed {}]\n", day(memory.time));
             Some(Passage { part, head, place, cost: cost(&line), line, shows })
         }
         (Part::Summaries, Some(session)) => {
             let text = quote(&memory.text, 0..memory.text.len(), most.min(ACROSS_TOKENS));
-            let line = render::session_summary(&text);
+            let line = render::session_summary(&marked(text.clone(), memory.is_damaged));
             let head = render::head(session.as_str(), &day(first));
             let place = (first, session.as_str().to_owned(), -1);
             (!text.is_empty()).then(|| Passage { part, head, place, cost: cost(&line), line, shows: None })
@@ -310,7 +310,8 @@ async fn latest(
     for (row, about) in rows.into_iter().zip(about) {
         let made = match store.conversation(scope, &row.id).await? {
             Some(known) => {
-                store.memory(scope, &known.id).await?.map(|memory| memory.text).unwrap_or_default()
+                let memory = store.memory(scope, &known.id).await?;
+                memory.map(|memory| marked(memory.text, memory.is_damaged)).unwrap_or_default()
             }
             None => String::new(),
         };
@@ -363,8 +364,11 @@ async fn summarise(
         let head = render::head(session.as_str(), &day(first));
         let most = length.saturating_sub(cost(&head) + 8);
         let (query, level) = (asked.query.clone(), if length > 150 { Level::Standard } else { Level::Brief });
-        let extract =
-            move || summarize::extract(&messages::sources(&read), level, most, &query, &messages::count).text;
+        let extract = move || {
+            let sources = messages::sources(&read);
+            let text = summarize::extract(&sources, level, most, &query, &messages::count).text;
+            messages::without_damaged(text, &read)
+        };
         let text = messages::blocking(extract).await?;
         if text.is_empty() {
             continue;

@@ -17,7 +17,7 @@ use crate::context::render;
 use crate::context::tier::Tier;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::memory::{Memory, MemoryId, MemoryKey, Provenance, Role};
+use crate::memory::{Memory, MemoryId, MemoryKey, Provenance, Role, marked};
 use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, SegmentRow, Summary};
@@ -364,7 +364,7 @@ fn limits(asked: &Asked, summary_ratio: f64) -> (usize, usize, usize) {
 fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passage {
     let whole = usize::try_from(row.tokens).unwrap_or(0);
     let name = row.speaker.as_deref().or(row.role.map(Role::as_str)).unwrap_or("?");
-    let line = line(row.ordinal, name, text, 0..text.len(), whole, most);
+    let line = marked(line(row.ordinal, name, text, 0..text.len(), whole, most), row.is_damaged);
     let place = (0, session.as_str().to_owned(), row.ordinal);
     let head = render::head(session.as_str(), &day(row.time));
     let voice = Voice::of(row.role, row.speaker.as_deref());

@@ -8,7 +8,7 @@ use crate::budget::Budget;
 use crate::context::assemble::{Heads, Line};
 use crate::context::facts::Voice;
 use crate::context::render;
-use crate::memory::{DAMAGED, Memory, MemoryKey, Millis, Role};
+use crate::memory::{Memory, MemoryKey, Millis, Role, marked};
 use crate::scope::SessionId;
 use crate::store::Neighbour;
 use crate::times::day;
@@ -195,7 +195,7 @@ pub(crate) fn remembered(
     let whole = usize::try_from(memory.tokens).unwrap_or(0);
     let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or("?");
     let ordinal = memory.ordinal.unwrap_or(0);
-    let line = marked(memory, line(ordinal, name, &memory.text, piece, whole, most));
+    let line = marked(line(ordinal, name, &memory.text, piece, whole, most), memory.is_damaged);
     let place = (0, session.as_str().to_owned(), ordinal);
     let head = render::head(session.as_str(), &day(memory.time));
     Passage { part, head, place, cost: cost(&line), line, shows: Some(Shown::of(memory)) }
@@ -223,10 +223,5 @@ pub(crate) fn fact_line(memory: &Memory, most: usize) -> String {
     let is_long = usize::try_from(memory.tokens).is_ok_and(|tokens| tokens > most);
     let text =
         if is_long { quote::quote(&memory.text, 0..memory.text.len(), most) } else { memory.text.clone() };
-    marked(memory, render::fact(memory.kind.as_str(), memory.id.as_str(), &text))
-}
-
-/// Returns the line of a memory; if its text is damaged, the line says so first.
-fn marked(memory: &Memory, line: String) -> String {
-    if memory.is_damaged { format!("[{DAMAGED}] {line}") } else { line }
+    marked(render::fact(memory.kind.as_str(), memory.id.as_str(), &text), memory.is_damaged)
 }

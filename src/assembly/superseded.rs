@@ -12,7 +12,7 @@ use crate::budget::Budget;
 use crate::context::facts::Voice;
 use crate::context::render;
 use crate::error::Result;
-use crate::memory::{Memory, MemoryId, MemoryKey, Millis, Role};
+use crate::memory::{self, Memory, MemoryId, MemoryKey, Millis, Role};
 use crate::project::OpenProject;
 use crate::retrieve::superseded::{asks_for_history, concerns, outdated};
 use crate::statements::Question;
@@ -169,6 +169,7 @@ fn passage(superseded: &Superseded, memory: &Memory) -> Passage {
         _ => format!("{} {}", day(memory.time), memory.id),
     };
     let line = render::fact("now", source.trim(), tokens::truncate(text, LONGEST));
+    let line = memory::marked(line, memory.is_damaged);
     let place = (Millis::MIN, String::new(), i64::MIN);
     Passage { part: Part::Facts, head: String::new(), place, cost: cost(&line), line, shows: None }
 }

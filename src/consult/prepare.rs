@@ -175,11 +175,12 @@ fn named(thread: &Thread, earlier_turns: &[TurnRow], question: &Question) -> Vec
 }
 
 /// Returns the paths of `context` that stay in the thread, each once. A new path that leads to nothing is reported in this
-/// call, and not looked for again.
+/// call, and not looked for again. They are stored, so none has a secret in a name.
 fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> {
     let mut seen = HashSet::new();
     let is_known = |path: &String| thread.context.contains(path) || roots.resolve(path).is_ok();
-    context.into_iter().filter(|path| seen.insert(path.clone()) && is_known(path)).collect()
+    let known = context.into_iter().filter(is_known).filter_map(|path| roots.without_secret(&path));
+    known.filter(|path| seen.insert(path.clone())).collect()
 }
 
 /// Returns the notes about what belongs to this call only: attachments, images, and what was left out: named paths, and

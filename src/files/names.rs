@@ -9,8 +9,13 @@ mod secret;
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};
+use std::sync::LazyLock;
 
 use super::refusal::Refusal;
+use crate::redact::Redactor;
+
+/// Shorter names are not looked through. Arbitrary: tokens are longer, and most names of a large folder are shorter.
+const SHORTEST_SECRET: usize = 12;
 
 /// Folders whose content is refused.
 const SECRET_FOLDERS: &[&str] = &[".aws", ".azure", ".gcloud", ".gnupg", ".kube", ".password-store", ".ssh"];
@@ -115,7 +120,8 @@ pub(super) fn is_built(path: &Path, is_listed: bool) -> bool {
 ///
 /// # Errors
 ///
-/// [`Refusal::Name`], [`Refusal::Git`] or [`Refusal::Secret`], for the first component that is refused.
+/// [`Refusal::Name`], [`Refusal::Git`], [`Refusal::Secret`] or [`Refusal::SecretName`], for the first component that is
+/// refused.
 pub(super) fn check_file(path: &Path) -> Result<(), Refusal> {
     check_folder(path)?;
     match secret::is_secret(path) {
@@ -134,12 +140,28 @@ pub(super) fn check_folder(path: &Path) -> Result<(), Refusal> {
 
 /// Checks the name of a folder; see [`check_file`].
 pub(super) fn check_folder_name(name: &OsStr) -> Result<(), Refusal> {
-    let name = lower(name)?;
-    match name.as_str() {
+    let lower = lower(name)?;
+    match lower.as_str() {
         ".git" => Err(Refusal::Git),
-        name if SECRET_FOLDERS.contains(&name) => Err(Refusal::Secret),
+        lower if SECRET_FOLDERS.contains(&lower) => Err(Refusal::Secret),
+        _ if has_secret(&name.to_string_lossy()) => Err(Refusal::SecretName),
         _ => Ok(()),
     }
+}
+
+/// Checks that no name in `path` is or contains a secret.
+pub(super) fn check_no_secret(path: &Path) -> Result<(), Refusal> {
+    match path.components().any(|component| has_secret(&component.as_os_str().to_string_lossy())) {
+        true => Err(Refusal::SecretName),
+        false => Ok(()),
+    }
+}
+
+/// Returns whether a name is or contains a secret, such as a token. Names are shown, sent and stored as they are, since a file
+/// is found again by them; so they can't be replaced as secrets in texts are.
+fn has_secret(name: &str) -> bool {
+    static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::blank);
+    name.len() >= SHORTEST_SECRET && !REDACTOR.redact(name).found.is_empty()
 }
 
 fn lower(name: &OsStr) -> Result<String, Refusal> {
@@ -211,6 +233,19 @@ mod tests {
     #[test]
     fn a_folder_may_be_called_like_a_file_of_secrets() {
         assert_eq!(check_folder(Path::new("src/credentials")), Ok(()));
+        for name in [
+            "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08.bin",
+            "chunk-4f3aB9cD.js",
+            "41799f8d-5af3-46fb-8473-94dff3a77ff6.jsonl",
+            "password_reset_token_test.rs",
+            "[id].tsx",
+        ] {
+            assert_eq!(
+                check_folder(Path::new(name)),
+                Ok(()),
+                "a hash, an id and words are no secret: {name}"
+            );
+        }
         assert_eq!(check_file(Path::new("src/credentials")), Err(Refusal::Secret));
     }
 

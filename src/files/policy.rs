@@ -209,6 +209,17 @@ impl Roots {
         self.find(&self.roots[0].real.join(path))
     }
 
+    /// Returns a path that leads where `path` leads and has no secret in a name, as that of a folder above the project may
+    /// have. It is `path` itself if that has none; `None` if there is no such path.
+    pub fn without_secret(&self, path: &str) -> Option<String> {
+        if names::check_no_secret(Path::new(path)).is_ok() {
+            return Some(path.to_owned());
+        }
+        let (Place::File(found) | Place::Folder(found)) = self.resolve(path).ok()?;
+        let shown = self.shown(&found);
+        Some(if shown.is_empty() { ".".to_owned() } else { shown })
+    }
+
     /// Finds what the link at `path` leads to. Opens nothing.
     pub(super) fn follow(&self, path: &FilePath) -> Result<Place, Refusal> {
         self.find(&self.roots[path.root].real.join(&path.below))
@@ -230,6 +241,10 @@ impl Roots {
             Err(error) => return Err(Refusal::of(&error)),
         };
         names::check_folder(&found.below)?;
+        if found.root > 0 {
+            // Files beneath it are shown with their whole paths.
+            names::check_no_secret(&self.roots[found.root].real)?;
+        }
         self.check_owner(&found)?;
         if found.below.as_os_str().is_empty() {
             return Ok(Place::Folder(found));

@@ -23,6 +23,8 @@ pub enum Refusal {
     Secret,
     /// Another name of the same file says that it holds passwords or keys.
     SecretLink,
+    /// A part of its path is or contains a secret.
+    SecretName,
     /// It is part of git's own data.
     Git,
     /// It is part of Tiro's own data.
@@ -73,6 +75,7 @@ impl Refusal {
             Refusal::Secret | Refusal::SecretLink => Some(
                 "copy what may be shown into a file with another name; the user may allow the file with the option `files.secrets`",
             ),
+            Refusal::SecretName => Some("rename it"),
             Refusal::Folder => Some("name a file in it"),
             Refusal::LinkToFolder | Refusal::TooDeep(_) => Some("name the folder itself"),
             Refusal::TooLarge(_) => Some("name a smaller file, or copy the part that matters"),
@@ -120,6 +123,7 @@ impl fmt::Display for Refusal {
             Refusal::SecretLink => {
                 "is not read, because another name of the same file says that it holds secrets"
             }
+            Refusal::SecretName => "has a secret in its name",
             Refusal::Git => "is part of git's own data",
             Refusal::Own => "is part of Tiro's own data",
             Refusal::Special => "is a pipe, a device or a socket",

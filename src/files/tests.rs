@@ -289,6 +289,8 @@ fn a_path_that_is_not_allowed_is_refused_with_its_reason() {
         ("src/../.env", Refusal::Secret),
         ("innocent.txt", Refusal::Secret),
         ("server.pem", Refusal::Secret),
+        ("src/ghp_9sT2kLmQ4vXzR7bNwEyU1cJdHfGaPo3i5V8M.rs", Refusal::SecretName),
+        ("ghp_9sT2kLmQ4vXzR7bNwEyU1cJdHfGaPo3i5V8M/main.rs", Refusal::SecretName),
         (".git", Refusal::Git),
         (".git/config", Refusal::Git),
         ("pipe", Refusal::Special),

@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::import;
-use crate::memory::{Kind, Level, Memory, MemoryId, MemoryKey, Provenance, Role};
+use crate::memory::{Kind, Level, Memory, MemoryId, MemoryKey, Provenance, Role, marked};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::retrieve::query;
@@ -283,8 +283,10 @@ async fn at_depth(
         return Ok(shown(id, &session, &rows, depth, &made.text));
     }
     let mut body = String::new();
-    for source in messages::sources(&texts).iter().filter(|source| speaks_of(focus, source.text)) {
-        body += &format!("#{} {}: {}\n", source.ordinal, source.speaker, source.text.trim());
+    let sources = messages::sources(&texts);
+    for (source, (row, text)) in sources.iter().zip(&texts).filter(|(_, (_, text))| speaks_of(focus, text)) {
+        let line = format!("#{} {}: {}", source.ordinal, source.speaker, text.trim());
+        body += &(marked(line, row.is_damaged) + "\n");
     }
     if rows.len() > MOST_MESSAGES {
         body += "(The range continues: summarize_conversation can summarise a part of it.)\n";

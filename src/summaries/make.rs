@@ -56,6 +56,7 @@ pub(crate) async fn make(
         return Ok(Made { is_kept: true, notices, cost_usd: 0.0, ..made });
     }
     let texts = Arc::new(messages::texts(project, &wanted.rows).await?);
+    let is_whole = !texts.iter().any(|(row, _)| row.is_damaged);
     let (bill, began) = (Bill::default(), engine.now());
     let (made, has_failed) = match &provider {
         Some(provider) => {
@@ -114,8 +115,9 @@ pub(crate) async fn make(
                     .push(format!("the summary is not queued for another try: {}", error.with_hint()));
             }
         }
-        true => {}
-        false => cache(engine, project, &wanted, key, &made).await?,
+        false if is_whole => cache(engine, project, &wanted, key, &made).await?,
+        // A damaged text may be repaired.
+        _ => {}
     }
     Ok(made)
 }
@@ -178,7 +180,7 @@ async fn extracted(wanted: &Wanted, texts: Arc<Vec<(MessageRow, String)>>) -> Re
     blocking(move || {
         let corrected = corrections(&texts);
         let sources = messages::corrected(&texts, &corrected);
-        let summary = summarize::extract(&sources, level, most, &focus, &count);
+        let mut summary = summarize::extract(&sources, level, most, &focus, &count);
         let mut notices = Vec::new();
         if summary.unread > 0 {
             notices.push(format!(
@@ -190,10 +192,12 @@ async fn extracted(wanted: &Wanted, texts: Arc<Vec<(MessageRow, String)>>) -> Re
         if summary.text.is_empty() {
             notices.push(format!("no whole sentence fits into {most} tokens; `max_tokens` allows more"));
         }
+        let quality = summarize::quality(&summary.text, &sources);
+        summary.text = messages::without_damaged(summary.text, &texts);
         Made {
             id: None,
             tokens: count(&summary.text),
-            quality: summarize::quality(&summary.text, &sources),
+            quality,
             text: summary.text,
             provider: "extractive".into(),
             model: String::new(),
@@ -294,6 +298,7 @@ impl Asking<'_> {
             );
         }
         let redacted = self.project.redactor.redact(&written.text).text.into_owned();
+        let redacted = messages::without_damaged(redacted, self.texts);
         Ok(Made {
             id: None,
             tokens: count(&redacted),

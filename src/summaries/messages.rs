@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Kind, Result, quoted};
-use crate::memory::{MemoryKey, Millis, Role};
+use crate::humanize::some;
+use crate::memory::{DAMAGED, MemoryKey, Millis, Role};
 use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::MessageRow;
@@ -38,12 +39,28 @@ pub(crate) async fn range(
     }
 }
 
-/// Returns the rows with their texts, in order. Messages that were forgotten since the rows were read are left out.
+/// Returns the rows with their texts, in order; a row says whether its text is damaged. Messages that were forgotten since the
+/// rows were read are left out.
 pub(crate) async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {
     let keys = rows.iter().map(|row| row.key).collect();
-    let mut texts: BTreeMap<MemoryKey, String> =
-        project.store.texts(&project.scope, keys).await?.into_iter().collect();
-    Ok(rows.iter().filter_map(|row| Some((row.clone(), texts.remove(&row.key)?))).collect())
+    let read = project.store.checked_texts(&project.scope, keys).await?;
+    let mut texts: BTreeMap<MemoryKey, (String, bool)> =
+        read.into_iter().map(|(key, text, is_damaged)| (key, (text, is_damaged))).collect();
+    let with_text = |row: &MessageRow| {
+        let (text, is_damaged) = texts.remove(&row.key)?;
+        Some((MessageRow { is_damaged, ..row.clone() }, text))
+    };
+    Ok(rows.iter().filter_map(with_text).collect())
+}
+
+/// Returns `summary` of the messages `texts`. If some of them are damaged, a last line says that it doesn't summarise them.
+pub(crate) fn without_damaged(summary: String, texts: &[(MessageRow, String)]) -> String {
+    let damaged: Vec<String> =
+        texts.iter().filter(|(row, _)| row.is_damaged).map(|(row, _)| format!("#{}", row.ordinal)).collect();
+    match damaged.is_empty() {
+        true => summary,
+        false => format!("{summary}\n[{} left out; {DAMAGED}]", some(&damaged)).trim_start().to_owned(),
+    }
 }
 
 /// Returns the messages as sources of a summary, with what later messages corrected in each. `corrected` is empty or has
@@ -57,7 +74,7 @@ pub(crate) fn corrected<'a>(
     sources
 }
 
-/// Returns the messages as sources of a summary.
+/// Returns the messages as sources of a summary. A damaged message has no text there: nothing is concluded from it.
 pub(crate) fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
     texts
         .iter()
@@ -66,7 +83,7 @@ pub(crate) fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
             speaker: row.speaker.as_deref().unwrap_or_else(|| row.role.map_or("", Role::as_str)),
             role: row.role.unwrap_or(Role::User),
             time: row.time,
-            text,
+            text: if row.is_damaged { "" } else { text },
             corrected: &[],
         })
         .collect()

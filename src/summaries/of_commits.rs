@@ -18,7 +18,7 @@ use crate::error::{Error, Kind, Result};
 use crate::git::{Reader, Repository, Sha};
 use crate::import::git as import;
 use crate::llm::{Request, catalogue};
-use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, Memory, MemoryId, Provenance};
+use crate::memory::{DAMAGED, Draft, Identity, Kind as MemoryKind, Level, Memory, MemoryId, Provenance};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::remember::remember;
@@ -109,6 +109,11 @@ pub(crate) async fn summarise(
             output.commits += 1;
             // If the user purged the summary but not the commit, the commit gets no new summary.
             if store.is_purged(scope, &id(&commit.id)).await? {
+                continue;
+            }
+            if commit.is_damaged {
+                let name = commit.source_id.as_deref().unwrap_or(commit.id.as_str());
+                output.failed.push(format!("{name:.12}: {DAMAGED}"));
                 continue;
             }
             if let Some(at_most) = &mut output.at_most {

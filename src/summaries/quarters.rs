@@ -12,7 +12,8 @@ use serde::Serialize;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::memory::{Draft, Identity, Kind, Level, Memory, MemoryId, Provenance, Role};
+use crate::humanize::counted;
+use crate::memory::{DAMAGED, Draft, Identity, Kind, Level, Memory, MemoryId, Provenance, Role};
 use crate::project::OpenProject;
 use crate::remember;
 use crate::store::{Outcome, source_hash};
@@ -108,9 +109,16 @@ fn in_short(conversations: &[Memory]) -> String {
             speaker: memory.session.as_ref().map_or("", |session| session.as_str()),
             role: Role::Assistant,
             time: memory.time,
-            text: &memory.text,
+            // Nothing is concluded from a damaged text.
+            text: if memory.is_damaged { "" } else { &memory.text },
             corrected: &[],
         })
         .collect();
-    summarize::extract(&sources, Level::Detailed, QUARTER_TOKENS, "", &count).text
+    let text = summarize::extract(&sources, Level::Detailed, QUARTER_TOKENS, "", &count).text;
+    match conversations.iter().filter(|memory| memory.is_damaged).count() {
+        0 => text,
+        damaged => {
+            format!("{text}\n[{} left out; {DAMAGED}]", counted(damaged, "conversation", "conversations"))
+        }
+    }
 }

@@ -239,6 +239,7 @@ async fn make(
         let most = tokens.max(SEGMENT_TOKENS);
         let summary = summarize::extract(&sources, level, most, "", &count);
         let quality = summarize::quality(&summary.text, &sources);
+        let text = messages::without_damaged(summary.text, &read);
         Summary {
             session: session_name,
             segment: Some(number),
@@ -246,8 +247,8 @@ async fn make(
             first,
             last,
             messages: read.len() as i64,
-            tokens: count(&summary.text) as i64,
-            text: summary.text,
+            tokens: count(&text) as i64,
+            text,
             provider: "extractive".into(),
             model: String::new(),
             quality,

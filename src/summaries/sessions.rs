@@ -253,7 +253,7 @@ fn in_short(texts: &[(MessageRow, String)]) -> (String, String) {
     let corrected = corrections(texts);
     let sources = messages::corrected(texts, &corrected);
     let text = summarize::extract(&sources, Level::Standard, most, "", &messages::count).text;
-    (summarize::title(&sources), text)
+    (summarize::title(&sources), messages::without_damaged(text, texts))
 }
 
 #[cfg(test)]
@@ -276,6 +276,7 @@ mod tests {
             importance: None,
             kind: MemoryKind::Message,
             provenance: Provenance::UserSaid,
+            is_damaged: false,
         };
         (0..count).map(row).collect()
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{Home, Server};
 
 /// Returns characters of `alphabet` that are always the same and look random.
-fn noise(alphabet: &str, length: usize, mut state: u64) -> String {
+pub fn noise(alphabet: &str, length: usize, mut state: u64) -> String {
     let alphabet: Vec<char> = alphabet.chars().collect();
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -14,7 +14,7 @@ fn noise(alphabet: &str, length: usize, mut state: u64) -> String {
     (0..length).map(|_| next()).collect()
 }
 
-const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+pub const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 /// Secrets of several kinds. Each is a whole text and the part of it that must not appear again.
 ///

@@ -174,6 +174,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("file_tokens", "counted anew"),
     ("memory_sums", "made anew"),
     ("vector_sums", "made anew"),
+    ("row_sums", "made anew"),
     ("embedding_cache", "paid embeddings of texts that may be gone"),
     ("assemblies", "of the contexts assembled there"),
     ("assembly_lines", "of the contexts assembled there"),

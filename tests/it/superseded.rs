@@ -147,9 +147,15 @@ fn a_decision_that_is_taken_back_is_superseded() {
 /// Makes the store one of schema 7, whose facts and decisions earlier versions had derived.
 fn downgrade(home: &Home) {
     let store = Connection::open(home.store()).unwrap();
+    let mut triggers = store.prepare("SELECT name FROM sqlite_schema WHERE name LIKE '%_sum_of_%'").unwrap();
+    let triggers: Vec<String> =
+        triggers.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    for trigger in triggers {
+        store.execute_batch(&format!("DROP TRIGGER {trigger}")).unwrap();
+    }
     store
         .execute_batch(
-            "DROP TABLE embedding_cache; DROP TABLE assembly_lines; DROP TABLE assemblies; DROP TABLE stashed;
+            "DROP TABLE row_sums; DROP TABLE embedding_cache; DROP TABLE assembly_lines; DROP TABLE assemblies; DROP TABLE stashed;
              DROP TRIGGER quoted_message_removed; DROP TRIGGER quoted_message_forgotten; DROP TABLE thread_turns;
              DROP TABLE thread_copies; DROP TABLE thread_files; DROP TABLE thread_blocks; DROP TABLE blobs;
              DROP TABLE threads; DROP TABLE file_tokens;

@@ -8,7 +8,7 @@ use crate::cli::terminal::{Page, Screen, Span, Style, number};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;
-use crate::memory::Millis;
+use crate::memory::{Millis, marked};
 use crate::summaries::levels::Depth;
 use crate::tools::consult::show_thread;
 use crate::tools::memory::expand_detail;
@@ -103,7 +103,7 @@ fn memory(opened: &Opened, screen: Screen, now: Millis) -> Page {
     page.line(0, heading);
     fields(&mut page, opened);
     page.gap();
-    page.text(3, Style::Plain, &detail.text);
+    page.text(3, Style::Plain, &marked(detail.text.clone(), detail.is_damaged));
     if let Some(cursor) = &detail.next_cursor {
         page.line(0, [Span::new(Style::Faint, format!("More of the text: --cursor {cursor}"))]);
     }

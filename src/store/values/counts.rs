@@ -175,6 +175,8 @@ pub struct Damage {
     pub vectors: usize,
     /// How many texts of threads, such as copies of files, can't be read or are others.
     pub copies: usize,
+    /// How many other rows are others, such as those of sessions, summaries and turns of threads.
+    pub rows: usize,
 }
 
 /// What was damaged and is made again from sound texts.

@@ -30,6 +30,7 @@ pub const HEADLESS: &str = " headless";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The title that its client gave it; if there is none, the beginning of the user's first message.
+    /// If the memory that it was taken from is damaged, it is marked.
     pub title: Option<String>,
     /// The client program.
     pub client: Option<String>,
@@ -73,6 +74,9 @@ pub struct MessageRow {
     pub kind: Kind,
     /// Where its text came from.
     pub provenance: Provenance,
+    /// Whether its text is not the one that was stored. That is known only once the text was read: see
+    /// [`Store::checked_texts`](crate::store::Store::checked_texts).
+    pub is_damaged: bool,
 }
 
 /// A run of messages of a session. The whole run is summarised together, and moves between tiers together.

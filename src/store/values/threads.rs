@@ -81,7 +81,7 @@ pub struct TurnRow {
     pub question: Option<MemoryId>,
     /// The answer. `None` if it was forgotten.
     pub answer: Option<MemoryId>,
-    /// The text of the answer. `None` if it was forgotten.
+    /// The text of the answer, marked if it is damaged. `None` if it was forgotten.
     pub answer_text: Option<String>,
     /// The model that answered.
     pub model: String,
@@ -127,9 +127,9 @@ pub struct Exchange {
     pub assistant: String,
     /// When the turn ended.
     pub time: Millis,
-    /// The text of the question.
+    /// The text of the question, marked if it is damaged.
     pub question: String,
-    /// The text of the answer.
+    /// The text of the answer, marked if it is damaged.
     pub answer: String,
     /// The memories of the question and the answer.
     pub ids: [MemoryId; 2],

@@ -69,6 +69,7 @@ mod tests {
                 importance: None,
                 kind: Kind::Message,
                 provenance: Provenance::UserSaid,
+                is_damaged: false,
             };
             (row, (*text).to_owned())
         };

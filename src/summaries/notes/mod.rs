@@ -175,6 +175,8 @@ pub(super) fn is_persons(row: &MessageRow) -> bool {
 
 /// Returns the message as the input of extraction.
 pub(super) fn said<'a>(row: &'a MessageRow, text: &'a str) -> Said<'a> {
+    // Nothing is concluded from a damaged text.
+    let text = if row.is_damaged { "" } else { text };
     Said { ordinal: row.ordinal, role: row.role, speaker: row.speaker.as_deref(), text }
 }
 

@@ -22,7 +22,7 @@ use crate::error::{Error, Kind as ErrorKind, Result, partial};
 use crate::filter::Filter;
 use crate::humanize::counted;
 use crate::ingest::catch_up;
-use crate::memory::{Kind, Level, Millis, Role};
+use crate::memory::{Kind, Level, Millis, Role, marked};
 use crate::project::OpenProject;
 use crate::retrieve::rank::Weights;
 use crate::retrieve::{self, Found};
@@ -311,7 +311,7 @@ async fn end(project: &OpenProject, rows: &[MessageRow], most: usize) -> Result<
     let line = |(row, text): &(MessageRow, String)| {
         let who = row.speaker.as_deref().or(row.role.map(Role::as_str)).unwrap_or_default();
         let text = quote(text, 0..text.len(), most / 2).trim().replace('\n', " ");
-        format!("#{} {}: {text}", row.ordinal, envelope::name(who))
+        marked(format!("#{} {}: {text}", row.ordinal, envelope::name(who)), row.is_damaged)
     };
     Ok(said.iter().map(line).collect::<Vec<_>>().join("\n"))
 }

@@ -5,7 +5,7 @@ use crate::embed::Encoders;
 use crate::envelope;
 use crate::error::{Error, Result, partial};
 use crate::filter::Filter;
-use crate::memory::{Kind, Memory, Role};
+use crate::memory::{Kind, Memory, Role, marked};
 use crate::project::OpenProject;
 use crate::retrieve;
 use crate::retrieve::rank::{Ranked, Weights};
@@ -128,7 +128,8 @@ async fn behind(
 
 fn message_of(ShownMemory { memory, chunk, .. }: &ShownMemory) -> BehindMessage {
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
-    BehindMessage { speaker: speaker(memory), text: envelope::escape(piece.trim()).into_owned() }
+    let text = marked(piece.trim().to_owned(), memory.is_damaged);
+    BehindMessage { speaker: speaker(memory), text: envelope::escape(&text).into_owned() }
 }
 
 /// Returns the speaker of a message or the author of a commit, escaped.

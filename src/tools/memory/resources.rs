@@ -13,6 +13,7 @@ use crate::envelope;
 use crate::error::{Error, Result, quoted};
 use crate::filter::Filter;
 use crate::humanize::counted;
+use crate::memory::marked;
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::tokens::bounded;
 use crate::tools::common::tool::Pending;
@@ -122,7 +123,7 @@ async fn conversation(engine: &Engine, caller: &Caller, id: &str) -> Result<Stri
     let mut excerpts: Vec<String> = Vec::new();
     let mut is_cut = newest.len() > MOST_MEMORIES;
     for memory in newest.iter().take(MOST_MEMORIES) {
-        let excerpt = Shown::of_memory(memory).excerpt(&memory.text);
+        let excerpt = Shown::of_memory(memory).excerpt(&marked(memory.text.clone(), memory.is_damaged));
         // The excerpt's tokens are not counted: subtracting an upper bound from the budget is cheaper.
         let tokens = bounded(&excerpt).high;
         if !budget.spend(tokens) {

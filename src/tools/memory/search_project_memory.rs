@@ -14,7 +14,7 @@ use crate::envelope;
 use crate::error::{Error, Result, partial, quoted};
 use crate::filter::Filter;
 use crate::ingest::{catch_up, graph};
-use crate::memory::{DAMAGED, Kind, Provenance};
+use crate::memory::{Kind, Provenance, marked};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::retrieve::freshness::{Standing, Subject};
@@ -303,8 +303,7 @@ fn hit(
     }
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
     let about = Shown::of_memory(&memory);
-    let damaged = if memory.is_damaged { format!(", {DAMAGED}") } else { String::new() };
-    let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line) + &damaged;
+    let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line);
     let nameless = Shown { role: None, speaker: None, session: None, branch: None, ..about };
     let (head, bare_head) = (open(about.line()), open(nameless.line()));
     let is_machine = matches!(memory.provenance, Provenance::ModelSaid | Provenance::ToolOutput);
@@ -315,6 +314,7 @@ fn hit(
         Kind::Commit => quote::commit(&memory.text, chunk.start..chunk.end, usize::MAX),
         _ => piece.trim().to_owned(),
     };
+    let text = marked(text, memory.is_damaged);
     let ranking = Ranking {
         commit: match memory.kind {
             Kind::Commit => memory.source_id.clone(),

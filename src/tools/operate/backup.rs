@@ -34,6 +34,9 @@ pub struct Backup {
     /// How many vectors are damaged; `tiro restore` computes them again.
     #[serde(skip_serializing_if = "is_zero")]
     pub damaged_vectors: usize,
+    /// How many other rows are damaged, such as those of sessions and summaries.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub damaged_rows: usize,
     /// The ids of the memories that are damaged; `tiro restore` leaves them out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
@@ -59,6 +62,7 @@ pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<
         bytes,
         damaged: damage.memories,
         damaged_vectors: damage.vectors,
+        damaged_rows: damage.rows,
         not_included: LACKS.to_vec(),
     })
 }
@@ -373,8 +377,12 @@ impl Backup {
             0 => String::new(),
             count => format!("{} damaged.\n", counted(count, "embedding is", "embeddings are")),
         };
+        let rows = match self.damaged_rows {
+            0 => String::new(),
+            count => format!("{} damaged.\n", counted(count, "other row is", "other rows are")),
+        };
         format!(
-            "{damaged}{vectors}Wrote {} ({} bytes).\nIt holds only this project. Not in it, but in `tiro backup --all FILE`: {}.",
+            "{damaged}{vectors}{rows}Wrote {} ({} bytes).\nIt holds only this project. Not in it, but in `tiro backup --all FILE`: {}.",
             self.file,
             self.bytes,
             self.not_included.join("; ")

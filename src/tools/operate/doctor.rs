@@ -16,7 +16,7 @@ use crate::config::{Configured, Encoding};
 use crate::embed::install;
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, cleaned};
 use crate::humanize::{self, counted};
 use crate::ingest::history::{Share, Stored, share};
 use crate::memory::Content;
@@ -230,7 +230,7 @@ async fn strays(registry: &Registry) -> Option<Finding> {
 /// Reports the project of the working directory, and whether it is a copy of another.
 async fn registered(engine: &Engine, project: &OpenProject) -> Finding {
     let what = "project";
-    let found = format!("{} in {}", project.name, project.root.display());
+    let found = format!("{} in {}", project.name, cleaned(&project.root.display().to_string()));
     let original = match engine.installation().await {
         Ok(installation) => installation.registry.original(&project.scope.project).await,
         Err(error) => Err(error),
@@ -251,7 +251,7 @@ async fn registered(engine: &Engine, project: &OpenProject) -> Finding {
 /// Reports a project that has no store yet.
 fn not_registered(engine: &Engine, project: &SeenProject) -> Finding {
     let makes = init::first_call_makes(engine, project).join(", ");
-    let (name, root) = (&project.name, project.root.display());
+    let (name, root) = (&project.name, cleaned(&project.root.display().to_string()));
     let found = format!(
         "{name} in {root}; nothing is stored yet, and the first call that stores something creates {makes}"
     );
@@ -273,12 +273,12 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
         false => format!("{}: {}", store.path().display(), complaints(&check)),
     };
     let mend = match is_only_damage(&check) {
-        true if check.damage.memories.is_empty() && check.damage.copies == 0 => {
+        true if check.damage.memories.is_empty() && check.damage.copies + check.damage.rows == 0 => {
             "`tiro index` computes damaged embeddings again, and indexes what the text index lacks"
         }
         true => {
             "save the same messages again, or restore an earlier backup with `tiro restore`: a right text replaces a \
-             damaged one; `tiro index` computes damaged embeddings again; what else is damaged is marked in answers"
+             damaged one; `tiro index` computes damaged embeddings again; other damaged texts are marked in answers"
         }
         false => "see “A damaged store” in docs/limits.md",
     };
@@ -302,7 +302,7 @@ fn complaints(check: &Check) -> String {
         let pieces = counted(check.chunks_unindexed, "piece is", "pieces are");
         found.push(format!("{pieces} missing in the text index, or only in the index"));
     }
-    let Damage { memories, vectors, copies } = &check.damage;
+    let Damage { memories, vectors, copies, rows } = &check.damage;
     if !memories.is_empty() {
         let which = counted(memories.len(), "memory is", "memories are");
         found.push(format!("{which} damaged and not as they were stored: {}", humanize::some(memories)));
@@ -312,6 +312,9 @@ fn complaints(check: &Check) -> String {
     }
     if *copies > 0 {
         found.push(format!("{} damaged", counted(*copies, "text of a thread is", "texts of threads are")));
+    }
+    if *rows > 0 {
+        found.push(format!("{} damaged", counted(*rows, "other row is", "other rows are")));
     }
     found.join("; ")
 }

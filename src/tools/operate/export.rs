@@ -47,6 +47,9 @@ pub struct Exported {
     pub important: bool,
     /// Tokens of the text (o200k).
     pub tokens: i64,
+    /// Whether the text or another part is damaged: not what was stored.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub damaged: bool,
     /// The text, verbatim except for replaced secrets.
     pub text: String,
 }
@@ -91,6 +94,7 @@ fn exported(memory: Memory) -> Exported {
         importance: memory.importance,
         important: memory.marked,
         tokens: memory.tokens,
+        damaged: memory.is_damaged,
         text: memory.text,
     }
 }

@@ -43,6 +43,9 @@ pub struct Exported {
     pub references: Vec<String>,
     /// Tokens of the text (o200k).
     pub tokens: i64,
+    /// Whether the text or another part is damaged: not what was stored.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub damaged: bool,
     /// The text, verbatim except for replaced secrets.
     pub text: String,
 }
@@ -81,6 +84,7 @@ pub async fn run(
                 cause: row.cause.as_str(),
                 references: references.iter().map(|memory| memory.id.to_string()).collect(),
                 tokens: row.tokens,
+                damaged: memory.is_damaged,
                 text: memory.text.clone(),
             })?;
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::envelope;
-use crate::memory::{Memory, Millis, Role};
+use crate::memory::{Memory, Millis, Role, marked};
 use crate::stash::profile::Parts;
 use crate::store::StashedMemory;
 use crate::times::show_time;
@@ -102,7 +102,7 @@ impl Preview {
         let mut preview = Preview {
             id: memory.id.to_string(),
             kind: memory.kind.to_string(),
-            text: text.to_owned(),
+            text: marked(text.to_owned(), memory.is_damaged),
             session_id: memory.session.as_ref().map(ToString::to_string),
             number: memory.ordinal,
             speaker,

@@ -62,6 +62,8 @@ const EMBEDDING_CACHE: Migration = Migration {
 };
 const SUMS: Migration =
     Migration { sql: include_str!("../../../../migrations/0012_sums.sql"), min_reader: 1, min_writer: 1 };
+const ROW_SUMS: Migration =
+    Migration { sql: include_str!("../../../../migrations/0013_row_sums.sql"), min_reader: 1, min_writer: 1 };
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. Their versions are higher, because they
 /// come after the migration [`REGISTRY`] there.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -75,6 +77,7 @@ const OWNER_THREADS: Migration = Migration { min_reader: 2, min_writer: 2, ..THR
 const OWNER_STASH: Migration = Migration { min_reader: 2, min_writer: 2, ..STASH };
 const OWNER_EMBEDDING_CACHE: Migration = Migration { min_reader: 2, min_writer: 2, ..EMBEDDING_CACHE };
 const OWNER_SUMS: Migration = Migration { min_reader: 2, min_writer: 2, ..SUMS };
+const OWNER_ROW_SUMS: Migration = Migration { min_reader: 2, min_writer: 2, ..ROW_SUMS };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -103,6 +106,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             STASH,
             EMBEDDING_CACHE,
             SUMS,
+            ROW_SUMS,
         ],
         Flavour::Owner => &[
             MEMORIES,
@@ -120,6 +124,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_EMBEDDING_CACHE,
             OWNER_SUMS,
             SENT,
+            OWNER_ROW_SUMS,
         ],
     }
 }

@@ -6,6 +6,7 @@ pub(super) mod damage;
 pub(super) mod migrate;
 pub(super) mod place;
 pub(super) mod readers;
+pub(super) mod rows;
 pub(super) mod sums;
 pub(super) mod verify;
 mod whole_copy;

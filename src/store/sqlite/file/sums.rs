@@ -7,8 +7,6 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use crate::error::Result;
-use crate::scope::Scope;
-use crate::store::Store;
 use crate::store::sqlite::columns::MEMORY as COLUMNS;
 
 /// The column of [`COLUMNS`] with the row's sum, which may be NULL. The columns before it are covered by the sum, except the
@@ -16,36 +14,7 @@ use crate::store::sqlite::columns::MEMORY as COLUMNS;
 const SUM: usize = 24;
 
 /// The first bytes of a BLAKE3 hash.
-type Sum = [u8; 16];
-
-impl Store {
-    /// Computes up to `limit` sums of rows that have none. Returns how many it computed.
-    pub async fn sum_up(&self, scope: &Scope, limit: usize) -> Result<usize> {
-        let missing = move |connection: &Connection, sql: &str| -> Result<Vec<i64>> {
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map([limit as i64], |row| row.get(0))?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        };
-        let (memories, vectors) = self
-            .read(scope, move |_, connection, _| {
-                let memories =
-                    "SELECT seq FROM memories WHERE seq NOT IN (SELECT memory FROM memory_sums) LIMIT ?1";
-                let vectors =
-                    "SELECT chunk FROM vectors WHERE chunk NOT IN (SELECT chunk FROM vector_sums) LIMIT ?1";
-                Ok((missing(connection, memories)?, missing(connection, vectors)?))
-            })
-            .await?;
-        let count = memories.len() + vectors.len();
-        if count > 0 {
-            self.write(scope, move |connection, _| {
-                memories.iter().try_for_each(|memory| of_memory(connection, *memory))?;
-                vectors.iter().try_for_each(|chunk| of_vector(connection, *chunk))
-            })
-            .await?;
-        }
-        Ok(count)
-    }
-}
+pub(super) type Sum = [u8; 16];
 
 /// Stores the sum of a memory's row. Does nothing if there is no such row.
 pub(in crate::store::sqlite) fn of_memory(connection: &Connection, memory: i64) -> Result<()> {
@@ -109,7 +78,7 @@ fn vector_sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
 }
 
 /// Returns the sum of some columns, with the types and lengths of their values.
-fn sum(row: &Row<'_>, columns: impl Iterator<Item = usize>) -> rusqlite::Result<Sum> {
+pub(super) fn sum(row: &Row<'_>, columns: impl Iterator<Item = usize>) -> rusqlite::Result<Sum> {
     let mut hasher = blake3::Hasher::new();
     for column in columns {
         let value = row.get_ref(column)?;

@@ -8,8 +8,9 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
 use super::connect::connect;
-use super::sums;
+use super::{rows, sums};
 use crate::error::Result;
+use crate::memory;
 use crate::parallel::{cores, on_all_cores};
 use crate::store::Damage;
 use crate::store::sqlite::columns::MEMORY as COLUMNS;
@@ -23,6 +24,7 @@ const PARTS: i64 = 4;
 pub(in crate::store::sqlite) fn damage(path: &Path) -> Result<Damage> {
     let connection = open(path)?;
     let mut parts: Vec<(Table, RangeInclusive<i64>)> = Vec::new();
+    parts.push((Table::Others, 0..=0));
     for table in [Table::Memories, Table::Vectors, Table::Copies] {
         let (name, key) = table.name();
         parts.extend(divided(&connection, name, key)?.into_iter().map(|rows| (table, rows)));
@@ -43,6 +45,7 @@ pub(in crate::store::sqlite) fn damage(path: &Path) -> Result<Damage> {
                 })
             }
             Table::Copies => Ok(Damage { copies: blobs::damaged(&connection, rows)?, ..Damage::default() }),
+            Table::Others => Ok(Damage { rows: rows::damaged(&connection)?, ..Damage::default() }),
         }
     });
     found.into_iter().try_fold(Damage::default(), |mut all, part| {
@@ -50,6 +53,7 @@ pub(in crate::store::sqlite) fn damage(path: &Path) -> Result<Damage> {
         all.memories.extend(part.memories);
         all.vectors += part.vectors;
         all.copies += part.copies;
+        all.rows += part.rows;
         Ok(all)
     })
 }
@@ -59,6 +63,8 @@ enum Table {
     Memories,
     Vectors,
     Copies,
+    /// The rows that memories and threads have beside them.
+    Others,
 }
 
 impl Table {
@@ -68,6 +74,7 @@ impl Table {
             Table::Memories => ("memories", "seq"),
             Table::Vectors => ("vectors", "chunk"),
             Table::Copies => ("blobs", "seq"),
+            Table::Others => ("row_sums", "key"),
         }
     }
 }
@@ -106,6 +113,19 @@ pub(in crate::store::sqlite) fn text(row: &Row<'_>, column: usize) -> rusqlite::
         text.extend(std::iter::repeat_n('?', chunk.invalid().len()));
     }
     Ok(text)
+}
+
+/// Returns a text with a mark before it if it is damaged, that is, has another hash than the one in the column `hash`; `None` if
+/// there is no text.
+pub(in crate::store::sqlite) fn marked(
+    row: &Row<'_>,
+    column: usize,
+    hash: usize,
+) -> rusqlite::Result<Option<String>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => Ok(Some(memory::marked(text(row, column)?, differs(row, column, hash)?))),
+    }
 }
 
 /// Returns the bytes of a text or a blob. A value of another type has none: only damage gives it that type.

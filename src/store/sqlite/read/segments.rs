@@ -11,6 +11,7 @@ use crate::memory::{Kind, MemoryId, MemoryKey, Provenance, Role};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::decide::stale;
 use crate::store::sqlite::columns;
+use crate::store::sqlite::file::verify;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::{GrownSession, MessageRow, SegmentRow, Store, Version, source_hash};
 
@@ -40,16 +41,28 @@ impl Store {
     /// Returns the texts of the memories in `keys`, in the order of `keys`. Memories that are not living or not
     /// in the scope are left out.
     pub async fn texts(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>> {
+        let texts = self.checked_texts(scope, keys).await?;
+        Ok(texts.into_iter().map(|(key, text, _)| (key, text)).collect())
+    }
+
+    /// Like [`texts`](Store::texts), and says of each text whether it is damaged: not the one that was stored.
+    pub async fn checked_texts(
+        &self,
+        scope: &Scope,
+        keys: Vec<MemoryKey>,
+    ) -> Result<Vec<(MemoryKey, String, bool)>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
-            let sql = format!("SELECT m.text FROM memories m WHERE m.seq = ? AND {}", conditions.sql);
+            let sql =
+                format!("SELECT m.text, m.text_hash FROM memories m WHERE m.seq = ? AND {}", conditions.sql);
             let mut statement = connection.prepare_cached(&sql)?;
             let mut texts = Vec::with_capacity(keys.len());
             for key in keys {
                 let values = std::iter::once(Value::from(key)).chain(conditions.values.iter().cloned());
-                let text =
-                    statement.query_row(rusqlite::params_from_iter(values), |row| row.get(0)).optional()?;
-                texts.extend(text.map(|text| (key, text)));
+                let text = statement.query_row(rusqlite::params_from_iter(values), |row| {
+                    Ok((key, verify::text(row, 0)?, verify::differs(row, 0, 1)?))
+                });
+                texts.extend(text.optional()?);
             }
             Ok(texts)
         })
@@ -311,5 +324,6 @@ fn message_row(row: &Row<'_>) -> rusqlite::Result<MessageRow> {
         importance: row.get(8)?,
         kind: columns::word(row, 9, Kind::parse)?,
         provenance: columns::word(row, 10, Provenance::parse)?,
+        is_damaged: false,
     })
 }

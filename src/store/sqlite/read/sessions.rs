@@ -1,12 +1,13 @@
 //! The sessions of a project.
 
 use rusqlite::types::Value;
-use rusqlite::{params, params_from_iter};
+use rusqlite::{OptionalExtension, params, params_from_iter};
 
 use crate::error::Result;
-use crate::memory::MemoryKey;
+use crate::memory::{Memory, MemoryKey, marked};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::sqlite::read::conditions::Conditions;
+use crate::store::sqlite::read::memories::{COLUMNS, memory};
 use crate::store::sqlite::read::segments::find_session;
 use crate::store::{About, SessionRow, Store};
 
@@ -16,6 +17,21 @@ pub(super) const TITLE: &str = "coalesce(nullif(trim(s.title), ''), (
     SELECT c.title FROM memories c
     WHERE c.session = s.seq AND c.owner = s.owner AND c.kind = 'conversation' AND c.title IS NOT NULL
         AND c.tombstoned_at IS NULL LIMIT 1))";
+
+/// The key of the memory that represents the session `s`, if that has a title.
+const TITLED: &str = "(
+    SELECT c.seq FROM memories c
+    WHERE c.session = s.seq AND c.owner = s.owner AND c.kind = 'conversation' AND c.title IS NOT NULL
+        AND c.tombstoned_at IS NULL LIMIT 1)";
+
+/// The key of the user's first message in the session `s`.
+const FIRST: &str = "(
+    SELECT u.seq FROM memories u
+    WHERE u.session = s.seq AND u.owner = s.owner AND u.kind = 'message' AND u.role = 'user'
+        AND u.tombstoned_at IS NULL ORDER BY u.ordinal LIMIT 1)";
+
+/// How many characters of the user's first message stand for a title. Arbitrary.
+const OPENING_CHARACTERS: usize = 500;
 
 /// The beginning of the user's first message in the session `s`, for a session without a title.
 const OPENING: &str = "(
@@ -90,16 +106,28 @@ impl Store {
     /// in the scope.
     pub async fn about_sessions(&self, scope: &Scope, sessions: Vec<SessionId>) -> Result<Vec<About>> {
         self.read(scope, move |_, connection, scope| {
-            let sql =
-                format!("SELECT coalesce({TITLE}, {OPENING}), s.client FROM sessions s WHERE s.seq = ?1");
-            let mut statement = connection.prepare_cached(&sql)?;
+            let mut statement = connection.prepare_cached(
+                "SELECT nullif(trim(s.title), ''), s.client FROM sessions s WHERE s.seq = ?1",
+            )?;
+            let sql = format!(
+                "SELECT {COLUMNS} FROM sessions s JOIN memories m ON m.seq = coalesce({TITLED}, {FIRST})
+                 WHERE s.seq = ?1"
+            );
+            let mut says_so = connection.prepare_cached(&sql)?;
             let mut found = Vec::with_capacity(sessions.len());
             for session in &sessions {
-                let about = match find_session(connection, scope, session)? {
-                    Some(seq) => statement
-                        .query_row([seq], |row| Ok(About { title: row.get(0)?, client: row.get(1)? }))?,
-                    None => About::default(),
-                };
+                let mut about = About::default();
+                if let Some(seq) = find_session(connection, scope, session)? {
+                    (about.title, about.client) =
+                        statement.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                    if about.title.is_none()
+                        && let Some(Memory { title, text, is_damaged, .. }) =
+                            says_so.query_row([seq], memory).optional()?
+                    {
+                        let title = title.unwrap_or_else(|| text.chars().take(OPENING_CHARACTERS).collect());
+                        about.title = Some(marked(title, is_damaged));
+                    }
+                }
                 found.push(about);
             }
             Ok(found)

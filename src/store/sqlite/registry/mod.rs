@@ -15,6 +15,7 @@ use rusqlite::{OptionalExtension, Row};
 use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::private;
+use crate::redact::Redactor;
 use crate::scope::{OwnerId, ProjectId, Scope};
 use crate::store::{Flavour, ProjectRow, Store};
 
@@ -398,5 +399,7 @@ fn project(row: &Row<'_>) -> rusqlite::Result<Option<ProjectRow>> {
     let id: String = row.get(0)?;
     let Some(id) = ProjectId::parse(&id) else { return Ok(None) };
     let places = row.get::<_, Option<String>>(3)?.into_iter().collect();
-    Ok(Some(ProjectRow { id, name: row.get(1)?, folder: row.get(2)?, places }))
+    // Earlier versions stored the names of directories as they are.
+    let name = Redactor::blank().redact(&row.get::<_, String>(1)?).text.into_owned();
+    Ok(Some(ProjectRow { id, name, folder: row.get(2)?, places }))
 }

@@ -3,7 +3,7 @@
 //! The caller computes the key: a hash of the question and of the versions of its sources
 //! ([`Store::source_version`]). When the sources change, the key changes too, so entries needn't be
 //! invalidated. To lose an entry costs only time. So writes to the cache don't wait for the disk, and are
-//! skipped while another process writes.
+//! skipped while another process writes. An answer is stored with its hash: a damaged one counts as missing.
 
 use std::time::Duration;
 
@@ -15,10 +15,14 @@ use crate::scope::Scope;
 use crate::store::decide::retention;
 use crate::store::sqlite::CacheUse;
 use crate::store::sqlite::connection::{BUSY_TIMEOUT, Unsynced, blocking, lock};
+use crate::store::sqlite::file::verify;
 use crate::store::{CacheStats, Store};
 
 /// How long storing an answer waits for other writers. Arbitrary: about as long as making the answer takes.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How many hexadecimal digits of a hash stand before an answer.
+const SEAL: usize = 16;
 
 /// How long after now an answer can have been used, in milliseconds: a day. A later use was dated by a clock that was ahead.
 /// Arbitrary.
@@ -40,9 +44,9 @@ impl Store {
                         "SELECT seq, body FROM context_cache
                          WHERE owner = ?1 AND key = ?2 AND expires > ?3 AND used <= ?3 + ?4",
                     )?
-                    .query_row((owner, key, now, FARTHEST), |row| Ok((row.get(0)?, row.get(1)?)))
+                    .query_row((owner, key, now, FARTHEST), |row| Ok((row.get(0)?, verify::text(row, 1)?)))
                     .optional()?;
-                Ok(found)
+                Ok(found.and_then(|(seq, stored)| Some((seq, unsealed(&key, &stored)?))))
             })
             .await?;
         let (seq, body) = found.unzip();
@@ -93,7 +97,7 @@ impl Store {
                     "INSERT INTO context_cache (owner, key, expires, used, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                      ON CONFLICT (owner, key) DO UPDATE SET expires = ?3, used = ?4, bytes = ?5, body = ?6",
                 )?
-                .execute(params![owner, key, now.saturating_add(ttl_ms), now, bytes, body])?;
+                .execute(params![owner, key, now.saturating_add(ttl_ms), now, bytes, sealed(&key, &body)])?;
             connection
                 .prepare_cached("DELETE FROM context_cache WHERE owner = ?1 AND (expires <= ?2 OR used > ?2 + ?3)")?
                 .execute((owner, now, FARTHEST))?;
@@ -224,4 +228,20 @@ fn pass_over(done: Result<()>) {
     if let Err(error) = done {
         tracing::debug!(%error, "cannot cache an answer");
     }
+}
+
+/// Returns the hash of an answer and its key.
+fn seal(key: &[u8; 32], body: &str) -> String {
+    blake3::keyed_hash(key, body.as_bytes()).to_hex()[..SEAL].to_owned()
+}
+
+/// Returns an answer as it is stored: its hash stands before it.
+fn sealed(key: &[u8; 32], body: &str) -> String {
+    seal(key, body) + body
+}
+
+/// Returns the answer that is stored under `key`; `None` if it is damaged, or was stored without a hash.
+fn unsealed(key: &[u8; 32], stored: &str) -> Option<String> {
+    let (hash, body) = stored.split_at_checked(SEAL)?;
+    (hash == seal(key, body)).then(|| body.to_owned())
 }

@@ -11,10 +11,11 @@ pub(super) mod queue;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use crate::error::Result;
-use crate::memory::{Kind, Level, MemoryId, Millis, Provenance};
+use crate::memory::{self, Kind, Level, MemoryId, Millis, Provenance};
 use crate::scope::{Scope, SessionId};
 use crate::store::decide::stale::{Standin, Standing, standin};
 use crate::store::sqlite::columns;
+use crate::store::sqlite::file::{rows, verify};
 use crate::store::sqlite::forget::erase;
 use crate::store::sqlite::read::segments::{find_session, hash_of_range, required_session};
 use crate::store::sqlite::write::one::save_one;
@@ -27,7 +28,7 @@ const FARTHEST: Millis = 366 * 24 * 60 * 60 * 1000;
 
 const COLUMNS: &str =
     "u.id, s.name, u.segment, u.level, u.first, u.last, u.messages, u.text, u.tokens, u.provider,
-    u.model, u.quality, u.version, u.made_at, u.provenance, u.cited, u.source_hash";
+    u.model, u.quality, u.version, u.made_at, u.provenance, u.cited, u.source_hash, u.seq";
 
 impl Store {
     /// Stores a summary, if the living messages of its range are still those that it was made of. If the range
@@ -84,7 +85,7 @@ impl Store {
                  ORDER BY u.first, u.last, u.level"
             );
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map((session, level.map(Level::as_str)), summary)?;
+            let rows = statement.query_map((session, level.map(Level::as_str)), |row| summary(connection, row))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
@@ -99,7 +100,7 @@ impl Store {
             );
             let found = connection
                 .prepare_cached(&sql)?
-                .query_row((scope.owner.as_str(), id.as_str()), summary)
+                .query_row((scope.owner.as_str(), id.as_str()), |row| summary(connection, row))
                 .optional()?;
             Ok(match found {
                 Some(found) if find_session(connection, scope, &found.summary.session)?.is_some() => Some(found),
@@ -393,7 +394,8 @@ fn params_of(session: i64, first: i64, last: i64, level: Level) -> [rusqlite::ty
     [session.into(), first.into(), last.into(), level.as_str().to_owned().into()]
 }
 
-fn summary(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
+/// Reads a summary; if its row is damaged, the text is marked.
+fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
     Ok(SummaryRow {
         id: columns::id(row, 0)?,
         version: row.get(12)?,
@@ -405,7 +407,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
             first: row.get(4)?,
             last: row.get(5)?,
             messages: row.get(6)?,
-            text: row.get(7)?,
+            text: memory::marked(verify::text(row, 7)?, rows::is_summary_damaged(connection, row.get(17)?)?),
             tokens: row.get(8)?,
             provider: row.get(9)?,
             model: row.get(10)?,

@@ -1,8 +1,10 @@
 //! Damage inside what is stored, which SQLite doesn't notice.
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 use crate::filter::Filter;
+use crate::memory::{DAMAGED, Kind, MemoryId};
 use crate::scope::{OwnerId, Scope};
 use crate::store::conformance::place::{Place, embedded, name, note};
 use crate::store::conformance::subject::{Engine, Sqlite, project};
@@ -63,9 +65,9 @@ async fn a_damaged_row_and_a_damaged_vector_are_noticed() {
     let said = place.say("s", &["oak", "elm"]).await;
     place.put(embedded(note(RIGHT), [1.0, 0.0, 0.0, 0.0])).await;
     place.store.mark(&place.scope, &said[..1], true, None).await.unwrap();
-    // The mark changed what the sum covers; the idle worker computes it again.
-    assert_eq!(place.store.sum_up(&place.scope, 9).await.unwrap(), 1);
-    assert_eq!(place.store.sum_up(&place.scope, 9).await.unwrap(), 0);
+    // The mark changed what the sum covers; the idle worker computes it again, with those of other rows.
+    assert!(place.store.sum_up(&place.scope, 99).await.unwrap() > 1);
+    assert_eq!(place.store.sum_up(&place.scope, 99).await.unwrap(), 0);
     assert!(place.store.check(&place.scope).await.unwrap().is_sound());
     for (damage, undo) in [
         ("kind = 'research'", "kind = 'message'"),
@@ -91,6 +93,83 @@ async fn a_damaged_row_and_a_damaged_vector_are_noticed() {
     assert_eq!(place.store.check(&place.scope).await.unwrap().damage.vectors, 1);
     let target = place.engine.folder().join("damaged.db");
     assert_eq!(place.store.back_up(&place.scope, &target).await.unwrap().vectors, 1);
+}
+
+/// What memories have beside them is covered too: a single row, and rows that belong to another row together.
+#[tokio::test]
+async fn a_damaged_row_beside_memories_is_noticed() {
+    let place = Place::new(Sqlite::new());
+    place.say("s", &["oak", "elm"]).await;
+    place.say("t", &["ash"]).await;
+    place.put(note(RIGHT)).await;
+    let connection = Connection::open(place.store.path()).unwrap();
+    connection
+        .execute("INSERT INTO memory_paths (memory, path) VALUES (4, 'a.rs'), (4, 'b.rs')", [])
+        .unwrap();
+    place.store.sum_up(&place.scope, 99).await.unwrap();
+    assert!(place.store.check(&place.scope).await.unwrap().is_sound());
+    for (damage, undo, rows) in [
+        ("UPDATE sessions SET title = 'u' WHERE name = 's'", "UPDATE sessions SET title = NULL", 1),
+        ("UPDATE chunks SET end_byte = 2 WHERE seq = 1", "UPDATE chunks SET end_byte = 3 WHERE seq = 1", 1),
+        (
+            "UPDATE memory_paths SET path = 'c.rs' WHERE path = 'b.rs'",
+            "UPDATE memory_paths SET path = 'b.rs' WHERE path = 'c.rs'",
+            1,
+        ),
+        // The path went to another memory, where no sum is.
+        (
+            "UPDATE memory_paths SET memory = 1 WHERE path = 'b.rs'",
+            "UPDATE memory_paths SET memory = 4 WHERE path = 'b.rs'",
+            1,
+        ),
+    ] {
+        damaged(&place, damage);
+        assert_eq!(place.store.check(&place.scope).await.unwrap().damage.rows, rows, "{damage}");
+        damaged(&place, undo);
+        assert!(place.store.check(&place.scope).await.unwrap().is_sound(), "{undo}");
+    }
+    // A row that belongs to another owner than what it is about.
+    let owner = "UPDATE sessions SET owner = 'jnes' WHERE name = 't'";
+    damaged(&place, owner);
+    assert_eq!(place.store.check(&place.scope).await.unwrap().damage.rows, 1);
+    damaged(&place, &owner.replace("jnes", "ines"));
+    // A summary is marked where it is shown.
+    let id = MemoryId::derive(Kind::Summary, None, "of s");
+    let insert = "INSERT INTO summaries (owner, id, session, level, first, last, messages, version, provider, model, quality,
+            provenance, made_at, source_hash, cited, tokens, text)
+        VALUES ('ines', ?1, 1, 'brief', 0, 1, 2, 1, 'extractive', '', 1.0, 'derived', 1, zeroblob(32), '0', 3, 'an oak of 473')";
+    connection.execute(insert, [id.as_str()]).unwrap();
+    place.store.sum_up(&place.scope, 99).await.unwrap();
+    damaged(&place, "UPDATE summaries SET text = 'an oak of 673'");
+    let shown = place.store.summary(&place.scope, &id).await.unwrap().unwrap().summary.text;
+    assert_eq!(shown, format!("[{DAMAGED}] an oak of 673"));
+    damaged(&place, "UPDATE summaries SET text = 'an oak of 473'");
+    assert_eq!(place.store.summary(&place.scope, &id).await.unwrap().unwrap().summary.text, "an oak of 473");
+    // Triggers remove the sums of what programs change.
+    connection.execute("UPDATE sessions SET title = 'a title'", []).unwrap();
+    connection.execute("DELETE FROM memory_paths WHERE path = 'b.rs'", []).unwrap();
+    assert!(place.store.check(&place.scope).await.unwrap().is_sound());
+    assert!(place.store.sum_up(&place.scope, 99).await.unwrap() > 0);
+    assert!(place.store.check(&place.scope).await.unwrap().is_sound());
+}
+
+/// A cached answer quotes texts.
+#[tokio::test]
+async fn a_damaged_answer_is_not_taken_from_the_cache() {
+    let place = Place::new(Sqlite::new());
+    let cached = async || place.store.cached(&place.scope, [7; 32], 5).await.unwrap();
+    place.store.cache(&place.scope, [7; 32], RIGHT.to_owned(), 5, 100, 1000).await.unwrap();
+    assert_eq!(cached().await.as_deref(), Some(RIGHT));
+    for damage in [
+        "UPDATE context_cache SET body = replace(body, '473', '673')",
+        "UPDATE context_cache SET body = CAST(x'ff' || body AS TEXT)",
+        "UPDATE context_cache SET body = ''",
+    ] {
+        damaged(&place, damage);
+        assert_eq!(cached().await, None, "{damage}");
+    }
+    place.store.cache(&place.scope, [7; 32], RIGHT.to_owned(), 6, 100, 1000).await.unwrap();
+    assert_eq!(cached().await.as_deref(), Some(RIGHT));
 }
 
 #[tokio::test]
@@ -187,22 +266,9 @@ fn row(place: &Place<Sqlite>) -> String {
 /// Changes the file as damage does: no trigger notices it.
 fn damaged(place: &Place<Sqlite>, sql: &str) {
     let connection = Connection::open(place.store.path()).unwrap();
-    let triggers: Vec<(String, String)> = connection
-        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name IN ('memories', 'vectors')")
-        .unwrap()
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .unwrap()
-        .collect::<Result<_, _>>()
-        .unwrap();
-    connection.execute_batch("BEGIN IMMEDIATE; PRAGMA foreign_keys = OFF").unwrap();
-    for (name, _) in &triggers {
-        connection.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
-    }
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
+    connection.pragma_update(None, "foreign_keys", false).unwrap();
     assert!(connection.execute(sql, []).unwrap() > 0, "{sql}");
-    for (_, sql) in &triggers {
-        connection.execute_batch(sql).unwrap();
-    }
-    connection.execute_batch("COMMIT").unwrap();
 }
 
 /// Flips single bits of a closed file, in the pages of the tables with memories and vectors, and counts how many are noticed of

@@ -12,6 +12,7 @@ use crate::parallel::on_all_cores;
 use crate::scope::Scope;
 use crate::store::Store;
 use crate::store::sqlite::columns;
+use crate::store::sqlite::file::verify;
 use crate::thread::{Block, BlockText, ContentHash, Entry, Part, Place, Stat, Thread, ThreadName};
 
 impl Store {
@@ -88,13 +89,16 @@ fn text(row: &Row<'_>, column: usize, inflater: &mut Inflater) -> rusqlite::Resu
 fn blocks(connection: &Connection, thread: i64) -> Result<Vec<Block>> {
     let mut statement = connection.prepare_cached(
         "SELECT k.turn, k.part, k.path, k.tokens, m.id, iif(m.tombstoned_at IS NULL, m.text, NULL),
-             b.hash, b.body, b.length
+             b.hash, b.body, b.length, m.text_hash
          FROM thread_blocks k LEFT JOIN memories m ON m.seq = k.memory LEFT JOIN blobs b ON b.seq = k.blob
          WHERE k.thread = ?1 ORDER BY k.place",
     )?;
     let rows = statement.query_map([thread], |row| {
         let (text, body) = match row.get::<_, Option<String>>(4)? {
-            Some(_) => (BlockText::Message(columns::word(row, 4, MemoryId::parse)?, row.get(5)?), None),
+            Some(_) => (
+                BlockText::Message(columns::word(row, 4, MemoryId::parse)?, verify::marked(row, 5, 9)?),
+                None,
+            ),
             None => (BlockText::Blob(ContentHash(row.get(6)?), None), row.get(7)?),
         };
         let block = Block {

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::columns;
+use crate::store::sqlite::file::verify;
 use crate::store::sqlite::read::conditions;
 use crate::store::sqlite::read::segments::find_session;
 use crate::store::{Exchange, Store, ThreadRow, TurnRow};
@@ -15,7 +16,8 @@ use crate::thread::{Spent, ThreadName};
 /// Selects turns `u`, each with its messages as far as they are living.
 const TURNS: &str =
     "SELECT u.number, u.epoch, u.call, q.id, a.id, a.text, u.model, u.time, u.prompt, u.appended,
-        u.whole, u.input, u.cached, u.output, u.micros, iif(q.seq IS NULL OR a.seq IS NULL, NULL, u.receipt)
+        u.whole, u.input, u.cached, u.output, u.micros, iif(q.seq IS NULL OR a.seq IS NULL, NULL, u.receipt),
+        a.text_hash
     FROM thread_turns u LEFT JOIN memories q ON q.seq = u.question AND q.tombstoned_at IS NULL
         LEFT JOIN memories a ON a.seq = u.answer AND a.tombstoned_at IS NULL";
 
@@ -105,7 +107,7 @@ impl Store {
                 )?
                 .query_row([own], |row| row.get(0))?;
             let mut statement = connection.prepare_cached(
-                "SELECT t.assistant, u.time, q.text, a.text, q.id, a.id
+                "SELECT t.assistant, u.time, q.text, a.text, q.id, a.id, q.text_hash, a.text_hash
                  FROM threads t JOIN thread_turns u ON u.thread = t.seq
                      JOIN memories q ON q.seq = u.question AND q.tombstoned_at IS NULL
                      JOIN memories a ON a.seq = u.answer AND a.tombstoned_at IS NULL
@@ -117,8 +119,8 @@ impl Store {
                 Ok(Exchange {
                     assistant: row.get(0)?,
                     time: row.get(1)?,
-                    question: row.get(2)?,
-                    answer: row.get(3)?,
+                    question: verify::marked(row, 2, 6)?.unwrap_or_default(),
+                    answer: verify::marked(row, 3, 7)?.unwrap_or_default(),
                     ids: [columns::id(row, 4)?, columns::id(row, 5)?],
                 })
             })?;
@@ -145,7 +147,7 @@ fn turn(row: &Row<'_>) -> rusqlite::Result<TurnRow> {
         call_id: row.get(2)?,
         question: id(3)?,
         answer: id(4)?,
-        answer_text: row.get(5)?,
+        answer_text: verify::marked(row, 5, 16)?,
         model: row.get(6)?,
         time: row.get(7)?,
         spent: spent(row, 8)?,

@@ -62,6 +62,17 @@ fn repair(connection: &Connection, owner: &str, id: &MemoryId, hash: &[u8; 32], 
             "UPDATE memories SET text = ?3, text_hash = ?4, marked = marked WHERE owner = ?1 AND id = ?2",
         )?
         .execute((owner, id.as_str(), text, hash))?;
+    // Summaries that left the damaged text out are made again.
+    let (session, ordinal): (Option<i64>, Option<i64>) = connection
+        .prepare_cached("SELECT session, ordinal FROM memories WHERE owner = ?1 AND id = ?2")?
+        .query_row((owner, id.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for sql in [
+        "DELETE FROM summaries WHERE session = ?1 AND first <= ?2 AND last >= ?2",
+        "DELETE FROM conversations WHERE session = ?1 AND last >= ?2",
+        "UPDATE sessions SET grown = version WHERE seq = ?1 AND ?2 IS NOT NULL",
+    ] {
+        connection.prepare_cached(sql)?.execute((session, ordinal))?;
+    }
     Ok(())
 }
 

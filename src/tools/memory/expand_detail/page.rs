@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::caller::Form;
 use crate::envelope;
 use crate::humanize::counted;
-use crate::memory::{DAMAGED, Memory, MemoryId};
+use crate::memory::{DAMAGED, Memory, MemoryId, marked};
 use crate::times;
 use crate::tokens;
 use crate::tools::common;
@@ -223,7 +223,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let neighbours = neighbours.map(|other| Neighbour {
         id: other.id.to_string(),
         speaker: speaker(other),
-        text: envelope::escape(&other.text).into_owned(),
+        text: envelope::escape(&marked(other.text.clone(), other.is_damaged)).into_owned(),
     });
     let mut output = Output {
         caution: envelope::CAUTION,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::envelope;
 use crate::error::Result;
 use crate::humanize::counted;
-use crate::memory::{Memory, MemoryKey};
+use crate::memory::{Memory, MemoryKey, marked};
 use crate::scope::Scope;
 use crate::store::Store;
 use crate::times;
@@ -57,7 +57,10 @@ fn brief(memory: Memory) -> Brief {
         kind: memory.kind.to_string(),
         source_id: memory.source_id.as_deref().map(escaped),
         time: times::show_time(memory.time),
-        line: memory.title.as_deref().and_then(line).or_else(|| line(&memory.text)).unwrap_or_default(),
+        line: marked(
+            memory.title.as_deref().and_then(line).or_else(|| line(&memory.text)).unwrap_or_default(),
+            memory.is_damaged,
+        ),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{self, Error, Result, quoted};
-use crate::memory::Millis;
+use crate::memory::{Millis, marked};
 use crate::project::OpenProject;
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::{About, MessageRow};
@@ -188,7 +188,7 @@ async fn add_messages(
             id: row.id.to_string(),
             speaker: escaped(row.speaker.as_deref().or(row.role.map(|role| role.as_str())).unwrap_or("?")),
             time: times::show_time(row.time),
-            text: escaped(&text),
+            text: escaped(&marked(text, row.is_damaged)),
         })
         .collect();
     Ok(())

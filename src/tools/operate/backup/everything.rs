@@ -206,6 +206,9 @@ pub(super) fn damaged(what: &str, contents: &Contents) -> Option<String> {
     if damage.copies > 0 {
         parts.push(counted(damage.copies, "text of a thread", "texts of threads"));
     }
+    if damage.rows > 0 {
+        parts.push(counted(damage.rows, "other row", "other rows"));
+    }
     (!parts.is_empty()).then(|| format!("{what}: {}", parts.join("; ")))
 }
 

@@ -70,6 +70,9 @@ pub struct Merged {
     /// showed them.
     #[serde(skip_serializing_if = "is_zero")]
     pub from_byte: usize,
+    /// Whether the text is damaged: not what was stored.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub damaged: bool,
     /// Its text, byte for byte, from `from_byte` on.
     pub text: String,
     /// Whether the text goes on; `left_out` names the rest.
@@ -281,6 +284,7 @@ impl Merging {
             source: segment.path.clone(),
             time: show_time(segment.time),
             from_byte,
+            damaged: segment.is_damaged,
             text: segment.text[from_byte..].to_owned(),
             is_part: false,
             head,

@@ -4,7 +4,7 @@ use super::found::Found;
 use super::group::{Example, Group};
 use crate::error::{Error, Result, quoted};
 use crate::filter::Filter;
-use crate::memory::{MemoryId, MemoryKey};
+use crate::memory::{MemoryId, MemoryKey, marked};
 use crate::project::OpenProject;
 use crate::scope::Scope;
 use crate::store::{StashGroup, StashPage};
@@ -50,7 +50,8 @@ async fn shown(project: &OpenProject, group: StashGroup) -> Result<Group> {
     let example = |id: &MemoryId| {
         let memory = texts.iter().find(|memory| memory.id == *id)?;
         let line = memory.text.split_whitespace().take(40).collect::<Vec<_>>().join(" ");
-        Some(Example { id: id.to_string(), text: beginning(&line, BEGINNING).to_owned() })
+        let text = marked(beginning(&line, BEGINNING).to_owned(), memory.is_damaged);
+        Some(Example { id: id.to_string(), text })
     };
     Ok(Group {
         topic,
