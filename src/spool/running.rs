@@ -70,7 +70,8 @@ fn about(id: u32) -> Option<(u64, Option<u32>)> {
 impl Spool {
     /// Records that `client` runs `session`, for the servers that descend from one of `processes`.
     pub fn set_running(&self, client: &str, session: &str, processes: &[Process], at: Millis) -> Result<()> {
-        for process in processes {
+        // The nearest comes last, so that it is kept if two of them share a file.
+        for process in processes.iter().rev() {
             let running = Running {
                 client: client.to_owned(),
                 process: process.clone(),
@@ -129,6 +130,17 @@ mod tests {
         assert_eq!(spool.running("gemini", std::slice::from_ref(&client), 0), None);
         spool.set_running("codex", "resumed", std::slice::from_ref(&client), 8).unwrap();
         assert_eq!(running(&[client], 9).as_deref(), Some("resumed"));
+    }
+
+    #[test]
+    fn the_nearest_process_is_kept_if_two_share_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::of(folder.path(), &folder.path().join("project"));
+        let client = process(1);
+        let shares = |id: &u32| file_of("codex", &process(*id)) == file_of("codex", &client);
+        let shell = process((2..).find(shares).unwrap());
+        spool.set_running("codex", "here", &[client.clone(), shell], 5).unwrap();
+        assert_eq!(spool.running("codex", &[client], 0).as_deref(), Some("here"));
     }
 
     #[cfg(target_os = "linux")]
