@@ -62,7 +62,7 @@ fn grown() -> (Ground, PathBuf) {
                 format!("the quince {session} runs at {} kPa today. ", n * 37).repeat(12)
             ),
         };
-        let role = |n: usize| if n % 2 == 0 { "user" } else { "assistant" };
+        let role = |n: usize| if n.is_multiple_of(2) { "user" } else { "assistant" };
         let messages: Vec<Value> =
             (0..120).map(|n| json!({"id": n.to_string(), "role": role(n), "text": text(n)})).collect();
         server.data("save_messages", json!({"session_id": session, "messages": messages}));

@@ -25,7 +25,7 @@ fn save(server: &mut Server, session: &str) -> Value {
         0 => format!("We decided that the valve opens at {RIGHT} kPa."),
         _ => format!("The pump number {n} was replaced by a new pump."),
     };
-    let role = |n: usize| if n % 2 == 0 { "user" } else { "assistant" };
+    let role = |n: usize| if n.is_multiple_of(2) { "user" } else { "assistant" };
     let messages: Vec<Value> =
         (0..10).map(|n| json!({"id": n.to_string(), "role": role(n), "text": text(n)})).collect();
     server.data("save_messages", json!({"session_id": session, "messages": messages}))
