@@ -172,6 +172,24 @@ fn a_dry_run_and_bad_arguments() {
     }
 }
 
+/// A text that changed on the disk is left out of the summary, which says so.
+#[test]
+fn a_damaged_text_is_left_out_of_a_summary() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    server.save("three", "1", "The export fails on Windows since release 0.9.2.");
+    server.save("three", "2", "It was the colon.");
+    server.end();
+    let store = rusqlite::Connection::open(home.store()).unwrap();
+    let damage = "UPDATE memories SET text = CAST(x'ff' AS TEXT) WHERE text = 'It was the colon.'";
+    assert_eq!(store.execute(damage, []).unwrap(), 1);
+    assert_eq!(home.json(&project, &["summarize", "--all"])["summarised"], 1);
+    let opened = home.json(&project, &["summarize", "three"]);
+    let summary = opened["summary"].as_str().unwrap();
+    assert!(summary.contains("0.9.2") && summary.contains("left out"), "{opened}");
+}
+
 #[test]
 fn every_outdated_summary_is_updated_and_a_failure_stops_no_other() {
     let home = Home::new();
@@ -200,7 +218,8 @@ fn every_outdated_summary_is_updated_and_a_failure_stops_no_other() {
     server.save("three", "2", "It was the colon.");
     server.end();
     let store = rusqlite::Connection::open(home.store()).unwrap();
-    let damage = "UPDATE memories SET text = CAST(x'ff' AS TEXT) WHERE text = 'It was the colon.'";
+    store.execute_batch("PRAGMA ignore_check_constraints = ON").unwrap();
+    let damage = "UPDATE memories SET provenance = 'unheard of' WHERE text = 'It was the colon.'";
     assert_eq!(store.execute(damage, []).unwrap(), 1);
     let ran = home.run(&project, &["summarize", "--all", "--json"]);
     assert!(!ran.is_ok, "{ran:?}");
