@@ -119,13 +119,24 @@ pub(super) fn is_passphrase(value: &[u8]) -> bool {
 
 /// Returns whether `value` is a template, a reference, a call, an address or a word of examples.
 fn is_other(value: &[u8]) -> bool {
-    if value.starts_with(b"^") && value.ends_with(b"$") {
+    if value.starts_with(b"^") && value.ends_with(b"$") || is_assignment(value) {
+        return true;
+    }
+    if value.starts_with(b"/") && value[1..].contains(&b'/') && is_wordy(value) {
         return true;
     }
     let address =
         [&b"://"[..], b"www."].iter().any(|sign| value.windows(sign.len()).any(|window| window == *sign));
     let named = value.starts_with(b"--") || value.starts_with(b"./") || value.starts_with(b"~/");
     address || named || is_monotonous(value) || is_template(value) || is_stand_in(value) || is_call(value)
+}
+
+/// Returns whether `value` assigns something to a variable of the environment, such as `NODE_OPTIONS=--no-warnings`.
+fn is_assignment(value: &[u8]) -> bool {
+    let Some(sign) = value.iter().position(|b| *b == b'=') else { return false };
+    let name = &value[..sign];
+    let constant = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_';
+    name.len() > 3 && name.contains(&b'_') && name[0].is_ascii_uppercase() && name.iter().all(constant)
 }
 
 /// Returns whether `value` is an identifier or an option: words and numbers in letters of one case that `_` or `-`

@@ -95,10 +95,15 @@ fn is_expression(text: &[u8]) -> bool {
 }
 
 /// Returns whether `text` is a path with a call or an index at its end, such as `os.environ["X"]` or
-/// `next_token()`.
+/// `next_token()`, or several calls.
 pub(super) fn is_call(text: &[u8]) -> bool {
     let text = text.strip_suffix(b";").or(text.strip_suffix(b",")).unwrap_or(text);
     let text = text.strip_suffix(b"?").unwrap_or(text);
+    // Minified code has several calls in a row.
+    let count = |sign: u8| text.iter().filter(|b| **b == sign).count();
+    if count(b'(') >= 2 && count(b')') >= 2 && count(b',') >= 3 {
+        return true;
+    }
     let path = text.iter().take_while(|b| is_word(**b) || b".:$!@&*->".contains(b)).count();
     let Some(&open) = text.get(path) else { return false };
     let named = path > 0 && is_word(text[path - 1]) || text[..path].ends_with(b"!");
