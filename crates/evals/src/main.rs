@@ -33,6 +33,7 @@ mod mock;
 mod pack;
 mod peer;
 mod random;
+mod record;
 mod replay;
 mod resend;
 mod retrieval;
@@ -88,6 +89,8 @@ struct Arguments {
 /// The measurements, a subcommand each
 #[derive(Debug, Subcommand)]
 enum Eval {
+    /// The answers to 500 calls and 100 command lines, to compare two versions of the program byte by byte
+    Record(record::Args),
     /// How much of the evidence for questions about conversations search finds
     Retrieval(retrieval::Args),
     /// How much of the evidence a context contains within a budget
@@ -159,6 +162,7 @@ fn main() -> Result<ExitCode> {
         environment: Vec::new(),
     };
     let (name, report) = match &arguments.eval {
+        Eval::Record(args) => ("record", record::run(args, &tiro)?),
         Eval::Retrieval(args) => ("retrieval", retrieval::run(args, &tiro)?),
         Eval::Budget(args) => ("budget", budget::run(args, &tiro)?),
         Eval::Replay(args) => ("replay", replay::run(args, &tiro)?),
