@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal};
 
 use crate::cli::print;
-use crate::error::{Error, Result};
+use tiro_base::error::{Error, Result};
 
 /// Asks for a yes or no on the terminal; an empty answer means `default`. Errors if there is no terminal.
 pub fn confirmed(question: &str, default: bool) -> Result<bool> {

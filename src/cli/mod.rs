@@ -21,16 +21,16 @@ use std::sync::Arc;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::caller::Caller;
-use crate::config::Config;
-use crate::engine::Engine;
-use crate::error::{Context, Kind, Result};
-use crate::idle::later;
 use consult::chat;
 use memory::{add, backup, context, export, forget, mark, search, sessions, show, stash, summarize};
 use operate::{bench, extract_text, gc, hook, index, serve, stats};
 use print::Out;
 use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider};
+use tiro_base::error::{self, Context, Kind, Result};
+use tiro_host::caller::Caller;
+use tiro_host::config::Config;
+use tiro_host::engine::Engine;
+use tiro_host::idle::later;
 
 /// A memory for coding agents: MCP server and command line.
 #[derive(Parser)]
@@ -138,6 +138,7 @@ enum Command {
 
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
+    error::redact_by(tiro_redact::without_secrets);
     let command_line = Cli::command();
     let read = command_line.clone().try_get_matches();
     let read = read.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));

@@ -17,8 +17,8 @@ use serde_json::json;
 
 use super::flags;
 use super::terminal::{Page, Screen, Span, Style};
-use crate::envelope;
-use crate::error::{Context, Error, Kind, Result, cleaned, quoted};
+use tiro_base::envelope;
+use tiro_base::error::{Context, Error, Kind, Result, cleaned, quoted};
 
 /// The width in columns that is assumed for a terminal that doesn't report its own.
 const USUAL_WIDTH: usize = 80;
@@ -188,7 +188,7 @@ pub fn usage(mut error: clap::Error, out: Out) -> ExitCode {
 /// Starts logging to stderr. Each event that `filter` admits becomes one redacted line.
 pub fn log(filter: &str) {
     // The libraries for MCP and for providers log whole requests, which hold the text of memories.
-    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},rmcp=off,{}", crate::llm::QUIET))
+    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},rmcp=off,{}", tiro_llm::QUIET))
         .unwrap_or_else(|_| "warn".into());
     // Tests call this function several times in one process; only the first subscriber is kept.
     let _ = tracing_subscriber::fmt()

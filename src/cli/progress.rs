@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::embed::install::Progress;
+use tiro_embed::install::Progress;
 
 /// Returns a bar that counts `what`, such as `1,204 of 3,314 commits`; draws nothing if stderr is not a terminal.
 pub fn bar(what: &'static str) -> ProgressBar {

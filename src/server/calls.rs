@@ -13,8 +13,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::requests::Requests;
-use crate::error::Result;
-use crate::tools::Pending;
+use tiro_base::error::Result;
+use tiro_tools::Pending;
 
 /// How many calls may run at the same time; further calls wait. Arbitrary: enough that calls seldom wait for each
 /// other, and few enough that their threads cost little.

@@ -20,9 +20,9 @@ use super::calls::{Calls, Outcome};
 use super::requests::Requests;
 use super::resources::{self, Address};
 use super::{progress, prompts};
-use crate::caller::Form;
-use crate::error::{Error, Kind, cleaned, quoted};
-use crate::tools::{Answer, Resources, Tool};
+use tiro_base::error::{Error, Kind, cleaned, quoted};
+use tiro_host::caller::Form;
+use tiro_tools::{Answer, Resources, Tool};
 
 /// The instructions that clients give to their models, in at most 150 tokens: when to search and what to store.
 ///

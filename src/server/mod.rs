@@ -38,10 +38,10 @@ use rmcp::service::serve_directly;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-use crate::caller::{Caller, Form};
-use crate::engine::Engine;
-use crate::error::{Context, Kind, Result};
-use crate::tools::{self, Resources, Tool};
+use tiro_base::error::{Context, Kind, Result};
+use tiro_host::caller::{Caller, Form};
+use tiro_host::engine::Engine;
+use tiro_tools::{Resources, Tool};
 
 /// How long open calls may continue after the end of the input or a signal.
 const GRACE: Duration = Duration::from_millis(800);
@@ -53,7 +53,7 @@ const LAST_ANSWERS: Duration = Duration::from_millis(400);
 ///
 /// Work that can't be interrupted continues on its thread, so the caller should soon return from `main`.
 pub fn run_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
-    crate::embed::give_back_freed();
+    tiro_embed::give_back_freed();
     // One thread serves the protocol; calls run on the blocking pool.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -71,9 +71,9 @@ pub fn run_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
 /// The caller must then shut the runtime down as [`run_stdio`] does.
 pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
     keep_texts_out_of_panics();
-    let table = tools::offered(engine, caller);
+    let table = tiro_tools::offered(engine, caller);
     let (input, output) = rmcp::transport::stdio_pipes();
-    let offer = Offer { tools: table, resources: tools::resources(engine, caller), form: caller.form() };
+    let offer = Offer { tools: table, resources: tiro_tools::resources(engine, caller), form: caller.form() };
     serve_while(offer, input, output, termination(), is_input_closed).await
 }
 

@@ -10,7 +10,7 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
 use tokio::sync::mpsc;
 
-use crate::tools::Progress;
+use tiro_tools::Progress;
 
 /// The shortest time between two notifications of a call. Arbitrary: people read no faster.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -6,7 +6,7 @@
 use rmcp::model::{ErrorData, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};
 
-use crate::error::quoted;
+use tiro_base::error::quoted;
 
 const RECALL: &str = "recall";
 const ABOUT: &str = "about";

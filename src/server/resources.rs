@@ -5,7 +5,7 @@
 
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
-use crate::tools::SessionEntry;
+use tiro_tools::SessionEntry;
 
 const SESSION: &str = "tiro://session/";
 const MEMORY: &str = "tiro://memory/";

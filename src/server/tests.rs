@@ -10,10 +10,10 @@ use tokio::task::JoinHandle;
 
 use super::line::{self, Line};
 use super::*;
-use crate::caller::{Form, Toolset};
-use crate::error::Error;
-use crate::tools::memory::resources::SessionPage;
-use crate::tools::{About, Answer, Hints, SessionEntry};
+use tiro_base::error::Error;
+use tiro_host::caller::{Form, Toolset};
+use tiro_tools::memory::resources::SessionPage;
+use tiro_tools::{About, Answer, Hints, SessionEntry};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
@@ -56,7 +56,7 @@ fn echo() -> Tool {
 /// Returns one session and one memory. The text of each is its id.
 fn shelf() -> Resources {
     let read = |known: &'static str| {
-        move |id: String| -> tools::Pending<String> {
+        move |id: String| -> tiro_tools::Pending<String> {
             let found = id == known;
             Box::pin(async move {
                 if found { Ok(id) } else { Err(Error::not_found(format!("nothing with id `{id}`"))) }

@@ -99,14 +99,25 @@ fn named_files(text: &str) -> Vec<&str> {
     spans.filter(is_path).collect()
 }
 
+/// Returns the file that a document names from the repository's root, or by the path of its module: `git/sha.rs` is in the
+/// crate `git`, and `scope.rs` in one of the crates that have several modules.
+fn file_named(name: &str) -> Option<PathBuf> {
+    let (first, rest) = name.split_once('/').unwrap_or((name, ""));
+    let beneath = |folder: &str| root().join("crates").join(folder).join("src");
+    let of_crate = beneath(first).join(if rest == "mod.rs" { "lib.rs" } else { rest });
+    let of_several = ["base", "text", "digest", "capture", "recall", "host"].map(beneath);
+    let places = [root().to_owned(), root().join("src")].into_iter().chain(of_several);
+    let mut found = places.map(|place| place.join(name)).chain([of_crate]);
+    found.find(|path| path.is_file())
+}
+
 /// Files move, so this checks that every file that a document names still exists.
 #[test]
 fn every_file_that_the_architecture_names_exists() {
     let text = read("ARCHITECTURE.md");
     let named = named_files(&text);
     assert!(named.len() > 80, "{named:?}");
-    let exists = |name: &&&str| root().join(name).exists() || root().join("src").join(name).exists();
-    let missing: Vec<&&str> = named.iter().filter(|name| !exists(name)).collect();
+    let missing: Vec<&&str> = named.iter().filter(|name| file_named(name).is_none()).collect();
     assert!(missing.is_empty(), "{missing:?}");
     assert_eq!(named_files("See `a/b.rs` and `Store::open`, not c.rs.\n"), ["a/b.rs"]);
 }
@@ -126,13 +137,70 @@ fn every_item_that_the_architecture_names_stands_in_the_file_beside_it() {
     let named = named_items(&text);
     assert!(named.len() > 30, "{named:?}");
     let stands_there = |(file, name): &&(&str, &str)| {
-        let path = root().join("src").join(file);
-        let code = std::fs::read_to_string(&path).unwrap_or_default();
+        let code = file_named(file).and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
         ["fn", "struct", "enum", "const", "trait"].iter().any(|word| code.contains(&format!("{word} {name}")))
     };
     let missing: Vec<&(&str, &str)> = named.iter().filter(|item| !stands_there(item)).collect();
     assert!(missing.is_empty(), "{missing:?}");
     assert_eq!(named_items("See `a/b.rs`\n(`Store::open`, fast) and `c.rs`."), [("a/b.rs", "open")]);
+}
+
+/// Returns the rows of the numbers that `text`, the file of a module of tuning, defines: name, value, what it is.
+fn tuned(place: &str, text: &str) -> Vec<String> {
+    let (mut rows, mut docs) = (Vec::new(), String::new());
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(doc) = line.strip_prefix("///") {
+            docs += doc;
+        } else if let Some(constant) = line.strip_prefix("pub const ") {
+            let mut constant = constant.to_owned();
+            while !constant.ends_with(';') {
+                constant += lines.next().unwrap().trim();
+            }
+            let (name, value) = constant.trim_end_matches(';').split_once(" = ").unwrap();
+            let name = name.split(':').next().unwrap();
+            let what =
+                docs.trim().split_once(". ").map_or(docs.trim(), |(first, _)| first).trim_end_matches('.');
+            let what = what.replace('|', "\\|").replace("[`", "`").replace("`]", "`");
+            rows.push(format!("| `{name}` | `{value}` | {what} | {place} |\n"));
+            docs.clear();
+        } else {
+            docs.clear();
+        }
+    }
+    rows
+}
+
+/// Numbers that were tuned are in the crates that read them; the page is where all can be seen.
+#[test]
+fn the_page_of_tuned_numbers_lists_all() {
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let is_of_tuning =
+                path.components().any(|part| part.as_os_str() == "tuning") || path.ends_with("tuning.rs");
+            match path.is_dir() {
+                true if !path.ends_with("crates/evals") => folders.push(path),
+                false if is_of_tuning && path.extension().is_some_and(|end| end == "rs") => files.push(path),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    let rows: Vec<String> = files
+        .iter()
+        .flat_map(|path| {
+            let place = path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
+            tuned(&place, &std::fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    assert!(rows.len() > 100, "only {} numbers were found", rows.len());
+    let made = format!("| number | value | what | in |\n|---|---|---|---|\n{}", rows.concat());
+    let page = read("docs/tuning.md");
+    let kept = page.find("| number |").map_or("", |start| &page[start..]);
+    assert!(kept == made, "put this table at the end of docs/tuning.md:\n{made}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::client::{Era, Place, Tiro};
 use crate::stats::{Goal, Report};
 use crate::talk::{Repo, feed};
 
-#[path = "../../../src/import/tests/generate.rs"]
+#[path = "../../capture/src/import/tests/generate.rs"]
 mod generate;
 
 /// What to measure.

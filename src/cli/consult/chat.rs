@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::caller::Caller;
 use crate::cli::print::{self, Out};
-use crate::consult::Event;
-use crate::engine::Engine;
-use crate::error::{Error, Kind, Result};
-use crate::tools::consult::chat::{self, Args as Asked, Effort, Output};
-use crate::tools::consult::preview;
+use tiro_base::error::{Error, Kind, Result};
+use tiro_host::caller::Caller;
+use tiro_host::consult::Event;
+use tiro_host::engine::Engine;
+use tiro_tools::consult::chat::{self, Args as Asked, Effort, Output};
+use tiro_tools::consult::preview;
 
 /// What is shown before the user types.
 const PROMPT: &str = "> ";

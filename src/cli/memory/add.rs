@@ -3,12 +3,12 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
-use crate::engine::Engine;
-use crate::error::{Context, Error, Kind, Result};
-use crate::memory::{LONGEST_TEXT, Provenance};
-use crate::tools::memory::store_memory;
+use tiro_base::error::{Context, Error, Kind, Result};
+use tiro_base::memory::{LONGEST_TEXT, Provenance};
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::memory::store_memory;
 
 /// The arguments of `tiro add`.
 #[derive(clap::Args)]

@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::ask::confirmed;
 use crate::cli::print::{self, Out};
 use crate::cli::progress;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::operate::backup::{self, everything, restore_everything};
+use tiro_base::error::Result;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::operate::backup::{self, everything, restore_everything};
 
 /// The arguments of `tiro backup`.
 #[derive(clap::Args)]

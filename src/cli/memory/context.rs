@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
-use crate::assembly::IncludeLevel;
-use crate::caller::Caller;
 use crate::cli::print::Out;
 use crate::cli::terminal::{Marks, Page, Screen, Span, Style};
-use crate::engine::Engine;
-use crate::envelope;
-use crate::error::{Result, partial};
-use crate::memory::Millis;
-use crate::tools::context::retrieve_context as context;
+use tiro_base::envelope;
+use tiro_base::error::{Result, partial};
+use tiro_base::memory::Millis;
+use tiro_host::assembly::IncludeLevel;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::context::retrieve_context as context;
 
 /// The arguments of `tiro context`.
 #[derive(clap::Args)]

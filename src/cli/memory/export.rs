@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::operate::export;
+use tiro_base::error::Result;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::operate::export;
 
 /// The arguments of `tiro export`.
 #[derive(clap::Args)]

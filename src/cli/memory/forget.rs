@@ -3,13 +3,13 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::ask::confirmed;
 use crate::cli::flags;
 use crate::cli::print::{self, Out};
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::memory::forget_context;
+use tiro_base::error::Result;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::memory::forget_context;
 
 /// The memories to forget. The command line gives exactly one of these fields.
 #[derive(clap::Args)]

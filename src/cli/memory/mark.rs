@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::memory::mark_important;
+use tiro_base::error::Result;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::memory::mark_important;
 
 /// The arguments of `tiro mark`.
 #[derive(clap::Args)]

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use super::show::sure;
-use crate::caller::Caller;
 use crate::cli::print::Out;
 use crate::cli::terminal::{Marks, Page, Screen, Span, Style};
-use crate::engine::Engine;
-use crate::error::{Result, partial};
-use crate::humanize::counted;
-use crate::memory::Millis;
-use crate::tools::memory::search_project_memory::{self as search, Hit};
+use tiro_base::error::{Result, partial};
+use tiro_base::humanize::counted;
+use tiro_base::memory::Millis;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::memory::search_project_memory::{self as search, Hit};
 
 /// The arguments of `tiro search`.
 #[derive(clap::Args)]

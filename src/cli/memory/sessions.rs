@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::flags;
 use crate::cli::print::Out;
 use crate::cli::terminal::{Page, Screen, Span, Style, number};
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::humanize::counted;
-use crate::memory::Millis;
-use crate::tools::consult::reset_session;
-use crate::tools::memory::list_sessions;
+use tiro_base::error::Result;
+use tiro_base::humanize::counted;
+use tiro_base::memory::Millis;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::consult::reset_session;
+use tiro_tools::memory::list_sessions;
 
 /// The arguments of `tiro sessions`.
 #[derive(clap::Args)]

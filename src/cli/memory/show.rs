@@ -2,18 +2,18 @@
 
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
 use crate::cli::terminal::{Page, Screen, Span, Style, number};
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::humanize::counted;
-use crate::memory::{Millis, marked};
-use crate::summaries::levels::Depth;
-use crate::tools::consult::show_thread;
-use crate::tools::memory::expand_detail;
-use crate::tools::memory::linked::{self, Linked};
-use crate::tools::memory::show::{self, Brief, Conversation, Opened, Output};
+use tiro_base::error::Result;
+use tiro_base::humanize::counted;
+use tiro_base::memory::{Millis, marked};
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_host::summaries::levels::Depth;
+use tiro_tools::consult::show_thread;
+use tiro_tools::memory::expand_detail;
+use tiro_tools::memory::linked::{self, Linked};
+use tiro_tools::memory::show::{self, Brief, Conversation, Opened, Output};
 
 /// How many digits of a commit's id are shown.
 const SHORT_SHA: usize = 10;

@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
 use crate::cli::terminal::{Marks, Page, Screen, Span, Style, number};
-use crate::engine::Engine;
-use crate::error::{Result, partial};
-use crate::humanize::counted;
-use crate::memory::Millis;
-use crate::tools::stash::retrieve_stashed_context::{self as retrieve, Filters};
-use crate::tools::stash::{export_stash, merge_stashed_context as merge};
+use tiro_base::error::{Result, partial};
+use tiro_base::humanize::counted;
+use tiro_base::memory::Millis;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::stash::retrieve_stashed_context::{self as retrieve, Filters};
+use tiro_tools::stash::{export_stash, merge_stashed_context as merge};
 
 /// The arguments of `tiro stash`.
 #[derive(clap::Args)]

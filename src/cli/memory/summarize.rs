@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::flags;
 use crate::cli::print::Out;
 use crate::cli::progress;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::context::summarize_conversation::{self, Detail};
-use crate::tools::context::{summarize_all, summarize_commits};
+use tiro_base::error::Result;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::context::summarize_conversation::{self, Detail};
+use tiro_tools::context::{summarize_all, summarize_commits};
 
 /// The arguments of `tiro summarize`.
 #[derive(clap::Args)]
@@ -114,5 +114,5 @@ async fn commits(
     let output = summarize_commits::run(engine, caller, args, show).await;
     bar.finish_and_clear();
     let output = output?;
-    out.answer(&output, &output.text())
+    out.answer(&output, &summarize_commits::text(&output))
 }

@@ -10,15 +10,15 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::cli::print::Out;
-use crate::embed::{Embedder, embed_whole, install};
-use crate::engine::Engine;
-use crate::error::{Context, Error, Kind, Result, quoted};
-use crate::memory::{Level, Role};
-use crate::redact::Redactor;
-use crate::store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
-use crate::summarize::{self, Source};
-use crate::times::parse_time;
-use crate::tokens;
+use tiro_base::error::{Context, Error, Kind, Result, quoted};
+use tiro_base::memory::{Level, Role};
+use tiro_base::times::parse_time;
+use tiro_digest::summarize::{self, Source};
+use tiro_embed::{Embedder, embed_whole, install};
+use tiro_host::engine::Engine;
+use tiro_redact::Redactor;
+use tiro_store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
+use tiro_text::tokens;
 
 /// How many numbers each vector has in the files that `tiro bench vectors` reads.
 const DIMENSIONS: usize = 384;

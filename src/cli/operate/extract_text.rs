@@ -6,7 +6,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use crate::files::{self, DocumentKind};
+use tiro_files::DocumentKind;
 
 /// The arguments of `tiro extract-text`.
 #[derive(clap::Args)]
@@ -26,9 +26,9 @@ fn kind(word: &str) -> Result<DocumentKind, String> {
 /// Reads a document from stdin and writes its text to stdout. The answer of this process is data for the process that
 /// started it.
 pub fn run(args: &Args) -> ExitCode {
-    let served = files::confine().and_then(|confinement| match args.kind {
-        Some(kind) => files::serve(kind, io::stdin().lock(), io::stdout().lock()),
-        None => Ok(serde_json::to_writer(io::stdout().lock(), &files::attempt(confinement))?),
+    let served = tiro_files::confine().and_then(|confinement| match args.kind {
+        Some(kind) => tiro_files::serve(kind, io::stdin().lock(), io::stdout().lock()),
+        None => Ok(serde_json::to_writer(io::stdout().lock(), &tiro_files::attempt(confinement))?),
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,

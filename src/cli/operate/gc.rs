@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::operate::gc;
+use tiro_base::error::Result;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::operate::gc;
 
 /// The arguments of `tiro gc`.
 #[derive(clap::Args)]

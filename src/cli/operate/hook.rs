@@ -17,13 +17,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::clients::Client;
-use crate::clients::transcripts::{self, Line, Lines};
-use crate::config::Config;
-use crate::envelope;
-use crate::error::{Kind, Result};
-use crate::project;
-use crate::spool::{self, Reference, Spool, running};
+use tiro_base::envelope;
+use tiro_base::error::{Kind, Result};
+use tiro_capture::clients::Client;
+use tiro_capture::clients::transcripts::{self, Line, Lines};
+use tiro_capture::spool::{self, Reference, Spool, running};
+use tiro_host::config::Config;
+use tiro_host::project;
 
 /// The longest time that a hook waits for its work before it exits.
 const PATIENCE: Duration = Duration::from_millis(80);
@@ -228,7 +228,7 @@ fn now() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens;
+    use tiro_text::tokens;
 
     #[test]
     fn the_pointer_costs_at_most_150_tokens() {

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
 use crate::cli::progress;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::operate::index;
+use tiro_base::error::Result;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::operate::index;
 
 /// The arguments of `tiro index`.
 #[derive(clap::Args)]

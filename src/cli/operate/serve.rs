@@ -4,11 +4,11 @@ use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::caller::{Caller, Form, Toolsets};
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::idle;
 use crate::server;
+use tiro_base::error::Result;
+use tiro_host::caller::{Caller, Form, Toolsets};
+use tiro_host::engine::Engine;
+use tiro_host::idle;
 
 /// The arguments of `tiro serve`.
 #[derive(clap::Args)]

@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::operate::stats;
+use tiro_base::error::Result;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::operate::stats;
 
 /// Counts and prints.
 pub async fn run(engine: &Engine, caller: &Caller, out: Out) -> Result<ExitCode> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap_complete::Shell;
 
 use crate::cli::print::Out;
-use crate::error::Result;
+use tiro_base::error::Result;
 
 /// The arguments of `tiro completions`.
 #[derive(clap::Args)]

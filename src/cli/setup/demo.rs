@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
 use crate::cli::progress;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::operate::demo;
+use tiro_base::error::Result;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::operate::demo;
 
 /// The arguments of `tiro demo`.
 #[derive(clap::Args)]

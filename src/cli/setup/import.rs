@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
 use crate::cli::progress;
-use crate::clients::Client;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::operate::{import_git, import_messages, import_preview, import_sessions};
+use tiro_base::error::Result;
+use tiro_capture::clients::Client;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::operate::{import_git, import_messages, import_preview, import_sessions};
 
 /// The arguments of `tiro import`.
 #[derive(clap::Args)]
@@ -113,7 +113,7 @@ pub async fn sessions(
     let output = import_sessions::run(engine, caller, args, show).await;
     bar.finish_and_clear();
     let output = output?;
-    out.answer(&output, &output.text())
+    out.answer(&output, &import_sessions::text(&output))
 }
 
 /// Imports the repository's commits.
@@ -123,7 +123,7 @@ pub async fn git(engine: &Engine, caller: &Caller, args: import_git::Args, out: 
     let output = import_git::run(engine, caller, args, show).await;
     bar.finish_and_clear();
     let output = output?;
-    out.answer(&output, &output.text())
+    out.answer(&output, &import_git::text(&output))
 }
 
 /// Prints what would be imported from the repository.

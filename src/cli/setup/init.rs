@@ -1,21 +1,20 @@
 //! `tiro init`: connects Tiro to the agents installed on this machine.
 
-use crate::caller::Caller;
-use crate::tools::operate::import_git;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tiro_host::caller::Caller;
+use tiro_tools::operate::import_git;
 
 use super::import;
 use crate::cli::ask::{answer, confirmed};
 use crate::cli::print::{self, Out};
-use crate::engine::Engine;
-use crate::envelope;
-use crate::error::Result;
-use crate::humanize::counted;
-use crate::spool::capture::Scope;
-use crate::tools;
-use crate::tools::operate::init::{self, Others, Prepared};
+use tiro_base::envelope;
+use tiro_base::error::Result;
+use tiro_base::humanize::counted;
+use tiro_capture::spool::capture::Scope;
+use tiro_host::engine::Engine;
+use tiro_tools::operate::init::{self, Others, Prepared};
 
 /// The arguments of `tiro init`.
 #[derive(clap::Args)]
@@ -69,7 +68,7 @@ pub async fn run(engine: &Arc<Engine>, caller: &Caller, args: Args, out: Out) ->
     if args.remove {
         return remove(engine, caller, args.all, args.yes, out).await;
     }
-    let reading = if args.ask_before_tools { Vec::new() } else { tools::reading(engine) };
+    let reading = if args.ask_before_tools { Vec::new() } else { tiro_tools::reading(engine) };
     let mut prepared = init::prepare(engine, caller, args.scope.map(ScopeName::scope), &reading).await?;
     prepared.require_client()?;
     print::aside(&prepared.text());

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use clap_mangen::Man;
 
 use crate::cli::print::Out;
-use crate::error::{Context, Error, Kind, Result, quoted};
-use crate::humanize::counted;
+use tiro_base::error::{Context, Error, Kind, Result, quoted};
+use tiro_base::humanize::counted;
 
 /// The arguments of `tiro man`.
 #[derive(clap::Args)]

@@ -7,10 +7,10 @@ use clap::Subcommand;
 
 use crate::cli::print::Out;
 use crate::cli::progress;
-use crate::embed::Model;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::provider::model as tools;
+use tiro_base::error::Result;
+use tiro_embed::Model;
+use tiro_host::engine::Engine;
+use tiro_tools::provider::model as tools;
 
 /// The arguments of `tiro model`.
 #[derive(clap::Args)]

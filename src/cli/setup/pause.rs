@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::spool::Spool;
+use tiro_base::error::Result;
+use tiro_capture::spool::Spool;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
 
 /// The arguments of `tiro pause` and `tiro resume`.
 #[derive(clap::Args)]

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::caller::Caller;
 use crate::cli::ask::confirmed;
 use crate::cli::print::{self, Out};
 use crate::cli::progress;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::tools::operate::projects;
+use tiro_base::error::Result;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_tools::operate::projects;
 
 /// The arguments of `tiro projects`.
 #[derive(clap::Args)]

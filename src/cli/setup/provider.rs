@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::caller::Caller;
 use crate::cli::print::Out;
-use crate::config::{Change, Edit, Use, purpose};
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::money::Money;
-use crate::tools::provider::{providers, sent};
+use tiro_base::error::Result;
+use tiro_base::money::Money;
+use tiro_host::caller::Caller;
+use tiro_host::config::{Change, Edit, Use, purpose};
+use tiro_host::engine::Engine;
+use tiro_tools::provider::{providers, sent};
 
 /// The arguments of `tiro provider`.
 #[derive(clap::Args)]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::memory::Millis;
+use tiro_base::memory::Millis;
 
 /// Units of time, the longest first: each has its length in seconds, the text for one unit, and the noun for
 /// several.

@@ -1,7 +1,7 @@
 //! Highlights the words of a text that were searched for.
 
 use super::{Span, Style};
-use crate::retrieve::query;
+use tiro_recall::retrieve::query;
 
 /// English endings that are ignored when words are compared, the longest first.
 const ENDINGS: [&str; 9] = ["ings", "ing", "ies", "ied", "es", "ed", "s", "e", "y"];

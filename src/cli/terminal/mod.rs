@@ -14,10 +14,10 @@ use std::borrow::Cow;
 use anstyle::{AnsiColor, Style as Ansi};
 
 use super::flags;
-use crate::envelope;
-use crate::error::partial;
-pub use crate::humanize::thousands as number;
-use crate::memory::Millis;
+use tiro_base::envelope;
+use tiro_base::error::partial;
+pub use tiro_base::humanize::thousands as number;
+use tiro_base::memory::Millis;
 
 pub use marks::Marks;
 

@@ -34,6 +34,33 @@ const ROWS: &[&[&str]] = &[
     ],
 ];
 
+/// The crates beneath the program, each with what it holds. A crate depends only on crates that stand before it.
+const CRATES: &[(&str, Holds)] = &[
+    ("redact", Holds::One),
+    ("base", Holds::Modules),
+    ("text", Holds::Modules),
+    ("git", Holds::One),
+    ("embed", Holds::One),
+    ("llm", Holds::One),
+    ("store", Holds::One),
+    ("digest", Holds::Modules),
+    ("capture", Holds::Modules),
+    ("files", Holds::One),
+    ("inline", Holds::One),
+    ("recall", Holds::Modules),
+    ("host", Holds::Modules),
+    ("tools", Holds::One),
+];
+
+/// How a crate stands in the rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// The crate is a module of the rows.
+    One,
+    /// The crate's modules are modules of the rows.
+    Modules,
+}
+
 /// Uses of a row above that are allowed, each with the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] =
     &[("cli", "server", "`tiro serve` is a command that opens the other door")];
@@ -118,16 +145,18 @@ const LONGEST_FUNCTION: usize = 80;
 /// The most source files of a folder.
 const LARGEST_FOLDER: usize = 14;
 
-/// A source file: its path beneath `src/` and its lines without tests and comments.
+/// A source file: its path in the house, the folder in which it is, and its lines without tests and comments.
 struct Source {
     path: String,
+    folder: String,
     text: String,
     code: String,
 }
 
 impl Source {
     fn new(path: &str, text: &str) -> Source {
-        Source { path: path.to_owned(), text: text.to_owned(), code: code(text) }
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+        Source { path: path.to_owned(), folder, text: text.to_owned(), code: code(text) }
     }
 
     /// Returns the module of the map to which the file belongs. Returns `None` for the map itself.
@@ -227,7 +256,7 @@ fn violations(sources: &[Source]) -> Vec<String> {
         if lines > LONGEST_FILE {
             found.push(format!("{path}: {lines} lines, at most {LONGEST_FILE}"));
         }
-        *folders.entry(path.rsplit_once('/').map_or("", |(folder, _)| folder)).or_default() += 1;
+        *folders.entry(source.folder.as_str()).or_default() += 1;
     }
     for (folder, files) in folders {
         if files > LARGEST_FOLDER {
@@ -292,24 +321,56 @@ fn directions(source: &Source, found: &mut Vec<String>) {
     }
 }
 
+/// Returns the sources of the house, each under the path of its module: `crates/base/src/scope.rs` as `scope.rs`, and
+/// `crates/git/src/sha.rs`, whose crate is one module, as `git/sha.rs`.
 fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut folders: Vec<PathBuf> = vec![root.clone()];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = read(&root.join("src"), |text| text);
+    for (name, kind) in CRATES {
+        let found = read(&root.join("crates").join(name).join("src"), |text| match kind {
+            Holds::Modules => text,
+            Holds::One => text.replace("crate::", &format!("crate::{name}::")),
+        });
+        sources.extend(found.into_iter().map(|source| match kind {
+            Holds::Modules => Source { folder: format!("crates/{name}/{}", source.folder), ..source },
+            Holds::One => {
+                let path = source.path.strip_prefix("lib.rs").map_or(source.path.as_str(), |_| "mod.rs");
+                Source::new(&format!("{name}/{path}"), &source.text)
+            }
+        }));
+    }
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
+    sources
+}
+
+/// Returns the sources beneath `root`. What they name of other crates is written as if it were of the same one.
+fn read(root: &Path, change: impl Fn(String) -> String) -> Vec<Source> {
+    let mut folders: Vec<PathBuf> = vec![root.to_owned()];
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
+            let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
             let stem = path.file_stem().unwrap_or_default();
             if path.is_dir() {
                 folders.push(path);
-            } else if name.ends_with(".rs") && stem != "tests" && !name.contains("/tests/") {
-                sources.push(Source::new(&name, &std::fs::read_to_string(&path).unwrap()));
+            } else if name.ends_with(".rs")
+                && !matches!(stem.to_str(), Some("tests" | "testing"))
+                && !format!("/{name}").contains("/tests/")
+            {
+                let text = change(std::fs::read_to_string(&path).unwrap());
+                sources.push(Source::new(&name, &as_one_crate(text)));
             }
         }
     }
-    sources.sort_by(|a, b| a.path.cmp(&b.path));
     sources
+}
+
+fn as_one_crate(text: String) -> String {
+    CRATES.iter().fold(text, |text, (name, kind)| match kind {
+        Holds::Modules => text.replace(&format!("tiro_{name}::"), "crate::"),
+        Holds::One => text.replace(&format!("tiro_{name}::"), &format!("crate::{name}::")),
+    })
 }
 
 #[test]
@@ -337,13 +398,49 @@ fn a_file_is_synced_by_a_handle_that_can_write() {
 
 #[test]
 fn every_module_of_the_map_has_its_row_and_every_row_its_module() {
-    let map = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
-    let mut mapped: Vec<&str> =
-        map.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let declared = |path: &str| {
+        let text = std::fs::read_to_string(root.join(path)).unwrap();
+        let named = |line: &str| {
+            line.strip_prefix("pub ")
+                .unwrap_or(line)
+                .strip_prefix("mod ")?
+                .strip_suffix(';')
+                .map(str::to_owned)
+        };
+        text.lines().filter_map(named).collect::<Vec<String>>()
+    };
+    let mut mapped = declared("src/lib.rs");
+    for (name, kind) in CRATES {
+        match kind {
+            Holds::One => mapped.push((*name).to_owned()),
+            Holds::Modules => mapped.extend(declared(&format!("crates/{name}/src/lib.rs"))),
+        }
+    }
     mapped.sort_unstable();
+    mapped.dedup();
     let mut rows = ROWS.concat();
     rows.sort_unstable();
     assert_eq!(mapped, rows);
+}
+
+#[test]
+fn a_crate_depends_only_on_those_before_it() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
+    let folders = std::fs::read_dir(&crates).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut found: Vec<String> =
+        folders.map(|name| name.into_string().unwrap()).filter(|name| name != "evals").collect();
+    found.sort_unstable();
+    let mut known: Vec<&str> = CRATES.iter().map(|(name, _)| *name).collect();
+    for (place, (name, _)) in CRATES.iter().enumerate() {
+        let manifest = std::fs::read_to_string(crates.join(name).join("Cargo.toml")).unwrap();
+        let dependencies = manifest.split("[dev-dependencies]").next().unwrap();
+        for later in &known[place..] {
+            assert!(!dependencies.contains(&format!("\ntiro-{later}.")), "{name} depends on {later}");
+        }
+    }
+    known.sort_unstable();
+    assert_eq!(found, known);
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl Ground {
     fn repository(&self) -> Result<()> {
         let repo = Repo::create(&self.place.project)?;
         std::fs::create_dir_all(repo.path.join("src"))?;
-        for (index, line) in include_str!("../../../../assets/demo/commits.jsonl").lines().enumerate() {
+        for (index, line) in include_str!("../../../tools/assets/demo/commits.jsonl").lines().enumerate() {
             let commit: Value = serde_json::from_str(line)?;
             let (subject, body) =
                 (commit["subject"].as_str().unwrap_or(""), commit["body"].as_str().unwrap_or(""));
@@ -206,7 +206,7 @@ fn without_numbers_before(text: &str, mark: &str, after: bool) -> String {
 
 fn sessions() -> Result<Vec<(String, Vec<Value>)>> {
     let mut sessions: Vec<(String, Vec<Value>)> = Vec::new();
-    for line in include_str!("../../../../assets/demo/conversation.jsonl").lines() {
+    for line in include_str!("../../../tools/assets/demo/conversation.jsonl").lines() {
         let mut message: Value = serde_json::from_str(line)?;
         let session = message["session"].as_str().context("a message without a session")?.to_owned();
         message.as_object_mut().context("a message that is no object")?.remove("session");
@@ -219,6 +219,6 @@ fn sessions() -> Result<Vec<(String, Vec<Value>)>> {
 }
 
 fn questions() -> Result<Vec<String>> {
-    let listed: Vec<Value> = serde_json::from_str(include_str!("../../../../assets/demo/questions.json"))?;
+    let listed: Vec<Value> = serde_json::from_str(include_str!("../../../tools/assets/demo/questions.json"))?;
     Ok(listed.iter().filter_map(|question| question["question"].as_str().map(str::to_owned)).collect())
 }

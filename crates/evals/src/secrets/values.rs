@@ -12,7 +12,7 @@ use crate::random::Random;
 const VENDORS: &str = include_str!("templates/vendor.txt");
 
 /// The words of wallet phrases, in the order of the standard (BIP-39).
-const PHRASE_WORDS: &str = include_str!("../../../../src/redact/scanners/phrases.txt");
+const PHRASE_WORDS: &str = include_str!("../../../redact/src/scanners/phrases.txt");
 
 const DIGITS: &str = "0123456789";
 const HEX: &str = "0123456789abcdef";

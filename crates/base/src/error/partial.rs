@@ -1,0 +1,89 @@
+//! Marks the notices that say what an answer lacks because it could not be read or asked.
+//!
+//! An answer shows these notices in its first line, and keeps them when other notices are left out. An answer with such a
+//! notice never says that there is nothing: it says what it looked at. If nothing could be read, there is no answer but
+//! an error.
+
+use std::fmt::Display;
+
+/// How such a notice begins.
+const MARK: &str = "incomplete: ";
+
+/// The most characters of what a notice says. Arbitrary: about 50 tokens, so that it fits into every budget.
+const LONGEST: usize = 200;
+
+/// Returns the notice that `what` is missing from the answer.
+pub fn notice(what: impl Display) -> String {
+    let what = what.to_string();
+    match what.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{MARK}{}…", &what[..end]),
+        None => format!("{MARK}{what}"),
+    }
+}
+
+/// Returns whether `notice` says that something is missing.
+pub fn is(notice: &str) -> bool {
+    notice.starts_with(MARK)
+}
+
+/// Returns whether one of `notices` says that something is missing.
+pub fn any(notices: &[String]) -> bool {
+    notices.iter().any(|notice| is(notice))
+}
+
+/// Moves the notices of what is missing to the front, and removes repeated ones.
+pub fn first(notices: &mut Vec<String>) {
+    notices.sort_by_key(|notice| !is(notice));
+    notices.dedup();
+}
+
+/// Replaces the notices of what is missing by a short one, and removes all others. For answers without room.
+pub fn alone(notices: &mut Vec<String>) {
+    let lacks = any(notices);
+    notices.clear();
+    if lacks {
+        notices.push(notice("a part could not be read"));
+    }
+}
+
+/// Returns the first line of an answer with these notices: what it lacks. Empty if it lacks nothing.
+pub fn line(notices: &[String]) -> String {
+    let missing: Vec<&str> = notices.iter().filter_map(|notice| notice.strip_prefix(MARK)).collect();
+    match missing.is_empty() {
+        true => String::new(),
+        false => format!("Incomplete: {}.\n", missing.join("; ")),
+    }
+}
+
+/// Returns the notices that an answer shows below its text.
+pub fn others(notices: &[String]) -> impl DoubleEndedIterator<Item = &String> {
+    notices.iter().filter(|notice| !is(notice))
+}
+
+/// Returns the sentence of an answer without hits: `nothing`, unless the notices say that something could not be read.
+pub fn nothing<'a>(notices: &[String], nothing: &'a str) -> &'a str {
+    if any(notices) {
+        "No hit in what could be read; repeat the call before relying on that."
+    } else {
+        nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_comes_first_and_forbids_to_say_nothing() {
+        let mut notices =
+            vec!["max_tokens is 9".to_owned(), notice("no search by words"), notice("git is busy")];
+        first(&mut notices);
+        assert_eq!(line(&notices), "Incomplete: no search by words; git is busy.\n");
+        assert_eq!(others(&notices).collect::<Vec<_>>(), ["max_tokens is 9"]);
+        assert_ne!(nothing(&notices, "Nothing found."), "Nothing found.");
+        assert_eq!(nothing(&notices[2..], "Nothing found."), "Nothing found.");
+        alone(&mut notices);
+        assert_eq!(line(&notices), "Incomplete: a part could not be read.\n");
+        assert!(notice("é".repeat(1000)).len() < 500);
+    }
+}

@@ -1,0 +1,125 @@
+//! Scopes, which decide which memories a call can access: owner → project → session.
+//!
+//! Every call to the store takes a scope. No call can read memories of another owner, a store has the memories of only
+//! one project, and a search states which sessions it covers. There is no default that mixes projects or sessions.
+
+use std::fmt;
+
+/// The principal to whom memories belong. On stdio, this is the user of the operating system.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OwnerId(String);
+
+impl OwnerId {
+    /// Returns the owner called `name`, a name that the operating system or an authentication gave.
+    pub fn new(name: impl Into<String>) -> OwnerId {
+        OwnerId(name.into())
+    }
+
+    /// Returns the name as stored.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The random id of a project: 16 lower-case hexadecimal digits, kept in the git common directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProjectId(String);
+
+impl ProjectId {
+    /// Returns the project id of memories that belong to the owner and to no project.
+    pub fn owner_wide() -> ProjectId {
+        ProjectId("owner".into())
+    }
+
+    /// Returns `text` as an id, or `None` if it isn't 16 lower-case hexadecimal digits.
+    pub fn parse(text: &str) -> Option<ProjectId> {
+        let text = text.trim();
+        let digits = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        (text.len() == 16 && text.bytes().all(digits)).then(|| ProjectId(text.into()))
+    }
+
+    /// Returns the id made of 8 random bytes.
+    pub fn from_random(bytes: [u8; 8]) -> ProjectId {
+        ProjectId(format!("{:016x}", u64::from_be_bytes(bytes)))
+    }
+
+    /// Returns the id as stored.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The name of a conversation, which the agent chooses: 1 to 200 bytes without control characters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// The longest name, in bytes. Arbitrary: long enough for a path or two UUIDs.
+    const MAX_BYTES: usize = 200;
+
+    /// Returns `name` as a session id, or `None` if it is empty, is too long or contains control characters.
+    pub fn parse(name: &str) -> Option<SessionId> {
+        let name = name.trim();
+        let fits = !name.is_empty() && name.len() <= SessionId::MAX_BYTES;
+        (fits && !name.chars().any(char::is_control)).then(|| SessionId(name.into()))
+    }
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The sessions that a call covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sessions {
+    /// Every session of the project, and memories without a session.
+    All,
+    /// Only these sessions; memories without a session are excluded.
+    Only(Vec<SessionId>),
+}
+
+/// The memories that a call may access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The owner.
+    pub owner: OwnerId,
+    /// The project.
+    pub project: ProjectId,
+    /// The sessions.
+    pub sessions: Sessions,
+}
+
+impl Scope {
+    /// Returns the scope of every session of `project`.
+    pub fn project(owner: OwnerId, project: ProjectId) -> Scope {
+        Scope { owner, project, sessions: Sessions::All }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_id_is_sixteen_hex_digits() {
+        assert!(ProjectId::parse("0123456789abcdef\n").is_some());
+        for bad in ["", "0123456789ABCDEF", "0123456789abcde", "../../etc/passwd", "0123456789abcdefg"] {
+            assert!(ProjectId::parse(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_session_id_has_no_control_characters_and_an_end() {
+        assert_eq!(SessionId::parse(" auth refactor ").unwrap().as_str(), "auth refactor");
+        assert!(SessionId::parse("").is_none());
+        assert!(SessionId::parse("a\u{0}b").is_none());
+        assert!(SessionId::parse(&"x".repeat(201)).is_none());
+    }
+}

@@ -1,0 +1,139 @@
+//! Sets up Gemini CLI: the server and the hooks in `settings.json`, a policy that allows the tools that only read, and
+//! trust in the folder of the project.
+//!
+//! The policy is a file of its own. Gemini CLI's `trust` of a server would allow every tool, also those that delete.
+//!
+//! In a folder that the user doesn't trust, Gemini CLI starts no server and runs no hook. Trust also makes it read the
+//! settings in the folder. So trust is not offered for a folder that has some: Gemini CLI itself asks about these.
+
+use std::path::Path;
+
+use super::edit::{Entries, Hook, Member, Ours, When, insert, json, split_mark, value};
+use super::{Client, Plan, SERVE, Setup, allows, cut, quoted};
+use tiro_base::error::{Error, Result};
+use tiro_base::file::user_file;
+
+/// Identifies our entries.
+pub const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook gemini", list: None };
+
+/// The policy of ours, in Gemini CLI's directory.
+pub const POLICY: &str = "policies/tiro.toml";
+
+/// The file in which Gemini CLI keeps which folders the user trusts.
+const TRUSTED: &str = "trustedFolders.json";
+
+/// The first line of our policy.
+const MARK: &str = "# Written by `tiro init`; `tiro init --remove` deletes it.";
+
+/// The priority of our rule among the user's policies, whose default is 0 to 999. Arbitrary: low, so that the rules of
+/// the user come first.
+const PRIORITY: u32 = 1;
+
+/// The timeout of a tool in milliseconds: a tool that asks another agent takes minutes.
+pub(super) const TOOL_TIMEOUT: u32 = 600_000;
+
+/// The timeout of a hook in milliseconds. Our hooks take a tenth of a second.
+const HOOK_TIMEOUT: u32 = 5_000;
+
+/// The events that run our hook: at each of them, a transcript may have grown or a prompt is sent. The start of
+/// a session is not one of them, because text that a hook adds at that time becomes part of the first prompt,
+/// and is lost when the session is resumed.
+const EVENTS: [&str; 4] = ["BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"];
+
+/// Adds the changes for Gemini CLI to `plan`.
+pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
+    let path = setup.places.gemini.join("settings.json");
+    let reason = "the MCP server `tiro` and hooks that note where conversations are kept";
+    let entries = entries(setup.binary);
+    plan.edit(setup, (Client::Gemini, &path, reason), 0o600, |text| {
+        insert(text.unwrap_or_default(), &entries, &OURS)
+    });
+    if setup.reading.is_empty() {
+        return;
+    }
+    let path = setup.places.gemini.join(POLICY);
+    let policy = policy(setup.reading);
+    plan.offer(setup, (Client::Gemini, &path, &allows(setup.reading)), 0o600, |text| match text {
+        Some(text) if !text.starts_with(MARK) => Err(Error::bad_input("it is not Tiro's")),
+        _ => Ok(policy.clone()),
+    });
+    let path = setup.places.gemini.join(TRUSTED);
+    if let Some(folder) = setup.folder.filter(|folder| needs_trust(folder, &path)) {
+        let reason = "trusts this folder, without which Gemini CLI starts no server here";
+        let trusted = Member {
+            path: vec![folder.to_string_lossy().into()],
+            value: "TRUST_FOLDER".into(),
+            when: When::Absent,
+        };
+        let entries = Entries { members: vec![trusted], ..Entries::default() };
+        plan.offer(setup, (Client::Gemini, &path, reason), 0o600, |text| {
+            insert(text.unwrap_or_default(), &entries, &OURS)
+        });
+    }
+}
+
+/// Returns whether the user has not yet said whether to trust `folder`, and nothing in it would change its meaning.
+fn needs_trust(folder: &Path, trusted: &Path) -> bool {
+    let text = user_file::look(trusted).ok().and_then(|target| String::from_utf8(target.state?.bytes.0).ok());
+    let said = text.and_then(|text| value(split_mark(&text).1).ok()).unwrap_or_default();
+    let said = said.as_object().into_iter().flatten().any(|(path, word)| {
+        let path = Path::new(path);
+        folder.starts_with(if word == "TRUST_PARENT" { path.parent().unwrap_or(path) } else { path })
+    });
+    !said && folder.to_str().is_some() && !folder.join(".gemini").exists()
+}
+
+/// Returns `text` without our entries; `None` if nothing else was in the file. `wrote` is the content that we wrote.
+pub fn without(path: &Path, text: &str, before: Option<&str>, wrote: Option<&str>) -> Result<Option<String>> {
+    match path {
+        path if path.ends_with(POLICY) && text.starts_with(MARK) => Ok(before.map(str::to_owned)),
+        path if path.ends_with(POLICY) => Ok(Some(text.to_owned())),
+        path if path.ends_with(TRUSTED) => without_trust(text, before, wrote).map(Some),
+        _ => cut::remove(text, before, &OURS).map(Some),
+    }
+}
+
+/// Returns `text` without the folders that we trusted: those in `wrote` that were not there `before`.
+fn without_trust(text: &str, before: Option<&str>, wrote: Option<&str>) -> Result<String> {
+    let folders =
+        |text: &str| Ok::<_, Error>(value(split_mark(text).1)?.as_object().cloned().unwrap_or_default());
+    let before_of = before.map(folders).transpose()?.unwrap_or_default();
+    let mut text = text.to_owned();
+    for (folder, word) in wrote.map(folders).transpose()?.unwrap_or_default() {
+        if !before_of.contains_key(&folder) && folders(&text)?.get(&folder) == Some(&word) {
+            text = cut::member(&text, &[&folder])?;
+        }
+    }
+    Ok(text)
+}
+
+fn policy(reading: &[String]) -> String {
+    let names: String = reading.iter().map(|name| format!("  \"{name}\",\n")).collect();
+    format!(
+        "{MARK}\n[[rule]]\nmcpName = \"tiro\"\ntoolName = [\n{names}]\ndecision = \"allow\"\npriority = {PRIORITY}\n"
+    )
+}
+
+/// Returns our entries in the settings.
+pub fn entries(binary: &str) -> Entries {
+    let command = format!("{}{}", quoted(binary), OURS.command);
+    let member = |key: &str, value, when| Member::new(&["mcpServers", "tiro", key], value, when);
+    let hook = |event| {
+        let hook = json!({
+            "name": "tiro",
+            "type": "command",
+            "command": (command.clone()),
+            "timeout": HOOK_TIMEOUT,
+        });
+        Hook { event, command: command.clone(), group: json!({ "hooks": [hook] }) }
+    };
+    Entries {
+        members: vec![
+            member("command", binary.into(), When::Always),
+            member("args", json!([(SERVE[0])]), When::Always),
+            member("timeout", json!(TOOL_TIMEOUT), When::Absent),
+        ],
+        hooks: EVENTS.into_iter().map(hook).collect(),
+        ..Entries::default()
+    }
+}

@@ -1,0 +1,132 @@
+//! Removes our entries when there is no record, for example after the data directory was lost or the record was
+//! moved.
+//!
+//! The former content of the files is unknown, so this removes only entries that no other program writes: our
+//! marked lines in a hook, hooks that run this program, and a server `tiro` with exactly the settings that we
+//! write. A server that a user configured by hand stays.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{DocumentMut, Item};
+
+use super::record::Removed;
+use super::{
+    Client, Finding, GitPlace, Keep, Places, SERVE, claude_code, codex, edit, gemini, git_hook, without,
+};
+use tiro_base::error::{Error, Result};
+use tiro_base::file::user_file::{self, Bytes, State};
+
+/// Removes our entries from the files of all clients and of `repositories`, except from files in the record, and adds
+/// the result to `removed`.
+pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, removed: &mut Removed) {
+    let mut files: Vec<(Client, PathBuf, &Path)> = Vec::new();
+    if let Some(places) = places {
+        // The last file of the plugin is handled first, because it shows whether the others belong to a plugin.
+        files.extend(
+            places.files().into_iter().rev().map(|(client, path)| (client, path, places.home.as_path())),
+        );
+    }
+    for repository in repositories {
+        files.extend(git_hook::own(repository).map(|path| (Client::Git, path, repository.common.as_path())));
+    }
+    files.retain(|(client, path, _)| {
+        let is_kept = keep.keeps(*client, path);
+        if is_kept && *client == Client::Git && !removed.kept.contains(path) {
+            removed.kept.push(path.clone());
+        }
+        !is_kept && !removed.recorded.contains(path)
+    });
+    for (client, path, home) in files {
+        if client == Client::ClaudeCode && path.exists() && claude_code::is_needed(&path) {
+            removed.notes.push(claude_code::needed(&path));
+            continue;
+        }
+        match remove_entries(client, &path, home) {
+            Ok(true) => removed.swept.push(path),
+            Ok(false) => {}
+            Err(error) => removed.findings.push(Finding::new(client, &path, &error)),
+        }
+    }
+    if let Some(places) = places.filter(|_| !keep.clients) {
+        for name in [".claude-plugin", "hooks", ""] {
+            // This fails if the user put something into the directory, which then stays.
+            let _ = fs::remove_dir(places.claude_code.join("skills/tiro").join(name));
+        }
+    }
+}
+
+/// Removes our entries from the file at `path`; returns whether there were any.
+fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
+    let target = user_file::look(path)?;
+    let Some(now) = &target.state else { return Ok(false) };
+    let text = std::str::from_utf8(&now.bytes.0)
+        .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
+    // If the user configured the server, the current text counts as the former one, so that the server is kept.
+    let before = server(path, text).is_some_and(|server| !is_ours(&server)).then_some(text);
+    let left = match without(client, path, text, before, None) {
+        // An invalid file is no failure if it contains none of our entries.
+        Err(_) if !text.contains("tiro") => return Ok(false),
+        left => left?,
+    };
+    if left.as_deref() == Some(text) || text.trim().is_empty() || text.trim() == "{}" {
+        return Ok(false);
+    }
+    user_file::check(path, &target, home)?;
+    match left {
+        Some(left) => {
+            user_file::replace(&target.path, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?
+        }
+        None => user_file::delete(&target.path)?,
+    }
+    Ok(true)
+}
+
+/// The settings of one server called `tiro`.
+struct Server {
+    /// The words of the server's command line.
+    words: Vec<String>,
+    /// Whether the server has our timeout for tools.
+    has_our_timeout: bool,
+}
+
+/// Returns the settings of the server `tiro` in `text`.
+fn server(path: &Path, text: &str) -> Option<Server> {
+    let text = edit::split_mark(text).1;
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        let document: DocumentMut = text.parse().ok()?;
+        let server = document.get("mcp_servers")?.get("tiro")?;
+        let command = server.get("command").and_then(Item::as_str).unwrap_or_default();
+        let arguments = server.get("args").and_then(Item::as_array).into_iter().flatten();
+        let arguments = arguments.map(|word| word.as_str().unwrap_or_default());
+        let words = std::iter::once(command).chain(arguments).map(str::to_owned).collect();
+        let timeout = server.get("tool_timeout_sec").and_then(Item::as_integer);
+        return Some(Server { words, has_our_timeout: timeout == Some(codex::TOOL_TIMEOUT) });
+    }
+    let settings = edit::value(text).ok()?;
+    let server = settings.get("mcpServers")?.get("tiro")?;
+    let arguments = server["args"].as_array().into_iter().flatten();
+    let words = std::iter::once(&server["command"]).chain(arguments);
+    let words = words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
+    // The plugin's server sets no timeout, but counts as if it had ours, because everything in the plugin is ours.
+    let has_our_timeout = server["timeout"] == gemini::TOOL_TIMEOUT || is_plugin(path);
+    Some(Server { words, has_our_timeout })
+}
+
+fn is_plugin(path: &Path) -> bool {
+    path.ancestors().nth(2).is_some_and(|folder| folder.ends_with("skills"))
+}
+
+/// Returns whether the current or an earlier version of Tiro writes these settings: the full path of the program,
+/// together with our timeout or the toolsets of earlier versions.
+fn is_ours(Server { words, has_our_timeout }: &Server) -> bool {
+    let Some((command, arguments)) = words.split_first() else { return false };
+    let program = Path::new(command);
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let is_started_so = match arguments {
+        [serve] => serve == SERVE[0] && *has_our_timeout,
+        [serve, toolsets, _] => serve == SERVE[0] && toolsets == "--toolsets",
+        _ => false,
+    };
+    program.is_absolute() && name.starts_with("tiro") && is_started_so
+}

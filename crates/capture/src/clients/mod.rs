@@ -1,0 +1,441 @@
+//! Sets Tiro up in the agents on this machine, and in git's hooks.
+//!
+//! Setup has three steps, so that only changes that the user has seen are written: [`plan`] returns the changes,
+//! [`apply`] writes them and records the former content, and [`remove`] restores that content. Without a record,
+//! `remove` removes only what is certainly ours. Each client has its own source file for what is special about it;
+//! the code that reads, replaces, records and edits files is shared.
+//!
+//! A configuration that can't be edited without losing something is not changed but reported as a [`Finding`]. Only our
+//! own entries are changed.
+
+pub mod by_hand;
+mod claude_code;
+mod codex;
+mod cut;
+mod edit;
+mod gemini;
+mod git_hook;
+mod leftover;
+mod programs;
+mod record;
+pub mod retention;
+#[cfg(test)]
+mod tests;
+pub mod transcripts;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use tiro_base::envelope;
+use tiro_base::error::{Error, Result};
+use tiro_base::file::user_file::{self, State};
+
+pub use programs::{Written, written};
+pub use record::{Applied, Removed, apply, lost, was_applied};
+
+/// A program that is set up to use Tiro.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Client {
+    /// Claude Code by Anthropic.
+    ClaudeCode,
+    /// Codex by OpenAI.
+    Codex,
+    /// Gemini CLI by Google.
+    Gemini,
+    /// A repository's git hook, which is set up and removed like a client.
+    Git,
+}
+
+/// The directories in which the clients keep their configuration.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The home directory. Configuration files may be links to any place below it.
+    pub home: PathBuf,
+    /// The directory of Claude Code: `CLAUDE_CONFIG_DIR`, otherwise `.claude`.
+    pub claude_code: PathBuf,
+    /// The directory of Codex: `CODEX_HOME`, otherwise `.codex`.
+    pub codex: PathBuf,
+    /// The directory of Gemini CLI: `.gemini` in `GEMINI_CLI_HOME`, or in the home directory if that is not set.
+    pub gemini: PathBuf,
+}
+
+impl Places {
+    /// Returns the files in which `tiro init` writes entries, in the order in which it writes them.
+    fn files(&self) -> Vec<(Client, PathBuf)> {
+        let plugin = claude_code::FILES
+            .map(|name| (Client::ClaudeCode, self.claude_code.join("skills/tiro").join(name)));
+        let others = [
+            (Client::ClaudeCode, self.claude_code.join(claude_code::SETTINGS)),
+            (Client::Codex, self.codex.join("config.toml")),
+            (Client::Codex, self.codex.join("hooks.json")),
+            (Client::Gemini, self.gemini.join("settings.json")),
+            (Client::Gemini, self.gemini.join(gemini::POLICY)),
+        ];
+        plugin.into_iter().chain(others).collect()
+    }
+
+    /// Returns the file in which the client lists the prompts of all sessions, also of those whose transcripts it
+    /// deleted. Only Claude Code has one.
+    pub fn prompts(&self, client: Client) -> Option<PathBuf> {
+        (client == Client::ClaudeCode).then(|| self.claude_code.join("history.jsonl"))
+    }
+}
+
+/// The directories of a repository and its hooks.
+#[derive(Clone, Debug)]
+pub struct GitPlace {
+    /// The directory of hooks: `core.hooksPath`, otherwise `hooks` in the common directory.
+    pub hooks: PathBuf,
+    /// The git directory that all worktrees share.
+    pub common: PathBuf,
+    /// The root of the work tree, unless the repository is bare.
+    pub work_tree: Option<PathBuf>,
+    /// Whether the hook is part of the repository, so that every clone would get our change.
+    pub is_tracked: bool,
+    /// The former paths of the repository's git directory.
+    pub formerly: Vec<PathBuf>,
+}
+
+/// The changes that would be made, and the findings about what can't be changed.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// The clients that are installed on this machine.
+    pub found: Vec<Client>,
+    /// The changes, in the order in which they are made; empty if everything is set up.
+    pub changes: Vec<Change>,
+    /// Changes that let agents call the tools that only read without asking, and trust the folder. They are made if the
+    /// user wants them.
+    pub offers: Vec<Change>,
+    /// What can't be changed, and why.
+    pub findings: Vec<Finding>,
+}
+
+/// A change of one file.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The client that the file belongs to.
+    pub client: Client,
+    /// The path as users know it; it may be a link.
+    pub path: PathBuf,
+    /// The current content; `None` if there is no file.
+    pub before: Option<State>,
+    /// The content after the change.
+    pub after: State,
+    /// The purpose of the change, in one line for people.
+    pub reason: String,
+}
+
+/// A part of a client's configuration that can't be changed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The client that the file belongs to.
+    pub client: Client,
+    /// The path as users know it.
+    pub path: PathBuf,
+    /// The problem.
+    pub found: String,
+    /// What the user can do about it.
+    pub mend: String,
+}
+
+/// The arguments of the server, which offers every tool.
+const SERVE: [&str; 1] = ["serve"];
+
+/// What [`remove`] does not undo.
+#[derive(Clone, Debug, Default)]
+pub struct Keep {
+    /// Whether all clients stay set up.
+    pub clients: bool,
+    /// The hooks of repositories that stay.
+    pub hooks: Vec<PathBuf>,
+}
+
+impl Keep {
+    fn keeps(&self, client: Client, path: &Path) -> bool {
+        match client {
+            Client::Git => self.hooks.iter().any(|hook| hook == path),
+            _ => self.clients,
+        }
+    }
+}
+
+/// The program for which clients are set up.
+struct Setup<'a> {
+    places: &'a Places,
+    /// The absolute path of the program.
+    binary: &'a str,
+    /// The names of the tools that only read, which the user may let agents call without asking.
+    reading: &'a [String],
+    /// The folder in which agents work; `None` outside a work tree.
+    folder: Option<&'a Path>,
+}
+
+/// Returns the changes that make every installed client use `binary`, and offers to let agents call the tools called
+/// `reading` without asking. Writes nothing.
+///
+/// # Errors
+///
+/// [`tiro_base::error::Kind::BadInput`] if the path of the binary is relative or not UTF-8.
+pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>, reading: &[String]) -> Result<Plan> {
+    let binary = binary.to_str().filter(|text| binary.is_absolute() && !text.contains(['\n', '\r']));
+    let binary = binary.ok_or_else(|| {
+        Error::bad_input("the program's path can't be written in configuration files")
+            .hint("install it at an absolute path that is valid UTF-8")
+    })?;
+    let folder = project.and_then(|project| project.work_tree.as_deref());
+    let setup = Setup { places, binary, reading, folder };
+    let mut plan = Plan::default();
+    if is_directory(&places.claude_code) {
+        plan.found.push(Client::ClaudeCode);
+        claude_code::plan(&setup, &mut plan);
+    }
+    if is_directory(&places.codex) {
+        plan.found.push(Client::Codex);
+        codex::plan(&setup, &mut plan);
+    }
+    if is_directory(&places.gemini) {
+        plan.found.push(Client::Gemini);
+        gemini::plan(&setup, &mut plan);
+    }
+    if let Some(project) = project {
+        plan.found.push(Client::Git);
+        git_hook::plan(&setup, project, &mut plan);
+    }
+    Ok(plan)
+}
+
+/// Restores the contents that are recorded in `dir`, and removes all other entries that are certainly ours.
+/// `repositories` are all known repositories, with their former paths.
+///
+/// # Errors
+///
+/// [`tiro_base::error::Kind::Io`] if the record can't be read or written, [`tiro_base::error::Kind::Busy`] if another process
+/// is working on it.
+pub fn remove(
+    dir: &Path,
+    places: Option<&Places>,
+    repositories: &[GitPlace],
+    keep: &Keep,
+) -> Result<Removed> {
+    let mut removed = record::remove(dir, repositories, keep)?;
+    leftover::remove(places, repositories, keep, &mut removed);
+    Ok(removed)
+}
+
+/// Returns the sorted paths of all hooks with our lines: those that are recorded in `dir`, and those of
+/// `repositories`.
+///
+/// # Errors
+///
+/// [`tiro_base::error::Kind::Io`] if the record can't be read.
+pub fn hooks(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<PathBuf>> {
+    let mut hooks = record::hooks(dir, repositories)?;
+    hooks.extend(repositories.iter().filter_map(git_hook::own));
+    hooks.sort();
+    hooks.dedup();
+    Ok(hooks)
+}
+
+/// Returns the path of the repository's hook if it contains our lines.
+pub fn hook_of(repository: &GitPlace) -> Option<PathBuf> {
+    git_hook::own(repository)
+}
+
+impl Plan {
+    /// Returns whether `client` is installed and completely set up.
+    pub fn is_set_up(&self, client: Client) -> bool {
+        self.found.contains(&client)
+            && !self.changes.iter().any(|change| change.client == client)
+            && !self.findings.iter().any(|finding| finding.client == client)
+    }
+
+    /// Returns a readable report: the changes, the findings, and what Tiro captures of each client.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for client in &self.found {
+            text += &format!("{}\n", client.name());
+            for Change { path, before, after, reason, .. } in
+                self.changes.iter().filter(|change| change.client == *client)
+            {
+                let after = after.bytes.0.len();
+                let sizes = match before {
+                    None => format!("new, {after} bytes"),
+                    Some(before) => format!("{} -> {after} bytes", before.bytes.0.len()),
+                };
+                text +=
+                    &format!("  write {} ({sizes}): {reason}\n", envelope::one_line(&path.to_string_lossy()));
+            }
+            for Change { path, reason, .. } in self.offers.iter().filter(|offer| offer.client == *client) {
+                text += &format!("  offer {}: {reason}\n", envelope::one_line(&path.to_string_lossy()));
+            }
+            for Finding { path, found, mend, .. } in
+                self.findings.iter().filter(|finding| finding.client == *client)
+            {
+                text += &format!(
+                    "  leave {}: {found}\n        {mend}\n",
+                    envelope::one_line(&path.to_string_lossy())
+                );
+            }
+            if self.is_set_up(*client) {
+                text += "  is set up\n";
+            }
+            text += &format!("  captured: {}\n", client.captured());
+        }
+        text
+    }
+
+    /// Plans to replace the content of `path` by what `edit` returns. If `edit` fails, adds a finding with the reason instead. A
+    /// new file gets the mode `mode`; an existing file keeps its own mode.
+    fn edit(
+        &mut self,
+        setup: &Setup<'_>,
+        about: (Client, &Path, &str),
+        mode: u32,
+        edit: impl FnOnce(Option<&str>) -> Result<String>,
+    ) {
+        match edited(setup, about, mode, edit) {
+            Ok(change) => self.changes.extend(change),
+            Err(error) => self.findings.push(Finding::new(about.0, about.1, &error)),
+        }
+    }
+
+    /// Offers to replace the content of `path`, as [`Plan::edit`] plans it.
+    fn offer(
+        &mut self,
+        setup: &Setup<'_>,
+        about: (Client, &Path, &str),
+        mode: u32,
+        edit: impl FnOnce(Option<&str>) -> Result<String>,
+    ) {
+        match edited(setup, about, mode, edit) {
+            Ok(change) => self.offers.extend(change),
+            Err(error) => self.findings.push(Finding::new(about.0, about.1, &error)),
+        }
+    }
+}
+
+/// Returns the change of `path` to what `edit` returns; `None` if that is its content.
+fn edited(
+    setup: &Setup<'_>,
+    (client, path, reason): (Client, &Path, &str),
+    mode: u32,
+    edit: impl FnOnce(Option<&str>) -> Result<String>,
+) -> Result<Option<Change>> {
+    let target = user_file::look(path)?;
+    let before = target.state.as_ref();
+    let text = before
+        .map(|state| std::str::from_utf8(&state.bytes.0))
+        .transpose()
+        .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
+    let after = State {
+        bytes: user_file::Bytes(edit(text)?.into_bytes()),
+        mode: before.map_or(mode, |before| before.mode),
+    };
+    if Some(&after) == before {
+        return Ok(None);
+    }
+    user_file::check(path, &target, &setup.places.home)?;
+    let (path, reason) = (path.to_owned(), reason.to_owned());
+    Ok(Some(Change { client, path, before: target.state, after, reason }))
+}
+
+/// Says what an offer allows.
+fn allows(reading: &[String]) -> String {
+    format!("lets the agent call the tools that only read without asking: {}", reading.join(", "))
+}
+
+impl Client {
+    /// Returns the client whose word is `word`, see [`Client::word`].
+    pub fn of(word: &str) -> Option<Client> {
+        [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Git]
+            .into_iter()
+            .find(|client| client.word() == word)
+    }
+
+    /// Returns the word for the client on the command line and in the store.
+    pub fn word(self) -> &'static str {
+        match self {
+            Client::ClaudeCode => "claude-code",
+            Client::Codex => "codex",
+            Client::Gemini => "gemini",
+            Client::Git => "git",
+        }
+    }
+
+    /// Returns the product name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Client::ClaudeCode => "Claude Code",
+            Client::Codex => "Codex",
+            Client::Gemini => "Gemini CLI",
+            Client::Git => "git",
+        }
+    }
+
+    /// Returns a text for people that says what Tiro captures of this client.
+    pub fn captured(self) -> &'static str {
+        match self {
+            Client::ClaudeCode | Client::Codex | Client::Gemini => {
+                "what you and the agent say, and its tool calls in short, after secrets are removed; not what `tiro pause` or \
+                 `<private>` keeps out"
+            }
+            Client::Git => "messages, paths and changed words of commits, after secrets are removed",
+        }
+    }
+}
+
+impl Finding {
+    fn new(client: Client, path: &Path, error: &Error) -> Finding {
+        let mend = error.way_out().unwrap_or("correct the file, then run `tiro init` again").to_owned();
+        Finding { client, path: path.to_owned(), found: error.to_string(), mend }
+    }
+}
+
+/// Returns `text` without our entries; `None` if the file did not exist before and nothing else is left in it.
+///
+/// This function knows the files of all clients, because the record may be older than the current plan. `wrote` is the
+/// content that we wrote, if that is known.
+fn without(
+    client: Client,
+    path: &Path,
+    text: &str,
+    before: Option<&str>,
+    wrote: Option<&str>,
+) -> Result<Option<String>> {
+    match client {
+        Client::ClaudeCode => {
+            let text = retention::without(path, text, before)?;
+            claude_code::without(path, &text, before).map(Some)
+        }
+        Client::Codex => codex::without(path, text, before).map(Some),
+        Client::Gemini => gemini::without(path, text, before, wrote),
+        Client::Git => git_hook::without(text),
+    }
+    .map(|left| {
+        let is_empty = |text: &String| matches!(text.trim(), "" | "{}");
+        left.filter(|text| before.is_some() || !is_empty(text))
+    })
+}
+
+/// Returns `text` as a single word for a shell, quoted if necessary.
+fn quoted(text: &str) -> String {
+    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Returns the word that [`quoted`] quoted.
+fn unquoted(word: &str) -> Option<String> {
+    let word = word.trim();
+    match word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
+        Some(inner) => Some(inner.replace(r"'\''", "'")),
+        None => (!word.is_empty() && !word.contains(char::is_whitespace)).then(|| word.to_owned()),
+    }
+}
+
+fn is_directory(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.is_dir())
+}

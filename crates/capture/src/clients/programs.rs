@@ -1,0 +1,146 @@
+//! Finds the programs that our entries start, in the files of the clients and in hooks.
+//!
+//! An entry of an earlier version may start a program that is gone, because an upgrade removed the folder of its version.
+//! Then the client reports a server that does not start, and its hooks do nothing.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use toml_edit::{DocumentMut, Item};
+
+use super::edit::split_mark;
+use super::{Client, GitPlace, Places, SERVE, edit, git_hook, unquoted};
+use tiro_base::file::user_file;
+
+/// A program that an entry of ours starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The client that the file belongs to.
+    pub client: Client,
+    /// The file with the entry.
+    pub path: PathBuf,
+    /// The absolute path of the program.
+    pub program: PathBuf,
+}
+
+/// Returns the programs that our entries in the files of `places` and in the hooks of `repositories` start. A file that
+/// can't be read counts as a file without entries.
+pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<Written> {
+    let hooks = repositories.iter().filter_map(git_hook::own).map(|path| (Client::Git, path));
+    let mut found = Vec::new();
+    for (client, path) in places.files().into_iter().chain(hooks) {
+        let Some(text) = text(&path) else { continue };
+        let commands = match (client, path.extension().and_then(|extension| extension.to_str())) {
+            (Client::Git, _) => git_hook::program(&text).into_iter().collect(),
+            (_, Some("toml")) => in_toml(&text),
+            _ => in_json(&text),
+        };
+        let mut programs: Vec<PathBuf> = commands.into_iter().map(PathBuf::from).collect();
+        // Other programs have hooks with the same arguments.
+        programs.retain(|program| {
+            let name = program.file_name().unwrap_or_default().to_string_lossy();
+            program.is_absolute() && name.starts_with("tiro")
+        });
+        programs.sort();
+        programs.dedup();
+        found.extend(programs.into_iter().map(|program| Written { client, path: path.clone(), program }));
+    }
+    found
+}
+
+fn text(path: &Path) -> Option<String> {
+    String::from_utf8(user_file::look(path).ok()?.state?.bytes.0).ok()
+}
+
+fn in_json(text: &str) -> Vec<String> {
+    let Ok(settings) = edit::value(split_mark(text).1) else { return Vec::new() };
+    let server = program_of_server(&settings["mcpServers"]["tiro"]);
+    let groups = settings["hooks"].as_object().into_iter().flat_map(|events| events.values());
+    let groups = groups.filter_map(Value::as_array).flatten();
+    let hooks = groups.filter_map(|group| group["hooks"].as_array()).flatten();
+    let hooks = hooks.filter_map(|hook| {
+        let arguments: Vec<&str> =
+            hook["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        program_of_hook(hook["command"].as_str()?, &arguments)
+    });
+    server.into_iter().chain(hooks).collect()
+}
+
+fn program_of_server(server: &Value) -> Option<String> {
+    (server["args"].get(0)? == SERVE[0]).then(|| server["command"].as_str().map(str::to_owned))?
+}
+
+/// Returns the program of a hook of ours: the command if the arguments are separate, otherwise its first word.
+fn program_of_hook(command: &str, arguments: &[&str]) -> Option<String> {
+    match arguments {
+        ["hook", _] => Some(command.to_owned()),
+        [] => {
+            let (program, client) = command.trim_end().rsplit_once(" hook ")?;
+            Client::of(client).and_then(|_| unquoted(program))
+        }
+        _ => None,
+    }
+}
+
+fn in_toml(text: &str) -> Vec<String> {
+    let Ok(document) = split_mark(text).1.parse::<DocumentMut>() else { return Vec::new() };
+    let server = document.get("mcp_servers").and_then(|servers| servers.get("tiro"));
+    let server = server.and_then(|server| {
+        let first =
+            server.get("args").and_then(Item::as_array).and_then(|arguments| arguments.get(0)?.as_str());
+        (first == Some(SERVE[0])).then(|| server.get("command").and_then(Item::as_str).map(str::to_owned))?
+    });
+    let events =
+        document.get("hooks").and_then(Item::as_table_like).into_iter().flat_map(|events| events.iter());
+    let groups =
+        events.filter_map(|(_, groups)| groups.as_array_of_tables()).flat_map(|groups| groups.iter());
+    let hooks = groups.filter_map(|group| group.get("hooks").and_then(Item::as_array_of_tables));
+    let hooks = hooks
+        .flat_map(|hooks| hooks.iter())
+        .filter_map(|hook| program_of_hook(hook.get("command").and_then(Item::as_str)?, &[]));
+    server.into_iter().chain(hooks).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clients::quoted;
+    use crate::clients::tests::Home;
+
+    #[test]
+    fn quoting_a_path_can_be_undone() {
+        for path in ["/opt/tiro", "/it's here/tiro", "/a b/ti'r'o", "/ü/tiro"] {
+            assert_eq!(unquoted(&quoted(path)).as_deref(), Some(path));
+        }
+    }
+
+    #[test]
+    fn the_program_of_each_entry_is_found_and_other_commands_are_not() {
+        let home = Home::new();
+        let program = PathBuf::from("/opt/it's here/tiro");
+        let other = r#"{"command": "/x/other", "args": ["serve"]}"#;
+        std::fs::write(
+            home.places.gemini.join("settings.json"),
+            format!(r#"{{"mcpServers": {{"o": {other}}}}}"#),
+        )
+        .unwrap();
+        assert_eq!(written(&home.places, &[]), []);
+        home.set_up();
+        let found = written(&home.places, &[]);
+        assert!(found.iter().all(|each| each.program == program), "{found:?}");
+        let files: Vec<String> = found
+            .iter()
+            .map(|each| each.path.strip_prefix(home.dir.path()).unwrap().display().to_string())
+            .collect();
+        assert_eq!(
+            files,
+            [
+                ".claude/skills/tiro/.mcp.json",
+                ".claude/skills/tiro/hooks/hooks.json",
+                ".codex/config.toml",
+                ".codex/hooks.json",
+                ".gemini/settings.json"
+            ]
+        );
+    }
+}

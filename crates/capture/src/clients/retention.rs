@@ -1,0 +1,92 @@
+//! How long Claude Code keeps transcripts, and the offer to keep them longer.
+
+use std::path::{Path, PathBuf};
+
+use super::claude_code::SETTINGS;
+use super::edit::{Entries, Member, Ours, When, insert, json, value};
+use super::{Applied, Client, Places, Plan, Setup, cut, record};
+use tiro_base::error::Result;
+use tiro_base::file::user_file;
+
+/// The setting.
+pub const SETTING: &str = "cleanupPeriodDays";
+
+/// How many days Claude Code keeps transcripts if the setting is missing.
+const DEFAULT: u64 = 30;
+
+/// How many days Tiro offers: ten years. No other program writes this number, so it is recognised as Tiro's.
+pub const OFFERED: u64 = 3653;
+
+/// A period that needs no offer, in days.
+const ENOUGH: u64 = 365;
+
+/// Our entry.
+const OURS: Ours = Ours { members: &[&[SETTING]], command: " hook claude-code", list: None };
+
+/// How long Claude Code keeps transcripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// The number of days.
+    pub days: u64,
+    /// Whether the user's settings contain the number.
+    pub is_set: bool,
+    /// The file of the settings.
+    pub path: PathBuf,
+}
+
+/// Returns how long Claude Code keeps transcripts; `None` if it is not installed.
+pub fn of(places: &Places) -> Option<Retention> {
+    if !super::is_directory(&places.claude_code) {
+        return None;
+    }
+    let path = places.claude_code.join(SETTINGS);
+    let state = user_file::look(&path).ok().and_then(|target| target.state);
+    let days = state.and_then(|state| {
+        let text = String::from_utf8(state.bytes.0).ok()?;
+        value(&text).ok()?.get(SETTING)?.as_u64()
+    });
+    Some(Retention { days: days.unwrap_or(DEFAULT), is_set: days.is_some(), path })
+}
+
+impl Retention {
+    /// Returns whether transcripts are deleted so early that it is worth an offer.
+    pub fn is_short(&self) -> bool {
+        self.days < ENOUGH
+    }
+
+    /// Returns what Claude Code does, in a sentence without a full stop.
+    pub fn text(&self) -> String {
+        let whence = if self.is_set { "set by" } else { "the default of" };
+        format!(
+            "Claude Code deletes transcripts after {} days ({whence} `{SETTING}`); what is imported stays in the memory",
+            self.days
+        )
+    }
+}
+
+/// Makes Claude Code keep transcripts for [`OFFERED`] days. Records the former content in `dir`, so that it can be
+/// undone.
+///
+/// # Errors
+///
+/// The errors of [`super::apply`].
+pub fn raise(places: &Places, dir: &Path) -> Result<Applied> {
+    let setup = Setup { places, binary: "", reading: &[], folder: None };
+    let mut plan = Plan::default();
+    let member = Member::new(&[SETTING], json!(OFFERED), When::Always);
+    let entries = Entries { members: vec![member], ..Entries::default() };
+    let reason = "keeps transcripts for ten years";
+    plan.edit(&setup, (Client::ClaudeCode, &places.claude_code.join(SETTINGS), reason), 0o600, |text| {
+        insert(text.unwrap_or_default(), &entries, &OURS)
+    });
+    let mut applied = record::apply(&plan.changes, dir)?;
+    applied.findings.extend(plan.findings);
+    Ok(applied)
+}
+
+/// Returns the settings in `text` without our entry, if it is there.
+pub(super) fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
+    let is_ours = path.ends_with(SETTINGS)
+        && value(text).is_ok_and(|settings| settings[SETTING].as_u64() == Some(OFFERED));
+    if is_ours { cut::remove(text, before, &OURS) } else { Ok(text.to_owned()) }
+}

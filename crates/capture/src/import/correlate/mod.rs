@@ -1,0 +1,25 @@
+//! Links commits to the sessions that led to them, each with a confidence. These functions are pure.
+//!
+//! A session is linked only if there is evidence: one of its calls made the commit, or the commit contains lines
+//! that the session wrote. A session's change to a file counts fully for the next commit that changes the file.
+//! For a later commit, a line of the change counts only if that next commit left it out. Lines that were reverted
+//! before the commit don't count. If a session was only active at the time, or only read the file, that is no
+//! evidence. A commit by another author is linked to a session only if a call of that session made it.
+//!
+//! A line is no evidence if many sessions wrote it or the file contains it more than once. If several sessions wrote a
+//! line of the commit, the line counts for the session with the most lines in the commit.
+//!
+//! The confidence is between 0 and 1. The constants in [`tuning::links`](crate::tuning::links) say how much each kind
+//! of evidence gives. If the confidence is below [`LEAST_CONFIDENCE`](tiro_store::tuning::LEAST_CONFIDENCE), no link
+//! is made.
+
+mod evidence;
+mod facts;
+mod replaced;
+
+#[cfg(test)]
+mod tests;
+
+pub use evidence::{Evidence, SECOND};
+pub use facts::{Call, Change, ChangedLines, Commit, Here};
+pub use replaced::{Replaced, Seen, replaced, same_change};

@@ -1,0 +1,267 @@
+//! Reads sessions as SpecStory keeps them in Markdown.
+//!
+//! A message begins with a line such as `_**User (2026-03-01 10:00:00Z)**_`, and a line `---` stands before it. Tool
+//! calls are blocks `<tool-use>`, or in old versions `<details>`; they become messages of the tool with an excerpt of
+//! the output. Thoughts and the messages of sub-agents are left out.
+
+use super::clean::{self, Private};
+use super::gist;
+use super::messages::Said;
+use tiro_base::memory::{Millis, Role};
+use tiro_base::times;
+
+/// How many bytes of a line are searched for a date.
+const LONGEST_DATE: usize = 256;
+
+/// The furthest that a local time is from UTC, and the step of such differences, in milliseconds.
+const FURTHEST: Millis = 14 * 60 * 60 * 1000;
+const STEP: Millis = 15 * 60 * 1000;
+
+/// A date that was found.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    /// The time, as if it were in UTC.
+    at: Millis,
+    /// Whether it names no offset from UTC, so that it may be a local time.
+    is_local: bool,
+}
+
+impl Found {
+    /// Returns the time, if local times are `behind` UTC.
+    fn utc(self, behind: Millis) -> Millis {
+        if self.is_local { self.at + behind } else { self.at }
+    }
+}
+
+/// A session.
+#[derive(Debug, Default, PartialEq)]
+pub struct Session {
+    /// The client's id of the session.
+    pub id: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// When it began.
+    pub began: Option<Millis>,
+    /// Its messages.
+    pub said: Vec<Said>,
+    /// How many messages of sub-agents were left out.
+    pub left_out: usize,
+}
+
+/// Reads a file. `stem` is its name without the extension, which begins with a date.
+///
+/// The name has the time in UTC. Old versions of SpecStory wrote the same time into the heading as the local time of the
+/// machine; how far that is behind UTC is seen from the name.
+pub fn read(stem: &str, text: &str) -> Session {
+    let heads = heads(text);
+    let top = &text[..heads.first().map_or(text.len(), |head| head.from)];
+    let title = top.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim);
+    let (heading, named) = (top.lines().find_map(date), time_of_name(stem));
+    let behind = heading.zip(named).map_or(0, |(heading, named)| behind(heading.at, named));
+    let mut session = Session {
+        id: top.lines().find_map(id),
+        title: title.map(|title| title.split(" (").next().unwrap_or(title).to_owned()),
+        began: heading.map(|heading| heading.utc(behind)).or(named).or_else(|| day_of_name(stem)),
+        ..Session::default()
+    };
+    // A heading that is only a date is no title.
+    session.title = session.title.filter(|title| date(title).is_none() && !title.is_empty());
+    for (place, head) in heads.iter().enumerate() {
+        let end = heads.get(place + 1).map_or(text.len(), |next| next.from);
+        if head.is_sidechain {
+            session.left_out += 1;
+            continue;
+        }
+        let time = head.time.map(|time| time.utc(behind));
+        message(head.role, time, &text[head.to..end], &mut session.said);
+    }
+    session
+}
+
+/// The line with which a message begins.
+struct Head {
+    from: usize,
+    to: usize,
+    role: Role,
+    time: Option<Found>,
+    is_sidechain: bool,
+}
+
+/// Finds the beginnings of messages. A line that only looks like one, in a file that is quoted, has no rule before it.
+fn heads(text: &str) -> Vec<Head> {
+    let (mut found, mut from, mut before) = (Vec::new(), 0, "---");
+    for line in text.split_inclusive('\n') {
+        let to = from + line.len();
+        let line = line.trim_end();
+        let follows = before == "---" || before.starts_with("<!--") || before.starts_with("# ");
+        if let Some(head) = follows.then(|| head(line)).flatten() {
+            found.push(Head { from, to, ..head });
+        }
+        if !line.trim().is_empty() {
+            before = line;
+        }
+        from = to;
+    }
+    found
+}
+
+fn head(line: &str) -> Option<Head> {
+    let inner = line.strip_prefix("_**")?.strip_suffix("**_")?;
+    let (name, more) = inner.split_once([' ', '-']).unwrap_or((inner, ""));
+    let role = match name.trim() {
+        "User" => Role::User,
+        "Agent" | "Assistant" => Role::Assistant,
+        _ => return None,
+    };
+    Some(Head { from: 0, to: 0, role, time: date(more), is_sidechain: more.contains("sidechain") })
+}
+
+/// Adds a message, and the tool calls in it.
+fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Vec<Said>) {
+    let body = body.trim_end();
+    let body = body.strip_suffix("---").unwrap_or(body);
+    let mut private = Private::default();
+    let body = clean::without(private.strip(body.into()), &["think"]);
+    let mut add = |role: Role, speaker: Option<String>, text: String| {
+        let text = clean::readable(text.into()).trim().to_owned();
+        let text = text.trim_start_matches("---").trim_end_matches("---").trim().to_owned();
+        if !text.is_empty() {
+            into.push(Said { role, speaker, text, time, id: None, session: None });
+        }
+    };
+    let mut rest = body.as_ref();
+    while let Some((before, call, after)) = (role == Role::Assistant).then(|| next_call(rest)).flatten() {
+        add(role, None, before.to_owned());
+        let (summary, output) = summary(call);
+        let name = attribute(call, "data-tool-name");
+        let output = gist::excerpt(output.trim(), gist::EXCERPT);
+        add(Role::Tool, name, format!("{summary}\n{output}"));
+        rest = after;
+    }
+    add(role, None, rest.to_owned());
+}
+
+/// Returns the text before the next call, the call, and the text after it.
+fn next_call(text: &str) -> Option<(&str, &str, &str)> {
+    let start = [text.find("<tool-use"), text.find("<details>")].into_iter().flatten().min()?;
+    let close = if text[start..].starts_with("<tool-use") { "</tool-use>" } else { "</details>" };
+    let end = text[start..].find(close).map_or(text.len(), |end| start + end + close.len());
+    Some((&text[..start], &text[start..end], &text[end..]))
+}
+
+/// Returns the summary of a call in one line, and its output.
+fn summary(call: &str) -> (String, &str) {
+    let Some((_, rest)) = call.split_once("<summary>") else { return (String::new(), call) };
+    let (summary, output) = rest.split_once("</summary>").unwrap_or((rest, ""));
+    let summary = summary.replace(['*', '`'], "").replace("Tool use: ", "");
+    let output = output.split("</details>").next().unwrap_or_default();
+    (summary.split_whitespace().collect::<Vec<_>>().join(" "), output)
+}
+
+fn attribute(call: &str, name: &str) -> Option<String> {
+    let (_, rest) = call.split_once(&format!("{name}=\""))?;
+    rest.split('"').next().filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+/// Returns the id that a line such as `<!-- Claude Code Session 5c5c2876-… (…) -->` names.
+fn id(line: &str) -> Option<String> {
+    let (_, rest) = line.strip_prefix("<!--")?.split_once(" Session ")?;
+    let id = rest.split_whitespace().next()?;
+    (id.len() >= 8 && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')).then(|| id.to_owned())
+}
+
+/// Returns the first date in a text, with its time if it has one.
+fn date(text: &str) -> Option<Found> {
+    let text = &text[..text.floor_char_boundary(LONGEST_DATE)];
+    let is_part = |c: char| c.is_ascii_digit() || "-:. TZ+".contains(c);
+    let start = text.find(|c: char| c.is_ascii_digit()).filter(|start| text[*start..].len() >= 10)?;
+    let rest = &text[start..];
+    let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+    let found = rest[..end].trim().replacen(' ', "T", 1);
+    let is_local = found.get(11..).is_some_and(|clock| !clock.contains(['Z', '+', '-']));
+    let parsed = times::parse_time("date", &found).ok();
+    parsed
+        .map(|at| Found { at, is_local })
+        .or_else(|| date(&rest[rest.find(|c: char| !c.is_ascii_digit())?..]))
+}
+
+/// Returns how far the local time `heading` is behind the same time in UTC, which the name has in minutes.
+fn behind(heading: Millis, named: Millis) -> Millis {
+    let difference = named - heading;
+    let behind = (difference as f64 / STEP as f64).round() as Millis * STEP;
+    let is_same = (difference - behind).abs() < 60 * 1000;
+    if is_same && behind.abs() <= FURTHEST { behind } else { 0 }
+}
+
+/// Returns the time with which the name of a file begins, such as `2026-03-01_10-00Z-title`.
+fn time_of_name(stem: &str) -> Option<Millis> {
+    let clock = stem.get(10..16)?.strip_prefix('_')?.replace('-', ":");
+    times::parse_time("date", &format!("{}T{clock}", &stem[..10])).ok()
+}
+
+/// Returns the day with which the name of a file begins, such as `2026-03-01-title`.
+fn day_of_name(stem: &str) -> Option<Millis> {
+    times::parse_time("date", stem.get(..10)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_read_with_its_calls() {
+        let text = "<!-- Generated by SpecStory, Markdown v2.1.0 -->\n\n# 2026-03-01 10:00:00Z\n\n\
+            <!-- Claude Code Session 5c5c2876-febd-4c87-b80c-d0655f1cd3fd (2026-03-01 10:00:00Z) -->\n\n\
+            _**User (2026-03-01 10:00:05Z)**_\n\nWhy is the crane blue?\n\n---\n\n\
+            _**Agent (claude-x 2026-03-01 10:00:09Z)**_\n\n<think>hm</think>\nI look.\n\n\
+            <tool-use data-tool-type=\"shell\" data-tool-name=\"Bash\"><details>\n\
+            <summary>Tool use: **Bash** `cat paint.txt`</summary>\n\n```\ncheapest\n_**User**_\n```\n\
+            </details></tool-use>\n\nIt was the cheapest.\n\n---\n\n\
+            _**Agent - sidechain (2026-03-01 10:01:00Z)**_\n\nhidden\n\n---\n\n";
+        let session = read("2026-03-01_10-00Z-why", text);
+        assert_eq!(session.id.as_deref(), Some("5c5c2876-febd-4c87-b80c-d0655f1cd3fd"));
+        assert_eq!((session.title, session.left_out), (None, 1));
+        let shown: Vec<String> =
+            session.said.iter().map(|said| format!("{:?}: {}", said.role, said.text)).collect();
+        let expected = [
+            "User: Why is the crane blue?",
+            "Assistant: I look.",
+            "Tool: Bash cat paint.txt\n```\ncheapest\n_**User**_\n```",
+            "Assistant: It was the cheapest.",
+        ];
+        assert_eq!(shown, expected);
+        assert_eq!(session.said[0].time, Some(session.began.unwrap() + 5000));
+        assert_eq!(session.said[2].speaker.as_deref(), Some("Bash"));
+    }
+
+    #[test]
+    fn the_old_form_is_read() {
+        let text = "<!-- Generated by SpecStory -->\n\n# Starting Task #8 (2025-04-28 14:53:38)\n\n_**User**_\n\nstart\n\n\
+            ---\n\n_**Assistant**_\n\n<details>\n  <summary>Searched codebase \"x\"</summary>\n\n| a |\n</details>\n\n---\n\nDone.\n\n---\n";
+        let session = read("x", text);
+        assert_eq!(session.title.as_deref(), Some("Starting Task #8"));
+        assert_eq!(session.began, Some(1_745_852_018_000));
+        let texts: Vec<&str> = session.said.iter().map(|said| said.text.as_str()).collect();
+        assert_eq!(texts, ["start", "Searched codebase \"x\"\n| a |", "Done."]);
+        assert_eq!(read("2025-04-28_18-53-x", "_**User**_\n\na").began, Some(1_745_866_380_000));
+        assert_eq!(read("2025-04-28-x", "_**User**_\n\na").began, Some(1_745_798_400_000));
+        assert_eq!(read("notes", "nothing").said, []);
+    }
+
+    /// The local time of the heading used to be taken for UTC.
+    #[test]
+    fn a_local_time_in_the_heading_is_moved_to_that_of_the_name() {
+        let began = |stem: &str, heading: &str| {
+            read(stem, &format!("# Task ({heading})\n\n_**User (2025-04-28 14:54:38)**_\n\na")).began
+        };
+        let local = Some(1_745_852_018_000);
+        let moved = |hours: f64| local.map(|local| local + (hours * 3_600_000.0) as Millis);
+        assert_eq!(began("2025-04-28_18-53-x", "2025-04-28 14:53:38"), moved(4.0));
+        assert_eq!(began("2025-04-28_09-23Z-x", "2025-04-28 14:53:38"), moved(-5.5));
+        // A file whose name has another time, or a heading with an offset, says nothing about local times.
+        assert_eq!(began("2025-04-28_18-40-x", "2025-04-28 14:53:38"), local);
+        assert_eq!(began("2025-04-28_18-53-x", "2025-04-28 14:53:38Z"), local);
+        let text = "# Task (2025-04-28 14:53:38)\n\n_**User (2025-04-28 14:54:38)**_\n\na";
+        assert_eq!(read("2025-04-28_18-53-x", text).said[0].time, moved(4.0).map(|began| began + 60_000));
+    }
+}

@@ -1,0 +1,18 @@
+//! What other programs leave on the user's disk, and how it becomes drafts of memories.
+//!
+//! - [`clients`]: the configuration of coding agents, and their transcripts
+//! - [`spool`]: what hooks leave for the next call
+//! - [`import`]: transcripts and commits as drafts, and which session led to which commit
+//! - [`tuning`]: the numbers of these
+//!
+//! It never writes a memory, and knows neither projects nor callers.
+//!
+//! Invariants: a transcript is data, whatever it says; a line that can't be read is counted, never dropped silently; a
+//! file of another program is changed only with a record by which the change is undone.
+
+#![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
+
+pub mod clients;
+pub mod import;
+pub mod spool;
+pub mod tuning;

@@ -1,0 +1,201 @@
+//! What an assistant said that holds: what it did, unless the person rejected it, and what it proposed, if the person
+//! accepted it.
+
+use super::passing::is_report_of_moment;
+use super::signs::{is_reference, is_request, words};
+use super::{Fact, Said, Voice, said};
+use crate::statements::replies;
+use tiro_base::memory::{Kind, Role};
+use tiro_text::blocks::{self, Kind as Block, Sentence};
+
+/// Words of a report that something was done, or how it is now.
+const DONE: &[&str] = &[
+    "added",
+    "updated",
+    "fixed",
+    "changed",
+    "created",
+    "implemented",
+    "moved",
+    "renamed",
+    "removed",
+    "replaced",
+    "now",
+    "refactored",
+    "introduced",
+    "switched",
+    "extended",
+    "corrected",
+    "enabled",
+    "disabled",
+    "migrated",
+    "supports",
+    "because",
+    "caused",
+    "cause",
+];
+
+/// Words of a proposal.
+const PROPOSES: &[&str] =
+    &["should", "suggest", "recommend", "propose", "must", "will", "decision", "recommended"];
+
+/// The most sentences of an answer that proposes something. A longer answer is an essay, and "yes" accepts no single
+/// sentence of it. Arbitrary.
+const LONGEST_PROPOSAL: usize = 16;
+
+/// Words of what is only true for a moment, or of what comes next.
+const PASSING: &[&str] = &[
+    "i'll",
+    "let",
+    "let's",
+    "next",
+    "want",
+    "would",
+    "shall",
+    "if",
+    "please",
+    "passes",
+    "passed",
+    "passing",
+    "pass",
+    "ready",
+    "successfully",
+    "commit",
+    "committed",
+    "pushed",
+    "running",
+    "ran",
+    "appears",
+    "seems",
+    "looks",
+    "might",
+    "may",
+    "could",
+    "try",
+    "sorry",
+    "conversation",
+    "accidentally",
+    "notice",
+    "complete",
+    "understand",
+    "now i",
+    "crucial",
+    "issue",
+    "problem",
+    "linting",
+    "lint",
+    "conflicts",
+    "resolved",
+    "error",
+    "errors",
+    "hanging",
+    "failing",
+    "earlier",
+    "previous",
+    "worklog",
+    "changelog",
+    "status",
+    "up-to-date",
+    "need",
+    "you've",
+    "correctly",
+    "tests",
+    "even",
+    "suggests",
+    "unrelated",
+    "remain",
+    "remains",
+    "apologize",
+    "you",
+    "your",
+    "you're",
+    "here",
+    "above",
+    "below",
+    "following",
+    "summary",
+    "see",
+];
+
+/// How many answers are examined for signs of work. Arbitrary: an assistant that works does so soon.
+const MOST_EXAMINED: usize = 50;
+
+/// The fewest words of a fact of an answer. Arbitrary.
+const SHORTEST: usize = 7;
+
+/// Returns the fact of the assistant's messages `answers`, if `reply`, the message after them, lets it hold.
+pub(super) fn accepted(answers: &[Said<'_>], reply: &str) -> Option<Fact> {
+    let spoken: Vec<&Said<'_>> =
+        answers.iter().filter(|message| message.voice() == Voice::Assistant).collect();
+    let last = spoken.last()?;
+    let worked = answers.iter().any(|message| message.role == Some(Role::Tool))
+        || spoken.iter().any(|message| has_work(message.text));
+    let accepts = replies::accepts(reply);
+    if replies::rejects(reply) || (!accepts && !worked) {
+        return None;
+    }
+    let mut best: Option<(f64, Kind, Sentence)> = None;
+    let sentences = said::sentences(last.text);
+    let accepts = accepts && sentences.len() <= LONGEST_PROPOSAL;
+    for sentence in sentences {
+        let names = said::named(last.text, &sentence);
+        let Some((score, kind)) = judged(&sentence, names, worked, accepts) else { continue };
+        // Answers end with what they conclude, so of equally good sentences the later one is taken.
+        if best.as_ref().is_none_or(|(known, ..)| score >= *known) {
+            best = Some((score, kind, sentence));
+        }
+    }
+    let (_, kind, sentence) = best?;
+    Some(Fact { kind, text: sentence.text, ordinal: last.ordinal, takes_back: None })
+}
+
+/// Returns whether an assistant works in this conversation, rather than only talks.
+pub(super) fn works(messages: &[Said<'_>]) -> bool {
+    let is_answer = |message: &&Said<'_>| message.voice() == Voice::Assistant;
+    messages.iter().any(|message| message.role == Some(Role::Tool))
+        || messages.iter().filter(is_answer).take(MOST_EXAMINED).any(|message| has_work(message.text))
+}
+
+/// Returns whether an answer shows work: tool calls, or changes of files.
+fn has_work(text: &str) -> bool {
+    let text = &text[..text.floor_char_boundary(64 * 1024)];
+    blocks::blocks(text).iter().any(|block| block.kind == Block::Tool)
+        || text.contains("```diff")
+        || text.lines().any(|line| line.starts_with("Read file: ") || line.starts_with("Edit file: "))
+}
+
+/// Returns whether a part of a sentence begins with a request.
+fn signs_request(part: &str) -> bool {
+    words(part).first().is_some_and(|word| is_request(word))
+}
+
+fn judged(sentence: &Sentence, names: usize, worked: bool, accepts: bool) -> Option<(f64, Kind)> {
+    let words = words(&sentence.text);
+    let count = |list: &[&str]| words.iter().filter(|word| list.contains(&word.as_str())).count();
+    let refers = words.first().is_some_and(|word| is_reference(word) || word == "i");
+    if words.len() < SHORTEST
+        || refers
+        || count(PASSING) > 0
+        || sentence.text.ends_with(':')
+        || sentence.is_open
+        || (worked && is_report_of_moment(&sentence.text, &words))
+    {
+        return None;
+    }
+    let begins_with_use = words[0] == "use";
+    let asks = |word: &String| is_request(word) && !begins_with_use;
+    let asks_later = sentence.text.split(", ").skip(1).any(signs_request);
+    if words.iter().take(2).any(asks) || asks_later || words.iter().any(|word| word == "optionally") {
+        return None;
+    }
+    let (done, proposes) = (count(DONE), count(PROPOSES) + usize::from(begins_with_use));
+    let names = names.min(3) as f64;
+    let kind = match () {
+        () if worked && done > 0 => Kind::Fact,
+        () if accepts && proposes > 0 => Kind::Decision,
+        () => return None,
+    };
+    // A sentence without a name or an identifier says little outside of its conversation.
+    (names > 0.0)
+        .then_some((done.max(proposes) as f64 + names * 0.5 + (words.len() >= 10) as u8 as f64 * 0.5, kind))
+}

@@ -1,0 +1,131 @@
+//! Finds facts and decisions in a conversation without a model.
+//!
+//! A fact is a whole sentence of a message: something that a person said of themselves or of the project, a rule or a
+//! choice, or what an assistant reported as done and the person did not reject, or proposed and the person accepted. A
+//! score counts general signs, such as the first person, a past tense, a date, a name, or "must" and "never"; it needs no
+//! list of topics. Few sentences are taken of each exchange. Questions, requests of one moment, code, headings, rows of
+//! tables, quotations, and what a client added are skipped. The signs are English: in other languages only sentences with
+//! names and numbers can reach the bar.
+
+mod answers;
+mod passing;
+mod said;
+mod signs;
+#[cfg(test)]
+mod tests;
+
+use crate::statements::replies;
+use tiro_base::memory::{Kind, Role};
+
+/// A message of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said<'a> {
+    /// Its ordinal in the session.
+    pub ordinal: i64,
+    /// The speaker's role.
+    pub role: Option<Role>,
+    /// The speaker's name.
+    pub speaker: Option<&'a str>,
+    /// Its text.
+    pub text: &'a str,
+}
+
+/// A sentence that states a fact or a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// `fact` or `decision`.
+    pub kind: Kind,
+    /// The sentence, without markup.
+    pub text: String,
+    /// The ordinal of its message.
+    pub ordinal: i64,
+    /// The ordinal of the message whose decisions it takes back, as in "forget that, we stay with Redis".
+    pub takes_back: Option<i64>,
+}
+
+/// Who speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Voice {
+    /// A person: the user, or anyone with a name of their own.
+    Person(String),
+    /// An assistant.
+    Assistant,
+    /// A tool, or the system.
+    Other,
+}
+
+/// The maximum number of facts of a person's message. Arbitrary: few rather than many.
+const OF_MESSAGE: usize = 2;
+
+/// How many messages of a person may lie between a decision and the message that takes it back. Arbitrary.
+const TAKEN_BACK_WITHIN: usize = 3;
+
+impl Said<'_> {
+    /// Returns who speaks.
+    pub fn voice(&self) -> Voice {
+        Voice::of(self.role, self.speaker)
+    }
+}
+
+impl Voice {
+    /// Returns who speaks in a message of the speaker `speaker` in the role `role`.
+    ///
+    /// In conversations of two people, one of them has the role of the assistant; their name tells them apart from one.
+    pub fn of(role: Option<Role>, speaker: Option<&str>) -> Voice {
+        let name = speaker.map(str::trim).filter(|name| !name.is_empty());
+        match (role, name) {
+            (Some(Role::User), name) => Voice::Person(name.unwrap_or("user").to_lowercase()),
+            (Some(Role::Assistant), Some(name)) if signs::is_persons_name(name) => {
+                Voice::Person(format!("assistant {}", name.to_lowercase()))
+            }
+            (Some(Role::Assistant), _) => Voice::Assistant,
+            _ => Voice::Other,
+        }
+    }
+}
+
+/// Returns the facts and decisions of `messages`, in order. What an assistant said after the last message of a person is
+/// not judged yet: the caller passes these messages again once the person has answered.
+pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
+    let mut found: Vec<Fact> = Vec::new();
+    let persons: Vec<(usize, String)> = messages
+        .iter()
+        .enumerate()
+        .filter_map(|(place, message)| match message.voice() {
+            Voice::Person(name) => Some((place, name)),
+            Voice::Assistant | Voice::Other => None,
+        })
+        .collect();
+    let works = answers::works(messages);
+    let mut after = 0;
+    for (number, (place, name)) in persons.iter().enumerate() {
+        let answers = &messages[after..*place];
+        after = place + 1;
+        let message = &messages[*place];
+        found.extend(answers::accepted(answers, message.text));
+        let takes_back = replies::is_taken_back(message.text).then(|| {
+            let before = persons[..number].iter().rev().take(TAKEN_BACK_WITHIN);
+            let mut own =
+                before.filter(|(_, speaker)| speaker == name).map(|(place, _)| messages[*place].ordinal);
+            let has_decision = |ordinal: &i64| {
+                found.iter().any(|fact| fact.ordinal == *ordinal && fact.kind == Kind::Decision)
+            };
+            own.clone().find(has_decision).or_else(|| own.next())
+        });
+        let own = said::stated(message.text, takes_back.is_some(), works.then_some(&messages[..*place]));
+        found.extend(own.into_iter().take(OF_MESSAGE).map(|(kind, text)| Fact {
+            kind,
+            text,
+            ordinal: message.ordinal,
+            takes_back: takes_back.flatten(),
+        }));
+    }
+    let mut known: Vec<String> = Vec::new();
+    found.retain(|fact| {
+        let words = signs::words(&fact.text).join(" ");
+        let is_new = !known.contains(&words);
+        known.push(words);
+        is_new
+    });
+    found
+}

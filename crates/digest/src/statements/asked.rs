@@ -1,0 +1,261 @@
+//! Finds which of several statements answers a question that asks for one value: the latest of those that are about what
+//! it asks.
+//!
+//! Without a question, two statements must be nearly alike to be about the same thing. A question names the thing and the
+//! unit, so that each statement is compared with the question alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::lists::has;
+use super::read::topics;
+use super::words::{Token, stem, tokens};
+use super::{About, Stated};
+use tiro_base::memory::{MemoryKey, Millis};
+
+/// A question that asks for a number, an amount, a date or a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The units that the value may have.
+    units: BTreeSet<String>,
+    /// The stems of the words that say what it asks about.
+    topics: BTreeSet<String>,
+}
+
+/// A statement of a person, which may answer a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The memory that has it.
+    pub memory: MemoryKey,
+    /// When it was stated.
+    pub time: Millis,
+    /// Who stated it: values of different voices don't replace each other.
+    pub voice: String,
+    /// The statement.
+    pub stated: Stated,
+}
+
+/// The words that lead to the unit of the value, each list with its units. The words are stems, in order.
+const UNITS: &[(&[&str], &[&str])] = &[
+    (&["accuracy", "coverag", "percent", "percentag", "rate", "scor", "shar"], &["%"]),
+    (
+        &[
+            "allowanc", "amount", "budget", "cost", "expens", "fee", "much", "pay", "pric", "price", "rent",
+            "salary", "spend",
+        ],
+        &["$"],
+    ),
+    (&["date", "day", "deadlin", "due", "schedul", "time", "when"], &["date", "time"]),
+    (
+        &["duration", "latency", "long", "tim", "time"],
+        &["day", "h", "hour", "min", "minut", "month", "ms", "s", "second", "week", "year"],
+    ),
+];
+
+/// The least share of the question's words that a statement has, with the other words of its message. Arbitrary.
+const LEAST_SHARE: f64 = 0.4;
+
+/// How much a word counts that only the rest of the message has. Arbitrary.
+const BESIDE: f64 = 0.6;
+
+/// The least share of the question's words that a replaced statement and its message have. Arbitrary.
+const CONCERNED: f64 = 0.3;
+
+/// How much of the best statement's share an earlier one has at least. Arbitrary.
+const NEAR_BEST: f64 = 0.6;
+
+/// How much of the best statement's share the one that holds has at least. Arbitrary: a later statement about something
+/// alike has fewer of the words that tell them apart.
+const LATEST_NEAR_BEST: f64 = 0.75;
+
+/// How much the rarity of a word among the statements adds to its weight. Arbitrary: of few statements, rarity says
+/// little.
+const RARITY: f64 = 0.5;
+
+/// How many words after "how many" may name what is counted. Arbitrary.
+const LONGEST_COUNTED: usize = 4;
+
+/// Words and phrases of questions about the time between two things, about their order, or about a sum or a change of many.
+const BETWEEN: &[&str] = &[
+    "between",
+    "passed",
+    "elapsed",
+    "apart",
+    "happened first",
+    "came first",
+    "how long did it take",
+    "days after",
+    "days before",
+    "weeks after",
+    "weeks before",
+    "months after",
+    "months before",
+    "across my",
+    "across all",
+    "how many different",
+    "how many times",
+    "how much did",
+];
+
+/// The words that begin a question.
+const ASKS: &[&str] = &["how", "what", "what's", "when", "where", "which", "who", "why"];
+
+impl Question {
+    /// Reads what a text asks the values of, such as two things in "How many problems did I solve, and what is my score?";
+    /// empty if it asks for no value. Only English questions are read. A question about the time between two things, or about
+    /// a sum of many, asks for all of them, and none replaced another.
+    pub fn read(text: &str) -> Vec<Question> {
+        let tokens = tokens(text);
+        let words: Vec<String> = tokens.iter().map(|token| token.lower()).collect();
+        let all = format!(" {} ", words.join(" "));
+        if BETWEEN.iter().any(|phrase| all.contains(&format!(" {phrase} "))) {
+            return Vec::new();
+        }
+        let asks = |token: &Token<'_>| ASKS.contains(&token.lower().as_str());
+        let begins: Vec<usize> = (0..tokens.len()).filter(|at| asks(&tokens[*at])).collect();
+        let ends = begins.iter().skip(1).copied().chain([tokens.len()]);
+        let mut questions: Vec<Question> = begins
+            .iter()
+            .zip(ends)
+            .filter_map(|(begins, ends)| Question::of(&tokens[*begins..ends]))
+            .collect();
+        if begins.len() > 1 {
+            // A part such as "when I began" says too little to be a question.
+            questions.retain(|question| question.topics.len() > 1);
+        }
+        questions
+    }
+
+    /// Reads a question that begins with the word that asks.
+    fn of(tokens: &[Token<'_>]) -> Option<Question> {
+        let lower: Vec<String> = tokens.iter().map(|token| token.lower()).collect();
+        let all: BTreeSet<String> = topics(tokens).into_iter().collect();
+        let next = lower.get(1).map(String::as_str).unwrap_or_default();
+        let mut units: BTreeSet<String> = BTreeSet::new();
+        match (lower[0].as_str(), next) {
+            ("how", "many" | "few") => {
+                let counted = &tokens[2..tokens.len().min(2 + LONGEST_COUNTED)];
+                let is_word = |token: &&Token<'_>| !topics(std::slice::from_ref(*token)).is_empty();
+                units.extend(counted.iter().take_while(is_word).map(|token| stem(token.text)));
+                units.extend(counted.first().map(|token| stem(token.text)));
+            }
+            ("how", "much" | "long" | "often" | "old" | "far" | "big" | "large" | "high" | "fast")
+            | ("what" | "what's" | "when" | "which", _) => {
+                let cues: BTreeSet<String> = lower.iter().map(|word| stem(word)).collect();
+                let leads = |words: &[&str]| cues.iter().any(|cue| has(words, cue));
+                units.extend(
+                    UNITS
+                        .iter()
+                        .filter(|(words, _)| leads(words))
+                        .flat_map(|(_, units)| units.iter().map(|unit| (*unit).to_owned())),
+                );
+                if lower[0] != "when" {
+                    units.extend(all.iter().cloned());
+                }
+            }
+            _ => return None,
+        }
+        (!all.is_empty() && !units.is_empty()).then_some(Question { units, topics: all })
+    }
+
+    /// Returns whether the statement states a value that the question may ask for.
+    fn asks_for(&self, stated: &Stated) -> bool {
+        let about = &stated.about;
+        if about.manner.is_listed || about.manner.is_bound || about.unit == "name" {
+            return false;
+        }
+        let base = about.base();
+        // "The number of sources is now 52" has no unit.
+        let is_counted = about.manner.is_change && about.before.iter().any(|word| self.topics.contains(word));
+        self.units.contains(base) || (base.is_empty() && is_counted)
+    }
+
+    /// Returns the weight of the question's words that the statement has, as a share of all of them; 0 if its clause has
+    /// none. The other words of its message count less. `rarity` is the weight of a word.
+    fn share(&self, stated: &Stated, rarity: impl Fn(&str) -> f64) -> f64 {
+        let about = &stated.about;
+        let weight = |is: &dyn Fn(&str) -> bool| -> f64 {
+            self.topics.iter().filter(|word| *word != about.base() && is(word)).map(|word| rarity(word)).sum()
+        };
+        let (all, own) = (weight(&|_| true), weight(&|word| about.is_about(word)));
+        match () {
+            () if all == 0.0 => 1.0,
+            () if own == 0.0 => 0.0,
+            () => (own + BESIDE * weight(&|word| about.rest.contains(word))) / all,
+        }
+    }
+}
+
+fn has_word(stated: &Stated, word: &str) -> bool {
+    stated.about.is_about(word) || stated.about.rest.contains(word)
+}
+
+/// Returns whether a value is about what a question asks: its clause has one of the question's words, and its message has
+/// enough of them. A question without such words is about anything.
+pub fn concerns(question: &str, about: &About) -> bool {
+    let asked: BTreeSet<String> = topics(&tokens(question)).into_iter().collect();
+    let is_in_clause = asked.is_empty() || asked.iter().any(|word| about.is_about(word));
+    let with = asked.iter().filter(|word| about.is_about(word) || about.rest.contains(*word)).count();
+    is_in_clause && with as f64 >= CONCERNED * asked.len() as f64
+}
+
+/// A value that a later one replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The place of the earlier statement.
+    pub earlier: usize,
+    /// The place of the statement that holds now.
+    pub by: usize,
+}
+
+/// Returns which of the statements `told` answer the question with an earlier value, each with the latest of the same
+/// voice that answers it. Of each memory, the statement counts that answers best.
+pub fn replaced(question: &Question, told: &[Told]) -> Vec<Replaced> {
+    let told: Vec<(usize, &Told)> =
+        told.iter().enumerate().filter(|(_, told)| question.asks_for(&told.stated)).collect();
+    let rarity = |word: &str| {
+        let with = told.iter().filter(|(_, told)| has_word(&told.stated, word)).count() as f64;
+        if with > 0.0 { 1.0 + RARITY * ((told.len() as f64 + 1.0) / (with + 0.5)).ln() } else { 1.0 }
+    };
+    let rarities: BTreeMap<&str, f64> =
+        question.topics.iter().map(|word| (word.as_str(), rarity(word))).collect();
+    let mut best: BTreeMap<(&str, MemoryKey), Answer> = BTreeMap::new();
+    for (place, told) in told {
+        let share = question.share(&told.stated, |word| rarities.get(word).copied().unwrap_or_default());
+        let answer = Answer { share, place, told };
+        let known = best.entry((told.voice.as_str(), told.memory)).or_insert(answer);
+        if share > known.share {
+            *known = answer;
+        }
+    }
+    let mut by_voice: BTreeMap<&str, Vec<Answer>> = BTreeMap::new();
+    for ((voice, _), answer) in best {
+        by_voice.entry(voice).or_default().push(answer);
+    }
+    by_voice.into_values().flat_map(replaced_of_voice).collect()
+}
+
+/// A statement that may answer a question.
+#[derive(Clone, Copy)]
+struct Answer<'t> {
+    share: f64,
+    place: usize,
+    told: &'t Told,
+}
+
+fn replaced_of_voice(mut answers: Vec<Answer<'_>>) -> Vec<Replaced> {
+    let most = answers.iter().map(|answer| answer.share).fold(LEAST_SHARE, f64::max);
+    answers.sort_by_key(|answer| (answer.told.time, answer.told.memory));
+    let Some(at) = answers.iter().rposition(|answer| answer.share >= LATEST_NEAR_BEST * most) else {
+        return Vec::new();
+    };
+    let by = answers[at];
+    let is_earlier = |answer: &&Answer<'_>| {
+        answer.share >= (NEAR_BEST * most).max(LEAST_SHARE)
+            && answer.told.stated.value != by.told.stated.value
+    };
+    answers[..at]
+        .iter()
+        .filter(is_earlier)
+        .map(|answer| Replaced { earlier: answer.place, by: by.place })
+        .collect()
+}

@@ -1,0 +1,178 @@
+//! Divides a conversation of a user with an assistant into exchanges: what the user asked, and what came of it.
+
+use super::Source;
+use super::reading::{Reading, Sentence};
+use crate::statements::replies::accepts;
+use crate::tuning::summaries;
+use tiro_base::memory::Role;
+use tiro_text::blocks::{Form, has_calls};
+
+/// What the user asked, and the answers until the user's next words.
+#[derive(Debug, Default)]
+pub(super) struct Exchange {
+    /// The indexes of the user's sentences.
+    pub(super) asked: Vec<usize>,
+    /// The indexes of the assistant's sentences.
+    pub(super) answered: Vec<usize>,
+    /// If the user only agreed: the index of the sentence with which the assistant proposed something.
+    pub(super) agreed: Option<usize>,
+    /// The files that were edited, in order.
+    pub(super) files: Vec<String>,
+    /// The ids of the commits that were made, as git printed them.
+    pub(super) commits: Vec<String>,
+}
+
+/// Returns whether the sources are a user's conversation with an assistant, whose answers are long, several in a row, or
+/// use tools. In another conversation, all speakers count alike.
+pub(super) fn is_assisted(sources: &[Source<'_>]) -> bool {
+    let answers: Vec<usize> = sources
+        .iter()
+        .filter(|source| source.role == Role::Assistant)
+        .map(|source| source.text.len())
+        .collect();
+    let mean = answers.iter().sum::<usize>() / answers.len().max(1);
+    sources.iter().any(|source| source.role == Role::User)
+        && (works(sources) || mean >= summaries::LONG_ANSWER)
+}
+
+/// Returns whether the assistant does work, so that its answers report what was done: it calls tools, or writes several
+/// messages for each of the user's.
+pub(super) fn works(sources: &[Source<'_>]) -> bool {
+    let of = |role: Role| sources.iter().filter(|source| source.role == role).count();
+    let (asked, answered) = (of(Role::User), of(Role::Assistant));
+    let shows_calls = |source: &Source<'_>| source.role == Role::Assistant && has_calls(source.text);
+    of(Role::Tool) > 0
+        || sources.iter().any(shows_calls)
+        || (asked > 0 && answered >= 3 && answered * 2 >= asked * 3)
+}
+
+/// Returns the exchanges of `sources` in order.
+pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchange> {
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    let mut at = 0;
+    let mut is_answered = true;
+    for (place, source) in sources.iter().enumerate() {
+        let start = at;
+        while reading.sentences.get(at).is_some_and(|sentence| sentence.source == place) {
+            at += 1;
+        }
+        match source.role {
+            Role::User => {
+                let said = |each: &usize| {
+                    !reading.sentences[*each].is_boilerplate && reading.sentences[*each].form != Form::Aside
+                };
+                let asked: Vec<usize> = (start..at).filter(said).collect();
+                let agreed = match agrees(source.text) {
+                    true => exchanges.last().and_then(|last| proposal(reading, last)),
+                    false => None,
+                };
+                if asked.is_empty() && agreed.is_none() {
+                    continue;
+                }
+                match exchanges.last_mut().filter(|_| !is_answered) {
+                    Some(last) => last.asked.extend(asked),
+                    None => exchanges.push(Exchange { asked, agreed, ..Exchange::default() }),
+                }
+                is_answered = false;
+            }
+            Role::Assistant => {
+                is_answered = true;
+                if exchanges.is_empty() {
+                    exchanges.push(Exchange::default());
+                }
+                exchanges.last_mut().expect("there is one").answered.extend(start..at);
+            }
+            Role::Tool => {
+                if let Some(last) = exchanges.last_mut() {
+                    note_call(last, source.text);
+                }
+            }
+            Role::System => {}
+        }
+    }
+    exchanges
+}
+
+/// The most words of a message that only agrees. Arbitrary.
+const SHORT: usize = 8;
+
+/// Returns whether a short message agrees with what was proposed.
+fn agrees(text: &str) -> bool {
+    text.split_whitespace().count() <= SHORT && accepts(text)
+}
+
+/// Returns the last sentence with which the assistant proposed something: a question or an intention.
+fn proposal(reading: &Reading, exchange: &Exchange) -> Option<usize> {
+    let proposes = |each: &&usize| {
+        let sentence = &reading.sentences[**each];
+        let lower = sentence.text.to_lowercase();
+        let asks = sentence.form == Form::Question
+            && ["would you like", "shall ", "should ", "do you want", "want me"]
+                .iter()
+                .any(|start| lower.starts_with(start));
+        (asks
+            || lower.starts_with("i suggest")
+            || lower.starts_with("i propose")
+            || lower.starts_with("i recommend"))
+            && sentence.words.len() > 2
+    };
+    exchange.answered.iter().rev().take(6).find(proposes).copied()
+}
+
+/// Notes the files that a tool call edited and the commits that it made.
+fn note_call(exchange: &mut Exchange, text: &str) {
+    let first = text.lines().next().unwrap_or_default();
+    let Some((tool, arguments)) = first.split_once(": ") else { return };
+    let tool = tool.to_ascii_lowercase();
+    if ["edit", "write", "patch", "replace", "create"].iter().any(|verb| tool.contains(verb)) {
+        let is_path = |word: &&str| word.contains('/') || word.contains('.');
+        let path = arguments.split([' ', ':']).find(is_path).unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+        if !name.is_empty() && !exchange.files.contains(&name) {
+            exchange.files.push(name);
+        }
+    }
+    if arguments.contains("git commit") {
+        // Git prints `[branch 1a2b3c4] subject`.
+        let printed = text.lines().filter_map(|line| line.trim().strip_prefix('[')?.split_once(']'));
+        let ids = printed.filter_map(|(inner, _)| inner.rsplit(' ').next());
+        let is_id = |id: &&str| id.len() >= 7 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        exchange.commits.extend(ids.filter(is_id).map(str::to_owned));
+    }
+}
+
+/// Returns how central each word of `reading` is: this grows with the number of sentences that have the word, and is
+/// higher for names and numbers.
+pub(super) fn central(reading: &Reading) -> Vec<f64> {
+    reading
+        .words
+        .iter()
+        .map(|word| {
+            let often =
+                if word.sentences > 1 { (1.0 + f64::from(word.sentences)).ln() } else { summaries::ONCE };
+            if word.is_key() { often * summaries::KEY } else { often }
+        })
+        .collect()
+}
+
+/// Returns the share of the words of `question` that `sentence` has, from 0 to 1.
+pub(super) fn overlap(question: &[&Sentence], sentence: &Sentence) -> f64 {
+    let mut asked: Vec<u32> = question.iter().flat_map(|each| each.words.iter().copied()).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let shared = sentence.words.iter().filter(|word| asked.binary_search(word).is_ok()).count();
+    shared as f64 / asked.len().clamp(1, 12) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_begins_like_yes_does_not_agree() {
+        assert!(agrees("Yes, do that.") && agrees("ok, go ahead"));
+        assert!(
+            !agrees("Yesterday it broke again.") && !agrees("Surely not.") && !agrees("ok but that's wrong")
+        );
+    }
+}

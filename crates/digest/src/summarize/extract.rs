@@ -1,0 +1,97 @@
+//! Makes a summary without a model, of whole sentences of the sources.
+//!
+//! A conversation of a user with an assistant becomes an account of its exchanges (`account.rs`). Any other sources, such
+//! as a talk between people or the message of a commit, become their most telling sentences (`talk.rs`). If nothing can
+//! be quoted, the summary says what there is instead.
+
+use super::account::account;
+use super::exchanges::{exchanges, is_assisted};
+use super::reading::Reading;
+use super::talk::talk;
+use super::{Source, Summary};
+use tiro_base::humanize::counted;
+use tiro_base::memory::{Level, Role};
+use tiro_text::blocks::{self, blocks, without_added};
+
+/// How a summary begins that quotes nothing, because the sources have only code, logs or calls of tools.
+pub const NO_SENTENCE: &str = "No sentence to quote";
+
+/// Returns a summary of `sources` that quotes whole sentences and whole list items. At [`Level::Brief`] there are at
+/// most two, otherwise as many as fit into `max_tokens`. `count` returns the number of tokens of a text. Sentences with
+/// words of `focus` are preferred.
+///
+/// The text never has more than `max_tokens`: if not even one sentence fits, it is empty. The same input gives the same
+/// text.
+pub fn extract(
+    sources: &[Source<'_>],
+    level: Level,
+    max_tokens: usize,
+    focus: &str,
+    count: &dyn Fn(&str) -> usize,
+) -> Summary {
+    let reading = Reading::of(sources, focus);
+    let exchanges = match is_assisted(sources) {
+        true => exchanges(&reading, sources),
+        false => Vec::new(),
+    };
+    let mut summary = match exchanges.is_empty() {
+        false => account(&reading, &exchanges, sources, level, max_tokens, count),
+        true => talk(&reading, sources, level, max_tokens, count),
+    };
+    if summary.text.is_empty() && reading.sentences.iter().all(|sentence| sentence.is_boilerplate) {
+        summary = without_sentences(sources, max_tokens, count);
+    }
+    summary.unread = reading.unread;
+    summary
+}
+
+/// Returns what the sources are, if no sentence of them can be quoted: how many messages, tool calls and blocks of code.
+fn without_sentences(sources: &[Source<'_>], max_tokens: usize, count: &dyn Fn(&str) -> usize) -> Summary {
+    let said = |source: &&Source<'_>| source.text.contains(char::is_alphanumeric);
+    let calls: Vec<&Source<'_>> =
+        sources.iter().filter(said).filter(|source| source.role == Role::Tool).collect();
+    let messages: Vec<&Source<'_>> =
+        sources.iter().filter(said).filter(|source| source.role != Role::Tool).collect();
+    if calls.is_empty() && messages.is_empty() {
+        return Summary::default();
+    }
+    let mut tools: Vec<(&str, usize)> = Vec::new();
+    for call in &calls {
+        let name = call.speaker;
+        match tools.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, times)) => *times += 1,
+            None => tools.push((name, 1)),
+        }
+    }
+    tools.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    let mut parts = Vec::new();
+    if !calls.is_empty() {
+        let named =
+            tools.iter().filter(|(name, _)| !matches!(*name, "" | "tool") && name.len() <= 40).take(4);
+        let named: Vec<String> = named.map(|(name, times)| format!("{name} {times}")).collect();
+        let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+        parts.push(counted(calls.len(), "tool call", "tool calls") + &named);
+    }
+    if !messages.is_empty() {
+        let code = messages
+            .iter()
+            .flat_map(|source| blocks(&without_added(source.text)))
+            .filter(|block| block.kind == blocks::Kind::Code)
+            .count();
+        let code = if code > 0 {
+            format!(" with {}", counted(code, "block of code", "blocks of code"))
+        } else {
+            String::new()
+        };
+        parts.push(counted(messages.len(), "message", "messages") + &code);
+    }
+    let text = format!("{NO_SENTENCE}: {}.", parts.join(" and "));
+    match count(&text) <= max_tokens {
+        true => Summary {
+            text,
+            cited: sources.iter().filter(said).map(|source| source.ordinal).collect(),
+            unread: 0,
+        },
+        false => Summary::default(),
+    }
+}

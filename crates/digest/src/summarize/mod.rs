@@ -1,0 +1,92 @@
+//! Makes summaries of messages and commits, by choosing sentences or by asking a model.
+//!
+//! [`extract()`] needs only the messages: it quotes whole sentences of them. A user's conversation with an assistant
+//! becomes an account of what the user asked and what came of it. It always gives the same text for the same messages,
+//! and is used whenever a model can't be asked or fails. [`by_model`] asks a model, in several requests if the messages
+//! don't fit into its window. It rejects an answer that fails one of the checks of `quality`.
+//!
+//! This module does no input or output: to ask a model, it runs a closure of the caller. It doesn't store summaries,
+//! and it doesn't decide which provider may be asked or what may be spent.
+
+mod account;
+mod commit;
+mod cues;
+mod exchanges;
+mod extract;
+mod model;
+mod quality;
+mod reading;
+mod talk;
+#[cfg(test)]
+mod tests;
+mod title;
+mod topics;
+mod words;
+
+use std::ops::Range;
+
+use crate::tuning::summaries;
+use tiro_base::memory::{Level, Millis, Role};
+
+pub use commit::{Commit, commit_by_model, commit_request};
+pub use extract::{NO_SENTENCE, extract};
+pub use model::{SHOWN_AGAIN, Wish, Written, by_model, requests};
+pub use quality::{cite, quality};
+pub use title::title;
+pub use topics::topics;
+
+/// A message, a commit or another text to summarise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// Its ordinal in the session.
+    pub ordinal: i64,
+    /// The speaker's name; may be empty.
+    pub speaker: &'a str,
+    /// The speaker's role.
+    pub role: Role,
+    /// When it was written, in milliseconds.
+    pub time: Millis,
+    /// The text.
+    pub text: &'a str,
+    /// The statements of the text that a later source corrected.
+    pub corrected: &'a [Corrected],
+}
+
+/// A statement that a later one replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corrected {
+    /// The bytes of its sentence in the text.
+    pub range: Range<usize>,
+    /// The ordinal of the source that states what holds now.
+    pub by: i64,
+}
+
+/// A summary, and the sources that it cites.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// The text. It is empty if the sources are empty or if not even one word fits.
+    pub text: String,
+    /// The ordinals of the sources from which its sentences come, ascending.
+    pub cited: Vec<i64>,
+    /// How many sources were not read in full, because they were too long or too many.
+    pub unread: usize,
+}
+
+/// A topic: a word that several of the sources have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topic {
+    /// The word in its most frequent spelling.
+    pub name: String,
+    /// The ordinals of the sources that have the word, ascending.
+    pub ordinals: Vec<i64>,
+}
+
+/// Returns the default length, in tokens, of a summary at `level` if its sources have `tokens` tokens.
+pub fn length(level: Level, tokens: usize) -> usize {
+    let share = (tokens as f64 * summaries::LENGTH_SHARE) as usize;
+    match level {
+        Level::Brief => summaries::BRIEF_TOKENS,
+        Level::Standard => share.clamp(summaries::STANDARD_TOKENS.0, summaries::STANDARD_TOKENS.1),
+        Level::Detailed => share.clamp(summaries::DETAILED_TOKENS.0, summaries::DETAILED_TOKENS.1),
+    }
+}

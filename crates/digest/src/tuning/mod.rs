@@ -1,0 +1,5 @@
+//! Numbers that were tuned, and are read in this crate or by those above it, by subject.
+
+pub mod contexts;
+pub mod gate;
+pub mod summaries;

@@ -1,0 +1,366 @@
+//! The path policy: which files of the user may be read.
+//!
+//! [`Roots`] is the only way to a file. A caller gives it a path as text and gets a [`FilePath`], which only `Roots`
+//! makes; bytes are read only from an [`Opened`] file, which only [`Roots::open`] makes. A path passes if its real
+//! place, with all links followed, lies beneath the project's root or beneath a folder that the user allowed, if no name
+//! in the given path or in the real one says that it holds secrets, and if it is not Tiro's own data. A hard link to a
+//! file of secrets is refused when it is opened, as far as its other name can be found (`linked.rs`).
+//!
+//! A `FilePath` is a real path, so it has no links. It is opened from the root, one name at a time, without following
+//! links (`folder.rs`). So a link that takes the place of a file or a folder after the check is refused, and whatever
+//! happens at the same time, no file outside of the roots is opened. A link within a root is followed if its target
+//! passes as well.
+
+use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::folder::{self, Entry, Folder};
+use super::linked::{Linked, Within};
+use super::names;
+use super::refusal::Refusal;
+use tiro_base::error::{Error, Result, quoted};
+use tiro_base::thread::Stat;
+
+/// The folders beneath which files may be read.
+#[derive(Debug)]
+pub struct Roots {
+    roots: Vec<Root>,
+    /// Tiro's own folders, as real paths.
+    own: Vec<PathBuf>,
+    /// The file with the user's rules for all repositories.
+    excludes: Option<PathBuf>,
+    /// Files that the user allowed although their names say that they hold secrets, by their real paths.
+    secrets: Vec<PathBuf>,
+    /// The user's home directory.
+    home: Option<PathBuf>,
+    /// The hard links to secrets, once a file with several names was opened.
+    linked: OnceLock<Linked>,
+    /// The allowed folders that can't be used, with the reasons.
+    pub unusable: Vec<(PathBuf, Refusal)>,
+}
+
+#[derive(Debug)]
+struct Root {
+    /// The path by which the user names it.
+    given: PathBuf,
+    real: PathBuf,
+    folder: Folder,
+}
+
+/// The real path of a file or a folder beneath a root. Only [`Roots`] makes it.
+#[derive(Clone, Debug, Eq)]
+pub struct FilePath {
+    /// The index of the root. The project's root is the first.
+    root: usize,
+    /// The path relative to the root. It has only names: no links, no `.` and no `..`.
+    below: PathBuf,
+}
+
+/// Paths are compared as bytes: they are written in one way only. `Path` would take them apart into their names.
+impl PartialEq for FilePath {
+    fn eq(&self, other: &FilePath) -> bool {
+        (self.root, self.below.as_os_str()) == (other.root, other.below.as_os_str())
+    }
+}
+
+impl Hash for FilePath {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.root, self.below.as_os_str()).hash(hasher);
+    }
+}
+
+impl FilePath {
+    /// Returns the path of the entry `name` of this folder.
+    pub(super) fn join(&self, name: &std::ffi::OsStr) -> FilePath {
+        FilePath { root: self.root, below: self.below.join(name) }
+    }
+
+    /// Returns the folder that contains it. Returns `None` for a root.
+    pub(super) fn parent(&self) -> Option<FilePath> {
+        Some(FilePath { root: self.root, below: self.below.parent()?.to_owned() })
+    }
+
+    /// Returns the path relative to the root.
+    pub(super) fn below(&self) -> &Path {
+        &self.below
+    }
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file.
+    File(FilePath),
+    /// A folder.
+    Folder(FilePath),
+}
+
+/// A regular file that passed the policy and is open.
+#[derive(Debug)]
+pub struct Opened {
+    /// The open file.
+    pub(super) file: File,
+    /// What it looked like when it was opened.
+    pub stat: Stat,
+}
+
+impl Roots {
+    /// Returns the policy for the project in `project`. Beneath `others`, the folders that the user allowed, files may
+    /// be read as well; beneath `own`, Tiro's own folders, none are.
+    ///
+    /// # Errors
+    ///
+    /// [`tiro_base::error::Kind::BadInput`] if `project` is not a folder that can be read. A folder of `others` that can't
+    /// be read is listed in `unusable`.
+    pub fn new(project: &Path, others: &[PathBuf], own: &[PathBuf]) -> Result<Roots> {
+        let project_root = Root::open(project).map_err(|refusal| {
+            Error::bad_input(format!("the project's root `{}` {refusal}", quoted(project.display())))
+        })?;
+        let mut roots = Roots {
+            roots: vec![project_root],
+            own: own.iter().map(real).collect(),
+            excludes: None,
+            secrets: Vec::new(),
+            home: None,
+            linked: OnceLock::new(),
+            unusable: Vec::new(),
+        };
+        for other in others {
+            match Root::open(other) {
+                Ok(root) => roots.roots.push(root),
+                Err(refusal) => roots.unusable.push((other.clone(), refusal)),
+            }
+        }
+        Ok(roots)
+    }
+
+    /// Returns the policy with `excludes`, the file in which the user lists for all repositories what git ignores.
+    pub fn with_excludes(self, excludes: Option<PathBuf>) -> Roots {
+        Roots { excludes, ..self }
+    }
+
+    /// Returns the policy with `home`, where hard links to the user's secrets are looked for as well.
+    pub fn with_home(self, home: Option<PathBuf>) -> Roots {
+        Roots { home, ..self }
+    }
+
+    /// Returns the policy with `secrets`: files that the user allowed although their names say that they hold secrets.
+    /// Each path is relative to the project's root, or absolute.
+    pub fn with_secrets(self, secrets: &[String]) -> Roots {
+        // A link is not followed: its author could lead it from the allowed name to another file of secrets.
+        let named = |path: &String| {
+            let path = self.roots[0].real.join(path);
+            match (path.parent(), path.file_name()) {
+                (Some(folder), Some(name)) => real(&folder.to_owned()).join(name),
+                _ => path,
+            }
+        };
+        let secrets = secrets.iter().map(named).collect();
+        Roots { secrets, ..self }
+    }
+
+    /// Checks the name of a file, and those of its folders.
+    pub(super) fn check_name(&self, path: &FilePath) -> Result<(), Refusal> {
+        match names::check_file(&path.below) {
+            Err(Refusal::Secret) if self.is_allowed(path) => names::check_folder(&path.below),
+            checked => checked,
+        }
+    }
+
+    /// Returns whether the user allowed the file although it holds secrets.
+    fn is_allowed(&self, path: &FilePath) -> bool {
+        self.secrets.contains(&self.roots[path.root].real.join(&path.below))
+    }
+
+    /// Checks the other names of an open file, where it has some.
+    fn check_links(&self, file: &File, path: &FilePath) -> Result<(), Refusal> {
+        let Some(id) = folder::linked(file).filter(|_| !self.is_allowed(path)) else { return Ok(()) };
+        match self.linked.get_or_init(|| self.look_for_links()).has(id) {
+            true => Err(Refusal::SecretLink),
+            false => Ok(()),
+        }
+    }
+
+    /// Finds the files with several names, one of which says that they hold secrets.
+    fn look_for_links(&self) -> Linked {
+        let mut linked = Linked::default();
+        let home = self.home.as_deref().and_then(|home| Folder::at(home).ok());
+        if let Some(home) = home {
+            linked.look(&home, Within::Secrets, &|path| names::check_file(path) == Err(Refusal::Secret));
+        }
+        for (index, root) in self.roots.iter().enumerate() {
+            let is_secret = |path: &Path| {
+                self.check_name(&FilePath { root: index, below: path.to_owned() }) == Err(Refusal::Secret)
+            };
+            linked.look(&root.folder, Within::Everything, &is_secret);
+        }
+        linked
+    }
+
+    /// Finds what `path` leads to. It is relative to the project's root, or absolute. Opens nothing.
+    pub fn resolve(&self, path: &str) -> Result<Place, Refusal> {
+        if path.is_empty() || path.contains('\0') {
+            return Err(Refusal::Name);
+        }
+        if path == "~" || path.starts_with("~/") {
+            return Err(Refusal::Tilde);
+        }
+        self.find(&self.roots[0].real.join(path))
+    }
+
+    /// Returns a path that leads where `path` leads and has no secret in a name, as that of a folder above the project may
+    /// have. It is `path` itself if that has none; `None` if there is no such path.
+    pub fn without_secret(&self, path: &str) -> Option<String> {
+        if names::check_no_secret(Path::new(path)).is_ok() {
+            return Some(path.to_owned());
+        }
+        let (Place::File(found) | Place::Folder(found)) = self.resolve(path).ok()?;
+        let shown = self.shown(&found);
+        Some(if shown.is_empty() { ".".to_owned() } else { shown })
+    }
+
+    /// Finds what the link at `path` leads to. Opens nothing.
+    pub(super) fn follow(&self, path: &FilePath) -> Result<Place, Refusal> {
+        self.find(&self.roots[path.root].real.join(&path.below))
+    }
+
+    fn find(&self, path: &Path) -> Result<Place, Refusal> {
+        let given = self
+            .roots
+            .iter()
+            .find_map(|root| path.strip_prefix(&root.given).or_else(|_| path.strip_prefix(&root.real)).ok());
+        if let Some(given) = given {
+            names::check_folder(given)?;
+        }
+        let is_plain = !path.components().any(|part| part == std::path::Component::ParentDir);
+        let found = match fs::canonicalize(path) {
+            Ok(real) => self.below(&real)?,
+            // Whether a file exists outside of the roots is not told.
+            Err(_) if given.is_none() || !is_plain => return Err(Refusal::Outside),
+            Err(error) => return Err(Refusal::of(&error)),
+        };
+        names::check_folder(&found.below)?;
+        if found.root > 0 {
+            // Files beneath it are shown with their whole paths.
+            names::check_no_secret(&self.roots[found.root].real)?;
+        }
+        self.check_owner(&found)?;
+        if found.below.as_os_str().is_empty() {
+            return Ok(Place::Folder(found));
+        }
+        let real = self.roots[found.root].real.join(&found.below);
+        let metadata = fs::symlink_metadata(real).map_err(|error| Refusal::of(&error))?;
+        if metadata.is_dir() {
+            return Ok(Place::Folder(found));
+        }
+        self.check_name(&found)?;
+        given.filter(|_| !self.is_allowed(&found)).map_or(Ok(()), names::check_file)?;
+        match metadata.file_type() {
+            kind if kind.is_file() => Ok(Place::File(found)),
+            kind if kind.is_symlink() => Err(Refusal::Replaced),
+            _ => Err(Refusal::Special),
+        }
+    }
+
+    /// Returns the place of the real path `real` beneath a root: the project's, or the innermost of the others.
+    fn below(&self, real: &Path) -> Result<FilePath, Refusal> {
+        let found = self.roots.iter().enumerate().filter_map(|(index, root)| {
+            let below = real.strip_prefix(&root.real).ok()?;
+            Some(FilePath { root: index, below: below.to_owned() })
+        });
+        let length = |path: &FilePath| (path.root != 0, path.below.as_os_str().len(), path.root);
+        found.min_by_key(length).ok_or(Refusal::Outside)
+    }
+
+    /// Checks that `path` is not Tiro's own.
+    pub(super) fn check_owner(&self, path: &FilePath) -> Result<(), Refusal> {
+        let real = self.roots[path.root].real.join(&path.below);
+        match self.own.iter().any(|own| real.starts_with(own)) {
+            true => Err(Refusal::Own),
+            false => Ok(()),
+        }
+    }
+
+    /// Opens a regular file, without following links and without blocking.
+    pub fn open(&self, path: &FilePath) -> Result<Opened, Refusal> {
+        self.check_name(path)?;
+        self.check_owner(path)?;
+        let (Some(parent), Some(name)) = (path.parent(), path.below.file_name()) else {
+            return Err(Refusal::Folder);
+        };
+        let (file, stat) = self.folder(&parent)?.open(name)?;
+        self.check_links(&file, path)?;
+        Ok(Opened { file, stat })
+    }
+
+    /// Opens a folder, without following links.
+    pub(super) fn folder(&self, path: &FilePath) -> Result<Folder, Refusal> {
+        names::check_folder(&path.below)?;
+        self.check_owner(path)?;
+        let root = &self.roots[path.root];
+        let mut folder = root.folder.again()?;
+        for name in path.below.iter() {
+            folder = folder.enter(name)?;
+        }
+        Ok(folder)
+    }
+
+    /// Opens the file with the user's rules for all repositories, if there is one. The user may keep it behind a link.
+    pub(super) fn excludes(&self) -> Result<Option<(File, Stat)>, Refusal> {
+        let Some(path) = &self.excludes else { return Ok(None) };
+        let real = fs::canonicalize(path).map_err(|error| Refusal::of(&error));
+        let opened = real.and_then(|real| match (real.parent(), real.file_name()) {
+            (Some(folder), Some(name)) => Folder::at(folder)?.open(name),
+            _ => Err(Refusal::Folder),
+        });
+        match opened {
+            Ok(opened) => Ok(Some(opened)),
+            Err(Refusal::Missing) => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Opens `.git/info/exclude` of the root of `path`, if there is such a file. This is the only file of git that is
+    /// read, and only its rules about what to ignore are used.
+    pub(super) fn exclude(&self, path: &FilePath) -> Result<Option<(File, Stat)>, Refusal> {
+        let root = &self.roots[path.root].folder;
+        match root.look(".git".as_ref()) {
+            Ok(Entry::Folder) => {}
+            _ => return Ok(None),
+        }
+        let opened = root
+            .enter(".git".as_ref())
+            .and_then(|git| git.enter("info".as_ref()))
+            .and_then(|info| info.open("exclude".as_ref()));
+        match opened {
+            Ok(opened) => Ok(Some(opened)),
+            Err(Refusal::Missing) => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Returns the path as answers show it: relative to the project's root with `/` between names, or absolute beneath
+    /// another root. All names are valid UTF-8.
+    pub(super) fn shown(&self, path: &FilePath) -> String {
+        let shown = match path.root {
+            0 => path.below.to_string_lossy().into_owned(),
+            root => self.roots[root].real.join(&path.below).to_string_lossy().into_owned(),
+        };
+        if cfg!(windows) { shown.replace('\\', "/") } else { shown }
+    }
+}
+
+impl Root {
+    fn open(given: &Path) -> Result<Root, Refusal> {
+        let real = fs::canonicalize(given).map_err(|error| Refusal::of(&error))?;
+        let folder = Folder::at(&real)?;
+        Ok(Root { given: given.to_owned(), real, folder })
+    }
+}
+
+/// Returns the real path of a folder that may not exist yet.
+fn real(path: &PathBuf) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.clone())
+}

@@ -1,0 +1,202 @@
+//! Reads a file that was found.
+//!
+//! A file can change while it is read. So it is looked at before and after, and what was read counts only if nothing
+//! changed; otherwise it is read again.
+//!
+//! A file that changed right before it was read can change once more without looking different: the times of a file
+//! have the resolution of the file system's clock, and a program that writes through a mapping moves them only when it
+//! writes to a page for the first time after the kernel has written that page to the disk. So a reading is *settled*
+//! only if the file had not changed for [`SETTLED`]; otherwise the next reading must compare the content. The times are
+//! compared with the caller's clock. If the file lies on another machine whose clock is late by more than that, a
+//! reading can count as settled too early.
+
+use std::io;
+
+use super::budget::{Budget, Exhausted};
+use super::documents::{Extracted, Extractor, Note};
+use super::plain::plain;
+use super::policy::{Place, Roots};
+use super::refusal::Refusal;
+use super::{Form, Found, Limits, folder};
+use tiro_base::encoding::{self, NoText, Text};
+use tiro_base::thread::{ContentHash, Stat};
+
+/// How long a file must have been unchanged for its times to be trusted, in nanoseconds: longer than the resolution of
+/// any common file system (FAT: 2 s), and than Linux keeps a changed page before it writes it to the disk (30 s, and up to
+/// 5 s more until it looks; <https://docs.kernel.org/admin-guide/sysctl/vm.html>).
+const SETTLED: i64 = 60_000_000_000;
+
+/// How often a file is read that changes during the reading.
+const TRIES: usize = 3;
+
+/// The largest image, in bytes, as providers of models accept them.
+const LARGEST_IMAGE: u64 = 5_000_000;
+
+/// How files are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// How much is read.
+    pub limits: &'a Limits,
+    /// The time before the reading, in nanoseconds since 1970.
+    pub now_ns: i64,
+    /// What extracts the text of documents.
+    pub extractor: &'a Extractor,
+    /// What the documents of the call may take, and whether the call has ended.
+    pub budget: &'a Budget,
+}
+
+/// The content of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Its text.
+    pub text: String,
+    /// The hash of its bytes.
+    pub raw: ContentHash,
+    /// What it looked like when it was read.
+    pub stat: Stat,
+    /// Whether the file is unchanged as long as it looks the same.
+    pub is_settled: bool,
+    /// What the text doesn't show of the file.
+    pub notes: Vec<Note>,
+}
+
+/// An image for a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Its media type, such as `image/png`.
+    pub media_type: &'static str,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Roots {
+    /// Reads a file that was found, unless the call has ended. The text of a file of text is the file's own, with a byte order mark if there is
+    /// one. Text in another encoding is converted to UTF-8, and a note says so.
+    pub fn read(&self, found: &Found, reading: &Reading<'_>) -> Result<Read, Refusal> {
+        if reading.budget.has_ended() {
+            return Err(Refusal::Budget(Exhausted::Ended));
+        }
+        let most = match found.form {
+            Form::Text => reading.limits.file_bytes,
+            Form::Document(_) => reading.limits.document_bytes,
+        };
+        let Bytes { bytes, stat, keeps_times } = self.bytes(found, most)?;
+        let raw = ContentHash::of(&bytes);
+        let Extracted { text, notes } = match found.form {
+            Form::Text => decode(bytes)?,
+            Form::Document(kind) => {
+                let extracted = reading.extractor.extract(kind, raw, bytes, reading.budget);
+                extracted.map_err(Refusal::Budget)?.map_err(|fault| Refusal::Document(kind, fault))?
+            }
+        };
+        Ok(Read { text, raw, stat, is_settled: keeps_times && is_settled(&stat, reading.now_ns), notes })
+    }
+
+    /// Reads the image at `path`, without its metadata.
+    pub fn image(&self, path: &str) -> Result<Image, Refusal> {
+        let file = match self.resolve(path)? {
+            Place::File(file) => file,
+            Place::Folder(_) => return Err(Refusal::Folder),
+        };
+        let stat = Stat::default();
+        let found = Found { path: String::new(), stat, form: Form::Text, file };
+        let Bytes { bytes, .. } = self.bytes(&found, LARGEST_IMAGE)?;
+        let media_type = media_type(&bytes).ok_or(Refusal::NoImage)?;
+        Ok(Image { media_type, bytes: plain(bytes) })
+    }
+
+    /// Returns the bytes of a file, at most `most`.
+    fn bytes(&self, found: &Found, most: u64) -> Result<Bytes, Refusal> {
+        for _ in 0..TRIES {
+            let opened = self.open(&found.file)?;
+            if opened.stat.size > most {
+                return Err(Refusal::TooLarge(most));
+            }
+            let mut bytes = Vec::with_capacity(usize::try_from(opened.stat.size).unwrap_or_default());
+            let limited = &mut io::Read::take(&opened.file, most.saturating_add(1));
+            io::Read::read_to_end(limited, &mut bytes).map_err(|error| Refusal::of(&error))?;
+            let length = bytes.len() as u64;
+            if length > most {
+                return Err(Refusal::TooLarge(most));
+            }
+            if length == opened.stat.size && folder::stat(&opened.file)? == opened.stat {
+                let keeps_times = folder::keeps_times(&opened.file);
+                return Ok(Bytes { bytes, stat: opened.stat, keeps_times });
+            }
+        }
+        Err(Refusal::Changing)
+    }
+}
+
+/// The bytes of a file.
+struct Bytes {
+    bytes: Vec<u8>,
+    /// What the file looked like all the while.
+    stat: Stat,
+    /// See [`folder::keeps_times`].
+    keeps_times: bool,
+}
+
+fn is_settled(stat: &Stat, now_ns: i64) -> bool {
+    now_ns.saturating_sub(stat.mtime_ns.max(stat.ctime_ns)) > SETTLED
+}
+
+fn decode(bytes: Vec<u8>) -> Result<Extracted, Refusal> {
+    match encoding::text(bytes) {
+        Ok(Text { text, from, replaced }) => {
+            let damaged = (replaced > 0).then_some(Note::Replaced(replaced));
+            Ok(Extracted { text, notes: from.map(Note::Converted).into_iter().chain(damaged).collect() })
+        }
+        Err(NoText::Binary) => Err(Refusal::Binary),
+        Err(NoText::Unclear) => Err(Refusal::Encoding),
+    }
+}
+
+fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_converted_and_a_note_says_so() {
+        let decoded = |bytes: &[u8]| {
+            decode(bytes.to_vec()).map(|read| {
+                let notes = read.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                (read.text, notes)
+            })
+        };
+        let plain = |text: &str| Ok((text.to_owned(), String::new()));
+        let noted = |text: &str, note: &str| Ok((text.to_owned(), note.to_owned()));
+        assert_eq!(decoded(b""), plain(""));
+        assert_eq!(decoded("\u{feff}naïve\r\n".as_bytes()), plain("\u{feff}naïve\r\n"));
+        assert_eq!(decoded(b"\xff\xfeh\0i\0=\xd8\x00\xde"), noted("hi😀", "converted from UTF-16"));
+        assert_eq!(decoded(b"caf\xe9"), noted("café", "converted from windows-1252"));
+        let damaged = "naïve café déjà".as_bytes().iter().chain(b"\xff").copied().collect::<Vec<u8>>();
+        let note = "1 byte that is not UTF-8 is shown as U+FFFD";
+        assert_eq!(decoded(&damaged), noted("naïve café déjà\u{fffd}", note));
+        assert_eq!(decoded(b"\xff\xfeh\0i"), Err(Refusal::Encoding));
+        assert_eq!(decoded(b"a\0b"), Err(Refusal::Binary));
+    }
+
+    #[test]
+    fn a_file_is_settled_some_time_after_its_last_change() {
+        let now = 1_800_000_000_000_000_000;
+        let at =
+            |mtime_ns: i64, ctime_ns: i64| is_settled(&Stat { mtime_ns, ctime_ns, ..Stat::default() }, now);
+        assert!(at(now - SETTLED - 1, now - SETTLED - 1));
+        assert!(!at(now - SETTLED, now - SETTLED - 1));
+        // Programs can set `mtime` back, but not `ctime`.
+        assert!(!at(now - 10 * SETTLED, now - 1));
+        assert!(!at(now + SETTLED, now - 10 * SETTLED));
+        assert!(at(i64::MIN, i64::MIN));
+    }
+}

@@ -1,0 +1,55 @@
+//! Reads git repositories: which repository contains a path, what its history is, and what each commit changed.
+
+#![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
+//!
+//! `gix` parses packs, deltas, trees and configuration files; the `git` program is never run. A repository may come
+//! from a stranger, and its configuration can name programs (`core.fsmonitor`, `diff.external`, `textconv`,
+//! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). None of these programs is ever run: only a
+//! handful of values are read from the configuration, without included files, and blobs are compared as they are
+//! stored, without filters or external diffs. Of the user's own configuration, which may include files, two values are
+//! read ([`Repository::hooks`], [`excludes()`]). Environment variables such as `GIT_DIR` are ignored.
+//!
+//! `discover` finds a repository and checks that it may be trusted. The control files of a repository are opened only
+//! if they are regular files below its directory, never through links. Errors never quote the content of a file or the
+//! message of a library.
+//!
+//! No stated size is trusted: control files, messages, blobs, trees and diffs are read up to fixed limits, and the
+//! result says what was left out. If an object is damaged or missing, only that object is unavailable.
+//!
+//! This module writes no objects or references; the only file that it writes is the project's id (see [`identity`]). It
+//! does not read the index, and of the work tree only `.mailmap`, and it does not talk to remotes.
+
+mod ancestry;
+mod authors;
+mod commit;
+mod details;
+mod diff;
+mod discover;
+mod graph;
+mod heads;
+mod hooks;
+pub mod identity;
+mod mailmap;
+mod objects;
+mod reflog;
+mod repository;
+mod sha;
+mod walk;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use ancestry::Reach;
+pub use commit::{Author, CommitDetail, Moment};
+pub use details::{Outcome, Reader};
+pub use diff::changes::{ChangeKind, Changes, FileChange, Lines, PatchId};
+pub use diff::hunks::line_hash;
+pub use discover::{Trust, excludes};
+pub use graph::GraphPart;
+pub use mailmap::Mailmap;
+pub use reflog::{Action, Reflog};
+pub use repository::{Found, Repository, Tip, Tips};
+pub use sha::Sha;
+pub use walk::{History, Known, Listed, Stop};

@@ -1,0 +1,33 @@
+//! Reads `.mailmap`, in which a repository says what its people are called now, and applies it as `git log` does.
+
+use gix::actor::SignatureRef;
+use gix::mailmap::Snapshot;
+
+use tiro_base::encoding;
+
+/// The current names of a repository's people.
+#[derive(Default)]
+pub struct Mailmap {
+    snapshot: Snapshot,
+    /// Identifies the content; empty if nobody has another name.
+    pub stamp: String,
+}
+
+impl Mailmap {
+    /// Returns the names that the file with these bytes gives.
+    pub(super) fn of(bytes: Vec<u8>) -> Mailmap {
+        let text = encoding::text(bytes).map(|read| read.text).unwrap_or_default();
+        let snapshot = Snapshot::from_bytes(text.trim_start_matches('\u{feff}').as_bytes());
+        let is_empty = snapshot.iter().next().is_none();
+        let stamp =
+            if is_empty { String::new() } else { blake3::hash(text.as_bytes()).to_hex()[..16].to_owned() };
+        Mailmap { snapshot, stamp }
+    }
+
+    /// Returns what the person whom commits call `name` is called now.
+    pub(super) fn current(&self, name: &str, address: &str) -> Option<String> {
+        let written = SignatureRef { name: name.into(), email: address.into(), time: "0 +0000" };
+        let current = self.snapshot.try_resolve_ref(written)?.name?;
+        Some(String::from_utf8_lossy(current).into_owned())
+    }
+}

@@ -1,0 +1,66 @@
+//! Leases under which one call at a time, in all processes, asks a model for something.
+
+use std::time::Duration;
+
+use crate::engine::Engine;
+use crate::project::OpenProject;
+use tiro_base::error::Result;
+use tiro_base::memory::Millis;
+
+/// How long a lease lasts without being renewed, in milliseconds. A call whose process died holds up the others for this
+/// long.
+const LASTS: Millis = 5_000;
+
+/// How often a lease is renewed.
+const RENEWED: Duration = Duration::from_secs(1);
+
+/// A lease that this call holds.
+pub struct Lease<'a> {
+    project: &'a OpenProject,
+    name: String,
+    holder: String,
+    is_held: bool,
+}
+
+impl<'a> Lease<'a> {
+    /// Takes the lease `name` of the project; returns `None` if another call has it, also one of this process.
+    pub async fn take(engine: &Engine, project: &'a OpenProject, name: String) -> Result<Option<Lease<'a>>> {
+        let holder = format!("{} {:016x}", engine.process(), u64::from_le_bytes(engine.random()));
+        let taken = project.store.lease(&project.scope, &name, &holder, LASTS).await?;
+        Ok(taken.then(|| Lease { project, name, holder, is_held: true }))
+    }
+
+    /// Waits for `work`, and renews the lease meanwhile.
+    pub async fn hold_during<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                outcome = &mut work => return outcome,
+                () = tokio::time::sleep(RENEWED) => {
+                    // If the renewal fails, what the work stores in the end shows whether another call was faster.
+                    drop(self.project.store.lease(&self.project.scope, &self.name, &self.holder, LASTS).await);
+                }
+            }
+        }
+    }
+
+    /// Gives the lease back.
+    pub async fn release(mut self) {
+        self.is_held = false;
+        // If that fails, the lease expires.
+        drop(self.project.store.release(&self.project.scope, &self.name, &self.holder).await);
+    }
+}
+
+/// A call that is cancelled gives its lease back too.
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if self.is_held {
+            let (store, scope) = (self.project.store.clone(), self.project.scope.clone());
+            let (name, holder) = (self.name.clone(), self.holder.clone());
+            runtime.spawn(async move { drop(store.release(&scope, &name, &holder).await) });
+        }
+    }
+}

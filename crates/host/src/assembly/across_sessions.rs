@@ -1,0 +1,406 @@
+//! Assembles a context across conversations: the hits that answer the question, in the order of [`order`], as many as
+//! fit.
+//!
+//! The weight of a conversation is the score of its best messages, lowered by its age. The weight raises the scores of
+//! all its messages, so the budget is divided by relevance and recency. Each message is first shown in the room of
+//! [`Room`]; tokens that are left go to the neighbours of the best messages, then to the rest of long messages.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::assembly::filling::Filling;
+use crate::assembly::order::{Conversation, Lane, Weighed, conversation, is_event, lane, order, weigh};
+use crate::assembly::passages::{
+    Chosen, Part, Passage, Room, SMALL_FRAME, Shown, cost, fact_line, remembered,
+};
+use crate::assembly::quote::{self, quote};
+use crate::assembly::{Asked, IncludeLevel};
+use crate::engine::Engine;
+use crate::project::OpenProject;
+use crate::summaries::messages;
+use tiro_base::error::{Result, partial};
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Kind, Level, Memory, MemoryKey, Millis, marked};
+use tiro_base::scope::{Scope, SessionId, Sessions};
+use tiro_base::times::day;
+use tiro_digest::context::render;
+use tiro_digest::summarize;
+use tiro_digest::tuning::contexts::{self, PASSAGE};
+use tiro_digest::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
+use tiro_embed::Encoders;
+use tiro_recall::retrieve::rank::{Ranked, Weights, may_answer};
+use tiro_recall::retrieve::{self, Found, cues};
+use tiro_store::Store;
+
+/// The kinds of memories in a context. Files and logs are left out.
+const KINDS: &[Kind] = &[
+    Kind::Message,
+    Kind::Commit,
+    Kind::Conversation,
+    Kind::Summary,
+    Kind::Fact,
+    Kind::Decision,
+    Kind::Research,
+    Kind::TaskState,
+];
+
+/// The maximum number of messages of a conversation that are read for its summary: the latest ones.
+const MOST_READ: usize = 300;
+
+/// How many hits are read at once. Arbitrary: a small context shows about as many.
+const BATCH: usize = 32;
+
+/// The number of the best hits that decide whether anything answers the question. Arbitrary.
+const BEST: usize = 10;
+
+/// A memory that the search found, with its rank.
+pub struct Hit {
+    /// Its rank and score.
+    pub ranked: Ranked,
+    /// The memory.
+    pub memory: Memory,
+    /// Its best chunk, as a range of bytes.
+    piece: (usize, usize),
+}
+
+/// Chooses the passages of a context across all conversations.
+pub async fn choose(
+    engine: &Engine,
+    project: &OpenProject,
+    asked: &Asked,
+    encoders: &Encoders<'_>,
+) -> Result<Chosen> {
+    let owners = &engine.installation().await?.registry;
+    let mut places: Vec<(&Store, &Scope)> = vec![(&project.store, &asked.scope)];
+    if asked.scope.sessions == Sessions::All {
+        places.push((owners.memories(), owners.scope()));
+    }
+    let mut chosen = Chosen::default();
+    for (store, scope) in &places {
+        chosen.pending += store.pending(scope).await?;
+    }
+    let filter = Filter { kinds: Some(KINDS.to_vec()), ..asked.filter.clone() };
+    let mut found =
+        retrieve::search(&places, encoders, &asked.query, &filter, &Weights::of_context()).await?;
+    chosen.notices.append(&mut found.notices);
+    if !found.is_named && !partial::any(&chosen.notices) && !answers(project, &places, &found).await? {
+        chosen.notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
+    }
+    let sessions = weigh(&found.ranked);
+    let mut filling = Filling::new(asked.budget - SMALL_FRAME);
+    let listed = match cues::asks_for_sessions(&asked.query) {
+        Some(count) => latest(project, asked, count, &mut filling, &mut chosen).await?,
+        None => HashSet::new(),
+    };
+    let events = cues::asks_for_order(&asked.query);
+    let is_broad = events || cues::asks_for_overview(&asked.query);
+    let room = if is_broad { Room::EVENT } else { Room::USUAL };
+    let is_asked = |hit: &Ranked| match (asked.level, lane(hit.place.kind)) {
+        (IncludeLevel::Summary, Lane::Said) => hit.place.kind != Kind::Message,
+        (IncludeLevel::Summary | IncludeLevel::Full, Lane::Summaries) => false,
+        _ => !events || is_event(hit),
+    };
+    let mut hits = found.ranked;
+    if asked.level == IncludeLevel::Summary {
+        summarise(project, asked, &hits, &sessions, &mut filling, &mut chosen).await?;
+    }
+    hits.retain(is_asked);
+    let share = engine.config().options.summary_ratio * contexts::SUMMARIES_ACROSS;
+    let order = order(hits, &sessions, room, share);
+    let known: HashSet<MemoryKey> = order.iter().map(|hit| hit.place.key).collect();
+    let best: Vec<MemoryKey> = order
+        .iter()
+        .filter(|hit| hit.store == 0 && hit.place.ordinal.is_some())
+        .take(contexts::WITH_NEIGHBOURS)
+        .map(|hit| hit.place.key)
+        .collect();
+    let few = engine.config().options.summarization_threshold;
+    let relevant = Relevant { sessions: &sessions, listed: &listed, few };
+    let cut = show(&places, order, relevant, room, &mut filling, &mut chosen).await?;
+    if !filling.is_full() && !asked.filter.has_range() && !events && asked.level != IncludeLevel::Summary {
+        let mut beside = project.store.beside(&asked.scope, best).await?;
+        beside.retain(|memory| !known.contains(&memory.key));
+        add_beside(&beside, room, &mut filling, &mut chosen);
+    }
+    for (place, hit) in cut {
+        if filling.is_full() {
+            break;
+        }
+        let whole = Room { whole: usize::MAX, part: usize::MAX, answer: usize::MAX };
+        if let Some(whole) = passage(&hit, &sessions, whole, usize::MAX) {
+            filling.extend(&mut chosen, place, whole);
+        }
+    }
+    Ok(chosen)
+}
+
+/// Returns whether one of the best hits may answer the question, or there are no hits.
+async fn answers(project: &OpenProject, places: &[(&Store, &Scope)], found: &Found) -> Result<bool> {
+    let best = read(places, found.ranked.iter().take(BEST).cloned().collect()).await?;
+    let text = |hit: &Hit| retrieve::searched_text(&hit.memory, hit.piece.0..hit.piece.1);
+    let (texts, terms, rarity) = (best.iter().map(text).collect(), found.terms.clone(), found.rarity.clone());
+    let shares = project.store.shares(&project.scope, terms, rarity, texts).await?;
+    Ok(best.is_empty() || best.iter().zip(shares).any(|(hit, share)| may_answer(share, hit.ranked.cosine)))
+}
+
+/// Adds the neighbours of the best messages, as long as they fit.
+fn add_beside(beside: &[Memory], room: Room, filling: &mut Filling, chosen: &mut Chosen) {
+    for memory in beside {
+        let Some(session) = &memory.session else { continue };
+        let first = chosen.live.iter().find(|passage| passage.place.1 == session.as_str());
+        let first = first.map_or(memory.time, |passage| passage.place.0);
+        let most = room.most(memory.role, memory.tokens);
+        let at_most = |most| {
+            let mut passage = remembered(Part::Relevant, session, memory, 0..memory.text.len(), most);
+            passage.place.0 = first;
+            passage
+        };
+        filling.add(chosen, at_most(most), |left| Some(at_most(left.min(most))));
+    }
+}
+
+/// The conversations of a context: their weights, and the names of those that are listed already.
+struct Relevant<'a> {
+    sessions: &'a HashMap<Conversation, Weighed>,
+    listed: &'a HashSet<SessionId>,
+    /// The fewest messages of a conversation that is summarised.
+    few: usize,
+}
+
+/// Adds the passages of the hits, in order, as long as they fit. Returns the messages that are not shown whole, each with
+/// the place of its passage.
+async fn show(
+    places: &[(&Store, &Scope)],
+    order: Vec<Ranked>,
+    Relevant { sessions, listed, few }: Relevant<'_>,
+    room: Room,
+    filling: &mut Filling,
+    chosen: &mut Chosen,
+) -> Result<Vec<(usize, Hit)>> {
+    let mut cut = Vec::new();
+    let mut left = order.into_iter();
+    while !filling.is_full() {
+        let batch: Vec<Ranked> = left.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            break;
+        }
+        for hit in read(places, batch).await? {
+            let is_listed = hit.memory.session.as_ref().is_some_and(|session| listed.contains(session));
+            let is_summary = lane(hit.memory.kind) == Lane::Summaries;
+            if is_summary && (is_listed || is_short(places, &hit, few).await?) {
+                continue;
+            }
+            let Some(whole) = passage(&hit, sessions, room, usize::MAX) else { continue };
+            let part = whole.part;
+            let added = filling.add(chosen, whole, |left| passage(&hit, sessions, room, left));
+            if !added {
+                *chosen.dropped.entry(part.as_str()).or_default() += 1;
+            } else if hit.memory.kind == Kind::Message && !room.is_whole(hit.memory.role, hit.memory.tokens) {
+                cut.push((chosen.live.len() - 1, hit));
+            }
+        }
+    }
+    for hit in left {
+        *chosen.dropped.entry(part_of(&hit).as_str()).or_default() += 1;
+    }
+    Ok(cut)
+}
+
+/// Returns whether a summary is of a conversation with fewer than `few` messages, which needs no summary: its messages
+/// are shown.
+async fn is_short(places: &[(&Store, &Scope)], hit: &Hit, few: usize) -> Result<bool> {
+    let (Some((store, scope)), Some(session)) = (places.get(hit.ranked.store), &hit.memory.session) else {
+        return Ok(false);
+    };
+    let known = store.conversation(scope, session).await?;
+    Ok(known.is_some_and(|known| usize::try_from(known.last + 1).is_ok_and(|count| count < few)))
+}
+
+/// Returns the part of a context to which a hit belongs.
+fn part_of(hit: &Ranked) -> Part {
+    match (hit.place.kind, hit.place.session) {
+        (Kind::Message, _) => Part::Relevant,
+        (Kind::Commit, _) => Part::Commits,
+        (Kind::Conversation | Kind::Summary, Some(_)) => Part::Summaries,
+        _ => Part::Facts,
+    }
+}
+
+/// Reads the memories that the search found, in their order. Those that were forgotten since the search are left out.
+pub async fn read(places: &[(&Store, &Scope)], ranked: Vec<Ranked>) -> Result<Vec<Hit>> {
+    let mut hits: Vec<(usize, Hit)> = Vec::with_capacity(ranked.len());
+    for (number, (store, scope)) in places.iter().enumerate() {
+        let own: Vec<(usize, &Ranked)> =
+            ranked.iter().enumerate().filter(|(_, hit)| hit.store == number).collect();
+        let wanted = own.iter().map(|(_, hit)| (hit.place.key, hit.chunk)).collect();
+        hits.extend(store.shown(scope, wanted).await?.into_iter().map(|shown| {
+            let (rank, hit) = own[shown.place];
+            let piece = (shown.chunk.start, shown.chunk.end);
+            (rank, Hit { ranked: hit.clone(), memory: shown.memory, piece })
+        }));
+    }
+    hits.sort_by_key(|(rank, _)| *rank);
+    Ok(hits.into_iter().map(|(_, hit)| hit).collect())
+}
+
+/// Returns the passage of a hit with at most `most` tokens of its text; `None` if nothing of it fits.
+pub fn passage(
+    hit: &Hit,
+    sessions: &HashMap<Conversation, Weighed>,
+    room: Room,
+    most: usize,
+) -> Option<Passage> {
+    let Hit { memory, piece, .. } = hit;
+    let piece = piece.0..piece.1;
+    let first = conversation(&hit.ranked).and_then(|it| sessions.get(&it)).map_or(memory.time, |it| it.first);
+    let part = part_of(&hit.ranked);
+    // The owner's memories are in another store, whose keys mean nothing in the project's.
+    let shows = (hit.ranked.store == 0).then(|| Shown::of(memory));
+    match (part, &memory.session) {
+        (Part::Relevant, Some(session)) => {
+            let is_whole = room.is_whole(memory.role, memory.tokens);
+            let piece = if is_whole { 0..memory.text.len() } else { piece };
+            let most = most.min(room.most(memory.role, memory.tokens));
+            let mut passage = remembered(part, session, memory, piece, most);
+            passage.place.0 = first;
+            passage.shows = shows;
+            Some(passage)
+        }
+        (Part::Commits, _) => {
+            let text = quote::commit(&memory.text, piece, most.min(PASSAGE));
+            let sha =
+                memory.source_id.as_deref().map_or(memory.id.as_str(), |sha| sha.get(..10).unwrap_or(sha));
+            let line = marked(render::fact(memory.kind.as_str(), sha, &text), memory.is_damaged);
+            let place = (Millis::MIN + 1, String::new(), memory.time);
+            let head = format!("[committed {}]\n", day(memory.time));
+            Some(Passage { part, head, place, cost: cost(&line), line, shows })
+        }
+        (Part::Summaries, Some(session)) => {
+            let text = quote(&memory.text, 0..memory.text.len(), most.min(ACROSS_TOKENS));
+            let line = render::session_summary(&marked(text.clone(), memory.is_damaged));
+            let head = render::head(session.as_str(), &day(first));
+            let place = (first, session.as_str().to_owned(), -1);
+            (!text.is_empty()).then(|| Passage { part, head, place, cost: cost(&line), line, shows: None })
+        }
+        _ => {
+            let line = fact_line(memory, most.min(PASSAGE));
+            // What was stored later comes first.
+            let place = (Millis::MIN, String::new(), -memory.time);
+            let head = format!("[known {}]\n", day(memory.time));
+            Some(Passage { part: Part::Facts, head, place, cost: cost(&line), line, shows })
+        }
+    }
+}
+
+/// Adds a line for each of the latest `count` conversations: its title, and what it was about. Returns their names.
+async fn latest(
+    project: &OpenProject,
+    asked: &Asked,
+    count: usize,
+    filling: &mut Filling,
+    chosen: &mut Chosen,
+) -> Result<HashSet<SessionId>> {
+    let (store, scope) = (&project.store, &asked.scope);
+    let without = &asked.filter.without;
+    let mut rows = store.sessions(scope, 0, count + usize::from(without.is_some())).await?;
+    rows.retain(|row| Some(&row.id) != without.as_ref());
+    rows.truncate(count);
+    rows.retain(|row| asked.filter.is_within(row.last));
+    let about = store.about_sessions(scope, rows.iter().map(|row| row.id.clone()).collect()).await?;
+    let mut listed = HashSet::new();
+    for (row, about) in rows.into_iter().zip(about) {
+        let made = match store.conversation(scope, &row.id).await? {
+            Some(known) => {
+                let memory = store.memory(scope, &known.id).await?;
+                memory.map(|memory| marked(memory.text, memory.is_damaged)).unwrap_or_default()
+            }
+            None => String::new(),
+        };
+        let passage = |most: usize| {
+            let title =
+                quote::first_lines(about.title.as_deref().unwrap_or_default().trim(), ACROSS_TOKENS / 2);
+            let title = title.lines().next().unwrap_or_default().to_owned();
+            let brief = quote(&made, 0..made.len(), most.min(ACROSS_TOKENS)).replace('\n', " ");
+            let text = if title.is_empty() || brief.is_empty() {
+                title + &brief
+            } else {
+                format!("{title}: {brief}")
+            };
+            let line = render::session_summary(&text);
+            let head = render::head(row.id.as_str(), &day(row.last));
+            let place = (row.last, row.id.as_str().to_owned(), -1);
+            (!text.is_empty()).then(|| Passage {
+                part: Part::Summaries,
+                head,
+                place,
+                cost: cost(&line),
+                line,
+                shows: None,
+            })
+        };
+        if let Some(whole) = passage(usize::MAX) {
+            filling.add(chosen, whole, passage);
+            listed.insert(row.id.clone());
+        }
+    }
+    Ok(listed)
+}
+
+/// Adds summaries of the conversations with the highest weights.
+async fn summarise(
+    project: &OpenProject,
+    asked: &Asked,
+    hits: &[Ranked],
+    sessions: &HashMap<Conversation, Weighed>,
+    filling: &mut Filling,
+    chosen: &mut Chosen,
+) -> Result<()> {
+    let named = named(project, asked, hits, sessions).await?;
+    // The fewer conversations there are, the longer each summary may be.
+    let length = (asked.budget / named.len().clamp(1, ACROSS_SESSIONS)).clamp(ACROSS_TOKENS, 600);
+    for (session, first) in named.into_iter().take(ACROSS_SESSIONS) {
+        let rows = project.store.session_messages(&asked.scope, &session, 0).await?;
+        let rows = &rows[rows.len().saturating_sub(MOST_READ)..];
+        let read = messages::texts(project, rows).await?;
+        let head = render::head(session.as_str(), &day(first));
+        let most = length.saturating_sub(cost(&head) + 8);
+        let (query, level) = (asked.query.clone(), if length > 150 { Level::Standard } else { Level::Brief });
+        let extract = move || {
+            let sources = messages::sources(&read);
+            let text = summarize::extract(&sources, level, most, &query, &messages::count).text;
+            messages::without_damaged(text, &read)
+        };
+        let text = messages::blocking(extract).await?;
+        if text.is_empty() {
+            continue;
+        }
+        let line = render::session_summary(&text);
+        let place = (first, session.as_str().to_owned(), -1);
+        let passage = Passage { part: Part::Summaries, head, place, cost: cost(&line), line, shows: None };
+        if !filling.add(chosen, passage, |_| None) {
+            *chosen.dropped.entry(Part::Summaries.as_str()).or_default() += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names of the conversations in the order of their weights, each with the time of its earliest hit.
+async fn named(
+    project: &OpenProject,
+    asked: &Asked,
+    hits: &[Ranked],
+    sessions: &HashMap<Conversation, Weighed>,
+) -> Result<Vec<(SessionId, Millis)>> {
+    let mut order: Vec<(&Conversation, &Weighed)> =
+        sessions.iter().filter(|((store, _), _)| *store == 0).collect();
+    order.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then_with(|| a.0.cmp(b.0)));
+    let of = |session: Conversation| hits.iter().find(|hit| conversation(hit) == Some(session));
+    let keys: HashMap<MemoryKey, Millis> = order
+        .iter()
+        .filter_map(|(session, weighed)| Some((of(**session)?.place.key, weighed.first)))
+        .collect();
+    let read: Vec<MemoryKey> =
+        order.iter().filter_map(|(session, _)| Some(of(**session)?.place.key)).collect();
+    let read = project.store.memories(&asked.scope, read).await?;
+    let first = |memory: &Memory| keys.get(&memory.key).copied();
+    Ok(read.into_iter().filter_map(|memory| Some((memory.session.clone()?, first(&memory)?))).collect())
+}

@@ -1,0 +1,47 @@
+//! Assembles contexts: chooses what to show of one conversation or of all conversations, given a question and a budget.
+//!
+//! [`within_session`] and [`across_sessions`] choose [`passages`], from which an operation builds its answer.
+
+pub mod across_sessions;
+mod choice;
+mod filling;
+pub mod order;
+pub mod passages;
+pub mod quote;
+mod relevant;
+pub mod superseded;
+pub mod within_session;
+
+use serde::{Deserialize, Serialize};
+
+use tiro_base::filter::Filter;
+use tiro_base::scope::{Scope, SessionId};
+
+/// What a context consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IncludeLevel {
+    /// Only summaries.
+    Summary,
+    /// Summaries and messages.
+    #[default]
+    Mixed,
+    /// Only messages.
+    Full,
+}
+
+/// The checked arguments of a call.
+pub struct Asked {
+    /// The question.
+    pub query: String,
+    /// The conversation that the question belongs to, if the caller names one.
+    pub session: Option<SessionId>,
+    /// The sessions that may be read.
+    pub scope: Scope,
+    /// Restricts the times of the messages.
+    pub filter: Filter,
+    /// What the context consists of.
+    pub level: IncludeLevel,
+    /// The budget in tokens.
+    pub budget: usize,
+}

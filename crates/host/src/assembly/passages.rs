@@ -1,0 +1,220 @@
+//! Passages: the lines of a context, each with its cost and its place in the order.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::assembly::quote;
+use tiro_base::budget::Budget;
+use tiro_base::memory::{Memory, MemoryKey, Millis, Role, marked};
+use tiro_base::scope::SessionId;
+use tiro_base::times::day;
+use tiro_digest::context::assemble::{Heads, Line};
+use tiro_digest::context::facts::Voice;
+use tiro_digest::context::render;
+use tiro_digest::tuning::contexts::{ANSWER_PASSAGE, EVENT, PASSAGE, WHOLE_EVENT, WHOLE_MESSAGE};
+use tiro_store::Neighbour;
+
+/// A part of a context. The answer lists the cost of each part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Decisions, marked messages and stored facts.
+    Facts,
+    /// Summaries of segments and sessions.
+    Summaries,
+    /// The latest messages.
+    Recent,
+    /// Messages that answer the question, and their neighbours.
+    Relevant,
+    /// Commits that answer the question.
+    Commits,
+}
+
+impl Part {
+    /// Returns the part's name in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Part::Facts => "facts",
+            Part::Summaries => "summaries",
+            Part::Recent => "recent",
+            Part::Relevant => "relevant",
+            Part::Commits => "commits",
+        }
+    }
+}
+
+/// A line of a context, with the heading above it.
+#[derive(Clone, Debug)]
+pub struct Passage {
+    /// The part to which its cost is added.
+    pub part: Part,
+    /// The heading, which names the session and the day; empty if there is none.
+    pub head: String,
+    /// The values by which passages are ordered: time, session, ordinal.
+    pub place: (Millis, String, i64),
+    /// The line as shown.
+    pub line: String,
+    /// Its cost in tokens.
+    pub cost: usize,
+    /// The memory of the project that it shows, if it shows one.
+    pub shows: Option<Shown>,
+}
+
+/// A memory that a passage shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Its key in the project's store.
+    pub key: MemoryKey,
+    /// Its time in milliseconds.
+    pub time: Millis,
+    /// Who said it.
+    pub voice: Voice,
+}
+
+impl Shown {
+    /// Returns what shows a memory of the project.
+    pub fn of(memory: &Memory) -> Shown {
+        let voice = Voice::of(memory.role, memory.speaker.as_deref());
+        Shown { key: memory.key, time: memory.time, voice }
+    }
+}
+
+/// Everything chosen for a context.
+#[derive(Debug, Default)]
+pub struct Chosen {
+    /// The passages that don't depend on the question, in the order shown.
+    pub stable: Vec<Passage>,
+    /// The passages that depend on the question, most important first.
+    pub live: Vec<Passage>,
+    /// How many passages of each part were left out.
+    pub dropped: BTreeMap<&'static str, usize>,
+    /// How many memories wait to be embedded or summarised.
+    pub pending: usize,
+    /// Notices about what the answer lacks.
+    pub notices: Vec<String>,
+}
+
+/// The approximate number of tokens of an answer with two envelopes, not counting the answer's lines. It includes
+/// the marks of the envelopes and the lists below them.
+pub const FRAME: usize = 180;
+
+/// The approximate number of tokens of an answer with one envelope, not counting the answer's lines.
+pub const SMALL_FRAME: usize = 120;
+
+/// Returns the cost of a line in tokens. In an answer, the line never takes more than that.
+pub fn cost(line: &str) -> usize {
+    render::cost(line)
+}
+
+/// Takes the passages that fit, in order. Each also costs its heading, unless that is already shown. If `says_dropped`,
+/// the passages that don't fit are counted as left out.
+pub fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Chosen, says_dropped: bool) {
+    let mut names: Vec<String> = chosen.live.iter().map(|passage| passage.head.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let known = names.len();
+    let mut lines = Vec::with_capacity(passages.len());
+    for passage in &passages {
+        let head = names.iter().position(|name| *name == passage.head).unwrap_or_else(|| {
+            names.push(passage.head.clone());
+            names.len() - 1
+        });
+        lines.push(Line { cost: passage.cost, head });
+    }
+    let costs = names.iter().enumerate().map(|(place, name)| if place < known { 0 } else { cost(name) });
+    let taken = Heads::new(costs.collect()).take(budget, usize::MAX, &lines);
+    for (passage, taken) in passages.into_iter().zip(taken) {
+        match taken {
+            true => chosen.live.push(passage),
+            false if says_dropped => *chosen.dropped.entry(passage.part.as_str()).or_default() += 1,
+            false => {}
+        }
+    }
+}
+
+/// How many tokens a context shows of a message, before other messages had their turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// A message with at most this many tokens is shown whole, unless it is an assistant's.
+    pub whole: usize,
+    /// The most tokens of a longer message that are shown.
+    pub part: usize,
+    /// The most tokens of an assistant's long answer that are shown.
+    pub answer: usize,
+}
+
+impl Room {
+    /// The usual room.
+    pub const USUAL: Room = Room { whole: WHOLE_MESSAGE, part: PASSAGE, answer: ANSWER_PASSAGE };
+
+    /// The room if the question asks for an order of events, or for an overview.
+    pub const EVENT: Room = Room { whole: WHOLE_EVENT, part: EVENT, answer: EVENT };
+
+    /// Returns whether a memory is an assistant's message that is longer than one passage.
+    pub fn is_long(place: &Neighbour) -> bool {
+        Room::is_answer(place.role, place.tokens)
+    }
+
+    fn is_answer(role: Option<Role>, tokens: i64) -> bool {
+        role == Some(Role::Assistant) && usize::try_from(tokens).is_ok_and(|tokens| tokens > PASSAGE)
+    }
+
+    /// Returns whether a message of `role` with `tokens` tokens is shown whole.
+    pub fn is_whole(self, role: Option<Role>, tokens: i64) -> bool {
+        !Room::is_answer(role, tokens) && usize::try_from(tokens).is_ok_and(|tokens| tokens <= self.whole)
+    }
+
+    /// Returns the most tokens that are shown of a message of `role` with `tokens` tokens.
+    pub fn most(self, role: Option<Role>, tokens: i64) -> usize {
+        match () {
+            () if self.is_whole(role, tokens) => self.whole,
+            () if Room::is_answer(role, tokens) => self.answer,
+            () => self.part,
+        }
+    }
+
+    /// Returns about how many tokens a memory takes.
+    pub fn tokens(self, place: &Neighbour) -> usize {
+        usize::try_from(place.tokens).unwrap_or(0).min(self.most(place.role, place.tokens))
+    }
+}
+
+/// Returns the most tokens of `budget` that a single message may take.
+pub fn longest(budget: usize) -> usize {
+    (budget / 8).max(200)
+}
+
+/// Returns a passage that shows the message `memory`: all of it, or the whole sentences within the bytes `piece`, up to
+/// `most` tokens. A message with at most `most` tokens is shown whole.
+pub fn remembered(
+    part: Part,
+    session: &SessionId,
+    memory: &Memory,
+    piece: Range<usize>,
+    most: usize,
+) -> Passage {
+    let whole = usize::try_from(memory.tokens).unwrap_or(0);
+    let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or("?");
+    let ordinal = memory.ordinal.unwrap_or(0);
+    let line = marked(line(ordinal, name, &memory.text, piece, whole, most), memory.is_damaged);
+    let place = (0, session.as_str().to_owned(), ordinal);
+    let head = render::head(session.as_str(), &day(memory.time));
+    Passage { part, head, place, cost: cost(&line), line, shows: Some(Shown::of(memory)) }
+}
+
+/// Returns the line of a message that has `whole` tokens: the message, or if it has more than `most` tokens, the whole
+/// sentences of it within the bytes `piece`.
+pub fn line(ordinal: i64, name: &str, text: &str, piece: Range<usize>, whole: usize, most: usize) -> String {
+    match whole > most {
+        true => render::message(ordinal, name, &quote::quote(text, piece, most), Some(whole)),
+        false => render::message(ordinal, name, text, None),
+    }
+}
+
+/// Returns the line of a fact or another note. Of a text with more than `most` tokens, it shows the first whole
+/// sentences.
+pub fn fact_line(memory: &Memory, most: usize) -> String {
+    let is_long = usize::try_from(memory.tokens).is_ok_and(|tokens| tokens > most);
+    let text =
+        if is_long { quote::quote(&memory.text, 0..memory.text.len(), most) } else { memory.text.clone() };
+    marked(render::fact(memory.kind.as_str(), memory.id.as_str(), &text), memory.is_damaged)
+}

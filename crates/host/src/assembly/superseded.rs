@@ -1,0 +1,208 @@
+//! Marks the superseded passages of a context, and shows first what holds instead.
+//!
+//! The line of a superseded message or fact names the memory that replaced it. Before the other passages, a line for each
+//! such memory repeats the statement that holds now, with its date. If the question asks about the past, the passages stay
+//! in the order of time and are only marked.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::assembly::Asked;
+use crate::assembly::passages::{Chosen, Part, Passage, cost};
+use crate::project::OpenProject;
+use tiro_base::budget::Budget;
+use tiro_base::error::Result;
+use tiro_base::memory::{self, Memory, MemoryId, MemoryKey, Millis, Role};
+use tiro_base::times::day;
+use tiro_digest::context::facts::Voice;
+use tiro_digest::context::render;
+use tiro_digest::statements::Question;
+use tiro_recall::retrieve::superseded::{asks_for_history, concerns, outdated};
+use tiro_store::Superseded;
+use tiro_text::tokens;
+
+/// The maximum number of statements that are shown first, in each of the two parts of a context. Arbitrary.
+const MOST_SHOWN: usize = 6;
+
+/// How many messages of persons come first if a question asks for a value. Arbitrary.
+const MOST_LATEST: usize = 5;
+
+/// The share of the budget that these statements may take: one in this many tokens. Arbitrary.
+const SHARE: usize = 8;
+
+/// The maximum number of tokens of such a statement. Arbitrary: a long sentence.
+const LONGEST: usize = 80;
+
+/// Marks the superseded passages of `chosen`, and adds the statements that hold instead.
+pub async fn mark(project: &OpenProject, asked: &Asked, chosen: &mut Chosen) -> Result<()> {
+    let by_time = asks_for_history(&asked.query);
+    let key = |passage: &Passage| Some(passage.shows.as_ref()?.key);
+    let keys = chosen.stable.iter().chain(&chosen.live).filter_map(key).collect();
+    let outdated = match by_time {
+        true => Vec::new(),
+        false => outdated(&project.store, &asked.scope, &asked.query, keys).await?,
+    };
+    // The part that doesn't depend on the question shows only what statements alone say.
+    let stable = marked(project, asked, Vec::new(), &mut chosen.stable, |_| true).await?;
+    let is_asked = |superseded: &Superseded| concerns(&asked.query, superseded);
+    let live = marked(project, asked, outdated, &mut chosen.live, is_asked).await?;
+    let mut shown: HashSet<MemoryId> = HashSet::new();
+    let now = current(project, asked, stable, &mut shown).await?;
+    chosen.stable.splice(0..0, now);
+    if by_time {
+        return Ok(());
+    }
+    if !Question::read(&asked.query).is_empty() {
+        latest_first(&mut chosen.live);
+    }
+    let now = current(project, asked, live, &mut shown).await?;
+    chosen.live.splice(0..0, now);
+    Ok(())
+}
+
+/// Moves the most important messages of persons before the other passages, the latest first. `passages` has the most
+/// important first. So the newest value comes before older ones even if nothing says that it replaced them.
+fn latest_first(passages: &mut [Passage]) {
+    let is_persons = |passage: &&mut Passage| {
+        let voice = passage.shows.as_ref().map(|shown| &shown.voice);
+        passage.part == Part::Relevant && matches!(voice, Some(Voice::Person(_)))
+    };
+    let mut best: Vec<&mut Passage> = passages.iter_mut().filter(is_persons).take(MOST_LATEST).collect();
+    best.sort_by_key(|passage| std::cmp::Reverse((passage.place.0, passage.place.2)));
+    for (number, passage) in best.into_iter().enumerate() {
+        passage.place = (Millis::MIN, String::new(), i64::MIN + 1 + number as i64);
+    }
+}
+
+/// Marks the passages that are superseded, by `outdated` or by those in the store for which `is_asked` is true. Returns by
+/// what, those of `outdated` first.
+async fn marked(
+    project: &OpenProject,
+    asked: &Asked,
+    outdated: Vec<Superseded>,
+    passages: &mut [Passage],
+    is_asked: impl Fn(&Superseded) -> bool,
+) -> Result<Vec<Superseded>> {
+    let places: HashMap<MemoryKey, usize> = passages
+        .iter()
+        .enumerate()
+        .filter_map(|(place, passage)| Some((passage.shows.as_ref()?.key, place)))
+        .collect();
+    let keys = passages.iter().filter_map(|passage| Some(passage.shows.as_ref()?.key)).collect();
+    let stored = project.store.superseded(&asked.scope, keys).await?.into_iter().filter(is_asked);
+    let mut found: Vec<Superseded> = Vec::new();
+    for superseded in outdated.into_iter().chain(stored) {
+        let Some(place) = places.get(&superseded.memory) else { continue };
+        if found.iter().any(|known| known.memory == superseded.memory && known.by == superseded.by) {
+            continue;
+        }
+        if !found.iter().any(|known| known.memory == superseded.memory) {
+            let passage = &mut passages[*place];
+            passage.line = with_mark(&passage.line, &mark_of(&superseded, &passage.place.1));
+            passage.cost = cost(&passage.line);
+        }
+        found.push(superseded);
+    }
+    Ok(found)
+}
+
+/// Returns the words that name what replaced a memory of the session `session`.
+fn mark_of(superseded: &Superseded, session: &str) -> String {
+    let is_near = superseded.by_session.as_ref().is_some_and(|by| by.as_str() == session);
+    let by = match superseded.by_ordinal.filter(|_| is_near) {
+        Some(ordinal) => format!("#{ordinal}"),
+        None => superseded.by.to_string(),
+    };
+    format!("superseded by {by} on {}", day(superseded.by_time))
+}
+
+/// Inserts a mark after the beginning of a line: after the speaker's name of a message, or within the brackets of a fact.
+fn with_mark(line: &str, mark: &str) -> String {
+    let at = match line.starts_with('#') {
+        true => line.find(": ").map(|at| (at, format!(" ({mark})"))),
+        false => line.find(']').map(|at| (at, format!(", {mark}"))),
+    };
+    let Some((at, mark)) = at else { return line.to_owned() };
+    format!("{}{mark}{}", &line[..at], &line[at..])
+}
+
+/// Returns passages that show what holds now instead of the superseded statements.
+async fn current(
+    project: &OpenProject,
+    asked: &Asked,
+    superseded: Vec<Superseded>,
+    shown: &mut HashSet<MemoryId>,
+) -> Result<Vec<Passage>> {
+    let replaced: HashSet<MemoryKey> = superseded.iter().map(|each| each.memory).collect();
+    let mut chosen: Vec<Superseded> = superseded
+        .into_iter()
+        .filter(|each| !replaced.contains(&each.by_key))
+        .filter(|each| shown.insert(each.by.clone()))
+        .take(MOST_SHOWN)
+        .collect();
+    let keys = chosen.iter().map(|each| each.by_key).collect();
+    let memories = project.store.memories(&asked.scope, keys).await?;
+    let mut budget = Budget::new(asked.budget / SHARE);
+    chosen.retain(|each| memories.iter().any(|memory| memory.key == each.by_key));
+    let mut passages: Vec<Passage> = chosen
+        .into_iter()
+        .filter_map(|each| {
+            let memory = memories.iter().find(|memory| memory.key == each.by_key)?;
+            Some(passage(&each, memory))
+        })
+        .collect();
+    passages.retain(|passage| budget.spend(passage.cost));
+    Ok(passages)
+}
+
+/// Returns the statement that holds now, in the memory that has it.
+fn statement<'m>(superseded: &Superseded, memory: &'m Memory) -> &'m str {
+    let (start, end) = superseded.by_statement.unwrap_or((0, memory.text.len()));
+    memory.text.get(start..end).unwrap_or(&memory.text).trim()
+}
+
+/// Returns the passage of the statement that holds now.
+fn passage(superseded: &Superseded, memory: &Memory) -> Passage {
+    let text = statement(superseded, memory);
+    let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or_default();
+    let source = match (memory.ordinal, &memory.session) {
+        (Some(ordinal), Some(session)) => format!("{} {name} in {session}#{ordinal}", day(memory.time)),
+        _ => format!("{} {}", day(memory.time), memory.id),
+    };
+    let line = render::fact("now", source.trim(), tokens::truncate(text, LONGEST));
+    let line = memory::marked(line, memory.is_damaged);
+    let place = (Millis::MIN, String::new(), i64::MIN);
+    Passage { part: Part::Facts, head: String::new(), place, cost: cost(&line), line, shows: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembly::passages::Shown;
+
+    #[test]
+    fn the_latest_of_the_best_messages_come_first_for_a_question_about_a_value() {
+        let passage = |ordinal: i64, name: &str| {
+            let line = render::message(ordinal, name, "so", None);
+            let head = render::head("s", "2026-03-01");
+            let voice = Voice::of(Role::parse(name).or(Some(Role::User)), Some(name));
+            let shows = Some(Shown { key: MemoryKey::from_store(ordinal), time: 5, voice });
+            let place = (5, "s".into(), ordinal);
+            Passage { part: Part::Relevant, head, place, cost: cost(&line), line, shows }
+        };
+        let mut passages =
+            vec![passage(3, "user"), passage(4, "assistant"), passage(9, "user"), passage(1, "Ines")];
+        latest_first(&mut passages);
+        passages.sort_by(|a, b| a.place.cmp(&b.place));
+        let lines: Vec<&str> = passages.iter().map(|passage| passage.line.trim()).collect();
+        assert_eq!(lines, ["#9 user: so", "#3 user: so", "#1 Ines: so", "#4 assistant: so"]);
+    }
+
+    #[test]
+    fn a_mark_stands_after_the_name_of_the_speaker() {
+        assert_eq!(
+            with_mark("#12 Ada: So: yes.\n", "superseded by #14"),
+            "#12 Ada (superseded by #14): So: yes.\n"
+        );
+        assert_eq!(with_mark("[fact m1] So.\n", "superseded by m2"), "[fact m1, superseded by m2] So.\n");
+    }
+}

@@ -1,0 +1,450 @@
+//! The caller of an operation: an owner, their project, and the tools they may use.
+//!
+//! A process that serves stdio has one caller. What is opened for a caller, above all the project's store, is kept in
+//! the [`Caller`], where other callers of the process can't see it. Operations get their project only from their
+//! caller. What all callers share is in [`Engine`].
+
+mod around;
+mod form;
+mod found;
+mod later;
+mod news;
+mod toolset;
+
+use std::io::ErrorKind::NotFound;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use self::around::Around;
+use self::found::Found;
+use self::later::Later;
+use crate::config::Config;
+use crate::engine::{Engine, Latest, Notices, PATIENCE_OF_CLOSING};
+use crate::project::{self, OpenProject, SeenProject};
+use tiro_base::error::{Error, Result, quoted};
+use tiro_base::memory::Millis;
+use tiro_base::scope::{OwnerId, ProjectId, Scope, SessionId, Sessions};
+use tiro_capture::clients::Client;
+use tiro_capture::spool::running::{self, Process};
+use tiro_git::Repository;
+use tiro_store::{Flavour, Measurement, Savings, Store};
+
+pub use self::form::Form;
+pub use self::later::Task;
+pub use self::toolset::{Toolset, Toolsets};
+
+/// A caller, with the project that was opened for it. Several calls can use it at the same time.
+pub struct Caller {
+    state: Arc<State>,
+    /// Whether this call only reads: [`Caller::project`] then returns a project whose store refuses to change what is
+    /// stored.
+    only_reads: bool,
+}
+
+/// What all calls of a caller share.
+struct State {
+    owner: OwnerId,
+    directory: Option<PathBuf>,
+    /// Whether the user named the directory as the project. If so, a bare repository in it is accepted.
+    is_named: bool,
+    toolsets: Toolsets,
+    form: Form,
+    project: Latest<Found>,
+    /// The empty project in memory that is used until something is stored for the project.
+    blank_project: Latest<Found>,
+    refs: Mutex<Option<String>>,
+    following: tokio::sync::Mutex<()>,
+    later: Later,
+    /// The client that serves this caller's model, with the ancestors of this process and when it was met.
+    client: Mutex<Option<(Client, Vec<Process>, Millis)>>,
+    /// The most tokens of an answer that this client shows its model.
+    most_tokens: AtomicUsize,
+    notices: Notices,
+    measured: Mutex<Vec<Measurement>>,
+    saved: Mutex<Savings>,
+    said_pending: AtomicBool,
+    serves_tools: AtomicBool,
+}
+
+impl Caller {
+    /// Returns the caller for the user who started the process, with all tools. The caller's directory is the one that
+    /// the user named, or if none is named, the working directory.
+    pub fn of_process(config: &Config) -> Caller {
+        let named = config.project.clone();
+        let directory = named.or_else(|| config.current_dir.clone());
+        Caller::new(config.owner.clone(), directory, config.is_project_named)
+    }
+
+    /// Returns a caller with the same owner and another directory. `is_named` says whether the user named that
+    /// directory as the project.
+    pub fn in_directory(&self, directory: &Path, is_named: bool) -> Caller {
+        Caller::new(self.state.owner.clone(), Some(directory.to_owned()), is_named)
+    }
+
+    fn new(owner: OwnerId, directory: Option<PathBuf>, is_named: bool) -> Caller {
+        let state = State {
+            owner,
+            directory,
+            is_named,
+            toolsets: Toolsets::default(),
+            form: Form::default(),
+            project: Latest::default(),
+            blank_project: Latest::default(),
+            refs: Mutex::default(),
+            following: tokio::sync::Mutex::default(),
+            later: Later::default(),
+            client: Mutex::default(),
+            most_tokens: AtomicUsize::new(usize::MAX),
+            notices: Notices::default(),
+            measured: Mutex::default(),
+            saved: Mutex::default(),
+            said_pending: AtomicBool::new(false),
+            serves_tools: AtomicBool::default(),
+        };
+        Caller { state: Arc::new(state), only_reads: false }
+    }
+
+    /// Returns the same caller for a call that only reads. [`Caller::begin_project`] still returns the project for writing,
+    /// because following transcripts and commits is no part of the call.
+    pub fn reader(&self) -> Caller {
+        Caller { state: Arc::clone(&self.state), only_reads: true }
+    }
+
+    /// Returns the caller restricted to the tools of `toolsets`. Nothing must have used the caller yet.
+    pub fn with_toolsets(mut self, toolsets: Toolsets) -> Caller {
+        let state = Arc::get_mut(&mut self.state).expect("nothing has used the caller yet");
+        state.toolsets = toolsets;
+        self
+    }
+
+    /// Returns the caller, who reads answers in `form`. Nothing must have used the caller yet.
+    pub fn with_form(mut self, form: Form) -> Caller {
+        let state = Arc::get_mut(&mut self.state).expect("nothing has used the caller yet");
+        state.form = form;
+        self
+    }
+
+    /// Returns the forms in which the caller reads answers.
+    pub fn form(&self) -> Form {
+        self.state.form
+    }
+
+    /// Returns whether the caller may use the tools of `toolset`.
+    pub fn may_use(&self, toolset: Toolset) -> bool {
+        self.state.toolsets.has(toolset)
+    }
+
+    /// Returns the owner of everything the caller stores. The caller reads only this owner's memories.
+    pub fn owner(&self) -> &OwnerId {
+        &self.state.owner
+    }
+
+    /// Returns the directory that the user named as the project, if any. A bare repository in it is accepted.
+    pub fn named(&self) -> Option<&Path> {
+        self.state.directory.as_deref().filter(|_| self.state.is_named)
+    }
+
+    /// Returns the canonical path of the directory that the caller works in.
+    ///
+    /// Errors with [`Kind::NoProject`](tiro_base::error::Kind::NoProject) and a hint if it doesn't exist or is no
+    /// directory.
+    pub fn directory(&self) -> Result<PathBuf> {
+        project::directory(self.state.directory.as_deref())
+    }
+
+    /// Returns the caller's project as it is now, without registering or creating anything.
+    ///
+    /// Fails as [`Caller::project`] does.
+    pub async fn look(&self, engine: &Engine) -> Result<SeenProject> {
+        let directory = self.directory()?;
+        let installation = engine.existing_installation().await?;
+        let registry = installation.map(|installation| &installation.registry);
+        let seen = project::look(&directory, engine.config(), self.named(), registry).await?;
+        let known = Caller::kept(engine, &seen);
+        let repository = seen.repository.map(Arc::new);
+        let trouble = seen.trouble.as_ref().map(unread);
+        let open = match known.zip(installation) {
+            None => None,
+            Some(((id, path), installation)) => Some(OpenProject {
+                store: {
+                    installation.registry.refuse_emptied(&id, &path).await?;
+                    Store::open(&path, Flavour::Project, id.clone())?
+                },
+                redactor: installation.redactor_of(&id),
+                name: seen.name.clone(),
+                root: seen.root.clone(),
+                repository: repository.clone(),
+                scope: Scope::project(self.state.owner.clone(), id),
+                is_blank: false,
+                trouble,
+                original: None,
+                formerly: seen.formerly.clone(),
+            }),
+        };
+        Ok(SeenProject {
+            name: seen.name,
+            root: seen.root,
+            repository,
+            trouble: seen.trouble,
+            original: seen.original,
+            formerly: seen.formerly,
+            open,
+        })
+    }
+
+    /// Returns the id and the store file of a project whose store file exists.
+    fn kept(engine: &Engine, seen: &project::Seen) -> Option<(ProjectId, PathBuf)> {
+        let known = seen.known.as_ref().map(|(id, folder)| (id.clone(), engine.store_path(folder)));
+        // A store that exists but can't be looked at is opened, so that its error is reported.
+        let is_missing =
+            |path: &Path| matches!(path.symlink_metadata(), Err(error) if error.kind() == NotFound);
+        known.filter(|(_, path)| !is_missing(path))
+    }
+
+    /// Returns the caller's project. The first call opens it, and it is opened again after its store or its repository
+    /// was replaced. A project without a store gets an empty one in memory, so that reading creates no files.
+    ///
+    /// Errors with [`Kind::NoProject`](tiro_base::error::Kind::NoProject) and a hint if there is none.
+    pub async fn project(&self, engine: &Engine) -> Result<&OpenProject> {
+        let found = self.found(engine).await?;
+        Ok(if self.only_reads { &found.reader } else { &found.project })
+    }
+
+    async fn found(&self, engine: &Engine) -> Result<&Found> {
+        if self.state.project.last().is_some() {
+            return self.begin(engine).await;
+        }
+        let directory = self.directory()?;
+        let existing = match engine.existing_installation().await? {
+            // In this case the registry was lost, but the stores of projects still exist.
+            None if engine.config().data_dir.join("projects").is_dir() => {
+                Some(engine.begin_installation().await?)
+            }
+            existing => existing,
+        };
+        let registry = existing.map(|installation| &installation.registry);
+        let around = Around::of(&directory);
+        let seen = project::look(&directory, engine.config(), self.named(), registry).await?;
+        // A registered project is opened as usual, even if its store was lost. So is a project for which hooks left
+        // references, because these have to be stored.
+        if seen.known.is_some() || !engine.spool_of(&seen.root, seen.repository.as_ref()).is_empty() {
+            return self.begin(engine).await;
+        }
+        let installation = engine.installation().await?;
+        let blank = async || {
+            let id = ProjectId::from_random(engine.random());
+            let project = OpenProject {
+                redactor: installation.redactor_of(&id),
+                trouble: seen.trouble.as_ref().map(unread),
+                name: seen.name,
+                root: seen.root,
+                repository: seen.repository.map(Arc::new),
+                store: Store::blank(
+                    &format!("{}-{}", engine.process(), id.as_str()),
+                    Flavour::Project,
+                    id.clone(),
+                )?,
+                scope: Scope::project(self.state.owner.clone(), id),
+                is_blank: true,
+                original: seen.original,
+                formerly: seen.formerly,
+            };
+            let registered_in = installation.registry.memories().clone();
+            Ok(Found { reader: project.reader(), project, registered_in, keeps_id: None, around })
+        };
+        self.state.blank_project.get_or_open(|found| found.holds(engine.config(), self.named()), blank).await
+    }
+
+    /// Returns the caller's project for writing. This is like [`Caller::project`], but creates the project's store if
+    /// there is none. A repository that was deleted and cloned again is another project.
+    ///
+    /// Fails as [`Caller::project`] does.
+    pub async fn begin_project(&self, engine: &Engine) -> Result<&OpenProject> {
+        Ok(&self.begin(engine).await?.project)
+    }
+
+    async fn begin(&self, engine: &Engine) -> Result<&Found> {
+        let open = async || {
+            let directory = self.directory()?;
+            let around = Around::of(&directory);
+            let installation = engine.begin_installation().await?;
+            let registry = &installation.registry;
+            let fresh = ProjectId::from_random(engine.random());
+            let found =
+                project::find(&directory, engine.config(), self.named(), registry, fresh, engine.now())
+                    .await?;
+            let path = engine.store_path(&found.folder);
+            registry.refuse_emptied(&found.id, &path).await?;
+            let store = Store::open(&path, Flavour::Project, found.id.clone())?;
+            registry.note_made(&found.id).await;
+            let before = self.state.project.last().map(|found| &found.project.store);
+            if before.is_some_and(|before| !before.is_same_file(&store)) {
+                let news = format!(
+                    "The store or the repository of this server was replaced; the server now uses `{}`.",
+                    quoted(path.display())
+                );
+                self.add_notice(news);
+            }
+            *self.state.refs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            let keeps_id = found.repository.as_ref().map(Repository::common_dir);
+            let keeps_id = keeps_id.filter(|place| project::keeps(place, &found.id));
+            let redactor = installation.redactor_of(&found.id);
+            let scope = Scope::project(self.state.owner.clone(), found.id);
+            let project = OpenProject {
+                redactor,
+                is_blank: false,
+                original: None,
+                trouble: found.trouble.as_ref().map(unread),
+                formerly: found.formerly,
+                name: found.name,
+                root: found.root,
+                repository: found.repository.map(Arc::new),
+                store,
+                scope,
+            };
+            let registered_in = registry.memories().clone();
+            Ok(Found { reader: project.reader(), project, registered_in, keeps_id, around })
+        };
+        self.state.project.get_or_open(|found| found.holds(engine.config(), self.named()), open).await
+    }
+
+    /// Returns the project if a call has already opened it, and it is still the one on the disk.
+    pub fn opened_project(&self, engine: &Engine) -> Option<&OpenProject> {
+        self.state
+            .project
+            .last()
+            .filter(|found| found.holds(engine.config(), self.named()))
+            .map(|found| &found.project)
+    }
+
+    /// Closes the project's store; calls that still use it fail. The last process that closes the store moves the
+    /// write-ahead log into the database file.
+    pub fn close(&self) {
+        if let Some(found) = self.state.project.last() {
+            found.project.store.close(PATIENCE_OF_CLOSING);
+        }
+    }
+
+    /// Returns whether this answer is to report texts that are not embedded yet. This is true only for the first answer
+    /// to a caller.
+    pub fn says_pending(&self) -> bool {
+        !self.state.said_pending.swap(true, Ordering::Relaxed)
+    }
+
+    /// Returns whether this caller has recorded that the references with this `stamp` lead only to stored
+    /// commits.
+    pub fn has_seen_refs(&self, stamp: &str) -> bool {
+        self.state.refs.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(stamp)
+    }
+
+    /// Records that the references with this `stamp` lead only to stored commits.
+    pub fn saw_refs(&self, stamp: String) {
+        *self.state.refs.lock().unwrap_or_else(PoisonError::into_inner) = Some(stamp);
+    }
+
+    /// Waits until no other call, nor the idle worker, follows transcripts and commits for this caller.
+    pub async fn turn_of_following(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.state.following.lock().await
+    }
+
+    /// Returns the most tokens of an answer that the caller's client shows its model. No answer is to be longer.
+    pub fn most_tokens(&self) -> usize {
+        self.state.most_tokens.load(Ordering::Relaxed)
+    }
+
+    /// Notes at the time `now` that the client calls itself `name`, and how much of an answer this client shows. Of other
+    /// clients than those whose hooks Tiro knows, nothing else is noted.
+    pub fn met_client(&self, name: &str, now: Millis) {
+        let name = name.to_lowercase();
+        self.state.most_tokens.store(form::most_tokens(&name), Ordering::Relaxed);
+        let known = [("claude", Client::ClaudeCode), ("codex", Client::Codex), ("gemini", Client::Gemini)];
+        let client = known.into_iter().find(|(word, _)| name.contains(word)).map(|(_, client)| client);
+        let met = client.map(|client| (client, running::ancestors(), now));
+        *self.state.client.lock().unwrap_or_else(PoisonError::into_inner) = met;
+    }
+
+    /// Returns the session that the caller's client runs now, if a hook of this client told it. A search leaves its messages
+    /// out, since the model still has them; if `scope` names sessions, returns `None`.
+    pub fn running_session(
+        &self,
+        engine: &Engine,
+        project: &OpenProject,
+        scope: &Scope,
+    ) -> Option<SessionId> {
+        if scope.sessions != Sessions::All {
+            return None;
+        }
+        let met = self.state.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (client, ancestors, since) = met?;
+        let name = engine.spool(project).running(client.word(), &ancestors, since)?;
+        project::session_id(&project.redactor, "session", &name).ok()
+    }
+
+    /// Leaves work to the idle worker, which a call found and may not do itself because it only reads.
+    pub fn leave(&self, task: Task) {
+        self.state.later.add(task);
+    }
+
+    /// Returns the work that calls left, the oldest first.
+    pub fn left(&self) -> Vec<Task> {
+        self.state.later.all()
+    }
+
+    /// Removes work that is done.
+    pub fn did(&self, task: &Task) {
+        self.state.later.remove(task);
+    }
+
+    /// Tells the idle worker, if calls left work.
+    pub fn tell_of_work(&self) {
+        self.state.later.tell();
+    }
+
+    /// Waits until the idle worker has stashed what calls left for the stash, but no longer than `patience`. Returns whether
+    /// it has.
+    pub async fn await_stash(&self, patience: Duration) -> bool {
+        self.state.later.stashed(patience).await
+    }
+
+    /// Waits until the idle worker is told of work.
+    pub async fn wait_for_work(&self) {
+        self.state.later.told().await;
+    }
+
+    /// Counts a call of the operation `name` that took `micros` microseconds. [`Caller::keep_measurements`] stores the
+    /// counts.
+    pub fn measured(&self, name: &str, micros: u64) {
+        let new = Measurement::of(name, micros);
+        let mut measured = self.state.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        match measured.iter_mut().find(|each| each.name == new.name && each.bucket == new.bucket) {
+            Some(each) => each.count += 1,
+            None => measured.push(new),
+        }
+    }
+
+    /// Counts a context of `sent` tokens that was sent instead of a conversation of `whole` tokens.
+    pub fn saved(&self, whole: i64, sent: i64) {
+        let saved = Savings { answers: 1, whole, sent };
+        self.state.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
+    }
+
+    /// If a call has opened the project, stores the counts that are not stored yet.
+    pub async fn keep_measurements(&self, engine: &Engine) -> Result<()> {
+        let Some(project) = self.opened_project(engine) else { return Ok(()) };
+        let measured =
+            std::mem::take(&mut *self.state.measured.lock().unwrap_or_else(PoisonError::into_inner));
+        let saved = std::mem::take(&mut *self.state.saved.lock().unwrap_or_else(PoisonError::into_inner));
+        match measured.is_empty() && saved == Savings::default() {
+            true => Ok(()),
+            false => project.store.measure(&project.scope, measured, saved).await,
+        }
+    }
+}
+
+/// Returns the notice which says that the repository can't be read, and why.
+fn unread(error: &Error) -> String {
+    let hint = error.way_out().map_or(String::new(), |hint| format!(" ({hint})"));
+    format!("memory works without git: {error}{hint}")
+}

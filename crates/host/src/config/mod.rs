@@ -1,0 +1,316 @@
+//! Reads settings. Only this module reads the environment and the configuration file.
+//!
+//! Settings are read once, at the start of the process, and then passed on as values. Only the settings and prices of
+//! providers are read again, for each question to a model, because the file may change while a server runs.
+#![expect(clippy::disallowed_methods, reason = "only this module reads the environment")]
+
+mod edit;
+mod encoding;
+mod endpoint;
+mod file;
+mod keys;
+mod known;
+mod options;
+mod program;
+mod providers;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use etcetera::BaseStrategy;
+use globset::{Glob, GlobSet};
+
+pub use edit::{Change, Edit, change, remove};
+pub use encoding::Encoding;
+pub use endpoint::{host, is_loopback};
+pub use file::Sources;
+pub use keys::{UnusedKey, key};
+pub use known::{own_keys, usual_endpoint, usual_name, usual_service};
+pub use options::{External, List, Options, Setting};
+pub use providers::{CHAT_PREFIX, Configured, Limits, Origin, Use, is_provider, is_variable, purpose};
+
+use tiro_base::error::{Context, Error, Kind, Result, quoted};
+use tiro_base::scope::OwnerId;
+use tiro_capture::clients::Places;
+
+/// The settings of a process. Reading them from the environment and the configuration file opens no store and creates
+/// nothing.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where databases are kept: `TIRO_DATA_DIR`, else `tiro` in the platform's data directory.
+    pub data_dir: PathBuf,
+    /// Where models are kept: `TIRO_MODEL_DIR`, else `models` in the data directory.
+    pub model_dir: PathBuf,
+    /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
+    pub project: Option<PathBuf>,
+    /// Whether it was the user who named the project, by `--project` or `TIRO_PROJECT`. `CLAUDE_PROJECT_DIR` doesn't
+    /// count, because a client sets it to any directory in which it is started.
+    pub is_project_named: bool,
+    /// The id of the user who ran `sudo`: `SUDO_UID`.
+    pub sudo_user: Option<u32>,
+    /// The working directory, if it still exists.
+    pub current_dir: Option<PathBuf>,
+    /// The home directory, which is never a project itself.
+    pub home: Option<PathBuf>,
+    /// The operating system's user.
+    pub owner: OwnerId,
+    /// Whether answers say how long each stage took: `TIRO_TIMINGS`.
+    pub timings: bool,
+    /// The directories of clients' files; `None` if there is no home directory.
+    pub clients: Option<Places>,
+    /// The options, as read at the start.
+    pub options: Options,
+    /// The sources from which the options are read.
+    pub sources: Sources,
+    /// Why the options could not be read. If there is a reason, `options` has the defaults.
+    pub fault: Option<Arc<Error>>,
+    /// Patterns of sessions and files that are not remembered.
+    pub ignored: Ignored,
+    /// Whether this is an automated build, whose work is not remembered: the variable `CI`.
+    pub ci: bool,
+    /// The filter of the log on stderr: `TIRO_LOG`, in the syntax of `tracing`. Without it the filter is `warn`.
+    pub log: String,
+}
+
+impl Config {
+    /// Returns settings for a test, without clients or options. Data, models and the working directory lie in
+    /// `folder`.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn of_test(folder: &Path) -> Config {
+        Config {
+            data_dir: folder.join("data"),
+            model_dir: folder.join("models"),
+            project: None,
+            is_project_named: false,
+            sudo_user: None,
+            current_dir: Some(folder.to_owned()),
+            home: None,
+            owner: OwnerId::new("test"),
+            timings: false,
+            clients: None,
+            options: Options::default(),
+            sources: Sources::default(),
+            fault: None,
+            ignored: Ignored::default(),
+            ci: false,
+            log: String::new(),
+        }
+    }
+
+    /// Returns the directory that the user named as the project at the start of the process.
+    pub fn named_project(&self) -> Option<&Path> {
+        self.project.as_deref().filter(|_| self.is_project_named)
+    }
+
+    /// Reads the environment and the configuration file. `project` is the argument of `--project`, `set` are the
+    /// arguments of `--set`.
+    ///
+    /// A mistake in the options is returned as the `fault`, so that the caller decides whether to stop.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`] if there is neither a home directory nor `TIRO_DATA_DIR`.
+    pub fn from_environment(project: Option<&Path>, set: Vec<(String, String)>) -> Result<Config> {
+        let mut config = Config::without_options(project)?;
+        let given =
+            |name: String| std::env::var(&name).ok().filter(|text| !text.is_empty()).map(|text| (name, text));
+        let named = Options::ALL.iter().flat_map(Setting::variables).chain(known::other_variables());
+        config.sources.variables = named.filter_map(given).collect();
+        let keys = known::key_variables().filter(|name| given((*name).to_owned()).is_some());
+        config.sources.keys = keys.map(str::to_owned).collect();
+        config.sources.set = set;
+        let read = config.sources.options().and_then(|options| {
+            // This remembers the keys, so that they are found in every text. A key that can't be read is told when it
+            // is needed.
+            for each in config.sources.providers(&options)? {
+                let _ = key(&each.provider.key);
+            }
+            Ok((Ignored::new(&options)?, options))
+        });
+        match read {
+            Ok((ignored, options)) => (config.ignored, config.options) = (ignored, options),
+            Err(error) => config.fault = Some(Arc::new(error)),
+        }
+        Ok(config)
+    }
+
+    /// Reads only the directories and the user from the environment. Hooks need nothing else, and must work even if
+    /// the configuration file is invalid.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Config::from_environment`].
+    pub fn without_options(project: Option<&Path>) -> Result<Config> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let path = |name: &str| set(name).map(PathBuf::from);
+        let platform = etcetera::choose_base_strategy().ok();
+        let data_dir = path("TIRO_DATA_DIR")
+            .or_else(|| platform.as_ref().map(|platform| platform.data_dir().join("tiro")))
+            .ok_or_else(|| {
+                Error::new(Kind::BadInput, "no home directory for Tiro's data is known")
+                    .hint("set HOME, or name a directory in TIRO_DATA_DIR")
+            })?;
+        let data_dir = std::path::absolute(&data_dir).unwrap_or(data_dir);
+        let home = platform.as_ref().map(|platform| platform.home_dir().to_owned());
+        let clients = home.clone().map(|home| Places {
+            claude_code: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
+            codex: path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
+            gemini: path("GEMINI_CLI_HOME").unwrap_or_else(|| home.clone()).join(".gemini"),
+            home,
+        });
+        let in_home = || platform.as_ref().map(|platform| platform.config_dir().join("tiro/config.toml"));
+        Ok(Config {
+            clients,
+            options: Options::default(),
+            sources: Sources { file: path("TIRO_CONFIG").or_else(in_home), ..Sources::default() },
+            fault: None,
+            ignored: Ignored::default(),
+            model_dir: path("TIRO_MODEL_DIR").unwrap_or_else(|| data_dir.join("models")),
+            data_dir,
+            project: project
+                .map(Path::to_owned)
+                .or_else(|| path("TIRO_PROJECT"))
+                .or_else(|| path("CLAUDE_PROJECT_DIR")),
+            is_project_named: project.is_some() || path("TIRO_PROJECT").is_some(),
+            sudo_user: set("SUDO_UID").and_then(|user| user.to_str()?.parse().ok()),
+            current_dir: std::env::current_dir().ok(),
+            home,
+            owner: OwnerId::new(owner()),
+            timings: set("TIRO_TIMINGS").is_some_and(|value| value != "0"),
+            ci: set("CI").is_some_and(|value| value != "0" && value != "false"),
+            log: set("TIRO_LOG").and_then(|log| log.into_string().ok()).unwrap_or_else(|| "warn".into()),
+        })
+    }
+}
+
+impl Config {
+    /// Returns the files of the user's own configuration of git, the strongest last. They may be missing.
+    pub fn git_settings(&self) -> Vec<PathBuf> {
+        let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(file) = path("GIT_CONFIG_GLOBAL") {
+            return vec![file];
+        }
+        let home = |folder: &str| self.home.as_ref().map(|home| home.join(folder));
+        let folder = path("XDG_CONFIG_HOME").or_else(|| home(".config"));
+        folder.map(|folder| folder.join("git/config")).into_iter().chain(home(".gitconfig")).collect()
+    }
+
+    /// Returns the path of this program, for the configuration of clients and hooks: a stable one that leads to it,
+    /// if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Io`] if the operating system doesn't report the path.
+    pub fn program(&self) -> Result<PathBuf> {
+        let typed = std::env::var_os("PWD").map(PathBuf::from).filter(|typed| {
+            let place = |path: &Path| std::fs::canonicalize(path).ok();
+            typed.is_absolute() && self.current_dir.as_deref().is_some_and(|real| place(real) == place(typed))
+        });
+        let directories: Vec<PathBuf> = typed.into_iter().chain(self.current_dir.clone()).collect();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        let name = std::env::args_os().next();
+        let started =
+            program::Started { name: name.as_deref(), directories: &directories, folders: &folders };
+        Ok(program::stable(&real_program()?, &started))
+    }
+
+    /// Returns whether starting `path` starts this program, directly or through links or a shim.
+    pub fn is_started_by(&self, path: &Path) -> bool {
+        let real = real_program().map(|real| std::fs::canonicalize(&real).unwrap_or(real));
+        real.is_ok_and(|real| program::leads_to(path, &real))
+    }
+}
+
+/// Returns the path of the file that this process runs.
+fn real_program() -> Result<PathBuf> {
+    let program =
+        std::env::current_exe().context(Kind::Io, || "cannot find the path of this program".into())?;
+    // If the program was updated after it was started, Linux reports that its file is deleted.
+    let text = program.to_string_lossy();
+    Ok(text.strip_suffix(" (deleted)").map_or(program.clone(), PathBuf::from))
+}
+
+/// Patterns of sessions and files that are not remembered.
+#[derive(Clone, Debug, Default)]
+pub struct Ignored {
+    sessions: GlobSet,
+    paths: GlobSet,
+    /// Whether sessions that a script ran are not remembered.
+    pub headless: bool,
+}
+
+impl Ignored {
+    /// Parses the patterns for names of sessions and for paths relative to the project.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`] for an invalid pattern.
+    pub fn new(options: &Options) -> Result<Ignored> {
+        let set = |key: &str, List(patterns): &List| {
+            let mut set = GlobSet::builder();
+            for pattern in patterns {
+                let glob = Glob::new(pattern);
+                set.add(glob.context(Kind::BadInput, || {
+                    format!("`{}` in `{key}` is not a valid pattern", quoted(pattern))
+                })?);
+            }
+            set.build().context(Kind::BadInput, || format!("there are too many patterns in `{key}`"))
+        };
+        Ok(Ignored {
+            sessions: set("ignore.sessions", &options.ignore_sessions)?,
+            paths: set("ignore.paths", &options.ignore_paths)?,
+            headless: options.ignore_headless,
+        })
+    }
+
+    /// Returns whether the session called `name` is not remembered.
+    pub fn session(&self, name: &str) -> bool {
+        self.sessions.is_match(name)
+    }
+
+    /// Returns whether work on `file` is not remembered.
+    pub fn path(&self, file: &str) -> bool {
+        self.paths.is_match(file)
+    }
+
+    /// Returns whether work on any of `files` is not remembered.
+    pub fn any_path(&self, files: &[String]) -> bool {
+        files.iter().any(|file| self.path(file))
+    }
+}
+
+/// Returns the id of the operating system's user. The name is not used, because it could be reassigned.
+#[cfg(unix)]
+fn owner() -> String {
+    format!("uid:{}", rustix::process::geteuid().as_raw())
+}
+
+/// Returns the name of the operating system's user.
+#[cfg(not(unix))]
+fn owner() -> String {
+    let name = std::env::var("USERNAME").unwrap_or_else(|_| "owner".into());
+    format!("user:{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_select_ignored_sessions_and_files() {
+        let list = |words: &[&str]| List(words.iter().map(|word| (*word).to_owned()).collect());
+        let options = Options {
+            ignore_sessions: list(&["scratch-*"]),
+            ignore_paths: list(&["secrets/**", "*.pem"]),
+            ..Options::default()
+        };
+        let ignored = Ignored::new(&options).unwrap();
+        assert!(ignored.session("scratch-1") && !ignored.session("work"));
+        let any = |file: &str| ignored.any_path(&["src/a.rs".to_owned(), file.to_owned()]);
+        assert!(any("secrets/x/y.txt") && any("keys/a.pem") && !any("src/b.rs"));
+        let options = Options { ignore_paths: list(&["a["]), ..Options::default() };
+        let error = Ignored::new(&options).unwrap_err();
+        assert!(error.to_string().contains("a["), "{error}");
+    }
+}

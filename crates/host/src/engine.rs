@@ -1,0 +1,317 @@
+//! What the process has opened: its configuration, the installation and the embedding model.
+//!
+//! All callers share the engine; what belongs to a single caller is in [`Caller`](crate::caller::Caller). Everything is
+//! opened when it is first needed: a server answers its first requests without a store, and loads the model for the
+//! first search. If opening fails, the next call tries again.
+
+mod ending;
+mod latest;
+mod notices;
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, OnceCell};
+
+pub use self::ending::{Ending, Running};
+pub use self::latest::Latest;
+pub use self::notices::Notices;
+use crate::config::{Config, Encoding};
+use tiro_base::error::{Error, Kind, Result, partial};
+use tiro_base::memory::{Content, Millis};
+use tiro_base::private;
+use tiro_embed::{Embedder, Loaded, Model, install};
+use tiro_files::Extractor;
+use tiro_git::{Repository, identity};
+
+use crate::project::OpenProject;
+use tiro_base::scope::ProjectId;
+use tiro_capture::spool::Spool;
+use tiro_redact::Redactor;
+use tiro_store::Registry;
+use tiro_store::clock::Clock;
+
+/// The longest time that closing a store waits for a call that is still writing. Arbitrary: about thirty times
+/// as long as a write takes.
+pub const PATIENCE_OF_CLOSING: Duration = Duration::from_millis(250);
+
+/// The settings, and what the process has opened so far. Several calls can use an engine at the same time.
+pub struct Engine {
+    config: Config,
+    process: String,
+    installation: Latest<Installation>,
+    /// The empty installation in memory that is used as long as there is none on the disk.
+    blank_installation: OnceCell<Installation>,
+    /// The embedders of [`Model::ALL`], in that order.
+    embedders: [OnceCell<Arc<Embedder>>; Model::ALL.len()],
+    written: Notify,
+    notices: Notices,
+    clock: Clock,
+    ending: Ending,
+    extractor: Extractor,
+}
+
+/// What all projects of an owner have in common.
+pub struct Installation {
+    /// The registered projects, and the owner's memories that belong to no project.
+    pub registry: Registry,
+    /// The secret key of the hashes in envelopes and in the marks that replace secrets.
+    pub secret: [u8; 32],
+    /// Redacts texts that leave the machine: its marks reveal nothing about the secrets. For texts that are stored, use
+    /// [`Installation::redactor_of`].
+    pub redactor: Redactor,
+}
+
+impl Installation {
+    /// Returns the redactor for texts that are stored in `project`, or with the owner's memories if `project` is
+    /// [`ProjectId::owner_wide`].
+    pub fn redactor_of(&self, project: &ProjectId) -> Redactor {
+        Redactor::new(self.secret).within(&format!("project {}", project.as_str()))
+    }
+}
+
+/// The embedder, or the reason why there is none.
+pub enum Embedding {
+    /// The model is loaded.
+    Ready(Arc<Embedder>),
+    /// The model isn't available. The notice says what this means for the answer, and what the user can do.
+    Missing(String),
+}
+
+impl Engine {
+    /// Returns an engine that has opened nothing yet.
+    pub fn new(config: Config) -> Engine {
+        let process = format!("{}-{:08x}", std::process::id(), u32::from_ne_bytes(random()));
+        Engine {
+            config,
+            process,
+            installation: Latest::default(),
+            blank_installation: OnceCell::new(),
+            notices: Notices::default(),
+            clock: Clock::default(),
+            ending: Ending::default(),
+            extractor: Extractor::of_this_process(),
+            embedders: Default::default(),
+            written: Notify::new(),
+        }
+    }
+
+    /// Returns the settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the name under which this process takes leases.
+    pub fn process(&self) -> &str {
+        &self.process
+    }
+
+    /// Returns the time, in milliseconds since 1970 UTC.
+    pub fn now(&self) -> Millis {
+        self.clock.now()
+    }
+
+    /// Returns the clock, for a test to set.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Returns what extracts the text of documents, and keeps what it extracted.
+    pub fn extractor(&self) -> &Extractor {
+        &self.extractor
+    }
+
+    /// Returns random bytes from the operating system.
+    pub fn random<const N: usize>(&self) -> [u8; N] {
+        random()
+    }
+
+    /// Returns the installation, which the first call opens. If there is none on the disk, returns an empty one in
+    /// memory.
+    pub async fn installation(&self) -> Result<&Installation> {
+        // If the file of an opened installation was removed, it is created again, like the stores of projects.
+        if self.installation.last().is_some() {
+            return self.begin_installation().await;
+        }
+        if let Some(installation) = self.existing_installation().await? {
+            return Ok(installation);
+        }
+        self.blank_installation
+            .get_or_try_init(async || {
+                let registry = Registry::blank(&self.config.owner, &self.process)?;
+                Ok(Installation { registry, secret: self.random(), redactor: Redactor::blank() })
+            })
+            .await
+    }
+
+    /// Returns the installation for writing. Creates it if there is none, and opens it again if its file was replaced.
+    pub async fn begin_installation(&self) -> Result<&Installation> {
+        let holds = |opened: &Installation| {
+            let holds = opened.registry.memories().is_current();
+            if !holds {
+                opened.registry.memories().leave();
+            }
+            holds
+        };
+        let open = async || {
+            if let Some(closed) = private::data_dir(&self.config.data_dir)? {
+                self.notices.add(closed);
+            }
+            let registry = Registry::open(&self.config.data_dir, &self.config.owner)?;
+            let secret = registry.secret(self.random()).await?;
+            Ok(Installation { registry, secret, redactor: Redactor::blank() })
+        };
+        self.installation.get_or_open(holds, open).await
+    }
+
+    /// Returns the installation if there is one on the disk. Never creates one.
+    pub async fn existing_installation(&self) -> Result<Option<&Installation>> {
+        match self.config.data_dir.join("owner.db").symlink_metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            _ => self.begin_installation().await.map(Some),
+        }
+    }
+
+    /// Closes the installation; calls that still use it fail. The last process that closes it moves the write-ahead log
+    /// into the database file.
+    pub fn close(&self) {
+        if let Some(installation) = self.installation.last() {
+            installation.registry.memories().close(PATIENCE_OF_CLOSING);
+        }
+    }
+
+    /// Begins work that the process finishes before it ends, if that takes no longer than closing allows.
+    ///
+    /// Errors with [`Kind::Busy`] if the process is ending.
+    pub fn begin_to_finish(&self) -> Result<Running<'_>> {
+        self.ending.begin().ok_or_else(|| Error::new(Kind::Busy, "this process is ending"))
+    }
+
+    /// Lets no such work begin, and returns when none runs any more.
+    pub async fn finish(&self) {
+        self.ending.finish().await;
+    }
+
+    /// Returns a new id of an operation.
+    pub fn operation(&self) -> String {
+        format!("f{:012x}", u64::from_le_bytes(self.random()) >> 16)
+    }
+
+    /// Keeps a notice until the next answer says it.
+    pub fn notify(&self, notice: String) {
+        self.notices.add(notice);
+    }
+
+    /// Returns the notices that were added since the last call. They are about files that all callers share.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.notices.take()
+    }
+
+    /// Returns the spool of the project, in which hooks leave references.
+    pub fn spool(&self, project: &OpenProject) -> Spool {
+        self.spool_of(&project.root, project.repository.as_deref())
+    }
+
+    /// Returns the spool of the project that `repository` belongs to. If `repository` is `None`, returns the
+    /// spool of the project in the directory `root`.
+    pub fn spool_of(&self, root: &Path, repository: Option<&Repository>) -> Spool {
+        let place = repository.map_or_else(
+            || {
+                // A repository that can't be read still has its id, and its spool is found by its git directory.
+                let dot_git = root.join(".git");
+                let is_kept = identity::read(&dot_git).is_ok_and(|id| id.is_some());
+                if is_kept { dot_git } else { root.to_owned() }
+            },
+            Repository::common_dir,
+        );
+        Spool::of(&self.config.data_dir, &place)
+    }
+
+    /// Returns the path of the store of the project in `folder`.
+    pub fn store_path(&self, folder: &str) -> PathBuf {
+        self.config.data_dir.join("projects").join(folder).join("tiro.db")
+    }
+
+    /// Returns the embedder of the installed model. The first call loads it.
+    ///
+    /// A missing or damaged model is no error: search then works by words only.
+    pub async fn embedding(&self) -> Embedding {
+        self.embedding_by(install::chosen(&self.config.model_dir)).await
+    }
+
+    /// Returns the embedder of `model`. The first call loads it.
+    pub async fn embedding_by(&self, model: Model) -> Embedding {
+        let folder = model.folder(&self.config.model_dir);
+        let place = folder.clone();
+        let loaded = self.embedders[model as usize]
+            .get_or_try_init(async || {
+                let load = tokio::task::spawn_blocking(move || Embedder::load(model, &folder));
+                let model = load
+                    .await
+                    .map_err(|error| Error::new(Kind::Model, "loading stopped").source(error))??;
+                Ok::<Arc<Embedder>, Error>(Arc::new(model))
+            })
+            .await;
+        match loaded {
+            Ok(embedder) => Embedding::Ready(Arc::clone(embedder)),
+            Err(error) => {
+                let hint = error.way_out().unwrap_or(model.installation());
+                let notice = format!("lexical search only: {error}; {hint}");
+                // Without a model, the search by words is all that there is; a model that can't be read is missing.
+                let is_installed =
+                    !matches!(place.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+                Embedding::Missing(if is_installed { partial::notice(notice) } else { notice })
+            }
+        }
+    }
+
+    /// Returns the model on this machine that is called `name`; without a name, the one that is installed.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`] if there is no such model.
+    pub fn model(&self, name: Option<&str>) -> Result<Model> {
+        let Some(name) = name else { return Ok(install::chosen(&self.config.model_dir)) };
+        Model::parse(name).ok_or_else(|| {
+            Error::bad_input(format!("nothing embeds as `{}`", tiro_base::error::quoted(name)))
+                .hint("set `embedding.prose` and `embedding.code` to `english`, `multilingual`, `local` or a provider")
+        })
+    }
+
+    /// Returns the embedders that are already loaded. Writes use this method, so that they never wait for a model.
+    pub fn loaded_embedders(&self) -> Loaded {
+        let sources = &self.config.sources;
+        let Ok(options) = sources.options() else { return Loaded::default() };
+        let loaded = |content| match sources.encoding(&options, content) {
+            Ok(Encoding::Local(name)) => {
+                let model = self.model(name.as_deref()).ok()?;
+                self.embedders[model as usize].get().cloned()
+            }
+            Ok(Encoding::Provider(_)) | Err(_) => None,
+        };
+        if self.embedders.iter().all(|embedder| embedder.get().is_none()) {
+            return Loaded::default();
+        }
+        Loaded { prose: loaded(Content::Prose), code: loaded(Content::Code) }
+    }
+
+    /// Wakes the idle worker after a write, because new chunks may have to be embedded.
+    pub fn wrote(&self) {
+        self.written.notify_one();
+    }
+
+    /// Waits until something is written, unless something was written since the last wait.
+    pub async fn wait_for_writes(&self) {
+        self.written.notified().await;
+    }
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system has random bytes");
+    bytes
+}

@@ -1,0 +1,85 @@
+//! Does the work that calls left so that no answer waits for it: facts, segments, summaries, and messages for the stash.
+//!
+//! The idle worker does it as soon as the answer is sent. Commands do some of it at their end, because no server idles.
+
+use std::time::Duration;
+
+use crate::caller::{Caller, Task};
+use crate::engine::Engine;
+use crate::project::OpenProject;
+use crate::summaries::sessions;
+use tiro_base::error::Result;
+use tiro_base::memory::MemoryId;
+use tiro_store::{StashCause, Stashing};
+
+/// The most tasks of one step. Arbitrary: they take less than a second.
+const STEP: usize = 8;
+
+/// How long a command waits for other writers before it leaves the work undone.
+const TURN: Duration = Duration::from_secs(1);
+
+/// Does some of the work that calls left. Returns whether some of it can be done at once. Work that fails stays for another
+/// try.
+pub async fn work_off(engine: &Engine, caller: &Caller) -> Result<bool> {
+    let tasks = caller.left();
+    if tasks.is_empty() {
+        return Ok(false);
+    }
+    let project = caller.begin_project(engine).await?;
+    let mut is_left = tasks.len() > STEP;
+    let mut failed = None;
+    for task in tasks.into_iter().take(STEP) {
+        match work(engine, project, &task).await {
+            Ok(true) => is_left = true,
+            Ok(false) => caller.did(&task),
+            Err(error) => failed = Some(error),
+        }
+    }
+    failed.map_or(Ok(is_left), Err)
+}
+
+/// Does a part of the task. Returns whether some of it is left.
+async fn work(engine: &Engine, project: &OpenProject, task: &Task) -> Result<bool> {
+    match task {
+        Task::Digest(session) => Ok(sessions::digest(engine, project, session).await? > 0),
+        Task::Stash(_, ids) => stash(engine, project, ids).await.map(|()| false),
+        Task::Keep { summary, began, .. } => {
+            let (summary, now) = (summary.as_ref().clone(), engine.now());
+            project.store.save_version(&project.scope, summary, *began, now).await.map(|_| false)
+        }
+    }
+}
+
+/// Does some of the work that a command left. If that fails, or others write, it stays undone until a session is read again.
+pub async fn after_a_command(engine: &Engine, caller: &Caller) {
+    if caller.left().is_empty() {
+        return;
+    }
+    let worked = async {
+        let project = caller.begin_project(engine).await?;
+        project.store.await_turn(&project.scope, TURN).await?;
+        work_off(engine, caller).await
+    };
+    if let Err(error) = worked.await {
+        tracing::debug!(%error, "what the command left is not done yet");
+    }
+}
+
+/// Stashes those of the messages that still exist. Contexts go on to show them.
+async fn stash(engine: &Engine, project: &OpenProject, ids: &[MemoryId]) -> Result<()> {
+    let (store, scope) = (&project.store, &project.scope);
+    let living = store.keys_of(scope, ids.to_vec()).await?;
+    let named = ids.iter().zip(living).filter_map(|(id, key)| key.map(|_| id.clone())).collect::<Vec<_>>();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let stashing = Stashing {
+        named,
+        given: Vec::new(),
+        cause: StashCause::Pruning,
+        expires_at: None,
+        is_protected: None,
+        topic: None,
+    };
+    store.stash(scope, stashing, engine.now()).await.map(drop)
+}

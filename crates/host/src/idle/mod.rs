@@ -1,0 +1,267 @@
+//! The idle worker: what a server does between calls, in bounded steps.
+//!
+//! It does what calls left because they only read, imports transcripts that hooks reported as grown, imports new commits,
+//! summarises sessions that no longer grow, embeds pending chunks, removes what expired in the stash and finishes purges.
+//! Leases ensure that only one process at a time does such work on a store.
+//! The worker opens only stores that a call has opened, and loads the model only if chunks are pending.
+
+pub mod later;
+pub mod pending;
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use self::pending::{LEASE, places, step};
+use crate::caller::Caller;
+use crate::engine::Engine;
+use crate::ingest::{catch_up, pointer};
+use crate::project;
+use crate::summaries::{queue, segments, sessions};
+use tiro_base::error::{Error, Kind, Result};
+use tiro_base::humanize::counted;
+use tiro_base::scope::Scope;
+use tiro_capture::spool::Spool;
+use tiro_store::Store;
+
+/// How many milliseconds after the beginning of an unfinished purge its process is considered dead.
+const ABANDONED: i64 = 60_000;
+
+/// How many threads embed what a call has just stored. Other work gets one thread, so that it disturbs nobody.
+const THREADS_AFTER_WRITE: usize = 2;
+
+/// How long no provider is asked for embeddings after it failed. Arbitrary.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(60);
+
+/// The most segments of the stash that expire in one step. It takes some milliseconds.
+const EXPIRED_AT_ONCE: usize = 1_000;
+
+/// Runs the idle worker until this future is dropped. The worker wakes after each write.
+///
+/// It does nothing while another process has the lease, and opens only stores that a call has opened.
+pub async fn keep_up(engine: &Engine, caller: &Caller) {
+    // Summaries by models are made at the same time as the other work, so a slow provider delays nothing else.
+    // What calls left is done beside it too, since a later call may wait for it.
+    tokio::join!(work_off(engine, caller), queue::keep_up(engine, caller), keep_up_left(engine, caller));
+}
+
+/// Does what calls left because they only read, as soon as it is told.
+async fn keep_up_left(engine: &Engine, caller: &Caller) {
+    /// How long until work that failed is tried again.
+    const AGAIN: Duration = Duration::from_secs(5);
+    loop {
+        // Either way there may be work.
+        let _ = tokio::time::timeout(AGAIN, caller.wait_for_work()).await;
+        loop {
+            match later::work_off(engine, caller).await {
+                Ok(true) => tokio::task::yield_now().await,
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::debug!(%error, "what a call left is not done yet");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+async fn work_off(engine: &Engine, caller: &Caller) {
+    /// How often to look for changes by other processes, in seconds.
+    const LOOK: u64 = 5;
+    /// How many rounds must pass without a write before sessions are summarised. Without this wait, a session that
+    /// still grows would be summarised again and again.
+    const QUIET: u32 = 2;
+    let mut quiet = 0;
+    let mut is_mended = false;
+    let mut embeds_again = Instant::now();
+    let mut told = HashSet::new();
+    loop {
+        let wrote = tokio::select! {
+            () = engine.wait_for_writes() => true,
+            () = tokio::time::sleep(Duration::from_secs(LOOK)) => false,
+        };
+        // A server that has had no call creates no files, unless hooks left references to follow.
+        if caller.opened_project(engine).is_none() && !has_references(engine, caller) {
+            continue;
+        }
+        catch_up_idle(engine, caller, wrote).await;
+        quiet = if wrote { 0 } else { quiet + 1 };
+        if quiet >= QUIET {
+            summarise_idle(engine, caller).await;
+        }
+        let Ok(places) = places(engine, caller).await else { continue };
+        // What earlier versions stored incompletely is repaired once; what this version writes needs no repair.
+        if !is_mended {
+            is_mended = matches!(segments::mend(engine, places[0].0, places[0].1).await, Ok(0));
+        }
+        for (store, scope) in places {
+            if let Err(error) = finish_purges(engine, caller, store, scope).await {
+                tracing::debug!(%error, "a purge is not finished yet");
+            }
+            if let Some(notice) = expire_stash(engine, store, scope).await
+                && told.insert(notice.clone())
+            {
+                engine.notify(notice);
+            }
+            // What a call of this process has just stored may be searched soon.
+            let threads = if wrote { THREADS_AFTER_WRITE } else { 1 };
+            // A provider that fails, or may cost no more today, is not asked again at once.
+            while Instant::now() >= embeds_again {
+                match step(engine, caller, store, scope, threads).await {
+                    Ok(0) => break,
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::debug!(%error, "not embedded");
+                        if matches!(error.kind(), Kind::Provider | Kind::Limit) {
+                            embeds_again = Instant::now() + PAUSE_AFTER_FAILURE;
+                        }
+                        break;
+                    }
+                }
+            }
+            if quiet >= QUIET {
+                reindex_text(store, scope).await;
+                merge_text(store, scope).await;
+            }
+            if quiet == QUIET {
+                sum_up(store, scope).await;
+            }
+            store.close_idle_readers();
+            if quiet == QUIET
+                && let Err(error) = store.rest(scope).await
+            {
+                tracing::debug!(%error, "the log is not moved into the store");
+            }
+        }
+    }
+}
+
+/// Finishes purges that were interrupted, also in the list of what was sent to providers.
+async fn finish_purges(engine: &Engine, caller: &Caller, store: &Store, scope: &Scope) -> Result<()> {
+    let finished = store.finish_purges(scope, engine.now() - ABANDONED).await?;
+    let project = caller.project(engine).await?;
+    engine.installation().await?.registry.forget_sent(&project.scope.project, &finished.sessions).await
+}
+
+/// Removes what expired in the stash some time ago. Returns what the next answer says about it.
+pub async fn expire_stash(engine: &Engine, store: &Store, scope: &Scope) -> Option<String> {
+    let now = engine.now();
+    let times = (now, engine.config().options.stash_made_before(now));
+    let operation = engine.operation();
+    let expired = match store.expire_stash(scope, times, &operation, EXPIRED_AT_ONCE).await {
+        Ok(expired) => expired,
+        Err(error) => {
+            tracing::debug!(%error, "expired segments are not removed yet");
+            return None;
+        }
+    };
+    let texts = |count| counted(count, "text", "texts");
+    if expired.ahead.is_some() {
+        return Some(
+            "the clock is more than a month later than everything stored, so nothing that expired in the stash is removed"
+                .to_owned(),
+        );
+    }
+    if expired.removed > 0 {
+        let texts = texts(expired.removed);
+        return Some(format!(
+            "{texts} of the stash expired and were removed; `tiro undo {operation}` brings them back"
+        ));
+    }
+    let texts = Some(texts(expired.returned)).filter(|_| expired.returned > 0);
+    texts.map(|texts| format!("{texts} of the stash came back, which a clock that was ahead had removed"))
+}
+
+/// Returns whether hooks left references for the caller's project.
+fn has_references(engine: &Engine, caller: &Caller) -> bool {
+    let config = engine.config();
+    let place = caller.directory().and_then(|directory| project::place(&directory, config, caller.named()));
+    matches!(place, Ok(Some(place)) if !Spool::of(&config.data_dir, &place).is_empty())
+}
+
+/// Follows the references to transcripts that hooks left, and imports new commits. If this process `wrote`, also
+/// rewrites the pointer for the next session. Otherwise the pointer isn't rewritten, since this requires counting all
+/// memories.
+async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
+    /// The length of a step: calls run between steps.
+    const STEP: Duration = Duration::from_secs(2);
+    let Ok(Some(project)) = catch_up::to_follow(engine, caller).await else { return };
+    if let Err(error) = catch_up::follow(engine, caller, project, STEP, None).await {
+        tracing::debug!(%error, "not caught up");
+    }
+    if let Err(error) = caller.keep_measurements(engine).await {
+        tracing::debug!(%error, "measurements not stored");
+    }
+    if !wrote {
+        return;
+    }
+    if let Err(error) = pointer::point(engine, project).await {
+        tracing::debug!(%error, "no pointer left");
+    }
+}
+
+/// Summarises sessions, if no other process does.
+async fn summarise_idle(engine: &Engine, caller: &Caller) {
+    /// The length of a step: calls run between steps.
+    const STEP: Duration = Duration::from_secs(2);
+    let Ok(project) = caller.project(engine).await else { return };
+    let (store, scope, holder) = (&project.store, &project.scope, engine.process());
+    loop {
+        // The lease is taken only if there is something to do, because taking it writes to the store.
+        let now = engine.now();
+        let is_left = async {
+            let grown = store.grown_sessions(scope, 1).await?;
+            if grown.is_empty() && store.due_conversations(scope, now, 1).await?.is_empty() {
+                return Ok(false);
+            }
+            if !store.lease(scope, "summaries", holder, LEASE).await? {
+                return Ok(false);
+            }
+            let worked = sessions::work_off(engine, caller, STEP).await;
+            store.release(scope, "summaries", holder).await?;
+            Ok::<bool, Error>(worked?.is_left)
+        };
+        match is_left.await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => return,
+            Err(error) => {
+                tracing::debug!(%error, "sessions not summarised");
+                return;
+            }
+        }
+    }
+}
+
+/// Indexes in steps what an earlier version of the program indexed. Other processes can write between them.
+async fn reindex_text(store: &Store, scope: &Scope) {
+    loop {
+        match store.reindex_text(scope).await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => return,
+            Err(error) => return tracing::debug!(%error, "the text index is not brought up to date"),
+        }
+    }
+}
+
+/// Computes in steps the sums of rows that another version of the program wrote.
+async fn sum_up(store: &Store, scope: &Scope) {
+    /// How many sums a step computes. It takes some tens of milliseconds. Arbitrary.
+    const AT_ONCE: usize = 1_000;
+    loop {
+        match store.sum_up(scope, AT_ONCE).await {
+            Ok(0) => return,
+            Ok(_) => tokio::task::yield_now().await,
+            Err(error) => return tracing::debug!(%error, "sums are not computed yet"),
+        }
+    }
+}
+
+/// Merges the text index in steps. Other processes can write between them.
+async fn merge_text(store: &Store, scope: &Scope) {
+    loop {
+        match store.merge_text(scope).await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => return,
+            Err(error) => return tracing::debug!(%error, "the text index is not merged"),
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! Follows transcripts and commits: reads the transcripts that hooks reported, and imports the commits that are not
+//! stored yet.
+//!
+//! Tiro runs no background process, so each call first catches up for a limited time, and then answers. The idle server
+//! or the next call imports the rest. Commits are followed if the user imported the history or chose to capture the
+//! project. Sessions are followed if hooks are installed.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::caller::Caller;
+use crate::engine::Engine;
+use crate::ingest::commits::authors;
+use crate::ingest::history::{Stored, Wanted, follow_from};
+use crate::ingest::in_time::in_time;
+use crate::ingest::link::{self, Place};
+use crate::ingest::reading::Importer;
+use crate::ingest::sessions::Imported;
+use crate::ingest::share::{self, FoundBy};
+use crate::ingest::{commits, graph, pointer};
+use crate::project::OpenProject;
+use tiro_base::error::{Error, Kind, Result, partial};
+use tiro_base::humanize::counted;
+use tiro_capture::clients::Client;
+use tiro_capture::spool::{Spool, Taken};
+use tiro_git::Sha;
+
+/// The longest time that a call reads transcripts before it answers.
+const BEFORE_A_CALL: Duration = Duration::from_millis(600);
+
+/// The longest time that a call waits for other writers. After that, it answers from what is stored.
+const TURN: Duration = Duration::from_millis(250);
+
+/// The longest time that a call waits for another round of catching up. Arbitrary: most rounds take some hundredths of it.
+const OTHER_ROUND: Duration = Duration::from_secs(1);
+
+/// The longest time that a call waits for git. Arbitrary: about twenty times as long as an ordinary commit takes on a
+/// slow machine.
+const GIT_BEFORE_A_CALL: Duration = Duration::from_secs(2);
+
+/// The longest time that a call reads the graph of commits. The rest is read when a later call needs the graph.
+const GRAPH_BEFORE_A_CALL: Duration = Duration::from_millis(200);
+
+/// The longest time that a call waits for git to tell which replaced commits are checked out again. Arbitrary.
+const HEAD_BEFORE_A_CALL: Duration = Duration::from_millis(300);
+
+/// The longest time that the idle server waits for git. Arbitrary: ten times as long as git takes for a million
+/// commits.
+const WHILE_IDLE: Duration = Duration::from_secs(120);
+
+/// The notice of a call that did not wait for a round of the idle server.
+const OTHERS_READ: &str =
+    "the server is reading new commits and transcripts, so some may be missing: ask again";
+
+/// The notice of a call for which git took too long.
+const LATE: &str = "git took too long, so new commits may be missing: the server imports them when it is idle, \
+    or run `tiro import git`";
+
+/// The notice of a call in which not all names were brought up to date.
+const NAMES_LATE: &str = "`.mailmap` changed, and some commits still show the former names of their authors: the server \
+    updates them when it is idle, or run `tiro import git`";
+
+/// The notice of a call for which git took too long to tell which commits are replaced and which sessions led to them.
+const UNLINKED: &str = "git took too long, so commits, and sessions that led to them, may be missing: the server finds \
+    them when it is idle";
+
+/// The maximum number of commits that a call imports before it answers. They take about a quarter of a second.
+const COMMITS_BEFORE_A_CALL: usize = 256;
+
+/// The greatest age, in seconds, of commits that count as new when Tiro first sees their project: a day.
+const FIRST_SEEN: i64 = 24 * 60 * 60;
+
+/// The name of the import cursor that contains the digest of git's references (branches, `HEAD`). It is set only when
+/// all commits that these references lead to are stored.
+const HEADS: &str = "git heads";
+
+/// What one round of catching up did.
+#[derive(Debug, Default)]
+pub struct Followed {
+    /// How many commits and entries of sessions were stored.
+    pub imported: usize,
+    /// What is missing from the answer that follows, and why.
+    pub notices: Vec<String>,
+}
+
+/// Catches up for a limited time and returns notices: what the answer lacks, and what happened to the store's files.
+/// Each notice of the second kind is returned only once.
+///
+/// An error becomes a notice, and the call answers from what is stored.
+pub async fn before_a_call(engine: &Engine, caller: &Caller) -> Vec<String> {
+    let mut notices = before(engine, caller).await;
+    // Opening the store may produce news about its files. A read-only operation reports this news with these notices,
+    // within the budget of its answer.
+    let news = caller.take_news_for_reading(engine).map(|news| news.trim_end_matches('.').to_owned());
+    notices.splice(0..0, news);
+    notices
+}
+
+async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
+    // If there is no project, the call itself reports the error.
+    let Ok(project) = caller.project(engine).await else { return Vec::new() };
+    let notices = match to_follow(engine, caller).await {
+        // The project isn't stored yet and hooks left no references, so there is nothing to follow.
+        Ok(None) => Vec::new(),
+        Err(error) => vec![unfollowed(&error)],
+        Ok(Some(project)) => {
+            let followed = follow(engine, caller, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
+            followed.map_or_else(|error| vec![unfollowed(&error)], |each| each.notices)
+        }
+    };
+    project.trouble.iter().cloned().chain(notices).collect()
+}
+
+/// Returns the notice that following failed with `error`.
+fn unfollowed(error: &Error) -> String {
+    partial::notice(format!("new commits and transcripts may be missing: {error}"))
+}
+
+/// Returns the project if there may be something to follow, because the project is stored or hooks left references. If
+/// only hooks left references, the project is created first.
+pub async fn to_follow<'a>(engine: &Engine, caller: &'a Caller) -> Result<Option<&'a OpenProject>> {
+    let project = caller.project(engine).await?;
+    match project.is_blank && engine.spool(project).is_empty() {
+        true => Ok(None),
+        false => caller.begin_project(engine).await.map(Some),
+    }
+}
+
+/// Catches up, and reads transcripts for at most `patience`. Imports only the newest `commits` commits, or all new ones
+/// if `commits` is `None`.
+pub async fn follow(
+    engine: &Engine,
+    caller: &Caller,
+    project: &OpenProject,
+    patience: Duration,
+    commits: Option<usize>,
+) -> Result<Followed> {
+    let began = Instant::now();
+    let until = began + if commits.is_some() { GIT_BEFORE_A_CALL } else { WHILE_IDLE };
+    let followed = Followed::default();
+    let mut catch_up = CatchUp { engine, caller, project, began, patience, limit: commits, until, followed };
+    catch_up.run().await?;
+    Ok(catch_up.followed)
+}
+
+/// The state of one round of catching up.
+struct CatchUp<'a> {
+    engine: &'a Engine,
+    caller: &'a Caller,
+    project: &'a OpenProject,
+    began: Instant,
+    /// How long this round may take before it stops reading transcripts.
+    patience: Duration,
+    /// The maximum number of commits to import; the newest ones are chosen. `None` imports all, which only the idle
+    /// server does.
+    limit: Option<usize>,
+    /// When to stop waiting for git.
+    until: Instant,
+    followed: Followed,
+}
+
+/// The references (branches, `HEAD`) of the repository, as they are now.
+struct Refs {
+    /// A digest of the references; `None` if there is no repository.
+    stamp: Option<String>,
+    /// Whether the references changed since they were last followed.
+    moved: bool,
+}
+
+impl CatchUp<'_> {
+    /// Follows commits, then sessions, and then links commits to sessions.
+    async fn run(&mut self) -> Result<()> {
+        let (engine, project) = (self.engine, self.project);
+        let spool = engine.spool(project);
+        // Rounds of one server take turns. A round that began while another one runs could find nothing left to import,
+        // and answer before the other one has linked what it imported. A long round of the idle server isn't waited for.
+        let patience = if self.is_idle() { WHILE_IDLE } else { OTHER_ROUND };
+        let turn = tokio::time::timeout(patience, self.caller.turn_of_following()).await;
+        if turn.is_err() && !self.is_idle() {
+            self.followed.notices.push(OTHERS_READ.to_owned());
+        }
+        // The stamp is taken before the commits are read. So if a commit is made during the reading, the next call
+        // notices it.
+        let Some(Refs { stamp, moved }) = self.refs().await? else {
+            self.followed.notices.push(LATE.to_owned());
+            return Ok(());
+        };
+        let is_due = self.is_idle() && link::is_due(project).await?;
+        if !moved && spool.is_empty() && !is_due {
+            return Ok(());
+        }
+
+        project.store.await_turn(&project.scope, TURN).await?;
+        let (nudges, grown): (Vec<_>, Vec<_>) =
+            spool.take().into_iter().partition(|each| each.reference.client == "git");
+        let mut is_whole = match moved || !nudges.is_empty() {
+            true => self.follow_commits(nudges).await?,
+            false => false,
+        };
+        let place = Place::of(project);
+        let mut importer = Importer::new(engine, self.caller, project, &place);
+        let read = self.follow_sessions(grown, &spool, &mut importer).await?;
+        let Importer { output, span, .. } = importer;
+        link::link_span(project, &place, &span, (!self.is_idle()).then_some(GIT_BEFORE_A_CALL)).await?;
+        // Until here, another process that finds the references reads and links the same.
+        read.into_iter().for_each(Taken::done);
+        let mut is_linked = !link::is_unfinished(project).await?;
+        if moved {
+            let is_told = self.read_graph().await?;
+            (is_whole, is_linked) = (is_whole && is_told, is_linked && is_told);
+        }
+        if !is_linked && !self.is_idle() {
+            self.followed.notices.push(UNLINKED.to_owned());
+        }
+        // Only now, so that another round, which may run beside this one, links what is not linked yet.
+        if let Some(stamp) = stamp.filter(|_| is_whole) {
+            project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
+            self.caller.saw_refs(stamp);
+        }
+        self.report(&output);
+        if self.followed.imported > 0 {
+            engine.wrote();
+        }
+        pointer::point(engine, project).await
+    }
+
+    /// Returns whether the idle server runs this round. No call waits for such a round.
+    fn is_idle(&self) -> bool {
+        self.limit.is_none()
+    }
+
+    /// Returns the references of the repository, or `None` if git takes too long.
+    async fn refs(&self) -> Result<Option<Refs>> {
+        let project = self.project;
+        let Some(repository) = project.repository.clone() else {
+            return Ok(Some(Refs { stamp: None, moved: false }));
+        };
+        let stamp = in_time(Some(self.until), move |_| repository.heads_stamp()).await;
+        let Some(stamp) = stamp else { return Ok(None) };
+        let stamp = project.redactor.redact(&stamp).text.into_owned();
+        let mut moved = false;
+        if !self.caller.has_seen_refs(&stamp) {
+            // Another process, or an earlier run of this server, may have followed these references.
+            let followed = project.store.import_cursor(&project.scope, HEADS).await?;
+            moved = followed.as_ref() != Some(&stamp);
+            if !moved {
+                self.caller.saw_refs(stamp.clone());
+            }
+        }
+        Ok(Some(Refs { stamp: Some(stamp), moved }))
+    }
+
+    /// Imports new commits, and also the commits in `nudges`, which hooks reported. Returns whether no commit is left to
+    /// import.
+    async fn follow_commits(&mut self, nudges: Vec<Taken>) -> Result<bool> {
+        let also =
+            nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();
+        let is_whole = self.import_commits(also).await?;
+        let is_left_out = |nudge: &Taken| !is_whole && nudge.reference.commit.is_some();
+        nudges.into_iter().filter(|nudge| !is_left_out(nudge)).for_each(Taken::done);
+        Ok(is_whole)
+    }
+
+    /// Imports new commits and the commits in `also`, if the user wants commits of this project. Returns whether no
+    /// wanted commit is left to import.
+    async fn import_commits(&mut self, also: Vec<Sha>) -> Result<bool> {
+        let (engine, caller, project, until) = (self.engine, self.caller, self.project, self.until);
+        let Some(repository) = project.repository.clone() else { return Ok(true) };
+        let stored = Stored::of(project).await?;
+        let spool = engine.spool(project);
+        let is_wanted = match stored.is_imported() {
+            true => spool.is_captured(),
+            // The history wasn't imported, so new commits are wanted only if the user chose this project or all
+            // projects.
+            false => spool.is_followed(),
+        };
+        if !is_wanted {
+            // Capture is off. The commits made until now count as seen, so they are not imported when capture is
+            // switched on again.
+            if stored.is_followed() && !stored.is_imported() {
+                let tips = in_time(Some(until), move |_| repository.tips()).await;
+                let Some(tips) = tips else { return Ok(false) };
+                let tips: Vec<Sha> = tips.found.iter().map(|tip| tip.sha).collect();
+                follow_from(engine, caller, &tips).await?;
+            }
+            return Ok(true);
+        }
+        if !stored.is_followed() {
+            // Commits of the last day count as new, because the first session in this project may already have made
+            // some.
+            let since = engine.now() / 1000 - FIRST_SEEN;
+            let seen = in_time(Some(until), move |stop| repository.before(since, stop)).await;
+            let Some(seen) = seen else {
+                self.followed.notices.push(LATE.to_owned());
+                return Ok(false);
+            };
+            follow_from(engine, caller, &seen?).await?;
+        }
+        let (wanted, limit) = (Wanted::New, self.limit);
+        let args =
+            commits::Args { threads: 1, limit, also, until: Some(until), wanted, ..Default::default() };
+        let output = commits::import(engine, caller, args, |_, _| {}).await?;
+        self.followed.imported += output.imported;
+        if output.left_out > 0 {
+            self.followed.notices.push(format!(
+                "{} not imported yet: the server imports the rest when it is idle, or run `tiro import git`",
+                counted(output.left_out, "commit is", "commits are")
+            ));
+        }
+        if output.is_unfinished {
+            self.followed.notices.push(LATE.to_owned());
+        }
+        let is_named = authors::follow(project, engine.now(), Some(until)).await?;
+        if !is_named {
+            self.followed.notices.push(NAMES_LATE.to_owned());
+        }
+        Ok(output.left_out == 0 && !output.is_unfinished && is_named)
+    }
+
+    /// Reads the transcripts to which hooks left references. Stops if another writer keeps this process waiting too
+    /// long. Returns the references of transcripts that are read to their end.
+    async fn follow_sessions(
+        &mut self,
+        grown: Vec<Taken>,
+        spool: &Spool,
+        importer: &mut Importer<'_>,
+    ) -> Result<Vec<Taken>> {
+        let mut read = Vec::new();
+        for taken in grown {
+            if let Err(error) = self.project.store.await_turn(&self.project.scope, TURN).await {
+                let missing = format!("new transcripts may be missing: {error}");
+                self.followed.notices.push(partial::notice(missing));
+                break;
+            }
+            read.extend(self.follow_session(taken, spool, importer).await?);
+        }
+        Ok(read)
+    }
+
+    /// Reads one transcript. Returns its reference once all of it is read.
+    async fn follow_session(
+        &mut self,
+        taken: Taken,
+        spool: &Spool,
+        importer: &mut Importer<'_>,
+    ) -> Result<Option<Taken>> {
+        let engine = self.engine;
+        let left = self.patience.saturating_sub(self.began.elapsed());
+        let (Some(client), Some(path)) =
+            (Client::of(&taken.reference.client), taken.reference.transcript.clone())
+        else {
+            taken.done();
+            return Ok(None);
+        };
+        let is_shared = taken.reference.event == share::SHARED;
+        if let Some(other) = share::elsewhere(engine, self.caller, importer.place, client, &path) {
+            // The session runs in another project: the agent changed into this project's directory before the hook ran.
+            // Or it runs in a copy of this project, which has the same id until a call opens the copy.
+            if other == *spool {
+                if taken.is_given_up(engine.now()) {
+                    taken.done();
+                }
+                return Ok(None);
+            }
+            // The reference is passed on to the other project too, so that both projects get their part of the session.
+            if !is_shared && other.is_captured() {
+                other.leave(&taken.reference)?;
+            }
+        }
+        let found_by = match is_shared {
+            true => FoundBy::Project,
+            false => FoundBy::Hook(&taken.reference.directory),
+        };
+        let before = importer.output.bytes_left;
+        let read = importer.follow((client, &path, found_by), Some(left), &mut |_| {}).await;
+        Ok(match read {
+            Ok(()) if importer.output.bytes_left > before => None,
+            Ok(()) => Some(taken),
+            Err(error) => {
+                // A transcript that is gone was never stored, or is. In all other cases an answer may lack what it says.
+                if !is_gone(&path) {
+                    let missing = format!("a new transcript was not read: {error}");
+                    self.followed.notices.push(partial::notice(missing));
+                }
+                put_aside(engine, taken, &path, &error)
+            }
+        })
+    }
+
+    /// Reads the graph of commits, and shows replaced commits again that are checked out again. This is done last, because
+    /// answers are complete without the graph. Returns whether git had the time to tell which commits are checked out.
+    async fn read_graph(&self) -> Result<bool> {
+        let patience = if self.is_idle() { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
+        if let Err(error) = graph::learn(self.project, Some(Instant::now() + patience)).await {
+            tracing::warn!(%error, "the graph of commits is not stored");
+        }
+        let patience = if self.is_idle() { WHILE_IDLE } else { HEAD_BEFORE_A_CALL };
+        let is_told = link::take_back(self.project, patience).await?;
+        Ok(is_told || self.is_idle())
+    }
+
+    /// Counts the stored entries of sessions, and adds notices of what was left out.
+    fn report(&mut self, output: &Imported) {
+        self.followed.imported += output.imported;
+        if output.too_much > 0 {
+            let entries = counted(output.too_much, "entry of a session is", "entries of sessions are");
+            let notice =
+                format!("{entries} not stored: beyond the limit of a session (16 MB) or of an entry");
+            // No call waits for the idle server's round, so the next answer reports the notice.
+            match self.is_idle() {
+                true => self.caller.add_notice(notice),
+                false => self.followed.notices.push(notice),
+            }
+        }
+        if output.bytes_left > 0 {
+            let notice = format!("{} bytes of transcripts are not read yet", output.bytes_left);
+            self.followed.notices.push(notice);
+        }
+    }
+}
+
+/// Handles a transcript that can't be read. Keeps its reference for another try, or removes the reference if another
+/// try is pointless. Returns `None`: the transcript was not read to its end.
+fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) -> Option<Taken> {
+    // If the store is the cause and not the transcript, the reference stays for the next round.
+    if matches!(error.kind(), Kind::Busy | Kind::Store) {
+        tracing::warn!(%error, "a transcript is not stored yet");
+        return None;
+    }
+    tracing::warn!(%error, "a transcript was not read");
+    match error.kind() == Kind::Io && !is_gone(path) && !taken.is_given_up(engine.now()) {
+        true => taken.keep(error.to_string()),
+        false => taken.done(),
+    }
+    None
+}
+
+fn is_gone(path: &Path) -> bool {
+    matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound)
+}

@@ -1,0 +1,18 @@
+//! Imports transcripts and commits, and follows the new ones.
+//!
+//! Hooks leave references to transcripts and commits, and each call follows these references before it answers
+//! ([`catch_up`]). An import reads everything at once ([`commits`], [`sessions`]). Calls and imports both store how far
+//! they came ([`cursor`], [`history`]). Commits are then linked to the sessions that made them ([`link`]).
+
+pub mod catch_up;
+pub mod commits;
+pub mod cursor;
+pub mod graph;
+pub mod history;
+mod in_time;
+pub mod link;
+mod pauses;
+pub mod pointer;
+pub mod reading;
+pub mod sessions;
+mod share;

@@ -1,0 +1,157 @@
+//! Imports the sessions that a client keeps as transcripts.
+
+mod accounting;
+mod gone;
+pub mod imported;
+mod search;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::caller::Caller;
+use crate::engine::Engine;
+use crate::ingest::cursor::Cursor;
+use crate::ingest::link::{Place, link_span};
+use crate::ingest::pointer;
+use crate::ingest::reading::Importer;
+use crate::ingest::share::FoundBy;
+use crate::project::OpenProject;
+use crate::summaries::sessions;
+use tiro_base::error::Result;
+use tiro_capture::clients::Client;
+use tiro_capture::clients::transcripts;
+
+pub use self::accounting::Account;
+pub use self::imported::Imported;
+pub use self::search::{Keep, Subject, places, search};
+
+use self::accounting::{Candidate, Why};
+
+/// The longest time that an import spends on summaries of the imported sessions. The idle server and `tiro index` make
+/// the remaining summaries.
+const SUMMARISING: Duration = Duration::from_secs(1);
+
+/// The most forks of forks that are put in order. Arbitrary.
+const DEEPEST_FORK: usize = 16;
+
+/// The arguments of `tiro import claude-code|codex|gemini`.
+#[derive(Debug)]
+pub struct Args {
+    /// The client that wrote the transcripts.
+    pub client: Client,
+    /// The transcripts to import. If there are none, all transcripts of the project are imported.
+    pub transcripts: Vec<PathBuf>,
+    /// How long the import may take; the next import continues where it stops. `None` means that there is no limit.
+    pub patience: Option<Duration>,
+}
+
+/// Reads the new lines of the project's transcripts and stores their entries. `progress` is called with the number of
+/// bytes done and the total.
+///
+/// An interrupted import can simply be repeated, because an entry gets the same id each time.
+pub async fn import(
+    engine: &Engine,
+    caller: &Caller,
+    args: Args,
+    mut progress: impl FnMut(u64, u64) + Send,
+) -> Result<Imported> {
+    let project = caller.begin_project(engine).await?;
+    let began = Instant::now();
+    let mut place = Place::of(project);
+    let is_named = !args.transcripts.is_empty();
+    let (mut account, mut others, mut sessions) = (None, Vec::new(), HashSet::new());
+    let mut found = if is_named {
+        named(args.transcripts)?
+    } else {
+        let subject = (Subject::open(project), args.client);
+        let search = search(engine, caller, subject, &mut place, Keep::Yes, &mut progress).await?;
+        (account, others, sessions) = (Some(search.account), search.others, search.sessions);
+        search.found
+    };
+    originals_first(&mut found);
+    let mut importer = Importer::new(engine, caller, project, &place);
+    importer.others = &others;
+    if found.is_empty() {
+        let notice = format!("no session of {} ran in this project", args.client.name());
+        importer.output.notices.push(notice);
+    }
+
+    let all: u64 = found.iter().map(|each| each.bytes).sum();
+    let mut done = 0;
+    // A transcript that the user names is imported whole, even if its session ran in another project.
+    let found_by = if is_named { FoundBy::Name } else { FoundBy::Search };
+    for transcript in &found {
+        let left = args.patience.map(|patience| patience.saturating_sub(began.elapsed()));
+        let mut show = |read| progress(done + read, all);
+        let followed = importer.follow((args.client, &transcript.path, found_by), left, &mut show).await;
+        if let Some(account) = account.as_mut().filter(|_| transcript.unread > 0) {
+            correct(account, project, transcript, followed.is_ok()).await;
+        }
+        if let Err(error) = followed {
+            // An unreadable transcript doesn't stop the others from being read.
+            importer.output.failed.push(error.to_string());
+        }
+        done += transcript.bytes;
+        progress(done, all);
+    }
+    if let Some(path) = places(engine)?.prompts(args.client).filter(|path| !is_named && path.exists()) {
+        match importer.follow_prompts(&path, &sessions).await {
+            Ok(prompts) => importer.output.prompts = prompts,
+            Err(error) => importer.output.failed.push(error.to_string()),
+        }
+    }
+    let Importer { mut output, span, .. } = importer;
+    output.account = account.map(|account| Account { is_done: true, ..account });
+    output.commits_linked = link_span(project, &place, &span, args.patience).await?;
+    if output.imported > 0 {
+        engine.wrote();
+        let left = args.patience.map_or(SUMMARISING, |patience| patience.saturating_sub(began.elapsed()));
+        sessions::work_off(engine, caller, left.min(SUMMARISING)).await?;
+    }
+    pointer::point(engine, project).await?;
+    Ok(output)
+}
+
+/// Puts a session before its forks, so that what they repeat gets the session and the time of the original.
+fn originals_first(found: &mut [Candidate]) {
+    let stem =
+        |path: &Path| transcripts::plain(path).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let unread = found.iter().filter(|each| each.unread > 0);
+    let parents: Vec<(String, Option<String>)> =
+        unread.map(|each| (stem(&each.path), transcripts::forked_from(&each.path))).collect();
+    let depth = |path: &Path| {
+        let (mut name, mut depth) = (stem(path), 0);
+        // The name of a transcript ends with the id of its session.
+        while let Some((_, Some(parent))) = parents.iter().find(|(each, _)| each.ends_with(&name))
+            && depth < DEEPEST_FORK
+        {
+            (name, depth) = (parent.clone(), depth + 1);
+        }
+        depth
+    };
+    // Codex names a file after its time.
+    found.sort_by_cached_key(|each| (depth(&each.path), stem(&each.path), each.path.clone()));
+}
+
+/// Corrects the account after a transcript was read, or could not be read.
+async fn correct(account: &mut Account, project: &OpenProject, transcript: &Candidate, is_read: bool) {
+    let path = &transcript.path;
+    if !is_read {
+        account.take_back(transcript);
+        account.leave_out(Why::Unreadable, &path.to_string_lossy(), path);
+    } else if !transcript.is_certain && Cursor::read(project, path).await.is_ok_and(|read| !read.has_any) {
+        account.take_back(transcript);
+        account.elsewhere += 1;
+    }
+}
+
+/// Returns the transcripts that the user named.
+pub fn named(paths: Vec<PathBuf>) -> Result<Vec<Candidate>> {
+    let found = paths.into_iter().map(|path| {
+        let bytes = transcripts::around(&path, 0, 0)?.0;
+        let path = path.canonicalize().unwrap_or(path);
+        Ok(Candidate { path, bytes, unread: bytes, is_certain: true })
+    });
+    found.collect()
+}

@@ -1,0 +1,393 @@
+//! Finds the project of a call.
+//!
+//! A project is a repository with all its worktrees, or a directory outside any repository. Its id is random and kept
+//! in the git common directory. So the id survives moves and renames, all worktrees share it, and projects with the
+//! same name don't collide. A copy of a repository contains the id of the original. The copy gets a new id if the
+//! original still exists. A directory is identified by the bytes of its canonical path. `/` and the home directory
+//! are never projects, because they would contain everything.
+
+mod open;
+
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+use tiro_base::error::{Context, Error, Kind, Result};
+use tiro_base::file::{path_of, text_of};
+use tiro_base::memory::Millis;
+use tiro_base::scope::{ProjectId, SessionId};
+use tiro_git::identity::Written;
+use tiro_git::{Found, Repository, Trust, identity};
+use tiro_redact::Redactor;
+use tiro_store::{ProjectRow, Registry};
+
+pub use self::open::{OpenProject, SeenProject};
+
+/// A registered project.
+pub struct Project {
+    /// The id.
+    pub id: ProjectId,
+    /// The name of the project: the name that its directory had when it was first seen.
+    pub name: String,
+    /// The root of the work tree from which the call came; outside a repository, the directory.
+    pub root: PathBuf,
+    /// The folder of the project's store below `projects/` in the data directory.
+    pub folder: String,
+    /// The project's repository. `None` outside a repository, or if the repository can't be read.
+    pub repository: Option<Repository>,
+    /// Why the repository can't be read.
+    pub trouble: Option<Error>,
+    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    pub formerly: Vec<PathBuf>,
+}
+
+/// Returns the directory of the call: the one that the user named as the project, otherwise the working directory.
+pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
+    const WAY_OUT: &str = "name a directory with --project or TIRO_PROJECT";
+    let Some(named) = named else {
+        return Err(Error::new(Kind::NoProject, "the working directory no longer exists").hint(WAY_OUT));
+    };
+    let directory = named
+        .canonicalize()
+        .context(Kind::NoProject, || format!("cannot open the project `{}`", named.display()))
+        .map_err(|error| error.hint(WAY_OUT))?;
+    if !directory.is_dir() {
+        let message = format!("the project `{}` is not a directory", directory.display());
+        return Err(Error::new(Kind::NoProject, message).hint(WAY_OUT));
+    }
+    Ok(directory)
+}
+
+/// Returns the repositories that the user trusts: those in `git.trusted`, and the one that the user named as the
+/// project.
+pub fn trust(config: &Config, named: Option<&Path>) -> Trust {
+    let trusted = config.options.git_trusted.0.iter().map(String::as_str);
+    Trust::new(named).and_of(config.sudo_user).and_in(trusted, config.home.as_deref())
+}
+
+/// Returns the canonical path that identifies the project of `directory`, or `None` for `/` and the home directory.
+///
+/// In a repository this is the git common directory, otherwise the directory itself. Nothing is registered.
+pub fn place(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Option<PathBuf>> {
+    Ok(place_and_repository(directory, config, named)?.map(|(place, _)| place))
+}
+
+/// Returns the result of [`place`], and the repository that contains `directory`.
+pub fn place_and_repository(
+    directory: &Path,
+    config: &Config,
+    named: Option<&Path>,
+) -> Result<Option<(PathBuf, Option<Repository>)>> {
+    let directory = directory
+        .canonicalize()
+        .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;
+    let (place, work_dir, repository) = match Repository::find(&directory, &trust(config, named))? {
+        None => (directory.clone(), None, None),
+        Some(Found::Broken(broken)) => (broken.common_dir, broken.work_dir, None),
+        Some(Found::Repository(it)) => (it.common_dir(), it.work_dir(), Some(*it)),
+    };
+    let root = work_dir.unwrap_or(directory);
+    let is_everything = refuse_everything(&root, config.home.as_deref()).is_err();
+    Ok((!is_everything).then_some((place, repository)))
+}
+
+/// A project that may or may not be registered.
+pub struct Seen {
+    /// The name of the project: the name that its directory had when it was first seen.
+    pub name: String,
+    /// The root of the work tree from which the call came; outside a repository, the directory.
+    pub root: PathBuf,
+    /// The project's repository. `None` outside a repository, or if the repository can't be read.
+    pub repository: Option<Repository>,
+    /// Why the repository can't be read.
+    pub trouble: Option<Error>,
+    /// The id of the project and the folder of its store, if the project is registered.
+    pub known: Option<(ProjectId, String)>,
+    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    pub formerly: Vec<PathBuf>,
+    /// The project from which this repository was copied, if the copy has no id of its own yet.
+    pub original: Option<ProjectRow>,
+}
+
+/// Returns the project of `directory` without changing anything. If `registry` is `None`, the project counts as not
+/// registered.
+///
+/// # Errors
+///
+/// [`Kind::NoProject`] for `/` and the home directory.
+pub async fn look(
+    directory: &Path,
+    config: &Config,
+    named: Option<&Path>,
+    registry: Option<&Registry>,
+) -> Result<Seen> {
+    let Around { repository, trouble, root, place } = around(directory, config, named)?;
+    let place_name = text_of(&place);
+    let is_git = repository.is_some() || trouble.is_some();
+    let kept = if is_git { identity::read(&place)? } else { None };
+    let (mut row, mut original) = (None, None);
+    if let Some(registry) = registry {
+        row = match kept.and_then(|text| ProjectId::parse(&text)) {
+            Some(id) if is_copy(&id, &place_name, registry).await? => {
+                original = registry.by_id(&id).await?;
+                None
+            }
+            Some(id) => match registry.by_id(&id).await? {
+                None => registry.strays().await?.into_iter().find(|row| row.id == id),
+                known => known,
+            },
+            None => registry.by_place(&place_name).await?,
+        };
+    }
+    let name = row.as_ref().map_or_else(|| name_of(&root), |row| row.name.clone());
+    let formerly = row.as_ref().map(|row| former_roots(&row.places, &place_name)).unwrap_or_default();
+    let known = row.map(|row| (row.id, row.folder));
+    Ok(Seen { name, root, repository, trouble, known, formerly, original })
+}
+
+/// Returns the project of `directory` and registers it. A new project gets the id `fresh`.
+///
+/// # Errors
+///
+/// [`Kind::NoProject`] for `/` and the home directory.
+pub async fn find(
+    directory: &Path,
+    config: &Config,
+    named: Option<&Path>,
+    registry: &Registry,
+    fresh: ProjectId,
+    now: Millis,
+) -> Result<Project> {
+    let Around { repository, trouble, root, place } = around(directory, config, named)?;
+    let place_name = text_of(&place);
+    let fresh_id = fresh.clone();
+    let (id, original) = match repository.is_some() || trouble.is_some() {
+        true => repository_id(&place, registry, fresh).await?,
+        false => (registry.by_place(&place_name).await?.map_or(fresh, |row| row.id), None),
+    };
+    let mut formerly = Vec::new();
+    let (name, folder) = match registry.by_id(&id).await? {
+        Some(row) => {
+            formerly = former_roots(&row.places, &place_name);
+            if row.places.first() != Some(&place_name) {
+                registry.record(&id, &row.name, &row.folder, &place_name, now).await?;
+            }
+            (row.name, row.folder)
+        }
+        None => {
+            let name = name_of(&root);
+            // If the registry was lost, the store still exists, in a folder with the project's former name.
+            let stray = registry.strays().await?.into_iter().find(|row| row.id == id);
+            let folder = stray.map_or_else(|| folder_of(&name, &id), |row| row.folder);
+            let is_known_by_place = id == fresh_id && !is_kept(&place, &id);
+            if is_known_by_place {
+                // If several processes see a new place at the same time, one of them chooses the name and all use
+                // it.
+                let row = registry.claim(&id, &name, &folder, &place_name, now).await?;
+                return Ok(Project {
+                    id: row.id,
+                    name: row.name,
+                    root,
+                    folder: row.folder,
+                    repository,
+                    trouble,
+                    formerly,
+                });
+            }
+            registry.record(&id, &name, &folder, &place_name, now).await?;
+            if let Some(original) = original {
+                registry.note_copy(&id, &original).await?;
+            }
+            (name, folder)
+        }
+    };
+    Ok(Project { id, name, root, folder, repository, trouble, formerly })
+}
+
+/// Returns the root of the project that is identified by `place`.
+pub fn root_of(place: &Path) -> PathBuf {
+    match place.parent() {
+        Some(root) if place.ends_with(".git") => root.to_owned(),
+        _ => place.to_owned(),
+    }
+}
+
+/// Returns the roots of the projects at `places`, except that at `place` and those where something is now: that may be
+/// another project.
+fn former_roots(places: &[String], place: &str) -> Vec<PathBuf> {
+    let roots = places.iter().filter(|each| *each != place).map(|place| root_of(&path_of(place)));
+    roots.filter(|root| root.symlink_metadata().is_err()).collect()
+}
+
+/// The project or repository that contains a directory.
+struct Around {
+    repository: Option<Repository>,
+    trouble: Option<Error>,
+    /// The root of the project.
+    root: PathBuf,
+    /// The path that identifies the project.
+    place: PathBuf,
+}
+
+/// Returns the project that contains `directory`. A repository with invalid files is found too. Its memory works,
+/// because the project is identified by path and id only.
+fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Around> {
+    let around = match Repository::find(directory, &trust(config, named))? {
+        None => {
+            let (root, place) = (directory.to_owned(), directory.to_owned());
+            Around { repository: None, trouble: None, root, place }
+        }
+        Some(Found::Repository(repository)) => {
+            let place = repository.common_dir();
+            let root = repository.work_dir().unwrap_or_else(|| place.clone());
+            Around { repository: Some(*repository), trouble: None, root, place }
+        }
+        Some(Found::Broken(broken)) => {
+            let place = broken.common_dir;
+            let root = broken.work_dir.unwrap_or_else(|| place.clone());
+            Around { repository: None, trouble: Some(broken.error), root, place }
+        }
+    };
+    refuse_everything(&around.root, config.home.as_deref())?;
+    Ok(around)
+}
+
+/// Returns whether the repository that contains `directory` still can't be read.
+pub fn is_in_trouble(directory: &Path, config: &Config, named: Option<&Path>) -> bool {
+    around(directory, config, named).map_or(true, |around| around.trouble.is_some())
+}
+
+/// Returns the id in the repository. If the repository has no id, or only the id of the repository that it was
+/// copied from, it gets a new id.
+///
+/// A read-only repository without an id is identified by its path, like a directory. The second value is the id of
+/// the original, if this call found that the repository is a copy.
+async fn repository_id(
+    common_dir: &Path,
+    registry: &Registry,
+    fresh: ProjectId,
+) -> Result<(ProjectId, Option<ProjectId>)> {
+    let place = text_of(common_dir);
+    let kept = identity::read(common_dir)?.and_then(|text| ProjectId::parse(&text));
+    let mut copied = None;
+    let written = match kept {
+        None => identity::write(common_dir, fresh.as_str())?,
+        Some(id) => {
+            if !is_copy(&id, &place, registry).await? {
+                return Ok((id, None));
+            }
+            copied = Some(id);
+            identity::replace(common_dir, fresh.as_str())?
+        }
+    };
+    let id = match written {
+        Written::Id(id) => ProjectId::parse(&id).ok_or_else(|| {
+            Error::new(Kind::Git, format!("`{place}` contains an invalid project id"))
+                .hint("remove the file `tiro-project-id` in that directory")
+        })?,
+        Written::ReadOnly(_) => registry.by_place(&place).await?.map_or(fresh, |row| row.id),
+    };
+    Ok((id, copied))
+}
+
+/// Returns whether the repository at `place` has `id` only because it was copied from a repository that still
+/// exists.
+async fn is_copy(id: &ProjectId, place: &str, registry: &Registry) -> Result<bool> {
+    let known = registry.by_id(id).await?;
+    let mut others = known.into_iter().flat_map(|row| row.places).filter(|known| *known != *place);
+    let stands = others.any(|other| is_kept(&path_of(&other), id));
+    Ok(stands && registry.by_place(place).await?.is_none_or(|row| row.id != *id))
+}
+
+/// Returns whether the file in the repository at `place` contains `id`. If it does, every process reads this id.
+fn is_kept(place: &Path, id: &ProjectId) -> bool {
+    let kept = identity::read(place).ok().flatten();
+    kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id))
+}
+
+/// Returns whether the repository at `place` still contains `id`. If it can't be read, returns true, so that nothing
+/// changes.
+pub fn keeps(place: &Path, id: &ProjectId) -> bool {
+    match identity::read(place) {
+        Ok(kept) => kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id)),
+        Err(_) => true,
+    }
+}
+
+fn refuse_everything(root: &Path, home: Option<&Path>) -> Result<()> {
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let what = match () {
+        () if root.parent().is_none() => "the root of the file system",
+        () if home.as_deref() == Some(root) => "the home directory",
+        () => return Ok(()),
+    };
+    Err(Error::new(Kind::NoProject, format!("{what} is not a project"))
+        .hint("start in a repository or a separate directory, or name one with --project or TIRO_PROJECT"))
+}
+
+/// Returns the name of the project in `root`: that of the directory, with secrets in it replaced, because the name is shown,
+/// stored and sent.
+fn name_of(root: &Path) -> String {
+    let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| "project".into());
+    Redactor::blank().redact(&name).text.into_owned()
+}
+
+/// Returns the name of the folder of a project's store.
+pub fn folder_of(name: &str, id: &ProjectId) -> String {
+    format!("{}-{}", slug(name), id.as_str())
+}
+
+/// Returns `name` as part of a folder's name: at most 40 lower-case letters, digits and dashes.
+fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    for c in name.chars().flat_map(char::to_lowercase) {
+        match c {
+            'a'..='z' | '0'..='9' => slug.push(c),
+            _ if slug.is_empty() || slug.ends_with('-') => {}
+            _ => slug.push('-'),
+        }
+        if slug.len() >= 40 {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "project".into() } else { slug.into() }
+}
+
+/// Reads `name`, the value of the argument `argument`, as the name of a session. A secret in `name` is replaced by a
+/// mark, which is the same each time, so the name still finds the memories that were saved under it.
+///
+/// Errors with [`Kind::BadInput`] if `name` can't be the name of a session.
+pub fn session_id(redactor: &Redactor, argument: &str, name: &str) -> Result<SessionId> {
+    let name = redactor.redact(name).text;
+    SessionId::parse(&name).ok_or_else(|| {
+        Error::bad_input(format!(
+            "`{argument}` is empty, longer than 200 bytes or contains control characters"
+        ))
+        .hint("use a short plain name, such as `auth-refactor`")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_after_the_project_in_plain_characters() {
+        assert_eq!(slug("My Project!"), "my-project");
+        assert_eq!(slug("../..//etc"), "etc");
+        assert_eq!(slug("日本語"), "project");
+    }
+
+    #[test]
+    fn the_root_and_the_home_are_refused_with_a_way_out() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        for root in [Path::new("/"), &home] {
+            let error = refuse_everything(root, Some(&home)).unwrap_err();
+            assert_eq!(error.kind(), Kind::NoProject);
+            assert!(error.way_out().unwrap().contains("--project"));
+        }
+        assert!(refuse_everything(&home.join("work"), Some(&home)).is_ok());
+    }
+}

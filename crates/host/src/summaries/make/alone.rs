@@ -1,0 +1,61 @@
+//! Lets one call at a time ask a model for a summary, so that nobody pays twice for the same one.
+//!
+//! The call that asks has a lease on the summary. If the call is cancelled or its process dies, the next call asks.
+
+use std::time::{Duration, Instant};
+
+use crate::ask::Lease;
+use crate::engine::Engine;
+use crate::project::OpenProject;
+use crate::summaries::keep::cached;
+use crate::summaries::wanted::Made;
+use tiro_base::error::Result;
+
+/// How often a waiting call looks for the summary.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What came of a call's turn to ask for a summary.
+pub(super) enum Turn<T> {
+    /// The call asked, with this result.
+    Ours(T),
+    /// Another call asked, and made this summary.
+    Made(Box<Made>),
+    /// Another call is still asking.
+    Taken,
+}
+
+/// Asks for the summary that is cached under `key` if no other call does. Otherwise waits for the other call, for at most
+/// `patience`.
+///
+/// Errors as reading the cache does. If no lease can be taken because the store can't be written, asks all the same.
+pub(super) async fn alone<T>(
+    engine: &Engine,
+    project: &OpenProject,
+    key: [u8; 32],
+    patience: Duration,
+    ask: impl Future<Output = T>,
+) -> Result<Turn<T>> {
+    let (name, began) = (format!("summary {}", blake3::Hash::from_bytes(key).to_hex()), Instant::now());
+    let lease = loop {
+        match Lease::take(engine, project, name.clone()).await {
+            Ok(Some(lease)) => break Some(lease),
+            Ok(None) => {}
+            Err(_) => break None,
+        }
+        if let Some(made) = cached(engine, project, key).await? {
+            return Ok(Turn::Made(Box::new(made)));
+        }
+        if began.elapsed() >= patience {
+            return Ok(Turn::Taken);
+        }
+        tokio::time::sleep(LOOK).await;
+    };
+    // The call that had the lease before may have made it.
+    if let Some(made) = cached(engine, project, key).await? {
+        return Ok(Turn::Made(Box::new(made)));
+    }
+    let Some(lease) = lease else { return Ok(Turn::Ours(ask.await)) };
+    let asked = lease.hold_during(ask).await;
+    lease.release().await;
+    Ok(Turn::Ours(asked))
+}

@@ -1,0 +1,20 @@
+//! Makes and stores summaries of ranges of messages, segments, sessions, quarters and commits.
+//!
+//! [`make`] makes a summary: a model writes it if the user named a provider for summaries, otherwise it is made of
+//! chosen sentences. [`queue`] asks a model again after a failure. [`sessions`] keeps one memory that represents each
+//! session. [`levels`] opens a summary down to its messages.
+
+mod deadline;
+pub mod enqueue;
+pub mod estimate;
+mod keep;
+pub mod levels;
+pub mod make;
+pub mod messages;
+pub mod notes;
+pub mod of_commits;
+pub mod quarters;
+pub mod queue;
+pub mod segments;
+pub mod sessions;
+pub mod wanted;

@@ -1,0 +1,93 @@
+//! The types for making a summary: what is wanted, and what was made.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Configured;
+use tiro_base::memory::Level;
+use tiro_base::scope::SessionId;
+use tiro_digest::summarize;
+use tiro_store::{MessageRow, source_hash};
+
+/// The context window, in tokens, that is assumed for a model whose window is unknown. It is the smallest window that
+/// is still common.
+pub const UNKNOWN_WINDOW: usize = 8192;
+
+/// What to summarise, and how.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The session whose messages are summarised.
+    pub session: SessionId,
+    /// The messages, in order.
+    pub rows: Vec<MessageRow>,
+    /// How detailed the summary is.
+    pub level: Level,
+    /// The maximum number of tokens (o200k) that the summary may have; `None` for the level's usual length.
+    pub max_tokens: Option<usize>,
+    /// The topic to concentrate on; empty for everything.
+    pub focus: String,
+    /// Whether a model may write it. This has no effect unless the user named a provider for summaries.
+    pub by_model: bool,
+}
+
+/// A summary, made now or taken from the cache.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Made {
+    /// Its id, if it is stored as a version of its range.
+    pub id: Option<String>,
+    /// The text.
+    pub text: String,
+    /// Its tokens (o200k).
+    pub tokens: usize,
+    /// `extractive`, or the name of the provider that wrote it.
+    pub provider: String,
+    /// The provider's model.
+    pub model: String,
+    /// How well it passes the checks of `summarize::quality`, from 0 to 1.
+    pub quality: f64,
+    /// The ordinals of the messages from which its sentences come.
+    pub cited: Vec<i64>,
+    /// What it cost, in US dollars.
+    pub cost_usd: f64,
+    /// Whether it was taken from the store or the cache.
+    #[serde(skip)]
+    pub is_kept: bool,
+    /// Whether a model was asked and no request got an answer.
+    #[serde(skip)]
+    pub is_silent: bool,
+    /// Notices: what was sent to a model, and why the summary was not made as requested.
+    #[serde(default)]
+    pub notices: Vec<String>,
+}
+
+impl Wanted {
+    /// Returns how many tokens (o200k) the messages have.
+    pub fn tokens(&self) -> usize {
+        self.rows.iter().map(|row| usize::try_from(row.tokens).unwrap_or(0)).sum()
+    }
+
+    /// Returns the most tokens that the summary may have.
+    pub fn most(&self) -> usize {
+        self.max_tokens.unwrap_or_else(|| summarize::length(self.level, self.tokens()))
+    }
+
+    /// Returns the hash of the ids of all messages in the range, in order.
+    pub fn hash(&self) -> [u8; 32] {
+        source_hash(self.rows.iter().map(|row| &row.id))
+    }
+
+    /// Returns the key under which the summary is cached: a hash of the messages and of everything else that affects
+    /// the summary.
+    pub fn key(&self, provider: Option<&Configured>, temperature: f64) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary");
+        hasher.update(&self.hash());
+        let named = |it: &Configured| format!("{} {} {temperature}", it.provider.name, it.provider.model);
+        let writer = provider.map_or(String::new(), named);
+        for part in
+            [self.session.as_str(), self.level.as_str(), &self.most().to_string(), &self.focus, &writer]
+        {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        *hasher.finalize().as_bytes()
+    }
+}

@@ -1,0 +1,177 @@
+//! Reads from a question's words what kind of answer it asks for. The functions here are pure.
+//!
+//! The words are English, as the stopwords are, with the commonest words of a few other languages. A question whose
+//! words are not known is answered like any other.
+
+/// Phrases of a question about what the assistant said.
+const ANSWERS: &[&str] = &[
+    "did you",
+    "have you",
+    "had you",
+    "you said",
+    "you told",
+    "you suggested",
+    "you recommended",
+    "you explained",
+    "you proposed",
+    "you mentioned",
+    "you gave",
+    "your advice",
+    "your answer",
+    "your suggestion",
+    "your suggestions",
+    "your recommendation",
+    "your recommendations",
+    "your explanation",
+    "hast du",
+    "haben sie",
+    "as tu",
+    "avez vous",
+];
+
+/// Phrases of a question about an order or a beginning in time.
+const ORDERS: &[&str] = &[
+    "in which order",
+    "in what order",
+    "what order",
+    "the order in which",
+    "order of events",
+    "in order",
+    "chronological",
+    "chronologically",
+    "chronology",
+    "timeline",
+    "sequence of",
+    "in sequence",
+    "since when",
+    "at first",
+    "which came first",
+    "first time",
+    "evolved over time",
+    "reihenfolge",
+    "seit wann",
+    "dans quel ordre",
+    "depuis quand",
+    "en que orden",
+    "en qué orden",
+    "desde cuando",
+    "desde cuándo",
+];
+
+/// Phrases of a question about much of what was said, rather than about one thing.
+const OVERVIEWS: &[&str] = &[
+    "summarize",
+    "summarise",
+    "summary",
+    "overview",
+    "recap",
+    "sum up",
+    "everything we",
+    "everything i",
+    "how far have",
+    "what have we done",
+    "zusammenfassung",
+    "überblick",
+    "résumé de",
+    "resumen de",
+];
+
+/// Phrases of a question about the latest sessions, without their number.
+const LATEST: &[&str] = &[
+    "last session",
+    "last sessions",
+    "latest session",
+    "latest sessions",
+    "recent sessions",
+    "previous session",
+    "previous sessions",
+    "last conversations",
+    "recent conversations",
+    "where did we leave off",
+    "what did we do last time",
+    "what have we been working on",
+    "what did we work on",
+    "letzten sitzungen",
+];
+
+/// How many sessions are listed if a question about the latest sessions names no number.
+const FEW_SESSIONS: usize = 5;
+
+/// Returns whether the question is about what the assistant said: `what did you recommend?`.
+pub fn asks_for_answers(question: &str) -> bool {
+    has_any(question, ANSWERS)
+}
+
+/// Returns whether the question is about the order of events, or about when something began.
+pub fn asks_for_order(question: &str) -> bool {
+    let words = words(question);
+    // `order` alone is often a thing that is bought.
+    let begins = words.starts_with(" when did ")
+        && [" first ", " start ", " begin "].iter().any(|word| words.contains(word));
+    begins || has_any(question, ORDERS)
+}
+
+/// Returns whether the question is about much of what was said: `give me a summary of the project`.
+pub fn asks_for_overview(question: &str) -> bool {
+    has_any(question, OVERVIEWS)
+}
+
+/// Returns how many of the latest sessions the question is about; `None` if it isn't about the latest sessions.
+pub fn asks_for_sessions(question: &str) -> Option<usize> {
+    let words = words(question);
+    let list: Vec<&str> = words.split_whitespace().collect();
+    let numbered = list.windows(3).find_map(|each| {
+        let is_last = matches!(each[0], "last" | "latest" | "recent" | "previous" | "past");
+        let is_session = matches!(each[2], "session" | "sessions" | "conversations" | "chats");
+        if is_last && is_session { number(each[1]) } else { None }
+    });
+    let one = has_any(question, &["last session", "latest session", "previous session", "last time"]);
+    numbered.or_else(|| has_any(question, LATEST).then_some(if one { 1 } else { FEW_SESSIONS }))
+}
+
+fn number(word: &str) -> Option<usize> {
+    let named = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    let named = named.iter().position(|name| *name == word).map(|place| place + 1);
+    named.or_else(|| word.parse().ok()).filter(|count| (1..=50).contains(count))
+}
+
+/// Returns whether the question has one of the phrases, as whole words.
+fn has_any(question: &str, phrases: &[&str]) -> bool {
+    let words = words(question);
+    phrases.iter().any(|phrase| words.contains(&format!(" {phrase} ")))
+}
+
+/// Returns the words of `text` in lower case, with one space before and after each word.
+fn words(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.fold(String::from(" "), |all, word| all + &word.to_lowercase() + " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_says_what_it_asks_for() {
+        assert!(asks_for_answers("How did you recommend structuring my work?"));
+        assert!(!asks_for_answers("What would you suggest?"));
+        for order in [
+            "In which order did I bring up the parts of my app?",
+            "Can you list the order in which I mentioned them?",
+            "Since when do we use Redis?",
+            "When did I first mention Ada?",
+        ] {
+            assert!(asks_for_order(order), "{order}");
+        }
+        for other in
+            ["How do I order pizza?", "When did the order arrive?", "What is the first sprint's goal?"]
+        {
+            assert!(!asks_for_order(other), "{other}");
+        }
+        assert_eq!(asks_for_sessions("What were the last 7 sessions about?"), Some(7));
+        assert_eq!(asks_for_sessions("what were my last three sessions about"), Some(3));
+        assert_eq!(asks_for_sessions("What was the last session about?"), Some(1));
+        assert_eq!(asks_for_sessions("Summarise the recent sessions"), Some(FEW_SESSIONS));
+        assert_eq!(asks_for_sessions("How long does a login session last?"), None);
+    }
+}

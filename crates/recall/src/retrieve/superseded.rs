@@ -1,0 +1,269 @@
+//! Orders what a search found so that what holds comes before what it replaced.
+//!
+//! If a question asks about the past, both come in the order of time. Either way, a caller can tell which memories are
+//! superseded, and by which. If the search found only the replaced memory, the one that holds is added before it.
+
+use std::collections::HashMap;
+
+use crate::retrieve::rank::Ranked;
+use tiro_base::error::Result;
+use tiro_base::filter::Filter;
+use tiro_base::memory::{MemoryKey, Millis};
+use tiro_base::scope::Scope;
+use tiro_digest::statements::{self, About, Question, Replaced, Stated, Told};
+use tiro_store::{Statement, Store, Superseded};
+
+/// How many of the best memories are examined. Arbitrary: more than the first pages show.
+const EXAMINED: usize = 60;
+
+/// Phrases of questions about the past.
+const PAST: &[&str] = &[
+    "previous",
+    "previously",
+    "used to",
+    "history",
+    "originally",
+    "initially",
+    "earlier",
+    "over time",
+    "changed",
+    "evolve",
+    "evolved",
+    "progressed",
+    "was first",
+    "at first",
+    "in which order",
+    "what order",
+    "formerly",
+    "so far",
+    "timeline",
+    "improved from",
+];
+
+/// The memories that a search found and that are superseded, by their stores and keys.
+pub type SupersededHits = HashMap<(usize, MemoryKey), Superseded>;
+
+/// Returns whether a question asks about what was, rather than what is.
+pub fn asks_for_history(query: &str) -> bool {
+    let lower = query.to_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let all = format!(" {} ", words.join(" "));
+    let is_before =
+        all.ends_with(" before ") || all.contains(" was before ") || all.contains(" were before ");
+    is_before || PAST.iter().any(|phrase| all.contains(&format!(" {phrase} ")))
+}
+
+/// Returns `ranked` with each superseded memory after the one that replaced it, or in the order of time if `query` asks
+/// about the past. Also returns which of them are superseded. A memory that replaced one of them, and that `filter`
+/// doesn't exclude, is added if the search didn't find it.
+pub async fn current_first(
+    stores: &[(&Store, &Scope)],
+    mut ranked: Vec<Ranked>,
+    query: &str,
+    filter: &Filter,
+) -> Result<(Vec<Ranked>, SupersededHits)> {
+    let mut hits = SupersededHits::new();
+    for (number, (store, scope)) in stores.iter().enumerate() {
+        let own = ranked.iter().take(EXAMINED).filter(|each| each.store == number);
+        let keys: Vec<MemoryKey> = own.map(|each| each.place.key).collect();
+        // What a question asks for decides more surely what is about the same thing than statements alone.
+        let asked = match asks_for_history(query) {
+            true => Vec::new(),
+            false => outdated(store, scope, query, keys.clone()).await?,
+        };
+        let stored = store.superseded(scope, keys).await?.into_iter();
+        for superseded in asked.into_iter().chain(stored.filter(|each| concerns(query, each))) {
+            hits.entry((number, superseded.memory)).or_insert(superseded);
+        }
+        let found = hits.iter().filter(|((store, _), _)| *store == number).map(|(_, superseded)| superseded);
+        let mut missing: Vec<(MemoryKey, &Superseded)> = found
+            .filter(|superseded| {
+                !ranked.iter().any(|each| (each.store, each.place.key) == (number, superseded.by_key))
+            })
+            .map(|superseded| (superseded.by_key, superseded))
+            .collect();
+        missing.sort_by_key(|(key, superseded)| (*key, superseded.memory));
+        missing.dedup_by_key(|(key, _)| *key);
+        let places = store.places(scope, missing.iter().map(|(key, _)| *key).collect()).await?;
+        let mut added: Vec<(usize, Ranked)> = Vec::new();
+        for place in places {
+            let superseded =
+                missing.iter().find(|(key, _)| *key == place.key).map(|(_, superseded)| *superseded);
+            let Some((superseded, chunk)) = superseded.and_then(|each| Some((each, each.by_chunk?))) else {
+                continue;
+            };
+            let group = place.kind.group();
+            let at =
+                ranked.iter().position(|each| (each.store, each.place.key) == (number, superseded.memory));
+            let others = Filter { kinds: None, ..filter.clone() };
+            let is_admitted = filter.groups().contains(&group)
+                && !others.narrows(group)
+                && filter.kinds.as_ref().is_none_or(|kinds| kinds.contains(&place.kind))
+                && (filter.without.is_none() || superseded.by_session != filter.without);
+            if let Some(at) = at.filter(|_| is_admitted) {
+                added.push((at, Ranked { place, chunk, duplicates: 0, ..ranked[at].clone() }));
+            }
+        }
+        // The places stay valid if the last ones are inserted first.
+        added.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        for (at, each) in added {
+            ranked.insert(at, each);
+        }
+    }
+    Ok((arranged(ranked, &hits, asks_for_history(query)), hits))
+}
+
+/// Returns those of `keys` that answer a question which asks for a value with an earlier value than another of `keys`,
+/// each with the one that holds now. Of each person, the latest answer holds.
+pub async fn outdated(
+    store: &Store,
+    scope: &Scope,
+    query: &str,
+    keys: Vec<MemoryKey>,
+) -> Result<Vec<Superseded>> {
+    let questions = Question::read(query);
+    if questions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let told: Vec<Told> = store.statements_in(scope, keys).await?.into_iter().map(told).collect();
+    let replaced: Vec<Replaced> =
+        questions.iter().flat_map(|question| statements::replaced(question, &told)).collect();
+    let mut by: Vec<MemoryKey> = replaced.iter().map(|each| told[each.by].memory).collect();
+    by.sort_unstable();
+    by.dedup();
+    let memories = store.memories(scope, by).await?;
+    let superseded = |Replaced { earlier, by }: Replaced| {
+        let (earlier, by) = (&told[earlier], &told[by]);
+        let memory = memories.iter().find(|memory| memory.key == by.memory)?;
+        Some(Superseded {
+            memory: earlier.memory,
+            statement: Some((earlier.stated.start, earlier.stated.end)),
+            words: Some(earlier.stated.about.line()),
+            by: memory.id.clone(),
+            by_key: memory.key,
+            by_time: memory.time,
+            by_session: memory.session.clone(),
+            by_ordinal: memory.ordinal,
+            by_statement: Some((by.stated.start, by.stated.end)),
+            by_chunk: None,
+        })
+    };
+    Ok(replaced.into_iter().filter_map(superseded).collect())
+}
+
+/// Returns whether a replaced statement is about what the question is about. A message says many things, and one of them
+/// being replaced is of no interest to a question about another.
+pub fn concerns(query: &str, superseded: &Superseded) -> bool {
+    superseded.words.as_ref().is_none_or(|words| statements::concerns(query, &About::parse(words)))
+}
+
+fn told(statement: Statement) -> Told {
+    let Statement { memory, start, end, voice, value, words, time, .. } = statement;
+    Told { memory, time, voice, stated: Stated { start, end, value, about: About::parse(&words) } }
+}
+
+/// Puts the memory that holds now directly before the first one that it replaced, or, if `by_time`, memories about the
+/// same thing in the order of time among the places that they have. No other memory falls behind by more than those that
+/// come first.
+fn arranged(ranked: Vec<Ranked>, hits: &SupersededHits, by_time: bool) -> Vec<Ranked> {
+    if hits.is_empty() {
+        return ranked;
+    }
+    let key = |each: &Ranked| (each.store, each.place.key);
+    let newest =
+        |each: &Ranked| hits.get(&key(each)).map_or(key(each), |superseded| (each.store, superseded.by_key));
+    let mut groups: HashMap<(usize, MemoryKey), Vec<usize>> = HashMap::new();
+    for (place, each) in ranked.iter().enumerate() {
+        groups.entry(newest(each)).or_default().push(place);
+    }
+    let mut places: Vec<(usize, usize)> = (0..ranked.len()).map(|place| (place, 1)).collect();
+    for (newest, members) in groups {
+        if by_time {
+            let mut ordered = members.clone();
+            ordered.sort_by_key(|place| -> (Millis, MemoryKey) {
+                (ranked[*place].place.time, ranked[*place].place.key)
+            });
+            for (place, member) in members.into_iter().zip(ordered) {
+                places[member] = (place, 1);
+            }
+        } else if let Some(holds) = members.iter().find(|place| key(&ranked[**place]) == newest)
+            && *holds > members[0]
+        {
+            places[*holds] = (members[0], 0);
+        }
+    }
+    let mut placed: Vec<((usize, usize), Ranked)> = places.into_iter().zip(ranked).collect();
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, each)| each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::retrieve::rank::Parts;
+    use tiro_base::memory::{Kind, MemoryId};
+    use tiro_store::{ChunkKey, Neighbour};
+
+    fn ranked(number: i64) -> Ranked {
+        let place = Neighbour {
+            key: MemoryKey::from_store(number),
+            id: MemoryId::derive(Kind::Message, None, &number.to_string()),
+            kind: Kind::Message,
+            session: None,
+            ordinal: None,
+            role: None,
+            speaker: None,
+            tokens: 0,
+            time: number,
+            marked: false,
+            importance: None,
+            text_hash: [0; 8],
+            taken_from: None,
+        };
+        let chunk = ChunkKey::from_store(number);
+        Ranked { store: 0, chunk, place, score: 1.0, parts: Parts::default(), cosine: None, duplicates: 0 }
+    }
+
+    fn superseded(older: i64, newer: i64) -> ((usize, MemoryKey), Superseded) {
+        let memory = MemoryKey::from_store(older);
+        let superseded = Superseded {
+            memory,
+            statement: None,
+            words: None,
+            by: MemoryId::derive(Kind::Message, None, &newer.to_string()),
+            by_key: MemoryKey::from_store(newer),
+            by_time: newer,
+            by_session: None,
+            by_ordinal: None,
+            by_statement: None,
+            by_chunk: None,
+        };
+        ((0, memory), superseded)
+    }
+
+    #[test]
+    fn what_holds_comes_first_and_history_in_order_of_time() {
+        let hits: SupersededHits = [superseded(2, 7), superseded(4, 7)].into();
+        let all = || [4, 1, 7, 2, 9].map(ranked).to_vec();
+        let order = |by_time| {
+            let arranged = arranged(all(), &hits, by_time);
+            arranged.iter().map(|each| each.place.key.in_store()).collect::<Vec<_>>()
+        };
+        assert_eq!(order(false), [7, 4, 1, 2, 9], "no other memory falls behind the replaced ones");
+        assert_eq!(order(true), [2, 1, 4, 7, 9]);
+    }
+
+    #[test]
+    fn questions_about_the_past_are_known() {
+        assert!(
+            asks_for_history("What was the quota before?") && asks_for_history("history of the deadline")
+        );
+        for other in
+            ["How do I change the port?", "How many days before the deadline?", "What is the progress of it?"]
+        {
+            assert!(!asks_for_history(other), "{other}");
+        }
+        assert!(!asks_for_history("What is the quota?") && !asks_for_history("Which golden rule holds?"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Ranks what a search of the stash finds: by relevance, by the age of the text, and by how long ago it was stashed.
+//!
+//! The time constants are those of the design of the stash. Its weights (0.6, 0.2, 0.2) lose evidence as soon as a
+//! conversation is younger than some months, so age weighs less here; `evals stash` sweeps the weights.
+
+use crate::tuning::stash::{AGE_DAYS, STASH_AGE_DAYS};
+use tiro_base::memory::Millis;
+
+/// The milliseconds of a day.
+const DAY: f64 = 86_400_000.0;
+
+/// The weights of the parts of a score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights {
+    /// How well words and meaning fit the query.
+    pub relevance: f64,
+    /// The age of the text.
+    pub age: f64,
+    /// The time since it was stashed.
+    pub stash_age: f64,
+}
+
+/// The parts of a score, each multiplied by its weight. Each is between 0 and its weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Parts {
+    /// From how well words and meaning fit the query.
+    pub relevance: f64,
+    /// From the age of the text.
+    pub age: f64,
+    /// From the time since it was stashed.
+    pub stash_age: f64,
+}
+
+impl Parts {
+    /// Returns the score, between 0 and the sum of the weights.
+    pub fn sum(&self) -> f64 {
+        self.relevance + self.age + self.stash_age
+    }
+}
+
+/// Returns the parts of the score of a segment that fits the query by `relevance` (0 to 1), was made at `time`, and was
+/// stashed at `stashed_at`. Times after `now` count as now.
+pub fn parts(relevance: f64, (time, stashed_at): (Millis, Millis), now: Millis, weights: &Weights) -> Parts {
+    let decay = |then: Millis, days: f64| (-(now.saturating_sub(then).max(0) as f64 / DAY) / days).exp();
+    Parts {
+        relevance: weights.relevance * relevance.clamp(0.0, 1.0),
+        age: weights.age * decay(time, AGE_DAYS),
+        stash_age: weights.stash_age * decay(stashed_at, STASH_AGE_DAYS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WEIGHTS: Weights = Weights { relevance: 0.6, age: 0.2, stash_age: 0.2 };
+
+    #[test]
+    fn a_score_falls_with_age_and_never_leaves_its_range() {
+        let day = DAY as Millis;
+        let of = |relevance, times, now| parts(relevance, times, now, &WEIGHTS);
+        assert!((of(1.0, (0, 0), 0).sum() - 1.0).abs() < 1e-9);
+        let aged = of(1.0, (0, 0), 30 * day);
+        assert!((aged.age - 0.2 * (-30.0 / AGE_DAYS).exp()).abs() < 1e-9, "{aged:?}");
+        assert!(aged.stash_age < aged.age, "a stash is forgotten sooner than a text: {aged:?}");
+        for (relevance, times) in [(7.0, (5 * day, 9 * day)), (-1.0, (i64::MIN, i64::MIN)), (0.5, (0, 0))] {
+            let sum = of(relevance, times, 0).sum();
+            assert!((0.0..=1.0 + 1e-9).contains(&sum), "{sum}");
+        }
+    }
+}

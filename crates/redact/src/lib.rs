@@ -1,0 +1,222 @@
+//! Removes secrets from text. This is the first step of every write, and the last step before text leaves the
+
+#![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
+//! program.
+//!
+//! [`Redactor::redact`] replaces each secret by a mark, `[REDACTED:<rule>:<digits>]`. A table lists the kinds of
+//! secrets ([`rules()`]). One pass over the text finds the literals of all rules, and a rule is checked only at its
+//! literals (`engine`).
+//!
+//! Equal secrets in one conversation get equal digits, so marks could be used to test guesses: someone stores a
+//! guess and compares its mark. Two things limit that. First, the digits are a keyed hash. The key is derived from
+//! the installation's secret, the project and the conversation (or the memory's name, if it belongs to no
+//! conversation). So marks of different conversations agree only by chance, once in 4,096 times. Second, there are
+//! only three digits, so within a conversation one wrong guess in 4,096 has the right digits. Still, someone who
+//! can write to a conversation and read its marks can rule out most wrong guesses there. Text that leaves the
+//! program without being stored (errors, requests to models) has marks with the digits `000`. Marks of eight
+//! digits, which an earlier version wrote, are recognised.
+//!
+//! This module promises four things, and a test checks each: redacting again changes nothing; a secret is replaced
+//! as a whole, such as a key with its body; the time is linear in the length of any text; and all other bytes stay
+//! as they are.
+//!
+//! Where a name and its value are apart, the structure of the text says where a secret may be (`structure`): tables,
+//! members of objects, output of commands, logins, sentences. The shape of the value decides (`shape`).
+//!
+//! It does not judge meaning: if text is private only by what it says, its author has to mark it with `<private>` …
+//! `</private>`. Secrets are found even if they have invisible characters inside or are encoded once in base64 or
+//! hexadecimal, but not if they are encoded twice, compressed or encrypted.
+
+mod assignment;
+mod blocks;
+mod counts;
+mod edges;
+mod encoded;
+mod engine;
+mod form;
+mod invisible;
+mod mark;
+mod provided;
+mod rules;
+mod scanners;
+mod shape;
+mod stream;
+mod structure;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+pub use counts::{Redaction, add, redactions};
+pub use provided::{remember, remembered};
+#[cfg(test)]
+use rules::Before;
+pub use rules::rules;
+use rules::{Scanner, Shape};
+pub use stream::Stream;
+
+/// Returns in how many places of `text` a mark stands for a secret.
+pub fn marks(text: &str) -> usize {
+    let starts = text.match_indices(mark::MARK).map(|(start, _)| start);
+    starts.filter(|start| mark::mark_at(text.as_bytes(), *start).is_some()).count()
+}
+
+/// Returns `text` with each secret replaced by a mark that names only its rule, as in `[REDACTED:github-token]`: errors and
+/// logs show no digits that a reader could compare with those of guessed secrets.
+pub fn without_secrets(text: &str) -> String {
+    let redacted = Redactor::blank().redact(text);
+    if redacted.found.is_empty() && !text.contains(mark::MARK) {
+        text.to_owned()
+    } else {
+        mark::without_digits(&redacted.text)
+    }
+}
+
+/// Replaces secrets by marks that can be compared within one conversation.
+///
+/// A redactor is cheap to make and to clone: the rules are compiled once per process, at first use.
+#[derive(Clone)]
+pub struct Redactor {
+    /// The key of the hash from which the digits are taken; `None` if all marks have the digits `000`.
+    key: Option<Arc<[u8; 32]>>,
+}
+
+impl Redactor {
+    /// Returns a redactor whose marks are keyed with `secret`. Use [`Redactor::within`] for text that is stored.
+    pub fn new(secret: [u8; 32]) -> Redactor {
+        Redactor { key: Some(Arc::new(secret)) }
+    }
+
+    /// Returns a redactor for text that is not stored, such as errors. Its marks show only the rule, with the
+    /// digits `000`.
+    pub fn blank() -> Redactor {
+        Redactor { key: None }
+    }
+
+    /// Returns a redactor for `place`, such as a conversation. Its marks can't be compared with those of other places.
+    pub fn within(&self, place: &str) -> Redactor {
+        let key = self.key.as_ref().map(|key| {
+            let mut hasher = blake3::Hasher::new_keyed(key);
+            hasher.update(b"tiro 2026 marks within ").update(place.as_bytes());
+            Arc::new(*hasher.finalize().as_bytes())
+        });
+        Redactor { key }
+    }
+
+    /// Returns `text` with its secrets replaced, and how many secrets each rule found. The text is borrowed if it
+    /// has no secrets.
+    ///
+    /// Redacting the result again changes nothing.
+    pub fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
+        let mut redacted = Cow::Borrowed(text);
+        let mut counts = BTreeMap::new();
+        // A replacement can turn the text beside the mark into a secret, for example after `password=` if only a
+        // part of the value was replaced. A second pass finds it. The number of passes is limited because someone
+        // could craft a text that needs many.
+        for _ in 0..PASSES {
+            let spans = engine::scan(&redacted);
+            if spans.is_empty() {
+                break;
+            }
+            let mut text = String::with_capacity(redacted.len());
+            let mut end = 0;
+            for span in &spans {
+                *counts.entry(span.rule.id).or_insert(0) += 1;
+                text.push_str(&redacted[end..span.range.start]);
+                self.mark(&mut text, span, &redacted);
+                end = span.range.end;
+            }
+            text.push_str(&redacted[end..]);
+            redacted = Cow::Owned(text);
+        }
+        let found = counts.into_iter().map(|(rule, count)| Finding { rule, count }).collect();
+        Redacted { text: redacted, found }
+    }
+
+    /// Appends the mark of the secret at `span` of `text`.
+    fn mark(&self, to: &mut String, span: &mark::Span, text: &str) {
+        to.push_str(mark::MARK);
+        to.push_str(span.rule.id);
+        to.push(':');
+        match &self.key {
+            None => to.push_str(&"0".repeat(mark::DIGITS)),
+            Some(key) => {
+                let secret = &text.as_bytes()[span.range.clone()];
+                let secret = match span.rule.shape {
+                    Shape::Scanned(Scanner::Private) => blocks::private_content(secret),
+                    _ => secret,
+                };
+                to.push_str(&blake3::keyed_hash(key, secret).to_hex()[..mark::DIGITS]);
+            }
+        }
+        to.push(']');
+    }
+}
+
+/// Increased if the scanners or the engine change what they find; the table of rules is hashed.
+const ENGINE_VERSION: u8 = 3;
+
+/// Returns a number that changes with the rules: a text that was redacted under another number may still contain a secret.
+pub fn version() -> u32 {
+    static VERSION: LazyLock<u32> = LazyLock::new(|| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&[ENGINE_VERSION]).update(env!("CARGO_PKG_VERSION").as_bytes());
+        for rule in rules() {
+            hasher.update(format!("{rule:?}").as_bytes());
+        }
+        let hash = hasher.finalize();
+        u32::from_le_bytes([hash.as_bytes()[0], hash.as_bytes()[1], hash.as_bytes()[2], hash.as_bytes()[3]])
+    });
+    *VERSION
+}
+
+/// Returns whether two redacted texts are equal except for the digits of their marks. The digits differ between
+/// conversations, versions of Tiro, and keys.
+pub fn alike(one: &str, other: &str) -> bool {
+    one == other || (one.contains(mark::MARK) && without_digits(one) == without_digits(other))
+}
+
+/// Returns `text` without the digits of its marks.
+fn without_digits(text: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut end = 0;
+    for (start, _) in text.match_indices(mark::MARK) {
+        if let Some(mark) = mark::mark_at(text.as_bytes(), start) {
+            let digits = text[start..mark.end].rfind(':').map_or(mark.end, |colon| start + colon);
+            left.push_str(&text[end..digits]);
+            end = mark.end;
+        }
+    }
+    left + &text[end..]
+}
+
+/// The output doesn't contain the key.
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redactor").finish_non_exhaustive()
+    }
+}
+
+/// A redacted text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redacted<'t> {
+    /// The text, each secret replaced by `[REDACTED:<rule>:<hash>]`.
+    pub text: Cow<'t, str>,
+    /// How many secrets each rule found, in the order of the rules' ids.
+    pub found: Vec<Finding>,
+}
+
+/// The number of secrets that a rule found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The [`Rule::id`](rules::Rule::id) of the rule.
+    pub rule: &'static str,
+    /// How many secrets it found; at least one.
+    pub count: usize,
+}
+
+/// The maximum number of passes over a text. Two have been enough for every text so far.
+const PASSES: usize = 8;

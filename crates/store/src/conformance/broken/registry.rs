@@ -1,0 +1,154 @@
+//! Faults of the registry of projects and of the ledger.
+
+use super::super::subject::Registrar;
+use super::Fault;
+use crate::{Planned, ProjectRow, Reservation, SentFilter, SentRow, SpendLimits, SpendingRow, Spent};
+use tiro_base::error::Result;
+use tiro_base::memory::Millis;
+use tiro_base::money::Money;
+use tiro_base::scope::ProjectId;
+
+/// A faulty handle on the registry of a sound engine.
+pub struct BrokenRegistry<R> {
+    inner: R,
+    fault: Fault,
+}
+
+impl<R> BrokenRegistry<R> {
+    /// Returns the handle `inner` with the fault.
+    pub fn new(inner: R, fault: Fault) -> BrokenRegistry<R> {
+        BrokenRegistry { inner, fault }
+    }
+
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == fault
+    }
+}
+
+impl<R: Registrar> Registrar for BrokenRegistry<R> {
+    async fn reserve(&self, mut planned: Planned, now: Millis) -> Result<Reservation> {
+        match self.fault {
+            Fault::ReservesWithoutLimit => planned.limits = SpendLimits::default(),
+            Fault::WaitsForTheDead => planned.until = Millis::MAX,
+            _ => {}
+        }
+        self.inner.reserve(planned, now).await
+    }
+
+    async fn reserve_again(&self, reservation: &mut Reservation, now: Millis) -> Result<()> {
+        if self.is(Fault::RepeatsForNothing) {
+            reservation.held = Money(reservation.held.0 + reservation.planned.most.0);
+            return Ok(());
+        }
+        self.inner.reserve_again(reservation, now).await
+    }
+
+    async fn settle(&self, reservation: Reservation, outcome: Spent) -> Result<()> {
+        if self.is(Fault::SettlesNothing) {
+            return Ok(());
+        }
+        self.inner.settle(reservation, outcome).await
+    }
+
+    async fn spending(&self) -> Result<Vec<SpendingRow>> {
+        let mut rows = self.inner.spending().await?;
+        if self.is(Fault::ReordersResults) {
+            rows.reverse();
+        }
+        Ok(rows)
+    }
+
+    async fn sent(&self, filter: SentFilter) -> Result<(Vec<SentRow>, i64)> {
+        self.inner.sent(filter).await
+    }
+
+    async fn secret(&self, fresh: [u8; 32]) -> Result<[u8; 32]> {
+        if self.is(Fault::MakesSecretsAnew) {
+            return Ok(fresh);
+        }
+        self.inner.secret(fresh).await
+    }
+
+    async fn note_retry_after(&self, provider: &str, until: Millis) -> Result<()> {
+        if self.is(Fault::LosesProjects) {
+            return Ok(());
+        }
+        self.inner.note_retry_after(provider, until).await
+    }
+
+    async fn retry_after(&self, provider: &str) -> Result<Option<Millis>> {
+        self.inner.retry_after(provider).await
+    }
+
+    async fn by_id(&self, id: &ProjectId) -> Result<Option<ProjectRow>> {
+        self.inner.by_id(id).await
+    }
+
+    async fn by_place(&self, place: &str) -> Result<Option<ProjectRow>> {
+        self.inner.by_place(place).await
+    }
+
+    async fn all(&self) -> Result<Vec<ProjectRow>> {
+        let mut rows = self.inner.all().await?;
+        if self.is(Fault::ReordersResults) {
+            rows.reverse();
+        }
+        Ok(rows)
+    }
+
+    async fn record(&self, id: &ProjectId, name: &str, folder: &str, place: &str, now: Millis) -> Result<()> {
+        let is_known = self.inner.by_place(place).await?.is_some();
+        if self.is(Fault::LosesProjects) || self.is(Fault::KeepsFirstPlaces) && is_known {
+            return Ok(());
+        }
+        self.inner.record(id, name, folder, place, now).await
+    }
+
+    async fn claim(
+        &self,
+        id: &ProjectId,
+        name: &str,
+        folder: &str,
+        place: &str,
+        now: Millis,
+    ) -> Result<ProjectRow> {
+        if self.is(Fault::ClaimsAlways) {
+            self.inner.record(id, name, folder, place, now).await?;
+            let (name, folder) = (name.to_owned(), folder.to_owned());
+            return Ok(ProjectRow { id: id.clone(), name, folder, places: vec![place.to_owned()] });
+        }
+        self.inner.claim(id, name, folder, place, now).await
+    }
+
+    async fn forget_place(&self, place: &str) -> Result<()> {
+        if self.is(Fault::KeepsPlaces) {
+            return Ok(());
+        }
+        self.inner.forget_place(place).await
+    }
+
+    async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> Result<()> {
+        if self.is(Fault::KeepsPlaces) {
+            return Ok(());
+        }
+        self.inner.absorb(from, to).await
+    }
+
+    async fn remove(&self, id: &ProjectId) -> Result<()> {
+        if self.is(Fault::KeepsPlaces) {
+            return Ok(());
+        }
+        self.inner.remove(id).await
+    }
+
+    async fn note_copy(&self, copy: &ProjectId, original: &ProjectId) -> Result<()> {
+        if self.is(Fault::LosesProjects) {
+            return Ok(());
+        }
+        self.inner.note_copy(copy, original).await
+    }
+
+    async fn original(&self, copy: &ProjectId) -> Result<Option<ProjectRow>> {
+        self.inner.original(copy).await
+    }
+}

@@ -1,0 +1,69 @@
+//! Stores memories: one file for each project, shared by many processes.
+
+#![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
+//!
+//! [`Store`] is an open file of memories. [`Registry`] is the owner's file, with the list of projects and the
+//! ledger of spending. SQLite is the only engine; its statements are in `sqlite/`. Callers see keys
+//! ([`ChunkKey`] and others), versions ([`Version`]) and plain values. Decisions that every engine takes the
+//! same way, such as who may take a lease, are in `decide/`. Ranking, summarising and embedding happen
+//! elsewhere.
+//!
+//! # What every call promises
+//!
+//! **Scope.** Every call takes a [`Scope`](tiro_base::scope::Scope) and sees only the memories of its owner. If the
+//! scope names sessions, the call sees only the memories of these sessions; the docs of a method say if it also
+//! sees notes and commits. A call neither returns nor changes memories outside the scope, and doesn't reveal
+//! whether there are any. If the scope is of a project that the store doesn't hold, the call fails with
+//! [`Kind::NotFound`](tiro_base::error::Kind::NotFound). Most tables have a column for the owner; the rows of the
+//! other tables refer to rows that have this column. The owners of one file share only the statistics of the
+//! text index (how common a word is), the number of the newest change, and the file itself.
+//!
+//! **Visibility.** A call that reads sees the store as it was at one moment: of each write, it sees either
+//! everything or nothing. When a call that writes returns, its effect is durable, and every read that begins
+//! afterwards in any process sees it. A read that began before the call returned may not see its effect.
+//!
+//! **Atomicity.** A call that writes takes effect as a whole, or not at all if it fails. Calls that may take
+//! long, such as those that save or forget many memories, consist of several such steps in order. Their docs
+//! say so; after a failure such a call can safely be repeated. A memory changes together with its place in the
+//! text index, its vectors, and the summaries made of it.
+//!
+//! **Two callers at once.** Writes take effect one after the other; each sees the effects of all earlier ones.
+//! A writer waits up to ten seconds for other writers. Readers never wait for writers.
+//!
+//! **Errors.** [`Kind::Busy`](tiro_base::error::Kind::Busy): other processes wrote for too long, or a read took more than a
+//! minute; the same call may succeed later. [`Kind::Store`](tiro_base::error::Kind::Store): the file can't be opened, read
+//! or written, is damaged, was replaced while it was open, or belongs to a newer Tiro. If a method has other errors,
+//! its docs list them.
+//!
+//! **Time.** `now` is the caller's date and is stored as such. The store's own clock decides when a lease ends.
+//!
+//! # Storage: promises
+//!
+//! The promises of a store, such as when a write is visible, which bytes a purge removes and which caller gets a lease,
+//! are tested by a suite that is independent of the engine: `conformance/`, one function for each promise. A second
+//! engine is added in four steps:
+//!
+//! 1. Write it in a folder beside `sqlite/`. It uses `decide/` (pure decisions) and `values/` as SQLite's code
+//!    does, and creates its own keys.
+//! 2. Implement the traits of `conformance/subject.rs` for it: `Subject` for a handle on a store, `Registrar` for a handle on a
+//!    registry, and `Engine` for the place of their data, which opens further handles on the same data.
+//! 3. Run the suite against it, as `conformance/tests.rs` does against SQLite: `cargo test -p tiro-store conformance`.
+//! 4. Make `Store` and `Registry` choose between the engines. Nothing outside this folder has to change.
+//!
+//! To add a promise, write a function in the file of its subject, and add a line to the table of
+//! `conformance/mod.rs`. The line names a fault that breaks the promise: the suite also runs the function
+//! against a store with that fault, and fails if the function passes there.
+
+pub mod clock;
+#[cfg(test)]
+mod conformance;
+pub mod decide;
+mod keys;
+mod sqlite;
+pub mod tuning;
+mod values;
+pub mod vectors;
+
+pub use keys::{ChunkKey, QueueKey, SessionKey, SubjectKey, Version};
+pub use sqlite::{Foreign, Registry, Store};
+pub use values::*;

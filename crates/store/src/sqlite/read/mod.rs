@@ -1,0 +1,9 @@
+//! Reads memories, messages and sessions.
+
+pub(super) mod behind;
+pub(super) mod conditions;
+pub(super) mod memories;
+mod references;
+pub(super) mod segments;
+pub(super) mod sessions;
+pub(super) mod stats;

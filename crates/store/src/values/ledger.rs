@@ -1,0 +1,236 @@
+//! Spending on models: limits, planned calls and amounts. Also what was sent to models, without its text.
+
+use std::collections::HashSet;
+
+use tiro_base::memory::{Millis, words};
+use tiro_base::money::Money;
+
+words! {
+    /// What a request to a model is for.
+    Purpose {
+        /// A question to an assistant, in a thread.
+        Consultation = "consultation",
+        /// The results of the functions that an assistant called, sent with the conversation so far.
+        Functions = "functions",
+        /// The summary of messages of a conversation.
+        Summary = "summary",
+        /// The summary of a commit.
+        Commit = "commit",
+        /// Embeddings of stored texts.
+        Texts = "texts",
+        /// The embedding of a question, by which a search compares texts.
+        Question = "question",
+        /// A request that tries a provider out.
+        Test = "test",
+    }
+}
+
+/// What a request is for, and where its content comes from. There is no text in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matter {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The session that it belongs to.
+    pub session: Option<String>,
+    /// The assistant of the thread that it belongs to.
+    pub assistant: Option<String>,
+    /// The memories and files whose content is sent.
+    pub sources: Sources,
+}
+
+impl Matter {
+    /// Returns the matter of a request that belongs to no session, whose content comes from `sources`.
+    pub fn of(purpose: Purpose, sources: Sources) -> Matter {
+        Matter { purpose, session: None, assistant: None, sources }
+    }
+}
+
+/// The memories and files whose content is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// The ids of the memories.
+    pub memories: Vec<String>,
+    /// The paths of the files, relative to the project's root where they are beneath it.
+    pub files: Vec<String>,
+}
+
+impl Sources {
+    /// Returns `memories` as sources.
+    pub fn memories(memories: impl IntoIterator<Item = String>) -> Sources {
+        Sources { memories: memories.into_iter().collect(), files: Vec::new() }.each_once()
+    }
+
+    /// Adds the sources of `more` that are not among them yet.
+    pub fn add(&mut self, more: Sources) {
+        self.memories.extend(more.memories);
+        self.files.extend(more.files);
+        *self = std::mem::take(self).each_once();
+    }
+
+    /// Returns the sources, each once, in order of their first mention.
+    pub fn each_once(self) -> Sources {
+        let once = |names: Vec<String>| {
+            let mut seen = HashSet::new();
+            names.into_iter().filter(|name| seen.insert(name.clone())).collect()
+        };
+        Sources { memories: once(self.memories), files: once(self.files) }
+    }
+}
+
+/// The most that may be spent; `None` means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpendLimits {
+    /// The limit for one call.
+    pub call: Option<Money>,
+    /// The limit for one provider on one day.
+    pub provider_day: Option<Money>,
+    /// The limit for one day, for all providers together.
+    pub day: Option<Money>,
+    /// The limit for one project, for all days together.
+    pub project: Option<Money>,
+    /// The limit for all projects and days together.
+    pub total: Option<Money>,
+}
+
+/// A call that a caller is about to make.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The id of the project that the call is for.
+    pub project: String,
+    /// The provider's name.
+    pub provider: String,
+    /// The provider's model.
+    pub model: String,
+    /// The most that one request of the call may cost.
+    pub most: Money,
+    /// The limits that apply to it.
+    pub limits: SpendLimits,
+    /// The call's deadline.
+    pub until: Millis,
+    /// What is sent.
+    pub parcel: Parcel,
+}
+
+/// What one request sends, and where to.
+#[derive(Clone, Debug)]
+pub struct Parcel {
+    /// What it is for, and where its content comes from.
+    pub matter: Matter,
+    /// The host of the provider, or in words that it is this machine.
+    pub place: String,
+    /// Whether the provider is on this machine.
+    pub is_local: bool,
+    /// The tokens, at most.
+    pub tokens: i64,
+    /// In how many places a secret is replaced.
+    pub secrets: i64,
+}
+
+/// An amount that is reserved for one call, until [`Registry::settle`](crate::Registry::settle) is
+/// called.
+#[derive(Debug)]
+pub struct Reservation {
+    /// Its number.
+    pub(crate) id: i64,
+    /// The day of the call, in days since 1970 UTC.
+    pub(crate) day: i64,
+    /// What was planned.
+    pub(crate) planned: Planned,
+    /// What is held back for it.
+    pub(crate) held: Money,
+}
+
+impl Reservation {
+    /// Returns the reserved amount.
+    pub fn held(&self) -> Money {
+        self.held
+    }
+}
+
+/// The outcome of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Its cost.
+    pub cost: Money,
+    /// How many times its request was sent.
+    pub requests: i64,
+    /// Tokens sent.
+    pub input: i64,
+    /// Tokens received.
+    pub output: i64,
+    /// Whether it failed.
+    pub has_failed: bool,
+}
+
+/// A request that was sent, with its repetitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentRow {
+    /// When it was first sent.
+    pub at: Millis,
+    /// The project's id.
+    pub project: String,
+    /// The provider's name.
+    pub provider: String,
+    /// The provider's model.
+    pub model: String,
+    /// The host, or in words that it is this machine.
+    pub place: String,
+    /// Whether the provider is on this machine.
+    pub is_local: bool,
+    /// What it was for, in the word of [`Purpose`].
+    pub purpose: String,
+    /// How many times it was sent.
+    pub requests: i64,
+    /// Tokens sent, all times together; an upper bound while [`answered`](SentRow::answered) is `None`.
+    pub tokens: i64,
+    /// Tokens received.
+    pub received: i64,
+    /// In how many places of it a secret was replaced.
+    pub secrets: i64,
+    /// Whether an answer came; `None` if that is not known yet, or never will be, because the process died.
+    pub answered: Option<bool>,
+    /// How many memories its content came from.
+    pub memories: i64,
+    /// How many files its content came from.
+    pub files: i64,
+    /// The session that it belonged to.
+    pub session: Option<String>,
+    /// The assistant of its thread.
+    pub assistant: Option<String>,
+    /// The names of the memories and files. `None` after they were purged.
+    pub sources: Option<Sources>,
+}
+
+/// Which sent requests are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentFilter {
+    /// Only those to the provider with this name.
+    pub provider: Option<String>,
+    /// Only those since this time.
+    pub since: Option<Millis>,
+    /// At most so many, the newest.
+    pub limit: usize,
+}
+
+/// The spending of one project on one model on one day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpendingRow {
+    /// The day, as the number of days since 1970-01-01 UTC.
+    pub day: i64,
+    /// The project's id.
+    pub project: String,
+    /// The provider's name.
+    pub provider: String,
+    /// The provider's model.
+    pub model: String,
+    /// Calls made.
+    pub calls: i64,
+    /// Calls that failed.
+    pub failed: i64,
+    /// The amount spent.
+    pub spent: Money,
+    /// Tokens sent.
+    pub input: i64,
+    /// Tokens received.
+    pub output: i64,
+}

@@ -1,0 +1,25 @@
+//! The two kinds of stores, and projects as the registry lists them.
+
+use tiro_base::scope::ProjectId;
+
+/// A registered project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectRow {
+    /// Its id.
+    pub id: ProjectId,
+    /// Its name, taken from the directory in which the project was first seen.
+    pub name: String,
+    /// The folder of its store beneath `projects/` in the data directory.
+    pub folder: String,
+    /// The canonical paths at which the project was seen, the latest first.
+    pub places: Vec<String>,
+}
+
+/// Which of the two kinds of files a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// `projects/<name>-<id>/tiro.db`: the memories of a project.
+    Project,
+    /// `owner.db`: the owner's memories, the registry of projects and the installation's secret.
+    Owner,
+}

@@ -1,0 +1,118 @@
+//! Sessions, their messages, and the segments into which the messages are divided.
+
+use crate::Version;
+use tiro_base::memory::{Kind, MemoryId, MemoryKey, Millis, Provenance, Role};
+use tiro_base::scope::SessionId;
+
+/// A session, with counts of its memories.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionRow {
+    /// Its name.
+    pub id: SessionId,
+    /// How many living memories it has.
+    pub memories: i64,
+    /// How many tokens these memories have (o200k).
+    pub tokens: i64,
+    /// The time of its earliest memory.
+    pub first: Millis,
+    /// The time of its latest memory.
+    pub last: Millis,
+    /// The branch that was last checked out in it.
+    pub branch: Option<String>,
+    /// The commit that was last checked out in it.
+    pub head_sha: Option<String>,
+}
+
+/// The end of the client's name if a script ran the session. Such sessions are listed last.
+pub const HEADLESS: &str = " headless";
+
+/// A session's title and client, by which people recognise it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The title that its client gave it; if there is none, the beginning of the user's first message.
+    /// If the memory that it was taken from is damaged, it is marked.
+    pub title: Option<String>,
+    /// The client program.
+    pub client: Option<String>,
+}
+
+/// A session's client, work tree, title and aliases; a field that is `None` doesn't change the stored value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The client program.
+    pub client: Option<String>,
+    /// The root of the session's work tree.
+    pub worktree: Option<String>,
+    /// The session's title.
+    pub title: Option<String>,
+    /// Other names of the session.
+    pub aliases: Vec<String>,
+}
+
+/// A message without its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageRow {
+    /// Its key.
+    pub key: MemoryKey,
+    /// Its id.
+    pub id: MemoryId,
+    /// Its ordinal in the session, from 0.
+    pub ordinal: i64,
+    /// The role of the speaker.
+    pub role: Option<Role>,
+    /// The speaker's name.
+    pub speaker: Option<String>,
+    /// When it was said.
+    pub time: Millis,
+    /// How many tokens the text has (o200k).
+    pub tokens: i64,
+    /// Whether it was marked important.
+    pub marked: bool,
+    /// The importance that its author gave it, 0 to 1.
+    pub importance: Option<f64>,
+    /// Its kind.
+    pub kind: Kind,
+    /// Where its text came from.
+    pub provenance: Provenance,
+    /// Whether its text is not the one that was stored. That is known only once the text was read: see
+    /// [`Store::checked_texts`](crate::Store::checked_texts).
+    pub is_damaged: bool,
+}
+
+/// A run of messages of a session. The whole run is summarised together, and moves between tiers together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentRow {
+    /// Its place among the segments, from 0.
+    pub number: i64,
+    /// The ordinal of its first message.
+    pub first: i64,
+    /// The ordinal of its last message.
+    pub last: i64,
+    /// How many of its messages are living; 0 if all are forgotten.
+    pub messages: i64,
+    /// How many tokens its living messages have (o200k).
+    pub tokens: i64,
+}
+
+/// A session whose messages changed since its segments and summaries were last updated: messages were added,
+/// forgotten or restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrownSession {
+    /// The session.
+    pub session: SessionId,
+    /// The version of its last change, for [`Store::worked_off`](crate::Store::worked_off).
+    pub version: Version,
+}
+
+/// Returns a hash of the messages that a summary is made of. The hash covers the messages' ids, in order.
+///
+/// The text stored under an id never changes, so hashing the ids is enough, and the texts don't have to be
+/// read.
+pub fn source_hash<'a>(ids: impl IntoIterator<Item = &'a MemoryId>) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary sources");
+    for id in ids {
+        hasher.update(id.as_str().as_bytes());
+        hasher.update(b"\n");
+    }
+    *hasher.finalize().as_bytes()
+}

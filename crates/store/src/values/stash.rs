@@ -1,0 +1,176 @@
+//! The stash: memories that are put aside, and the terms on which they are.
+
+use serde::{Deserialize, Serialize};
+
+use crate::PreparedMemory;
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Kind, MemoryId, MemoryKey, Millis};
+use tiro_base::scope::SessionId;
+
+/// Why a memory is in the stash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StashCause {
+    /// A call stashed it. Contexts leave it out until it is merged.
+    Call,
+    /// A context had no room for it, and no summary covers it. Contexts may still show it.
+    Pruning,
+    /// The client was about to compact its conversation. Contexts may still show it.
+    Compaction,
+}
+
+impl StashCause {
+    /// All causes.
+    pub const ALL: [StashCause; 3] = [StashCause::Call, StashCause::Pruning, StashCause::Compaction];
+
+    /// Returns whether contexts leave the memory out.
+    pub fn holds_out(self) -> bool {
+        self == StashCause::Call
+    }
+
+    /// Returns the word for it, as stored and as shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            StashCause::Call => "call",
+            StashCause::Pruning => "pruning",
+            StashCause::Compaction => "compaction",
+        }
+    }
+
+    /// Returns the cause that `word` names.
+    pub fn parse(word: &str) -> Option<StashCause> {
+        StashCause::ALL.into_iter().find(|cause| cause.as_str() == word)
+    }
+}
+
+/// What to stash, and on which terms.
+#[derive(Clone, Debug)]
+pub struct Stashing {
+    /// Stored memories.
+    pub named: Vec<MemoryId>,
+    /// New memories, which are stored by the same transaction. Their kind may be any.
+    pub given: Vec<PreparedMemory>,
+    /// Why.
+    pub cause: StashCause,
+    /// When they leave the stash; `None` for never, or unchanged for those that are already stashed.
+    pub expires_at: Option<Millis>,
+    /// Whether they never expire; `None` for no, or unchanged for those that are already stashed.
+    pub is_protected: Option<bool>,
+    /// Their topic in the stash, instead of their own.
+    pub topic: Option<String>,
+}
+
+/// The result of stashing, one entry for each memory in the order given, without repetitions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StashReceipt {
+    /// Each memory's id, and whether this call stashed it. `false`: it was in the stash already.
+    pub outcomes: Vec<(MemoryId, bool)>,
+    /// The tokens (o200k) of all these memories.
+    pub tokens: i64,
+    /// The tokens (o200k) that they took in the last contexts of their sessions.
+    pub freed: i64,
+    /// How many chunks were stored without an embedding.
+    pub pending: usize,
+}
+
+/// A memory in the stash, without its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StashedMemory {
+    /// Its id.
+    pub id: MemoryId,
+    /// Its key.
+    pub key: MemoryKey,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its session.
+    pub session: Option<SessionId>,
+    /// Its ordinal in the session, for messages.
+    pub ordinal: Option<i64>,
+    /// Its topic in the stash.
+    pub topic: Option<String>,
+    /// When it was said or made.
+    pub time: Millis,
+    /// When it was stashed.
+    pub stashed_at: Millis,
+    /// When it leaves the stash.
+    pub expires_at: Option<Millis>,
+    /// Whether it never expires.
+    pub is_protected: bool,
+    /// Whether contexts leave it out.
+    pub is_held_out: bool,
+    /// Whether it was given as text, rather than by its id.
+    pub is_given: bool,
+    /// Why it is in the stash.
+    pub cause: StashCause,
+    /// The tokens (o200k) of its text.
+    pub tokens: i64,
+}
+
+/// The memories of the stash with one topic and session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StashGroup {
+    /// The topic.
+    pub topic: Option<String>,
+    /// The session.
+    pub session: Option<SessionId>,
+    /// How many memories there are.
+    pub memories: i64,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+    /// When the last of them was stashed.
+    pub last: Millis,
+    /// The ids of the first few, the last stashed first.
+    pub ids: Vec<MemoryId>,
+}
+
+/// What the stash holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StashContents {
+    /// How many memories the filter admits.
+    pub memories: i64,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+    /// How many groups there are.
+    pub groups: i64,
+    /// A page of the groups, the one that was stashed last first.
+    pub page: Vec<StashGroup>,
+}
+
+/// Which part of the stash to list.
+#[derive(Clone, Debug, Default)]
+pub struct StashPage {
+    /// Conditions on the memories.
+    pub filter: Filter,
+    /// How many groups to skip.
+    pub offset: usize,
+    /// The most groups to return.
+    pub groups: usize,
+    /// The most ids to return of each group.
+    pub ids: usize,
+}
+
+/// The memories that left the stash by age, or would.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StashExpired {
+    /// How many texts are removed. They were given to the stash as text. An undo brings them back.
+    pub removed: i64,
+    /// How many memories left the stash and stay in the memory.
+    pub ended: i64,
+    /// How many removed texts came back, because their time is not over by the clock.
+    pub returned: i64,
+    /// By how many milliseconds the clock is later than everything in the store, if that is too much to believe it. Then
+    /// nothing was removed.
+    pub ahead: Option<Millis>,
+}
+
+/// What a context shows of one memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownLine {
+    /// The memory.
+    pub memory: MemoryKey,
+    /// The tokens (o200k) of its lines.
+    pub tokens: i64,
+    /// The number of the heading above its lines.
+    pub heading: i64,
+    /// The tokens (o200k) of that heading.
+    pub heading_tokens: i64,
+}

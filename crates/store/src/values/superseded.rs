@@ -1,0 +1,63 @@
+//! Statements whose values can be compared, and memories that later ones replaced.
+
+use crate::{ChunkKey, SubjectKey};
+use tiro_base::memory::{MemoryId, MemoryKey, Millis};
+use tiro_base::scope::SessionId;
+
+/// A statement of a value, such as "the API answers within 250 ms", in the text of a memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The memory.
+    pub memory: MemoryKey,
+    /// The place of the statement among those of its memory, from 0.
+    pub number: i64,
+    /// Where the statement begins in the memory's text, in bytes.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// The one who stated it. Statements of different voices are not compared.
+    pub voice: String,
+    /// The value, in a form in which equal values are equal.
+    pub value: String,
+    /// The words that say what it is the value of, separated by spaces.
+    pub words: String,
+    /// When it was stated.
+    pub time: Millis,
+    /// What it is about; `None` if it is the only statement about that, or isn't stored yet.
+    pub subject: Option<SubjectKey>,
+}
+
+/// A statement to store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewStatement {
+    /// The statement.
+    pub statement: Statement,
+    /// Another statement about the same thing, named by its memory and its number. It is stored already, or comes
+    /// earlier in the same call.
+    pub same_as: Option<(MemoryKey, i64)>,
+}
+
+/// A memory that a later one replaced, as a whole or in one statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Superseded {
+    /// The replaced memory.
+    pub memory: MemoryKey,
+    /// The bytes of the replaced statement in the memory's text; `None` if the whole memory is replaced.
+    pub statement: Option<(usize, usize)>,
+    /// The words that say what the replaced statement is the value of; `None` if the whole memory is replaced.
+    pub words: Option<String>,
+    /// The id of the memory that holds now.
+    pub by: MemoryId,
+    /// The key of that memory.
+    pub by_key: MemoryKey,
+    /// When that memory was made.
+    pub by_time: Millis,
+    /// The session of that memory.
+    pub by_session: Option<SessionId>,
+    /// The ordinal of that memory in its session.
+    pub by_ordinal: Option<i64>,
+    /// The bytes of the new statement in the text of that memory; `None` if it is the whole text.
+    pub by_statement: Option<(usize, usize)>,
+    /// The chunk of that memory that has the new statement; `None` if it has no chunk.
+    pub by_chunk: Option<ChunkKey>,
+}

@@ -1,0 +1,125 @@
+//! Recognises sentences that say nothing of their own: greetings, thanks, offers of help, and announcements of what
+//! follows.
+
+/// The beginnings of sentences that are boilerplate whatever follows.
+const BEGINNINGS: [&str; 72] = [
+    "absolutely",
+    "apologies",
+    "as an ai",
+    "by following",
+    "by implementing these",
+    "certainly",
+    "congratulations",
+    "do you want me to",
+    "feel free",
+    "first, let's",
+    "good luck",
+    "great question",
+    "happy coding",
+    "happy to help",
+    "hello",
+    "here are",
+    "here is",
+    "here's",
+    "hey ",
+    "hi ",
+    "hi!",
+    "hi,",
+    "hope that helps",
+    "hope this helps",
+    "i apologize",
+    "i can help",
+    "i hope",
+    "i'd be happy",
+    "i'll help",
+    "i'm glad",
+    "i'm happy to",
+    "i'm here to help",
+    "i'm sorry",
+    "if you encounter",
+    "if you have any",
+    "if you have more",
+    "if you have specific",
+    "if you need",
+    "if you want",
+    "if you'd like",
+    "in summary,",
+    "is there anything",
+    "it is great that",
+    "it looks like you",
+    "it's great",
+    "it's wonderful",
+    "let me know",
+    "let's break",
+    "let's dive",
+    "let's go through",
+    "let's start by",
+    "let's walk",
+    "my apologies",
+    "next, let's",
+    "no problem",
+    "now let's",
+    "now, let's",
+    "of course",
+    "please let me know",
+    "please provide",
+    "shall i",
+    "sounds good",
+    "sure",
+    "thank you",
+    "thanks",
+    "that sounds",
+    "that's a great",
+    "that's great",
+    "would you like",
+    "you're absolutely right",
+    "you're right",
+    "you're welcome",
+];
+
+/// Short answers and acknowledgements. A sentence of one of them and at most [`SHORT`] words is boilerplate.
+const ACKNOWLEDGEMENTS: [&str; 22] = [
+    "ok",
+    "okay",
+    "yes",
+    "no",
+    "yep",
+    "yeah",
+    "nope",
+    "right",
+    "great",
+    "good",
+    "nice",
+    "perfect",
+    "cool",
+    "awesome",
+    "excellent",
+    "wow",
+    "continue",
+    "proceed",
+    "done",
+    "fine",
+    "alright",
+    "understood",
+];
+
+/// The maximum number of words of an acknowledgement.
+const SHORT: usize = 3;
+
+/// Returns whether a sentence, of which the markup is taken off, says nothing of its own.
+pub fn is_boilerplate(sentence: &str) -> bool {
+    let lower = sentence.trim().trim_start_matches(['"', '\'', '*', ' ']).to_lowercase().replace('’', "'");
+    let begins = |start: &str| {
+        lower
+            .strip_prefix(start)
+            .is_some_and(|rest| !rest.starts_with(char::is_alphabetic) || start.ends_with(' '))
+    };
+    let promises = lower.starts_with("by ")
+        && [", you can", ", you'll", ", you will", ", you should"].iter().any(|you| lower.contains(you));
+    if promises || BEGINNINGS.iter().any(|start| begins(start)) {
+        return true;
+    }
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.len() <= SHORT && words.first().is_some_and(|first| ACKNOWLEDGEMENTS.contains(first))
+}

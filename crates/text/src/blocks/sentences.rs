@@ -1,0 +1,327 @@
+//! Divides a block into sentences by the rules of Unicode (UAX #29), which know nothing of abbreviations: those are
+//! joined again.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::code::is_spaceless;
+use super::{Block, Kind};
+
+/// The minimum number of bytes of a line that may count as wrapped. Also the minimum number of bytes of a piece of
+/// Thai text that is cut at a space. Arbitrary.
+const LONG_LINE: usize = 50;
+
+/// The maximum number of bytes of a sentence that can be quoted. Arbitrary: a longer one is usually a pasted text
+/// without punctuation.
+const LONGEST: usize = 500;
+
+/// The lines of a paragraph count as a list if there are at least this many. Arbitrary.
+const LINES_OF_LIST: usize = 3;
+
+/// Words with which no sentence ends.
+const CUT_AFTER: [&str; 22] = [
+    "a", "an", "and", "are", "as", "at", "because", "by", "called", "for", "from", "if", "is", "like",
+    "named", "of", "or", "than", "that", "the", "to", "with",
+];
+
+/// Words whose full stop does not end a sentence.
+const ABBREVIATIONS: [&str; 26] = [
+    "mr", "mrs", "ms", "dr", "prof", "st", "vs", "etc", "e.g", "i.e", "eg", "ie", "cf", "no", "approx",
+    "fig", "inc", "ltd", "jr", "sr", "al", "ca", "z.b", "d.h", "bzw", "usw",
+];
+
+/// The form of a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A statement or a request.
+    Statement,
+    /// A question.
+    Question,
+    /// Text in square brackets, such as `[laughs]`.
+    Aside,
+    /// The words before a list or code, which end with a colon.
+    Introduction,
+}
+
+/// A sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// Its text in one line, without markup.
+    pub text: String,
+    /// The bytes of the message that it was read from.
+    pub range: Range<usize>,
+    /// Its form.
+    pub form: Form,
+    /// Whether it lacks the end mark of a sentence.
+    pub is_open: bool,
+    /// Whether it belongs to a list item, or to a paragraph of several lines.
+    pub is_item: bool,
+}
+
+impl Sentence {
+    /// Returns whether the sentence can be quoted alone: it has at least two words, isn't cut off, isn't a template with
+    /// blanks, and isn't too long.
+    pub fn is_whole(&self) -> bool {
+        let text = self.text.as_str();
+        let words = text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
+        matches!(self.form, Form::Statement | Form::Question)
+            && (words > 1 || text.chars().filter(|c| is_spaceless(*c)).count() > 3)
+            && text.len() <= LONGEST
+            && !text.ends_with([',', ';', '…', '(', '&', '/', '→', '-', '–', '—'])
+            && !text.ends_with("...")
+            && !text.contains("-----")
+            && !CUT_AFTER.iter().any(|word| text.strip_suffix(word).is_some_and(|rest| rest.ends_with(' ')))
+            && !text.starts_with(['|', ')', ']', '}', ',', ';', '+', '=', '\\'])
+            && !has_blank(text)
+            && is_balanced(text)
+    }
+}
+
+/// Returns the sentences of a block in order. Text without a letter or a digit is left out.
+pub fn sentences(block: &Block) -> Vec<Sentence> {
+    let mut found = Vec::new();
+    let paragraphs = paragraphs(&block.text);
+    let is_list = block.kind == Kind::Item || paragraphs.len() >= LINES_OF_LIST;
+    for paragraph in paragraphs {
+        // A wrapped line's break counts as a space, which has as many bytes.
+        let text = block.text[paragraph.clone()].replace('\n', " ");
+        for range in divide(&text) {
+            let piece = text[range.clone()].trim();
+            if !piece.contains(char::is_alphanumeric) {
+                continue;
+            }
+            let start =
+                paragraph.start + range.start + (text[range.clone()].len() - text[range].trim_start().len());
+            found.push(Sentence {
+                text: piece.split_whitespace().collect::<Vec<_>>().join(" "),
+                range: block.source_range(start..start + piece.len()),
+                form: form(piece),
+                is_open: !ends(piece),
+                is_item: is_list,
+            });
+        }
+    }
+    found
+}
+
+/// Returns the lines of a text; lines that belong together because one was wrapped are returned as one.
+fn paragraphs(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let end = start + line.trim_end_matches('\n').len();
+        match found.last_mut() {
+            Some(open) if is_wrapped(text[open.clone()].trim_end(), line.trim()) => open.end = end,
+            _ => found.push(start..end),
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// Returns whether the line `next` continues the wrapped line `open`: no sentence ends with `open`, and none begins
+/// with `next`.
+fn is_wrapped(open: &str, next: &str) -> bool {
+    let last = open.rsplit('\n').next().unwrap_or(open);
+    last.len() >= LONG_LINE
+        && !last.ends_with(['.', '!', '?', ':', ';', '。', '！', '？', '…', ']', '|'])
+        && next.starts_with(|c: char| c.is_lowercase() || is_spaceless(c) || matches!(c, '(' | '"' | '\''))
+}
+
+/// Divides a text without line breaks.
+fn divide(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut start = 0;
+    // If a text begins in lower case, its other sentences do too, and the rules find no boundary before them.
+    let is_lower = text.trim_start().starts_with(char::is_lowercase);
+    let pieces = short_runs(text)
+        .into_iter()
+        .flat_map(UnicodeSegmentation::split_sentence_bounds)
+        .flat_map(|piece| if is_lower { at_stops(piece) } else { vec![piece] });
+    for piece in pieces {
+        let end = start + piece.len();
+        match found.last_mut() {
+            Some(open) if is_abbreviated(text[open.clone()].trim_end()) => open.end = end,
+            _ => found.push(start..end),
+        }
+        start = end;
+    }
+    // The rules count an opening bracket after a stop as part of the sentence before it.
+    for next in 1..found.len() {
+        let open = text[found[next - 1].clone()].trim_end_matches(['「', '『', '（', '“', '《']).len();
+        found[next - 1].end = found[next - 1].start + open;
+        found[next].start = found[next - 1].end;
+    }
+    found.into_iter().flat_map(|range| asides(text, range)).flat_map(|range| thai(text, range)).collect()
+}
+
+/// How many blanks and closing marks in a row a text may have. Arbitrary: none has so many.
+const LONGEST_RUN: usize = 200;
+
+/// Cuts a text within long runs of blanks and closing marks, of which the rules would read the rest at each place.
+fn short_runs(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut start, mut run) = (0, 0);
+    for (at, c) in text.char_indices() {
+        run = if c.is_alphanumeric() { 0 } else { run + 1 };
+        if run > LONGEST_RUN {
+            found.push(&text[start..at]);
+            (start, run) = (at, 0);
+        }
+    }
+    found.push(&text[start..]);
+    found
+}
+
+/// Cuts a text after each stop that a space and a letter in lower case follow.
+fn at_stops(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, stop) in text.match_indices(['.', '!', '?']) {
+        let rest = &text[at + stop.len()..];
+        let follows = rest.strip_prefix(' ').is_some_and(|rest| rest.starts_with(char::is_lowercase));
+        if follows && !text[..at].ends_with('.') {
+            found.push(&text[start..=at + 1]);
+            start = at + 2;
+        }
+    }
+    found.push(&text[start..]);
+    found
+}
+
+/// Returns whether `text` ends with the full stop of an abbreviation, of an initial, or of the number of an item.
+fn is_abbreviated(text: &str) -> bool {
+    let Some(before) = text.strip_suffix('.') else { return false };
+    let last = before.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or(before);
+    let is_initial = last.chars().count() == 1 && last.starts_with(char::is_uppercase) && last != "I";
+    let is_number = last.len() <= 3 && last == before.trim() && last.bytes().all(|b| b.is_ascii_digit());
+    is_initial || is_number || ABBREVIATIONS.iter().any(|known| last.eq_ignore_ascii_case(known))
+}
+
+/// Cuts a sentence before and after an aside of several words that begins or ends it.
+fn asides(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let piece = &text[range.clone()];
+    let is_aside = |inner: &str| inner.contains(' ') && !inner.contains('[');
+    let body = piece.trim_start();
+    let from = range.start + piece.len() - body.len();
+    if body.starts_with('[')
+        && let Some(end) =
+            body.find(']').filter(|end| is_aside(&body[1..*end]) && !body[end + 1..].starts_with('('))
+        && !body[end + 1..].trim_matches(['.', ' ', '!', '?']).is_empty()
+    {
+        return vec![range.start..from + end + 1, from + end + 1..range.end];
+    }
+    let trimmed = piece.trim_end();
+    if trimmed.ends_with(']')
+        && let Some(open) = trimmed.rfind(" [").filter(|open| is_aside(&trimmed[open + 2..trimmed.len() - 1]))
+    {
+        return vec![range.start..range.start + open, range.start + open..range.end];
+    }
+    vec![range]
+}
+
+/// Cuts long Thai, Lao, Myanmar or Khmer text at its spaces, which are its only marks between sentences.
+fn thai(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let is_thai =
+        |c: char| matches!(c, '\u{e01}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17d3}');
+    if !text[range.clone()].contains(is_thai) {
+        return vec![range];
+    }
+    let mut found = Vec::new();
+    let (mut start, mut at, mut has_thai) = (range.start, range.start, false);
+    for word in text[range.clone()].split_inclusive(' ') {
+        at += word.len();
+        has_thai |= word.contains(is_thai);
+        if at - start >= LONG_LINE && has_thai {
+            found.push(start..at);
+            (start, has_thai) = (at, false);
+        }
+    }
+    if start < range.end {
+        found.push(start..range.end);
+    }
+    found
+}
+
+/// Returns `text` without quotation marks and brackets at its end.
+fn unquoted(text: &str) -> &str {
+    text.trim_end_matches(['"', '\'', ')', '”', '’', '»', '」', '』', '）', '*', '_'])
+}
+
+/// Returns whether `text` ends with the end mark of a sentence.
+fn ends(text: &str) -> bool {
+    unquoted(text).ends_with(['.', '!', '?', '。', '！', '？', '…', '।', '۔', '؟', '።', '។'])
+}
+
+fn form(text: &str) -> Form {
+    let body = text.trim();
+    match unquoted(body).trim_end_matches(['!', '！']) {
+        _ if body.starts_with('[') && body.ends_with(']') => Form::Aside,
+        last if last.ends_with(['?', '？', '؟']) => Form::Question,
+        last if last.ends_with([':', '：']) => Form::Introduction,
+        _ => Form::Statement,
+    }
+}
+
+/// Returns whether `text` is a template: it has a blank to fill in, such as `[Your Name]`, `<your-key>` or `____`.
+fn has_blank(text: &str) -> bool {
+    let opens = [('[', ']'), ('<', '>'), ('{', '}')];
+    let is_blank = |before: &str, inner: &str, open: char| {
+        let lower = inner.to_lowercase();
+        let names =
+            ["your", "insert", "name", "company", "date", "placeholder", "title", "link", "topic", "number"];
+        let words = inner.split([' ', '_', '-', '/']).filter(|word| !word.is_empty());
+        let is_amount =
+            open == '[' && before.ends_with(['$', '€', '£']) && inner.starts_with(char::is_alphabetic);
+        is_amount
+            || !inner.is_empty()
+                && inner.len() < 40
+                && match open {
+                    '[' => {
+                        words.clone().all(|word| word.starts_with(char::is_uppercase)) && words.count() > 1
+                            || names
+                                .iter()
+                                .any(|name| lower.split([' ', '_', '-', '/', '\'']).any(|word| word == *name))
+                    }
+                    _ => lower.starts_with("your") || lower.starts_with("insert"),
+                }
+    };
+    let has = |(open, close): (char, char)| {
+        text.match_indices(open).any(|(at, _)| {
+            let inner = &text[at + 1..];
+            inner.find(close).is_some_and(|end| is_blank(&text[..at], &inner[..end], open))
+        })
+    };
+    text.contains("___") || text.contains("{{") || opens.into_iter().any(has)
+}
+
+/// Returns whether every bracket is closed and every double quotation mark has its partner.
+fn is_balanced(text: &str) -> bool {
+    let mut open = Vec::new();
+    for c in text.chars() {
+        match c {
+            '(' | '[' | '{' | '“' | '「' | '（' => open.push(c),
+            ')' | ']' | '}' | '”' | '」' | '）' => {
+                let before = match c {
+                    ')' => '(',
+                    ']' => '[',
+                    '}' => '{',
+                    '”' => '“',
+                    '」' => '「',
+                    _ => '（',
+                };
+                // The number of a list, `1)`, or a smile has no opening bracket.
+                if open.last() == Some(&before) {
+                    open.pop();
+                } else if c != ')' {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    open.is_empty()
+        && text.matches('"').count().is_multiple_of(2)
+        && text.matches('`').count().is_multiple_of(2)
+}

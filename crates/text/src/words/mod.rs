@@ -1,0 +1,97 @@
+//! The forms in which the text index stores words, besides the words themselves.
+//!
+//! The tokenizer of the index splits a text at punctuation, ignores case, and stems every word as an English one. So
+//! three kinds of words are added to a text when it is indexed, and to a question when it is asked:
+//!
+//! - the exact form of each identifier, as a hash ([`identifiers()`]);
+//! - the stem of each word of a text in another language than English ([`language`]);
+//! - pairs of characters of texts in Chinese, Japanese and Korean ([`bigrams`]).
+//!
+//! Hashes and stems end with a character of the private use area, which the tokenizer treats as a letter. So they are
+//! never stemmed again, and no ordinary text contains them.
+
+mod bigrams;
+mod identifiers;
+mod language;
+pub mod query;
+
+use crate::tuning::EXACT_FACTOR;
+
+pub use bigrams::{Script, is_cjk, pairs, scripts};
+pub use identifiers::{exact, exact_forms, identifiers};
+pub use language::Language;
+
+/// The character at the end of a stem.
+const STEM: char = '\u{E000}';
+
+/// The character at the end of the hash of an identifier.
+const EXACT: char = '\u{E001}';
+
+/// Returns whether `c` may be part of a word of the index.
+pub fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == STEM || c == EXACT
+}
+
+/// Returns whether an identifier may also be a compound of plain words, such as `up-to-date`.
+pub fn is_compound(identifier: &str) -> bool {
+    identifier.chars().all(|c| c.is_lowercase() || c == '-') && !identifier.starts_with('-')
+}
+
+/// A word or a phrase of a question, in the forms in which a text of the index may have it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Term {
+    forms: Vec<String>,
+    /// By how much its weight is multiplied.
+    factor: u8,
+    is_extra: bool,
+}
+
+impl Term {
+    /// Returns the term with the only form `word`.
+    pub fn new(word: impl Into<String>) -> Term {
+        Term { forms: vec![word.into()], factor: 1, is_extra: false }
+    }
+
+    /// Returns the term for the joined form of an identifier, such as `nocolor`.
+    pub fn joined(form: String) -> Term {
+        Term { is_extra: true, ..Term::new(form) }
+    }
+
+    /// Returns the term for the exact form of `identifier`. It has more weight if the identifier has a shape that plain
+    /// words, compounds of them, and abbreviations lack.
+    pub fn exact(identifier: &str) -> Term {
+        let is_mixed = identifier
+            .as_bytes()
+            .windows(2)
+            .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+        let is_joined = identifier.contains(|c: char| !c.is_alphanumeric());
+        let factor = if is_mixed || (is_joined && !is_compound(identifier)) { EXACT_FACTOR } else { 1 };
+        Term { forms: vec![exact(identifier)], factor, is_extra: true }
+    }
+
+    /// Returns the term for `word` of a question in `language`: the word and its stem.
+    pub fn stemmed(word: &str, language: Option<Language>) -> Term {
+        let stem = language.and_then(|language| language.stem(word));
+        Term { forms: stem.into_iter().chain([word.to_owned()]).collect(), ..Term::new("") }
+    }
+
+    /// Returns the word or phrase as it is written in the question, in lower case.
+    pub fn word(&self) -> &str {
+        self.forms.last().map_or("", String::as_str)
+    }
+
+    /// Returns the forms, of which a text needs only one. The most general form is the first.
+    pub fn forms(&self) -> &[String] {
+        &self.forms
+    }
+
+    /// Returns by how much the weight of the term is multiplied.
+    pub fn factor(&self) -> f64 {
+        f64::from(self.factor)
+    }
+
+    /// Returns whether the term is a further form of an identifier whose words are looked for anyway.
+    pub fn is_extra(&self) -> bool {
+        self.is_extra
+    }
+}

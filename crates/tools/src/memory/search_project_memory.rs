@@ -1,0 +1,384 @@
+//! Searches the memories of the project, and those of its owner.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::common;
+use crate::common::beginning::beginning_in_bytes;
+use crate::memory::behind;
+use crate::memory::hits::{self, Behind, Frame, Page, Ranking, ScoreParts, SupersededBy};
+use crate::memory::show;
+use crate::stash::expired::given_and_over;
+use tiro_base::envelope;
+use tiro_base::error::{Error, Result, partial, quoted};
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Kind, Provenance, marked};
+use tiro_base::scope::{Scope, SessionId, Sessions};
+use tiro_base::times;
+use tiro_host::ask;
+use tiro_host::assembly::quote;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_host::ingest::{catch_up, graph};
+use tiro_host::project::{self, OpenProject};
+use tiro_host::summaries::messages;
+use tiro_recall::retrieve::freshness::{Standing, Subject};
+use tiro_recall::retrieve::rank::{Parts, Ranked, Weights, may_answer};
+use tiro_recall::retrieve::{self, Timings};
+use tiro_redact::Redactor;
+use tiro_store::{About, ShownMemory, Store, Superseded};
+use tiro_text::chunk::excerpt::Shown;
+
+pub use crate::memory::hits::{Hit, Output};
+
+/// The name of the tool in MCP.
+pub const NAME: &str = "search_project_memory";
+/// The title of the tool, which clients show to users.
+pub const TITLE: &str = "Search project memory";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Finds what was said, decided and committed here; search before asking why \
+    code is as it is. Returns excerpts, best first. To read one memory whole use expand_detail.";
+
+/// The most hits on one page.
+const MOST_HITS: usize = 50;
+
+/// The most bytes that are shown of a session's title. Arbitrary: about half a line.
+const LONGEST_TITLE: usize = 60;
+
+/// The smallest budget, in tokens: enough for the envelope and one short hit.
+const LEAST_TOKENS: usize = 100;
+
+/// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
+const MOST_TOKENS: usize = 20_000;
+
+/// The arguments of the call.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// A question or key words.
+    #[schemars(description = "")]
+    pub query: String,
+    /// 10 if left out.
+    #[schemars(range(min = 1, max = MOST_HITS))]
+    pub k: Option<usize>,
+    /// Such as message, commit, decision.
+    pub kinds: Option<Vec<String>>,
+    /// Only these sessions.
+    #[schemars(description = "")]
+    pub sessions: Option<Vec<String>>,
+    /// Only this branch.
+    #[schemars(description = "")]
+    pub branch: Option<String>,
+    /// Only this tag.
+    #[schemars(description = "")]
+    pub topic: Option<String>,
+    /// File or directory.
+    pub path: Option<String>,
+    /// Like 2026-03-01.
+    pub since: Option<String>,
+    /// Before this time.
+    #[schemars(description = "")]
+    pub until: Option<String>,
+    /// 2000 if left out.
+    #[schemars(range(min = LEAST_TOKENS))]
+    pub max_tokens: Option<usize>,
+    /// `next_cursor` of the answer before.
+    #[schemars(description = "")]
+    pub cursor: Option<String>,
+}
+
+/// Searches the project's memories, and the owner's unless sessions are named.
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+    let query = args.query.trim();
+    if query.is_empty() {
+        return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
+    }
+    let k = within("k", args.k.unwrap_or(10), 1, MOST_HITS)?;
+    let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, 2000, LEAST_TOKENS, MOST_TOKENS)?;
+    let offset = offset(args.cursor.as_deref())?;
+    let project = caller.project(engine).await?;
+    let installation = engine.installation().await?;
+    let (scope, covered) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
+    let filter = Filter { without: caller.running_session(engine, project, &scope), ..filter(&args)? };
+
+    // The owner's memories belong to no session, so a search limited to some sessions leaves them out.
+    let owners = &installation.registry;
+    let mut places: Vec<(&Store, &Scope)> = vec![(&project.store, &scope)];
+    if scope.sessions == Sessions::All {
+        places.push((owners.memories(), owners.scope()));
+    }
+    // Only the first page imports new messages and commits, so that later pages have the same ranking.
+    let mut notices = if offset == 0 { catch_up::before_a_call(engine, caller).await } else { Vec::new() };
+    notices.extend(clamped);
+    let encoders = ask::encoders(engine, caller, &mut notices).await;
+    notices.extend(missing_sessions(project, &scope).await?);
+    let mut found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
+    hide_expired(engine, project, &filter, &mut found.ranked).await?;
+    notices.extend(found.notices);
+    if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
+        notices.insert(0, common::nothing_yet(engine, project).await?);
+    }
+    let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
+    let has_more = found.ranked.len() > offset + page.len();
+    let shown = read_shown(&places, &page).await?;
+    let standing = standings(project, shown.iter().map(|(_, shown, _)| shown)).await;
+    let question = behind::Question { query, encoders: &encoders };
+    let behind = behind::conversations(project, question, &shown, &found.ranked, &mut notices).await?;
+    let texts = shown
+        .iter()
+        .map(|(_, found, _)| retrieve::searched_text(&found.memory, found.chunk.start..found.chunk.end))
+        .collect();
+    let shares = project.store.shares(&project.scope, found.terms, found.rarity, texts).await?;
+    let answers = shown.iter().zip(&shares).any(|((ranked, ..), share)| may_answer(*share, ranked.cosine));
+    if !answers && !partial::any(&notices) && !shown.is_empty() && !found.is_named && offset == 0 {
+        notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
+    }
+    let titles = titles(project, shown.iter().map(|(_, shown, _)| shown.memory.session.as_ref())).await?;
+    let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(&page, ranked)).collect();
+    let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
+    let hits = hits.map(|(((((ranked, shown, scope), rank), share), fresh), behind)| {
+        let parts = ranked.full_scale(share, &Weights::default());
+        let superseded = found.superseded.get(&(ranked.store, ranked.place.key));
+        let mut hit = hit((rank, ranked, parts), shown, scope, fresh, behind);
+        hit.superseded = superseded.map(superseded_by);
+        hit.ranking = hit.ranking.filter(|_| engine.config().timings);
+        hit
+    });
+    let (mut hits, length): (Vec<Hit>, usize) = (hits.collect(), page.len());
+    for (hit, title) in hits.iter_mut().zip(titles) {
+        hit.title = title;
+    }
+
+    let pending = pending(&places).await?;
+    let output = Output {
+        caution: envelope::CAUTION,
+        hits: Vec::new(),
+        covered,
+        tokens_used: 0,
+        truncated: false,
+        dropped: 0,
+        pending,
+        next_cursor: None,
+        notices,
+        timings: engine.config().timings.then(|| milliseconds(&found.timings)),
+        says_pending: pending > 0 && caller.says_pending(),
+        rendered: String::new(),
+    };
+    let (form, secret) = (caller.form(), installation.secret);
+    let page = Page { hits, length, output, offset, has_more, max_tokens, form, secret };
+    messages::blocking(move || hits::fit(page)).await
+}
+
+/// Returns how many chunks have no embedding.
+async fn pending(places: &[(&Store, &Scope)]) -> Result<usize> {
+    let mut pending = 0;
+    for (store, scope) in places {
+        pending += store.pending(scope).await?;
+    }
+    Ok(pending)
+}
+
+/// Reads the memories of a page, in the order of the ranking, each with its scope, `project` or `owner`.
+async fn read_shown<'r>(
+    places: &[(&Store, &Scope)],
+    page: &[&'r Ranked],
+) -> Result<Vec<(&'r Ranked, ShownMemory, &'static str)>> {
+    let mut shown: Vec<(&Ranked, ShownMemory, &'static str)> = Vec::with_capacity(page.len());
+    for (number, (store, scope)) in places.iter().enumerate() {
+        let own: Vec<&Ranked> = page.iter().copied().filter(|ranked| ranked.store == number).collect();
+        let wanted = own.iter().map(|ranked| (ranked.place.key, ranked.chunk)).collect();
+        let name = if number == 0 { "project" } else { "owner" };
+        let found = store.shown(scope, wanted).await?;
+        shown.extend(found.into_iter().map(|memory| (own[memory.place], memory, name)));
+    }
+    // The stores were read one after the other; sorting restores the order of the ranking.
+    shown.sort_by_key(|(ranked, ..)| rank_of(page, ranked));
+    Ok(shown)
+}
+
+/// Returns the title of each session the first time that it occurs; `None` for later occurrences, and for a session that
+/// has no title.
+async fn titles(
+    project: &OpenProject,
+    sessions: impl Iterator<Item = Option<&SessionId>>,
+) -> Result<Vec<Option<String>>> {
+    let sessions: Vec<Option<&SessionId>> = sessions.collect();
+    let mut named: Vec<SessionId> = sessions.iter().flatten().map(|session| (*session).clone()).collect();
+    named.sort_unstable();
+    named.dedup();
+    let about = project.store.about_sessions(&project.scope, named.clone()).await?;
+    let title = |about: About| {
+        let title = about.title.as_deref().and_then(show::line)?;
+        Some(beginning_in_bytes(&title, LONGEST_TITLE).into_owned())
+    };
+    let mut titles: HashMap<SessionId, Option<String>> =
+        named.into_iter().zip(about.into_iter().map(title)).collect();
+    Ok(sessions.into_iter().map(|session| titles.remove(session?).flatten()).collect())
+}
+
+/// Returns the place of `ranked` on its page, from 0.
+fn rank_of(page: &[&Ranked], ranked: &Ranked) -> Option<usize> {
+    page.iter().position(|other| std::ptr::eq(*other, ranked))
+}
+
+/// Returns the milliseconds of each stage of a search.
+fn milliseconds(timings: &Timings) -> HashMap<&'static str, f64> {
+    let Timings { embed, lexical, dense, rank } = timings;
+    let stages = [("embed", embed), ("lexical", lexical), ("dense", dense), ("rank", rank)];
+    stages.into_iter().map(|(name, micros)| (name, *micros as f64 / 1000.0)).collect()
+}
+
+fn within(name: &str, value: usize, least: usize, most: usize) -> Result<usize> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(Error::bad_input(format!("`{name}` is not between {least} and {most}: {value}")))
+}
+
+fn filter(args: &Args) -> Result<Filter> {
+    let kinds = args.kinds.as_ref().filter(|kinds| !kinds.is_empty());
+    let kinds = kinds
+        .map(|kinds| kinds.iter().map(|word| common::kind("kinds", word)).collect::<Result<Vec<Kind>>>());
+    let short =
+        |name, text: &Option<String>| text.as_deref().map(|text| common::short(name, text)).transpose();
+    let (since, until) = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
+    Ok(Filter {
+        kinds: kinds.transpose()?,
+        branch: short("branch", &args.branch)?,
+        path: short("path", &args.path)?,
+        topic: short("topic", &args.topic)?,
+        since,
+        until,
+        ..Filter::default()
+    })
+}
+
+fn offset(cursor: Option<&str>) -> Result<usize> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    cursor.parse::<u16>().map(usize::from).map_err(|_| {
+        Error::bad_input(format!("`cursor` was not returned by this tool: `{}`", quoted(cursor)))
+            .hint("leave it out to start at the beginning")
+    })
+}
+
+/// Returns the scope narrowed to `sessions`, and their names for the answer. If no sessions are given, the scope stays
+/// as it is and the only name is `all`.
+fn narrowed(scope: &Scope, redactor: &Redactor, sessions: Option<&[String]>) -> Result<(Scope, Vec<String>)> {
+    let Some(names) = sessions.filter(|names| !names.is_empty()) else {
+        return Ok((scope.clone(), vec!["all".to_owned()]));
+    };
+    let ids: Vec<SessionId> =
+        names.iter().map(|name| project::session_id(redactor, "sessions", name)).collect::<Result<_>>()?;
+    let covered = ids.iter().map(SessionId::to_string).collect();
+    Ok((Scope { sessions: Sessions::Only(ids), ..scope.clone() }, covered))
+}
+
+/// Returns a notice for each session of the scope that has no memories.
+pub async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Result<Vec<String>> {
+    let Sessions::Only(ids) = &scope.sessions else { return Ok(Vec::new()) };
+    let known = project.store.sessions(scope, 0, ids.len()).await?;
+    let missing = ids.iter().filter(|id| !known.iter().any(|row| row.id == **id));
+    Ok(missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))).collect())
+}
+
+fn superseded_by(superseded: &Superseded) -> SupersededBy {
+    let date = times::day(superseded.by_time);
+    SupersededBy { by: superseded.by.to_string(), date }
+}
+
+/// Returns the hit for `ranked`, whose place on its page is `rank`.
+fn hit(
+    (rank, ranked, parts): (usize, &Ranked, Parts),
+    found: ShownMemory,
+    scope: &'static str,
+    standing: Standing,
+    behind: Option<Behind>,
+) -> Hit {
+    let ShownMemory { mut memory, chunk, conversations, confidences, .. } = found;
+    // A commit that was rebased or cherry-picked has several SHAs. If one of them is an ancestor of the checked-out
+    // commit, the hit cites that one.
+    if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string())) {
+        memory.source_id = Some(sha);
+    }
+    let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
+    let about = Shown::of_memory(&memory);
+    let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line);
+    let nameless = Shown { role: None, speaker: None, session: None, branch: None, ..about };
+    let (head, bare_head) = (open(about.line()), open(nameless.line()));
+    let is_machine = matches!(memory.provenance, Provenance::ModelSaid | Provenance::ToolOutput);
+    let provenance = is_machine.then(|| memory.provenance.as_str());
+    let frame = Frame { head, bare_head, provenance, whole: memory.tokens, rank };
+    let shown = |text: &str| envelope::escape(text).into_owned();
+    let text = match memory.kind {
+        Kind::Commit => quote::commit(&memory.text, chunk.start..chunk.end, usize::MAX),
+        _ => piece.trim().to_owned(),
+    };
+    let text = marked(text, memory.is_damaged);
+    let ranking = Ranking {
+        commit: match memory.kind {
+            Kind::Commit => memory.source_id.clone(),
+            _ => memory.head_sha.clone(),
+        },
+        provenance: memory.provenance.to_string(),
+        score: rounded(parts.sum()),
+        score_parts: ScoreParts {
+            lexical: rounded(parts.lexical),
+            semantic: rounded(parts.semantic),
+            speaker: rounded(parts.speaker),
+            importance: rounded(parts.importance),
+            exchange: rounded(parts.exchange),
+            prior: rounded(parts.prior),
+        },
+    };
+    Hit {
+        id: memory.id.to_string(),
+        kind: memory.kind.to_string(),
+        scope: (scope != "project").then_some(scope),
+        text: shown(&text),
+        is_part: chunk.end - chunk.start < memory.text.trim().len(),
+        session_id: memory.session.as_ref().map(|session| shown(session.as_str())),
+        title: None,
+        speaker: behind::speaker(&memory),
+        branch: memory.branch.as_deref().map(shown),
+        source_id: memory.source_id.as_deref().map(shown),
+        time: times::show_time(memory.time),
+        freshness: standing.freshness.as_str().to_owned(),
+        gone: standing.gone.map(|gone| gone.as_str().to_owned()),
+        superseded: None,
+        ranking: Some(ranking),
+        relevance: parts.sum() - parts.exchange - parts.prior,
+        tokens: 0,
+        conversations: conversations.iter().map(|session| shown(session.as_str())).collect(),
+        confidences: confidences.into_iter().map(|sure| (sure * 100.0).round() / 100.0).collect(),
+        behind,
+        duplicates: ranked.duplicates,
+        frame,
+    }
+}
+
+/// For each memory, asks git whether the commit or file that the memory refers to has changed.
+async fn standings(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Standing> {
+    let subjects: Vec<Subject> = found.map(|found| Subject::of(&found.memory, &found.commit_ids)).collect();
+    graph::standing(project, subjects).await
+}
+
+fn rounded(score: f64) -> f64 {
+    (score * 1000.0).round() / 1000.0
+}
+
+/// Removes from what a search of the project's store found the texts that were given to the stash and whose time is over.
+/// Only a question for their kinds finds such texts.
+async fn hide_expired(
+    engine: &Engine,
+    project: &OpenProject,
+    filter: &Filter,
+    ranked: &mut Vec<Ranked>,
+) -> Result<()> {
+    if filter.kinds.is_some() {
+        let keys = ranked.iter().filter(|each| each.store == 0).map(|each| each.place.key);
+        let over = given_and_over(engine, project, keys.collect()).await?;
+        ranked.retain(|each| each.store != 0 || !over.contains(&each.place.key));
+    }
+    Ok(())
+}

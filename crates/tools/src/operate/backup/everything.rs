@@ -1,0 +1,289 @@
+//! Copies all that this installation stores to one file: the stores of all projects, the owner's memories, the registry, what
+//! was spent and sent, and the configuration without keys.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::archive::{Entry, Reader, Writer};
+use tiro_base::error::{Context, Error, Kind, Result, quoted};
+use tiro_base::file::unfinished::{self, UNFINISHED, Workshop};
+use tiro_base::file::{self, Links};
+use tiro_base::humanize::{self, counted, thousands};
+use tiro_base::scope::Scope;
+use tiro_base::times;
+use tiro_host::engine::{Engine, Installation};
+use tiro_llm::Key;
+use tiro_redact::Redactor;
+use tiro_store::{Contents, Flavour, ProjectRow, Store};
+
+/// The name of the owner's store, in the archive as in the data directory.
+pub(super) const OWNERS: &str = "owner.db";
+
+/// The largest configuration that is copied, in bytes: the largest that is read.
+const LARGEST_CONFIGURATION: u64 = 1 << 20;
+
+/// How long closing a store waits for a call that still reads.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// What is never in a backup of everything: it belongs to the machine, or is made again.
+pub const NOT_INCLUDED: [&str; 4] = [
+    "keys of providers and environment variables",
+    "embedding models: `tiro model install`",
+    "the connection with agents: `tiro init`",
+    "cached answers, and what hooks left that no call has read yet",
+];
+
+/// The answer of `tiro backup --all`.
+#[derive(Debug, Serialize)]
+pub struct Everything {
+    /// The file written.
+    pub file: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// How many projects it has.
+    pub projects: usize,
+    /// How many memories it has, also forgotten ones.
+    pub memories: u64,
+    /// How many threads with assistants it has.
+    pub threads: u64,
+    /// Whether the configuration is in it.
+    pub configuration: bool,
+    /// Where the keys of the configured providers are; they are not in the backup.
+    pub keys: Vec<String>,
+    /// How many secrets in the configuration were replaced.
+    pub secrets_replaced: usize,
+    /// The stores that have damaged parts, each with the ids of damaged memories.
+    pub damaged: Vec<String>,
+    /// The projects that could not be copied, each with the reason.
+    pub left_out: Vec<String>,
+    /// What is never in such a backup.
+    pub not_included: Vec<&'static str>,
+}
+
+/// Copies everything to the new file `file`. Other processes may read and write meanwhile: each store is copied as it is at
+/// one moment. The file gets its name when it is complete and was read again.
+pub async fn back_up(engine: &Engine, file: &Path) -> Result<Everything> {
+    let Some(installation) = engine.existing_installation().await? else {
+        return Err(Error::not_found("nothing is stored yet, so there is nothing to back up"));
+    };
+    if file.symlink_metadata().is_ok() {
+        return Err(Error::bad_input(format!("`{}` exists already", quoted(file.display())))
+            .hint("name a file that doesn't exist; nothing was overwritten"));
+    }
+    let unwritten = || format!("cannot write the backup `{}`", quoted(file.display()));
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    unfinished::remove_abandoned(folder, |other| {
+        other.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.') && rest.ends_with(UNFINISHED))
+    });
+    let workshop = Workshop::make(folder, &name)
+        .context(Kind::Io, unwritten)
+        .map_err(|error| error.hint("name a folder that exists and can be written"))?;
+    let written = workshop.path().join("backup");
+    let mut writer = Writer::begin(&written, times::show_time(engine.now()))?;
+    let mut answer = copy_stores(engine, installation, workshop.path(), &mut writer).await?;
+    add_configuration(engine, &mut writer, &mut answer)?;
+    writer.finish()?;
+    verify(&written, workshop.path()).await?;
+    answer.bytes = written.metadata().map_or(0, |found| found.len());
+    let written = tempfile::TempPath::try_from_path(written).context(Kind::Io, unwritten)?;
+    written.persist_noclobber(file).map_err(|error| Error::new(Kind::Io, unwritten()).source(error.error))?;
+    file::sync_folder(folder);
+    answer.file = file.display().to_string();
+    Ok(answer)
+}
+
+/// Copies the stores into the archive, one after the other.
+async fn copy_stores(
+    engine: &Engine,
+    installation: &Installation,
+    workshop: &Path,
+    writer: &mut Writer,
+) -> Result<Everything> {
+    let registry = &installation.registry;
+    let mut answer = Everything {
+        file: String::new(),
+        bytes: 0,
+        projects: 0,
+        memories: 0,
+        threads: 0,
+        configuration: false,
+        keys: Vec::new(),
+        secrets_replaced: 0,
+        damaged: Vec::new(),
+        left_out: Vec::new(),
+        not_included: NOT_INCLUDED.to_vec(),
+    };
+    let mut rows = registry.all().await?;
+    rows.extend(registry.strays().await?);
+    let owners = copy(registry.memories(), registry.scope(), workshop).await?;
+    add(writer, &mut answer, None, owners, workshop)?;
+    for row in rows {
+        let path = engine.store_path(&row.folder);
+        if path.symlink_metadata().is_err() {
+            continue;
+        }
+        let copied = async {
+            let store = Store::open(&path, Flavour::Project, row.id.clone())?;
+            let scope = Scope::project(engine.config().owner.clone(), row.id.clone());
+            let copied = copy(&store, &scope, workshop).await;
+            store.close(PATIENCE);
+            copied
+        };
+        match copied.await {
+            Ok(contents) => add(writer, &mut answer, Some(&row), contents, workshop)?,
+            // Its cause is in the log, and `tiro doctor` says it in the project's directory.
+            Err(cause) => {
+                tracing::warn!(error = %cause, "a store is not copied");
+                let (name, id) = (quoted(&row.name), row.id.as_str());
+                answer
+                    .left_out
+                    .push(format!("project `{name}` ({id}), whose store `{}` can't be read", path.display()));
+            }
+        }
+    }
+    Ok(answer)
+}
+
+/// The file in the workshop to which one store after the other is copied.
+const COPY: &str = "store";
+
+/// Copies a store into the workshop, and returns what the copy contains.
+async fn copy(store: &Store, scope: &Scope, workshop: &Path) -> Result<Contents> {
+    let target = workshop.join(COPY);
+    // It is there if the copy before could not be read.
+    drop(std::fs::remove_file(&target));
+    store.copy_whole(scope, &target).await?;
+    Store::contents(&target).await
+}
+
+/// Adds the copy in the workshop to the archive.
+fn add(
+    writer: &mut Writer,
+    answer: &mut Everything,
+    row: Option<&ProjectRow>,
+    contents: Contents,
+    workshop: &Path,
+) -> Result<()> {
+    let (name, what) = match row {
+        None => (OWNERS.to_owned(), "the memories for all projects".to_owned()),
+        Some(row) => {
+            (format!("projects/{}/tiro.db", row.id.as_str()), format!("project `{}`", quoted(&row.name)))
+        }
+    };
+    let entry = Entry {
+        name,
+        project: row.map(|row| row.id.as_str().to_owned()),
+        project_name: row.map(|row| row.name.clone()).unwrap_or_default(),
+        bytes: 0,
+        hash: String::new(),
+        memories: contents.memories,
+        threads: contents.threads,
+    };
+    let copied = workshop.join(COPY);
+    writer.add_store(entry, &copied)?;
+    std::fs::remove_file(&copied).context(Kind::Io, || "cannot remove a temporary copy".to_owned())?;
+    answer.projects += usize::from(row.is_some());
+    answer.memories += contents.memories;
+    answer.threads += contents.threads;
+    answer.damaged.extend(damaged(&what, &contents));
+    Ok(())
+}
+
+/// Says what is damaged in a store; `None` if nothing is.
+pub(super) fn damaged(what: &str, contents: &Contents) -> Option<String> {
+    let damage = &contents.damage;
+    let mut parts = Vec::new();
+    if !damage.memories.is_empty() {
+        let memories = counted(damage.memories.len(), "memory", "memories");
+        parts.push(format!("{memories}: {}", humanize::some(&damage.memories)));
+    }
+    if damage.vectors > 0 {
+        parts.push(counted(damage.vectors, "embedding", "embeddings"));
+    }
+    if damage.copies > 0 {
+        parts.push(counted(damage.copies, "text of a thread", "texts of threads"));
+    }
+    if damage.rows > 0 {
+        parts.push(counted(damage.rows, "other row", "other rows"));
+    }
+    (!parts.is_empty()).then(|| format!("{what}: {}", parts.join("; ")))
+}
+
+/// Adds the configuration, with secrets replaced, and notes where the keys of the providers are.
+fn add_configuration(engine: &Engine, writer: &mut Writer, answer: &mut Everything) -> Result<()> {
+    let sources = &engine.config().sources;
+    let Some(path) = sources.file.as_deref().filter(|path| path.exists()) else { return Ok(()) };
+    let text = file::read_to_string(path, Links::Followed, LARGEST_CONFIGURATION)
+        .context(Kind::Io, || format!("cannot read the configuration `{}`", quoted(path.display())))?;
+    let redactor = Redactor::blank();
+    let redacted = redactor.redact(&text);
+    writer.add_configuration(&redacted.text)?;
+    answer.configuration = true;
+    answer.secrets_replaced = redacted.found.iter().map(|found| found.count).sum();
+    for each in sources.providers(&engine.config().options)? {
+        let name = quoted(&each.provider.name);
+        match &each.provider.key {
+            Key::None => {}
+            Key::Variable(variable) => answer.keys.push(format!("`{name}`: the variable {variable}")),
+            Key::File(file) => answer.keys.push(format!("`{name}`: the file `{}`", quoted(file.display()))),
+        }
+    }
+    Ok(())
+}
+
+/// Reads the archive `written` again and compares every store with the list.
+async fn verify(written: &Path, workshop: &Path) -> Result<()> {
+    let mut reader = Reader::open(written)?;
+    reader.configuration()?;
+    for entry in reader.list.stores.clone() {
+        let target = workshop.join(COPY);
+        reader.take_store(&entry, &target)?;
+        let contents = Store::contents(&target).await?;
+        if (contents.memories, contents.threads) != (entry.memories, entry.threads) {
+            let message = format!("`{}` in the backup is not what was copied", entry.name);
+            return Err(Error::new(Kind::Io, message).hint("check the disk, then repeat the command"));
+        }
+        std::fs::remove_file(&target).context(Kind::Io, || "cannot remove a temporary copy".to_owned())?;
+    }
+    Ok(())
+}
+
+impl Everything {
+    /// Returns the answer as text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        if !self.left_out.is_empty() {
+            text += &format!("Not complete. Left out: {}.\n", self.left_out.join("; "));
+        }
+        if !self.damaged.is_empty() {
+            text += &format!("Damaged, and copied as it is: {}.\n", self.damaged.join("; "));
+        }
+        text += &format!(
+            "Wrote {} ({} bytes) and read it again: {}, {}, {}.\n",
+            self.file,
+            thousands(self.bytes),
+            counted(self.projects, "project", "projects"),
+            counted(self.memories, "memory", "memories"),
+            counted(self.threads, "thread with an assistant", "threads with assistants"),
+        );
+        text += match self.configuration {
+            true => "The configuration is in it",
+            false => "There is no configuration file to copy",
+        };
+        if self.secrets_replaced > 0 {
+            let secrets = counted(self.secrets_replaced, "secret was", "secrets were");
+            text += &format!("; {secrets} replaced in it");
+        }
+        if !self.keys.is_empty() {
+            text += &format!("; the keys are not: {}", self.keys.join(", "));
+        }
+        text + &format!(
+            ".\nNever in it: {}.\n`tiro restore {}` brings it back, also on another machine.",
+            self.not_included.join("; "),
+            self.file
+        )
+    }
+}

@@ -1,0 +1,108 @@
+//! The checks of the clients' configuration and of hooks.
+
+use std::path::Path;
+
+use super::finding::{Finding, failed};
+use crate::operate::init;
+use tiro_base::error::quoted;
+use tiro_capture::clients::{self, Client, Written};
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+
+const WHAT: &str = "clients and hooks";
+
+/// Reports how clients and hooks are set up: a finding for each client, for each file that `tiro init` would change, and
+/// for each program that is gone.
+pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
+    let prepared = match init::prepare(engine, caller, None, &[]).await {
+        Ok(prepared) => prepared,
+        Err(error) => return vec![failed(WHAT, &error)],
+    };
+    let mut found: Vec<Finding> = Vec::new();
+    for client in prepared.plan.found.iter().filter(|client| prepared.plan.is_set_up(**client)) {
+        found.push(Finding {
+            what: WHAT,
+            ok: true,
+            found: format!("{} is set up", client.name()),
+            mend: None,
+        });
+    }
+    let written = match init::written(engine, caller).await {
+        Ok(written) => written,
+        Err(error) => return vec![failed(WHAT, &error)],
+    };
+    let was_set_up = init::was_applied(engine);
+    let is_here = |path: &Path| prepared.plan.changes.iter().any(|change| change.path == path);
+    for each in written.iter().filter(|each| !each.program.exists()) {
+        found.push(gone(each, each.client != Client::Git || is_here(&each.path)));
+    }
+    for change in &prepared.plan.changes {
+        let mut programs =
+            written.iter().filter(|each| each.path == change.path).map(|each| each.program.as_path());
+        if programs.clone().any(|program| !program.exists()) {
+            continue;
+        }
+        let file = format!("{}: `{}`", change.client.name(), quoted(change.path.display()));
+        let finding = |ok, found| Finding { what: WHAT, ok, found, mend: Some("tiro init".into()) };
+        found.push(match programs.next() {
+            Some(program)
+                if engine.config().is_started_by(program)
+                    && init::differs_by_path(engine, caller, &change.path, program).await =>
+            {
+                let program = quoted(program.display());
+                finding(
+                    true,
+                    format!("{file} starts Tiro by `{program}`; `tiro init` would write another path to it"),
+                )
+            }
+            // Nothing depends on the hook: each call checks the repository for new commits.
+            None if change.client == Client::Git && !init::wrote_hook(engine, caller, &change.path).await => {
+                finding(
+                    true,
+                    "git: this repository has no hook of Tiro; new commits are found at the next call"
+                        .to_owned(),
+                )
+            }
+            // Setup is optional, so only a file that changed after setup is a fault.
+            _ if was_set_up => finding(false, format!("{file} differs from what `tiro init` would write")),
+            _ => finding(true, format!("{file} is not set up")),
+        });
+    }
+    for finding in &prepared.plan.findings {
+        found.push(Finding {
+            // Capture also works without the git hook.
+            ok: !was_set_up || finding.client == Client::Git,
+            ..remark(finding)
+        });
+    }
+    // Not a fault: a second server works, but costs the agent more tokens.
+    match init::additional_servers(engine, &prepared) {
+        Err(error) => found.push(failed(WHAT, &error)),
+        Ok(servers) => found.extend(servers.iter().map(remark)),
+    }
+    match init::lost(engine, caller).await {
+        Err(error) => found.push(failed(WHAT, &error)),
+        // Not a fault: the repository may have been deleted.
+        Ok(lost) => found.extend(lost.iter().map(remark)),
+    }
+    found
+}
+
+/// Reports a program that is gone. `is_here` says whether `tiro init` replaces it when it runs in this directory.
+fn gone(written: &Written, is_here: bool) -> Finding {
+    let Written { client, path, program } = written;
+    let (file, program) = (quoted(path.display()), quoted(program.display()));
+    let found = format!("{}: `{file}` starts `{program}`, which is gone", client.name());
+    match is_here {
+        true => Finding { what: WHAT, ok: false, found, mend: Some("tiro init".into()) },
+        // Not a fault here: it is the hook of another repository, on which nothing depends.
+        false => Finding { what: WHAT, ok: true, found, mend: Some("`tiro init` in that repository".into()) },
+    }
+}
+
+/// Returns a finding that is not a fault.
+fn remark(finding: &clients::Finding) -> Finding {
+    let clients::Finding { client, path, found, mend } = finding;
+    let found = format!("{}: `{}`: {found}", client.name(), quoted(path.display()));
+    Finding { what: WHAT, ok: true, found, mend: Some(mend.clone()) }
+}

@@ -1,0 +1,292 @@
+//! Imports conversations that other programs keep as files: the sessions of SpecStory in the repository, and JSON lines
+//! of messages.
+//!
+//! A message is recognised by its id, or else by its text and how often the conversation has said it before. So
+//! importing a file again stores only what was added to it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::common;
+use tiro_base::error::{Error, Result, quoted};
+use tiro_base::humanize::{self, counted};
+use tiro_base::memory::{Draft, Identity, Kind, LONGEST_TEXT, Millis, Provenance};
+use tiro_capture::clients::transcripts::{self, Line, Lines};
+use tiro_capture::import::messages::{self, Said};
+use tiro_capture::import::specstory;
+use tiro_embed::Loaded;
+use tiro_files::{Budget, Limits, Roots};
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_host::project::{self, OpenProject};
+use tiro_host::summaries::sessions;
+use tiro_recall::remember::remember;
+use tiro_redact::{self, Redaction};
+use tiro_store::{Origin, Outcome};
+
+/// Where SpecStory keeps its sessions, from the root of the project.
+const HISTORY: &str = ".specstory/history";
+
+/// The largest session of SpecStory that is read, in bytes.
+const LARGEST: u64 = 32 * 1024 * 1024;
+
+/// The longest time that an import spends on summaries.
+const SUMMARISING: Duration = Duration::from_secs(1);
+
+/// The names under which sessions are listed.
+const SPECSTORY: &str = "specstory";
+const FILE: &str = "file";
+
+/// What is imported.
+#[derive(Debug)]
+pub enum Args {
+    /// The sessions that SpecStory keeps in the repository.
+    Specstory,
+    /// Files with JSON lines of messages.
+    Files(Vec<PathBuf>),
+}
+
+/// The result of `tiro import specstory` and `tiro import FILE`.
+#[derive(Debug, Default, Serialize)]
+pub struct Output {
+    /// Conversations that were read.
+    pub sessions: usize,
+    /// Messages that were stored by this call.
+    pub imported: usize,
+    /// Messages that were stored before.
+    pub already_stored: usize,
+    /// Messages that were forgotten before and stay forgotten.
+    pub forgotten: usize,
+    /// Messages that were left out: of sub-agents, too long, or of sessions that the configuration ignores.
+    pub left_out: usize,
+    /// What can't be read, with the file, the line and the reason.
+    pub unread: Vec<String>,
+    /// Secrets replaced, by rule.
+    pub redactions: Vec<Redaction>,
+    /// Pieces of text that are not embedded yet.
+    pub pending: usize,
+    /// Further notices for the user.
+    pub notices: Vec<String>,
+}
+
+/// A conversation to import.
+struct Conversation {
+    name: String,
+    origin: Origin,
+    /// The time of messages before the first that has one.
+    began: Millis,
+    said: Vec<Said>,
+}
+
+/// Reads the conversations and stores their messages.
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+    let project = caller.begin_project(engine).await?;
+    let mut output = Output::default();
+    let conversations = match args {
+        Args::Specstory => of_specstory(engine, project, &mut output)?,
+        Args::Files(paths) => of_files(engine, &paths, &mut output)?,
+    };
+    output.sessions = conversations.len();
+    for conversation in conversations {
+        store(engine, project, conversation, &mut output).await?;
+    }
+    if output.imported > 0 {
+        engine.wrote();
+        sessions::work_off(engine, caller, SUMMARISING).await?;
+    }
+    Ok(output)
+}
+
+/// Reads the sessions of SpecStory through the path policy of the project.
+fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> Result<Vec<Conversation>> {
+    let roots = Roots::new(&project.root, &[], &[engine.config().data_dir.clone()])?;
+    let limits = Limits { file_bytes: LARGEST, ..Limits::default() };
+    // These are texts, so nothing of it is spent.
+    let budget = Budget::default();
+    let _ends = budget.ends_with_call();
+    let gathered = tiro_files::gather(&roots, &[HISTORY.to_owned()], &limits, &budget);
+    if let Some(refused) = gathered.refused.first() {
+        return Err(Error::not_found(format!(
+            "no sessions of SpecStory: `{}` {}",
+            refused.path, refused.why
+        ))
+        .hint("SpecStory writes them to `.specstory/history` of the repository"));
+    }
+    output
+        .notices
+        .extend(gathered.skipped.iter().map(|skipped| format!("left out of `{HISTORY}`: {skipped}")));
+    output.notices.extend(gathered.cut.map(|cut| format!("{cut}: {}", cut.way_out())));
+    let now_ns = engine.now().saturating_mul(1_000_000);
+    let reading =
+        tiro_files::Reading { limits: &limits, now_ns, extractor: engine.extractor(), budget: &budget };
+    let mut found: BTreeMap<String, Conversation> = BTreeMap::new();
+    for file in gathered.files.iter().filter(|file| file.path.ends_with(".md")) {
+        let read = match roots.read(file, &reading) {
+            Ok(read) => read,
+            Err(why) => {
+                output.unread.push(format!("{} {why}", quoted(&file.path)));
+                continue;
+            }
+        };
+        let stem = stem(Path::new(&file.path));
+        let session = specstory::read(&stem, &read.text);
+        output.left_out += session.left_out;
+        if session.said.is_empty() {
+            output.unread.push(format!("{} has no messages", quoted(&file.path)));
+            continue;
+        }
+        let (client, title) = (Some(SPECSTORY.to_owned()), session.title);
+        let conversation = Conversation {
+            name: session.id.unwrap_or(stem),
+            origin: Origin { client, title, ..Origin::default() },
+            began: session.began.unwrap_or(file.stat.mtime_ns / 1_000_000),
+            said: session.said,
+        };
+        // A session that was renamed is kept twice; the longer file has the whole of it.
+        let is_longer =
+            found.get(&conversation.name).is_none_or(|it| it.said.len() < conversation.said.len());
+        if is_longer {
+            found.insert(conversation.name.clone(), conversation);
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
+/// Reads files of JSON lines.
+fn of_files(engine: &Engine, paths: &[PathBuf], output: &mut Output) -> Result<Vec<Conversation>> {
+    let mut found: Vec<Conversation> = Vec::new();
+    for path in paths {
+        let mut lines = Lines::open(path, 0)?;
+        let (stem, shown) = (stem(&transcripts::plain(path)), quoted(path.display()).to_string());
+        let began = transcripts::modified(path).unwrap_or_else(|| engine.now());
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut number = 0;
+        while let Some((_, line)) = lines.next_line()? {
+            number += 1;
+            let bytes = match line {
+                Line::Whole(bytes) => bytes,
+                Line::Cut(kept, _) => {
+                    output
+                        .notices
+                        .push(format!("`{shown}` line {number} is too long: only a part of it was read"));
+                    kept
+                }
+            };
+            let text = String::from_utf8_lossy(bytes);
+            let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0' || c == '\u{feff}');
+            if text.is_empty() {
+                continue;
+            }
+            let (said, problems) = messages::read(text);
+            output.unread.extend(problems.iter().map(|problem| format!("{shown} line {number} {problem}")));
+            for said in said {
+                let name = said.session.clone().unwrap_or_else(|| stem.clone());
+                let place = *places.entry(name.clone()).or_insert_with(|| {
+                    let origin = Origin { client: Some(FILE.to_owned()), ..Origin::default() };
+                    found.push(Conversation { name, origin, began, said: Vec::new() });
+                    found.len() - 1
+                });
+                found[place].said.push(said);
+            }
+        }
+        if lines.at() < transcripts::around(path, 0, 0)?.0 {
+            output.unread.push(format!("{shown} line {} is not finished", number + 1));
+        }
+    }
+    Ok(found)
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Stores the messages of a conversation.
+async fn store(
+    engine: &Engine,
+    project: &OpenProject,
+    conversation: Conversation,
+    output: &mut Output,
+) -> Result<()> {
+    let (store, scope, redactor) = (&project.store, &project.scope, &project.redactor);
+    let session = project::session_id(redactor, "session", &conversation.name)?;
+    if engine.config().ignored.session(session.as_str()) {
+        output.left_out += conversation.said.len();
+        return Ok(());
+    }
+    if !store.session_messages(scope, &session, 0).await?.is_empty() {
+        let about = store.about_sessions(scope, vec![session.clone()]).await?;
+        let client = about.into_iter().next().and_then(|about| about.client);
+        if let Some(client) = client.filter(|client| Some(client) != conversation.origin.client.as_ref()) {
+            let name = quoted(session.as_str()).to_string();
+            output.notices.push(format!("session `{name}` is not imported again: it is known from {client}"));
+            return Ok(());
+        }
+    }
+    let mut drafts = Vec::with_capacity(conversation.said.len());
+    let (mut last, mut times) = (conversation.began, HashMap::new());
+    for said in conversation.said {
+        if said.text.len() > LONGEST_TEXT {
+            output.left_out += 1;
+            continue;
+        }
+        last = said.time.unwrap_or(last);
+        let key = match said.id {
+            Some(id) => format!("id:{id}"),
+            None => {
+                // The text is redacted first, since an id that is derived from a secret would reveal it.
+                let text = redactor.redact(&said.text).text;
+                let hash = blake3::hash(format!("{}\0{text}", said.role.as_str()).as_bytes()).to_hex();
+                let time = times.entry(hash).or_insert(0);
+                *time += 1;
+                format!("said:{hash}:{time}")
+            }
+        };
+        let mut draft = Draft::new(Kind::Message, Provenance::Imported, said.text, last);
+        draft.identity = Identity::Named(key);
+        draft.session = Some(session.clone());
+        draft.role = Some(said.role);
+        draft.speaker = said.speaker;
+        drafts.push(draft);
+    }
+    let (now, random) = (engine.now(), || engine.random());
+    let remembered =
+        remember(store, scope, redactor, &Loaded::default(), drafts, now, random, |_| {}).await?;
+    let receipt = &remembered.receipt;
+    output.imported += receipt.count(Outcome::Stored);
+    output.already_stored += receipt.count(Outcome::AlreadyStored) + receipt.count(Outcome::Conflict);
+    output.forgotten += receipt.count(Outcome::Forgotten);
+    output.pending += receipt.pending;
+    for (rule, count) in remembered.redactions {
+        tiro_redact::add(&mut output.redactions, &rule, count);
+    }
+    let title = conversation.origin.title.map(|title| redactor.redact(&title).text.into_owned());
+    store.describe_session(scope, &session, Origin { title, ..conversation.origin }).await
+}
+
+impl Output {
+    /// Returns the answer as text.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "Imported {} from {}",
+            counted(self.imported, "message", "messages"),
+            counted(self.sessions, "conversation", "conversations")
+        );
+        for (count, what) in [
+            (self.already_stored, "stored before"),
+            (self.forgotten, "forgotten before and not stored again"),
+            (self.left_out, "left out"),
+        ] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        text.push('.');
+        if !self.unread.is_empty() {
+            text += &format!("\nNot read: {}.", humanize::some(&self.unread));
+        }
+        text + &common::footnotes(&self.redactions, self.pending, &self.notices)
+    }
+}

@@ -1,0 +1,53 @@
+//! Callers of one process.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tiro_host::caller::Caller;
+use tiro_host::config::Config;
+use tiro_host::engine::Engine;
+
+use crate::memory::store_memory;
+
+/// Returns an engine with its data in `folder`, and two callers, each with a different directory in `folder`.
+fn engine_and_callers(folder: &Path) -> (Arc<Engine>, Caller, Caller) {
+    let config = Config::of_test(folder);
+    let caller = Caller::of_process(&config);
+    let in_directory = |name: &str| {
+        let directory = folder.join(name);
+        std::fs::create_dir(&directory).unwrap();
+        caller.in_directory(&directory, false)
+    };
+    let (one, other) = (in_directory("one"), in_directory("other"));
+    (Arc::new(Engine::new(config)), one, other)
+}
+
+#[tokio::test]
+async fn callers_of_one_process_work_on_their_own_projects() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, one, other) = engine_and_callers(folder.path());
+    let args = store_memory::Args { text: "the pump is blue".into(), ..store_memory::Args::default() };
+    store_memory::run(&engine, &one, args).await.unwrap();
+    let count = async |caller: &Caller| {
+        let project = caller.project(&engine).await.unwrap();
+        project.store.stats(&project.scope, engine.now()).await.unwrap().kinds.len()
+    };
+    assert_eq!((count(&one).await, count(&other).await), (1, 0));
+    assert!(other.project(&engine).await.unwrap().is_blank, "reading creates no store");
+}
+
+#[test]
+fn a_caller_is_offered_the_tools_that_it_may_use_and_always_in_the_same_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, one, other) = engine_and_callers(folder.path());
+    let listed = |caller: &Arc<Caller>| -> Vec<String> {
+        let tools = crate::offered(&engine, caller);
+        tools.iter().map(|tool| format!("{} {:?}", tool.name, tool.input_schema)).collect()
+    };
+    let (all, memory) = (Arc::new(one), Arc::new(other.with_toolsets("memory".parse().unwrap())));
+    assert_eq!(listed(&all), listed(&all));
+    assert_eq!(listed(&all).len(), 15);
+    let of_memory: Vec<String> = listed(&memory);
+    assert_eq!(of_memory.len(), 7);
+    assert!(of_memory.iter().all(|tool| listed(&all).contains(tool)));
+}

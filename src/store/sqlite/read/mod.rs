@@ -1,8 +1,0 @@
-//! Reads memories, messages and sessions.
-
-pub(super) mod behind;
-pub(super) mod conditions;
-pub(super) mod memories;
-pub(super) mod segments;
-pub(super) mod sessions;
-pub(super) mod stats;
