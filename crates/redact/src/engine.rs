@@ -17,17 +17,25 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 
+use super::copies::{Places, copies};
 use super::edges::{is_word, starts_word};
 use super::mark::{MARK, Span, mark_at};
 use super::rules::{Before, Edge, Rule, Scanner, Shape, rules};
 use super::scanners::{checksums, cookies, credentials, documents, keys, phrases};
 use super::{assignment, blocks, encoded, form, invisible, provided, structure};
 
-/// Returns the secrets in `text`, in order and without overlaps.
-pub(super) fn scan(text: &str) -> Vec<Span> {
+/// Returns the secrets in `text` and their copies at `places`, in order and without overlaps.
+pub(super) fn scan(text: &str, places: Places) -> Vec<Span> {
     let mut found = ENGINE.read_through(text.as_bytes());
     found.spans.extend(invisible::hidden(text, |visible| merged(ENGINE.read_through(visible))));
-    merged(found)
+    let marks = std::mem::take(&mut found.marks);
+    let spans = merged(Found { marks: marks.clone(), ..found });
+    let copies = copies(text.as_bytes(), &spans, places);
+    if copies.is_empty() {
+        spans
+    } else {
+        merged(Found { spans: [spans, copies].concat(), marks, ..Found::default() })
+    }
 }
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::build);
@@ -156,6 +164,7 @@ impl Engine {
                 Scanner::Bearer => credentials::bearer(text, &hit),
                 Scanner::Basic => credentials::basic(text, &hit),
                 Scanner::UserFlag => assignment::user_flag(text, &hit),
+                Scanner::GemSource => assignment::gem_source(text, &hit),
                 Scanner::PasswordFile => assignment::pgpass(text, &hit),
                 Scanner::Authorization => credentials::authorization(text, &hit),
                 Scanner::AwsPair => credentials::aws_pair(text, hit.start),
@@ -215,13 +224,22 @@ impl Engine {
             Before::Digits(most) => run_before(text, hit.start, most, |b| b.is_ascii_digit())?,
             Before::Hex(most) => run_before(text, hit.start, most, |b| b.is_ascii_hexdigit())?,
             Before::Word(most) => run_before(text, hit.start, most, |b| is_word(b) || b == b'~')?,
+            Before::Exactly(bytes) => {
+                hit.start.checked_sub(bytes).filter(|start| starts_word(text, *start))?
+            }
             Before::Base64(most) => run_before(text, hit.start, most, |b| is_word(b) || b"+/-".contains(&b))?,
         };
-        let alone = edge != Edge::Open;
+        let alone = !matches!(edge, Edge::Open | Edge::Part);
         if alone && before == Before::Nothing && !starts_word(text, start) {
             return None;
         }
+        if edge == Edge::Part && start > 0 && text[start - 1] != b'_' && !starts_word(text, start) {
+            return None;
+        }
         let end = self.matched(text, start, number)?;
+        if IMAGES.iter().any(|ending| text[end..].starts_with(ending.as_bytes())) {
+            return None;
+        }
         if alone && text.get(end).is_some_and(|&b| is_word(b)) {
             return None;
         }
@@ -249,6 +267,9 @@ impl Engine {
     }
 }
 
+/// Endings of the names of images. Such a name may contain a hash after a word, as in `favicon.ico-….png`.
+const IMAGES: [&str; 6] = [".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp"];
+
 /// Builds the DFA of a pattern.
 pub(super) fn machine(pattern: &str) -> Machine {
     dense::Builder::new()
@@ -271,12 +292,12 @@ struct Found {
     read_until: Vec<usize>,
 }
 
-/// Merges overlapping secrets into one, which gets the rule of the highest rank. Leaves out secrets that overlap a
-/// mark of an earlier redaction, unless they are whole blocks.
+/// Merges overlapping secrets into one, which gets the rule of the highest rank, if possible one that doesn't guess.
+/// Leaves out secrets that overlap a mark of an earlier redaction, unless they are whole blocks.
 fn merged(found: Found) -> Vec<Span> {
     let Found { mut spans, marks, .. } = found;
     spans.retain(|span| span.rule.rank() >= BLOCK_RANK || !touches(&marks, &span.range));
-    spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
+    spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end), span.rule.guesses()));
     let mut apart: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {
         match apart.last_mut() {

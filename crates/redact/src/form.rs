@@ -92,6 +92,16 @@ pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     }
 }
 
+/// Returns whether `text` is a token of more than 256 bytes: letters, digits and the signs of base64 and of tokens that
+/// look random at the beginning.
+pub(super) fn is_long_token(text: &[u8]) -> bool {
+    let kind = |b: &u8| b.is_ascii_alphanumeric() || b"+/=_-.~".contains(b);
+    text.len() > 256
+        && text.iter().all(kind)
+        && text[..256].iter().any(u8::is_ascii_digit)
+        && looks_random(&text[..256], 256)
+}
+
 /// Returns whether `text` may be a key, even if it contains words: it has at least forty bytes, letters of both
 /// cases, and digits.
 pub(super) fn looks_keyed(text: &[u8]) -> bool {

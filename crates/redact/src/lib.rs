@@ -20,6 +20,8 @@
 //! as a whole, such as a key with its body; the time is linear in the length of any text; and all other bytes stay
 //! as they are.
 //!
+//! A random-looking secret is replaced wherever the text has it again, even where nothing tells what it is (`copies`).
+//!
 //! Where a name and its value are apart, the structure of the text says where a secret may be (`structure`): tables,
 //! members of objects, output of commands, logins, sentences. The shape of the value decides (`shape`).
 //!
@@ -29,6 +31,7 @@
 
 mod assignment;
 mod blocks;
+mod copies;
 mod counts;
 mod edges;
 mod encoded;
@@ -50,6 +53,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use copies::Places;
 pub use counts::{Redaction, add, redactions};
 pub use provided::{remember, remembered};
 #[cfg(test)]
@@ -111,13 +115,18 @@ impl Redactor {
     ///
     /// Redacting the result again changes nothing.
     pub fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
+        self.redact_at(text, Places::All)
+    }
+
+    /// Redacts `text` as [`Redactor::redact`] does, but replaces the copies of its secrets only at `places`.
+    fn redact_at<'t>(&self, text: &'t str, places: Places) -> Redacted<'t> {
         let mut redacted = Cow::Borrowed(text);
         let mut counts = BTreeMap::new();
         // A replacement can turn the text beside the mark into a secret, for example after `password=` if only a
         // part of the value was replaced. A second pass finds it. The number of passes is limited because someone
         // could craft a text that needs many.
         for _ in 0..PASSES {
-            let spans = engine::scan(&redacted);
+            let spans = engine::scan(&redacted, places);
             if spans.is_empty() {
                 break;
             }
@@ -157,7 +166,7 @@ impl Redactor {
 }
 
 /// Increased if the scanners or the engine change what they find; the table of rules is hashed.
-const ENGINE_VERSION: u8 = 3;
+const ENGINE_VERSION: u8 = 4;
 
 /// Returns a number that changes with the rules: a text that was redacted under another number may still contain a secret.
 pub fn version() -> u32 {

@@ -1,13 +1,18 @@
 //! Judges whether a string has the shape of a secret, where nothing or little beside it says what it is.
 
 use super::edges::is_word;
-use super::form::{Makeup, is_generated, is_monotonous, is_stand_in, is_template, is_wordy, looks_random};
-use super::template::is_call;
+use super::form::{
+    Makeup, is_generated, is_long_token, is_monotonous, is_stand_in, is_template, is_wordy, looks_random,
+};
+use super::template::{holds, is_call};
 
 /// Returns whether `value` has a secret's shape: it looks generated or random, it is a passphrase, or it mixes
 /// letters with digits and signs and is no path.
 pub(super) fn is_shaped(value: &[u8]) -> bool {
-    if !(8..=256).contains(&value.len()) {
+    if value.len() > 256 {
+        return is_long_token(value) && !is_other(value);
+    }
+    if value.len() < 8 {
         return false;
     }
     let makeup = Makeup::of(value);
@@ -168,7 +173,7 @@ pub(super) fn is_code(value: &[u8]) -> bool {
         b"','",
         b"\",\"",
     ];
-    signs.iter().any(|sign| value.windows(sign.len()).any(|window| window == *sign))
+    signs.iter().any(|sign| holds(value, sign))
 }
 
 /// Returns whether `value` is a version or a date: digits that dots, colons or dashes join, with at most a letter or two.

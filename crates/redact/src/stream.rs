@@ -1,6 +1,7 @@
 //! Redacts a text that arrives piece by piece, so that a secret that two pieces share is never shown.
 
-use super::Redactor;
+use super::copies::Places;
+use super::{Redacted, Redactor};
 
 /// How many bytes at the end are held back: a secret, or the name before it, may go on there.
 const HELD: usize = 160;
@@ -30,8 +31,7 @@ impl Stream {
         let space = |(_, byte): &(usize, &u8)| byte.is_ascii_whitespace();
         let bytes = self.arrived.as_bytes();
         let Some((end, _)) = bytes[..end].iter().enumerate().rev().find(space) else { return String::new() };
-        let (sure, whole) =
-            (self.redactor.redact(&self.arrived[..end]).text, self.redactor.redact(&self.arrived).text);
+        let (sure, whole) = (self.redact(&self.arrived[..end]).text, self.redact(&self.arrived).text);
         // What follows may make a secret of what is before.
         if !whole.starts_with(&*sure) {
             return String::new();
@@ -46,7 +46,7 @@ impl Stream {
 
     /// Returns what is left when nothing more arrives. The stream is empty then.
     pub fn end(&mut self) -> String {
-        let whole = self.redactor.redact(&self.arrived).text.into_owned();
+        let whole = self.redact(&self.arrived).text.into_owned();
         let shown = std::mem::take(&mut self.shown);
         self.arrived.clear();
         match whole.strip_prefix(shown.as_str()) {
@@ -59,6 +59,11 @@ impl Stream {
         }
     }
 
+    /// Returns `text` redacted. A copy of a secret that precedes it stays, since it may have been shown before.
+    fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
+        self.redactor.redact_at(text, Places::After)
+    }
+
     /// Forgets the beginning of what arrived, if it was shown and the rest is redacted alike without it.
     fn forget(&mut self) {
         let Some(cut) = self.arrived.len().checked_sub(CONTEXT).filter(|cut| *cut > CONTEXT) else { return };
@@ -66,9 +71,9 @@ impl Stream {
             return;
         };
         let (before, rest) = self.arrived.split_at(line + 1);
-        let before = self.redactor.redact(before).text;
+        let before = self.redact(before).text;
         let Some(shown) = self.shown.strip_prefix(&*before) else { return };
-        if self.redactor.redact(rest).text.starts_with(shown) {
+        if self.redact(rest).text.starts_with(shown) {
             self.shown = shown.to_owned();
             self.arrived = rest.to_owned();
         }

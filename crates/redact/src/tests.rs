@@ -3,7 +3,9 @@
 //!
 //! This file has no secrets: examples are drawn from the rules' patterns or put together from parts.
 
+mod copies;
 mod drawing;
+mod forms;
 mod keys;
 mod kinds;
 mod slow;

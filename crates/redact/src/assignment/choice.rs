@@ -1,4 +1,7 @@
-//! Finds a string that is one of several values of a name, or that a method gets after the name.
+//! Finds a string that is one of several values of a name, or that a method gets after the name, or alone on a
+//! line between two tags.
+
+use super::extent::LONGER;
 
 /// Returns where the string begins that a method gets after the closing bracket at `at`, as in
 /// `By.ID, "password").send_keys("…")` and `getenv("PASSWORD") ?: "…"`.
@@ -17,6 +20,19 @@ pub(super) fn choice(text: &[u8], at: usize) -> Option<usize> {
     let quote = matches!(text.get(at + run), Some(b'"' | b'\'' | b'`'));
     (quote && sign.len() > 3 && CHOICES.iter().any(|choice| sign.ends_with(choice.as_bytes())))
         .then_some(at + run)
+}
+
+/// Returns where the text of an element begins whose opening tag ends before `at`: at `at`, or on a line below, if one
+/// word stands alone between the tags.
+pub(super) fn content(text: &[u8], at: usize) -> usize {
+    let blank = |at: usize| text[at..].iter().take(80).take_while(|b| b.is_ascii_whitespace()).count();
+    let start = at + blank(at);
+    if !text[at..start].contains(&b'\n') {
+        return at;
+    }
+    let word = text[start..].iter().take(LONGER).take_while(|b| b.is_ascii_graphic() && **b != b'<').count();
+    let end = start + word;
+    if word > 0 && text[end + blank(end)..].starts_with(b"</") { start } else { at }
 }
 
 /// Signs and words before a string that is one of several values, and calls that take such a string.

@@ -14,6 +14,7 @@ use super::joint::Joint;
 use crate::edges::is_word;
 use crate::form::{Makeup, is_generated, is_stand_in, is_template};
 use crate::scanners::credentials::WORDS;
+use crate::shape::is_shaped;
 
 /// What follows a flag.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,8 +52,14 @@ const FLAGS: &[(&str, Takes, &[&str])] = &[
 pub(crate) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let flag = text[hit.clone()].trim_ascii_start();
     let mut at = hit.end;
-    let space = text[at..].iter().take(8).take_while(|b| matches!(b, b' ' | b'=')).count();
-    at += space;
+    at += text[at..].iter().take(8).take_while(|b| matches!(b, b' ' | b'=')).count();
+    // In a shell, a backslash continues the line.
+    let lines = [&b"\\\n"[..], b"\\\r\n"];
+    if let Some(line) = lines.iter().find(|line| text[at..].starts_with(line)) {
+        at += line.len();
+        at += text[at..].iter().take(40).take_while(|b| matches!(b, b' ' | b'\t')).count();
+    }
+    let space = at - hit.end;
     let quote = text.get(at).copied().filter(|b| matches!(b, b'"' | b'\''));
     at += usize::from(quote.is_some());
     let ends = |b: u8| {
@@ -60,10 +67,18 @@ pub(crate) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>>
     };
     let run = text[at..].iter().take(200).position(|b| ends(*b)).unwrap_or(text.len().min(at + 200) - at);
     let value = &text[at..at + run];
+    let rows = FLAGS.iter().filter(|(name, _, _)| name.as_bytes() == flag);
+    if space > 0
+        && let Some(range) = apart(text, at..at + run, quote)
+        && rows
+            .clone()
+            .any(|(_, takes, names)| *takes == Takes::Pair(b':') && is_command(text, hit.start, names))
+    {
+        return Some(range);
+    }
     if run < 4 || quote.is_none() && value[0] == b'-' {
         return None;
     }
-    let rows = FLAGS.iter().filter(|(name, _, _)| name.as_bytes() == flag);
     let (start, _) = rows
         .filter_map(|(_, takes, names)| {
             let before = match takes {
@@ -84,6 +99,27 @@ pub(crate) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>>
     accepted(text, start..at + run).filter(|_| !port || flag == b"-a" || flag == b"-w")
 }
 
+/// Returns the password of a pair whose halves a shell joins, as in `user:'password'` and `"user":"password"`, or the key
+/// that a service takes in place of the user, as in `"key:"`. The first half, or the pair, is at `value`.
+fn apart(text: &[u8], value: Range<usize>, quote: Option<u8>) -> Option<Range<usize>> {
+    let ended = text[value.clone()].ends_with(b":");
+    let mut at = value.end;
+    if quote.is_some() && !ended {
+        at += 1;
+        at += usize::from(text.get(at) == Some(&b':'));
+    }
+    let joined = if quote.is_some() { at == value.end + 2 } else { ended };
+    let next = text.get(at).copied().filter(|b| joined && matches!(b, b'"' | b'\''));
+    if let Some(next) = next {
+        let run = text[at + 1..].iter().take(200).position(|b| *b == next || b"\n ".contains(b))?;
+        return accepted(text, at + 1..at + 1 + run).filter(|range| text[range.end] == next);
+    }
+    let key = value.start..value.end - usize::from(ended);
+    let ends =
+        text.get(value.end).is_none_or(|b| Some(*b) == quote || quote.is_none() && b" \r\n".contains(b));
+    (ended && ends && is_shaped(&text[key.clone()])).then_some(key)
+}
+
 /// Returns whether one of `names` is on the same line within the 240 bytes before `at`.
 fn is_command(text: &[u8], at: usize, names: &[&str]) -> bool {
     static COMMANDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
@@ -91,7 +127,8 @@ fn is_command(text: &[u8], at: usize, names: &[&str]) -> bool {
         AhoCorasick::new(names).expect("some dozens of short names fit an automaton")
     });
     let line = &text[at.saturating_sub(240)..at];
-    let line = &line[line.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
+    let ends = |place: &usize| line[*place] == b'\n' && !line[..*place].trim_ascii_end().ends_with(b"\\");
+    let line = &line[(0..line.len()).rev().find(ends).map_or(0, |place| place + 1)..];
     COMMANDS
         .find_overlapping_iter(line)
         .any(|found| names.iter().any(|name| line[found.range()] == *name.as_bytes()))
@@ -242,6 +279,29 @@ pub(super) fn openssl(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let run =
         text[hit.end + 1..].iter().take(128).take_while(|b| b.is_ascii_graphic() && !b"\"'`;|&".contains(b));
     accepted(text, hit.end + 1..hit.end + 1 + run.count())
+}
+
+/// Returns the login in a setting of Bundler whose name begins at `hit` and ends with a host, as in
+/// `BUNDLE_GEMS__EXAMPLE__COM=user:password`.
+pub(crate) fn gem_source(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let constant = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_';
+    let name = text[hit.end..].iter().take(80).take_while(|b| constant(b)).count();
+    let end = hit.end + name;
+    if !text[hit.end..end].windows(2).any(|signs| signs == b"__") {
+        return None;
+    }
+    let at = text[end..].iter().take(8).take_while(|b| b"\"': =".contains(b)).count();
+    if !text[end..end + at].iter().any(|b| b":=".contains(b)) {
+        return None;
+    }
+    let start = end + at;
+    let user = text[start..].iter().take(80).take_while(|b| is_word(**b) || b".@%-".contains(b)).count();
+    let first = text.get(start).is_some_and(u8::is_ascii_alphanumeric);
+    let password = text[start + user..].strip_prefix(b":")?;
+    let run =
+        password.iter().take(200).take_while(|b| b.is_ascii_graphic() && !b"\"'/\\`;".contains(b)).count();
+    let range = start + user + 1..start + user + 1 + run;
+    (first && user >= 4).then(|| accepted(text, range.clone()))?.map(|range| start..range.end)
 }
 
 /// Returns the password in a line of a `.pgpass` file, `host:port:database:user:password`. The port is at `hit`.

@@ -12,7 +12,11 @@ use crate::form::{is_generated, is_stand_in};
 use crate::template::is_call;
 
 /// The maximum number of bytes that an unquoted value may have; a quoted value may have four times as many.
-pub(super) const LONGEST: usize = 320;
+const LONGEST: usize = 320;
+
+/// The maximum number of bytes of a value that has only letters, digits and the signs of base64 and of tokens. Such a
+/// value contains no name with a value of its own, so each is read only a few times.
+pub(super) const LONGER: usize = 8192;
 
 /// For each of the 256 byte values, whether a run of bytes ends before such a byte. This is a table for speed,
 /// because a run is read after each name of a secret.
@@ -48,6 +52,7 @@ static PLAIN: Ends = Ends::at(b"\"'`,;&<>()[]{}|\\=");
 static WORDS: Ends = Ends::at(b"\"'`\\<>(){}[]|");
 static PAIRS: Ends = Ends::at(b"\"'`;<>\\");
 static MARKUP: Ends = Ends::at(b"<");
+static TOKENS: Ends = Ends::at(b"\"'`,;&<>()[]{}|\\=!#$%*:?@^");
 
 /// Returns the value that begins at `at`, and whether it is quoted.
 pub(super) fn opened(text: &[u8], at: usize, joint: Joint) -> Option<(Range<usize>, bool)> {
@@ -187,6 +192,9 @@ fn next_pair(value: &[u8]) -> bool {
 /// Returns the unquoted value that begins at `start`.
 pub(super) fn plain(text: &[u8], start: usize) -> Range<usize> {
     let most = PLAIN.run(&text[start..], LONGEST + 1);
+    if most > LONGEST {
+        return long(text, start).unwrap_or(start..start + most);
+    }
     let code = |place: &usize| {
         let rest = &text[start + place..];
         rest[0] == b'%'
@@ -205,6 +213,21 @@ pub(super) fn plain(text: &[u8], start: usize) -> Range<usize> {
         end -= 1;
     }
     start..end
+}
+
+/// Returns the value of more than [`LONGEST`] bytes that begins at `start`, with its padding.
+fn long(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let end = start + TOKENS.run(&text[start..], LONGER + 1);
+    let padding = text[end..].iter().take(2).take_while(|b| **b == b'=').count();
+    let range = start..end + padding;
+    ((LONGEST + 1..=LONGER).contains(&(end - start)) && is_whole(text, &range)).then_some(range)
+}
+
+/// Returns whether the unquoted value at `range` is not only the beginning of a longer one.
+pub(super) fn is_whole(text: &[u8], range: &Range<usize>) -> bool {
+    range.len() <= LONGEST
+        || text.get(range.end).is_none_or(|b| PLAIN.0[usize::from(*b)] && *b != b'=')
+            && TOKENS.run(&text[range.start..range.end], LONGER + 1) + 2 >= range.len()
 }
 
 /// Returns the end of a value in prose or after a flag. The value ends before the next space or before the

@@ -1,6 +1,6 @@
 //! Finds how a name is joined to its value: the signs, words and spaces between the two.
 
-use super::choice::{choice, method};
+use super::choice::{choice, content, method};
 use super::extent::BLANKS;
 use super::joint::Joint;
 use crate::edges::is_word;
@@ -141,7 +141,7 @@ fn by_punctuation(
         b',' if spaces == 0 && is_compared(text, name) => Some((Joint::Default, margin(text, at + 1))),
         b')' => method(text, at).map(|at| (Joint::Default, at)),
         b'(' => Some((Joint::Call, margin(text, at + 1))),
-        b'>' if name > 0 && text[name - 1] == b'<' => Some((Joint::Sign, at + 1)),
+        b'>' if name > 0 && text[name - 1] == b'<' => Some((Joint::Sign, content(text, at + 1))),
         // `<string name="password">…</string>`.
         b'>' if quoted && spaces == 0 => Some((Joint::Sign, at + 1)),
         // `<key>password</key><string>…</string>`.
@@ -370,8 +370,8 @@ const DEFAULTS: &[&str] = &[
 
 /// The signs between a name and its value. A sign is listed before any shorter sign that it begins with.
 const SIGNS: &[&str] = &[
-    "===", "!==", "||=", "??=", "::=", "==", "!=", "=>", ":=", "?=", "+=", "<-", "=", ":", "%3D", "%3d",
-    "%3A", "%3a", "\\u003d", "：",
+    "===", "!==", "||=", "??=", "::=", "==", "!=", "=>", ":=", "?=", "+=", ".=", "<-", "=", ":", "%3D",
+    "%3d", "%3A", "%3a", "\\u003d", "：",
 ];
 
 fn spaces(text: &[u8], at: usize) -> usize {

@@ -25,7 +25,7 @@ mod value;
 use std::ops::Range;
 
 use super::edges::{begins_part, is_word};
-use super::form::{Makeup, is_generated, is_jumbled, is_stand_in, is_template, looks_random};
+use super::form::{Makeup, is_generated, is_jumbled, is_long_token, is_stand_in, is_template, looks_random};
 use super::shape::is_passphrase;
 use extent::opened;
 use joining::{joint, name_start};
@@ -37,7 +37,7 @@ use names::{
 use value::{Value, value_of};
 
 pub(super) use beside::{marked, piped};
-pub(super) use command::{pgpass, user_flag};
+pub(super) use command::{gem_source, pgpass, user_flag};
 pub(super) use names::is_secret;
 
 /// Returns the password assigned to the name that contains the word at `hit`. The word is `pass` or `pwd`, a word
@@ -310,7 +310,10 @@ pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<usize> {
 /// Returns whether `text` looks like a password. `value` tells how it is assigned. If `weak` is true, a single word
 /// may be a password.
 fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
-    if text.len() < 5 || text.len() > 256 || is_template(text) || is_stand_in(text) {
+    if text.len() > 256 {
+        return is_long_token(text) && !is_stand_in(text);
+    }
+    if text.len() < 5 || is_template(text) || is_stand_in(text) {
         return false;
     }
     if is_generated(text, if value.listed { 16 } else { 8 }) || !value.listed && is_passphrase(text) {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::extent::{LONGEST, generated_run, loose_end, opened, plain, setting, word_end};
+use super::extent::{generated_run, is_whole, loose_end, opened, plain, setting, word_end};
 use super::joining::{joint, name_start};
 use super::joint::Joint;
 
@@ -43,7 +43,10 @@ pub(super) fn value_of(text: &[u8], word: usize, end: usize) -> Option<Value> {
 /// Returns the value that begins at `at` and is joined by `joint` to a name. The name contains the byte at `word`
 /// and ends at `end`.
 pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: usize) -> Option<Value> {
+    // The value is on a line of its own between two tags.
+    let apart = text.get(end) == Some(&b'>') && text[end..at].contains(&b'\n');
     let tight = joint == Joint::Flag
+        || apart
         || joint == Joint::Sign && !text[end..at].contains(&b' ') && text[at - 1] != b':';
     let name = &text[..name_start(text, word)];
     let owned = OWNERS.iter().any(|owner| name.ends_with(owner.as_bytes()));
@@ -84,7 +87,7 @@ pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: u
     }
     if matches!(joint, Joint::Call | Joint::List | Joint::Quoted) && !quoted
         || range.is_empty()
-        || !quoted && range.len() > LONGEST
+        || !quoted && !is_whole(text, &range)
     {
         return None;
     }
@@ -92,6 +95,7 @@ pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: u
     if !quoted {
         if joint == Joint::Sign {
             (range.end, line) = loose_end(text, &range);
+            line &= !apart;
         } else {
             range.end = word_end(text, &range);
         }

@@ -1,6 +1,6 @@
 //! Keys of clouds, hosts and databases.
 
-use super::{Before, Rule, glued, inner, token, weak};
+use super::{Before, Rule, glued, inner, part, token, weak};
 
 pub(super) const RULES: &[Rule] = &[
     token(
@@ -80,8 +80,8 @@ pub(super) const RULES: &[Rule] = &[
         "Microsoft Entra application client secret",
         "Microsoft Purview, sensitive information type: Azure AD client secret",
         &["Q~"],
-        Before::Word(4),
-        r"[A-Za-z0-9_~]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,}",
+        Before::Exactly(4),
+        r"[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,}",
         3.0,
     ),
     glued(
@@ -91,6 +91,14 @@ pub(super) const RULES: &[Rule] = &[
         &["sig="],
         r"sig=[A-Za-z0-9+/]{43}=|sig=(?:[A-Za-z0-9]|%2[BbFf]){40,90}%3[Dd]",
         3.0,
+    ),
+    weak(
+        "logic-app-signature",
+        "signature of the address that starts a Power Automate flow or a logic app",
+        "Azure Logic Apps Docs, secure access: shared access signatures of request triggers",
+        &["sig="],
+        r"sig=[A-Za-z0-9_-]{43}",
+        3.8,
     ),
     inner(
         "azure-identifiable-key",
@@ -289,7 +297,7 @@ pub(super) const RULES: &[Rule] = &[
         r"s\.[A-Za-z0-9]{24}",
         3.8,
     ),
-    glued(
+    part(
         "pulumi-token",
         "Pulumi access token",
         "Pulumi Docs, access tokens",

@@ -1,6 +1,6 @@
 //! Keys of forges, package registries and build services.
 
-use super::{Rule, glued, token, weak};
+use super::{Rule, glued, part, token, weak};
 
 pub(super) const RULES: &[Rule] = &[
     glued(
@@ -53,6 +53,14 @@ pub(super) const RULES: &[Rule] = &[
         &["ATBB", "ATCTT3"],
         r"ATBB[A-Za-z0-9]{24,32}|ATCTT3[A-Za-z0-9_=-]{100,}",
         3.2,
+    ),
+    glued(
+        "bitbucket-server-token",
+        "Bitbucket Data Center HTTP access token",
+        "Atlassian Support, Bitbucket Data Center: HTTP access tokens",
+        &["BBDC-"],
+        r"BBDC-[A-Za-z0-9+/@_-]{40,50}",
+        3.0,
     ),
     glued(
         "npm-token",
@@ -174,7 +182,7 @@ pub(super) const RULES: &[Rule] = &[
         r"snyk_[us]at\.[0-9a-f]{8}\.[A-Za-z0-9_.-]{20,}",
         3.2,
     ),
-    glued(
+    part(
         "infracost-key",
         "Infracost API key",
         "Infracost Docs, authentication",

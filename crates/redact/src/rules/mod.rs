@@ -75,6 +75,8 @@ pub enum Before {
     Word(usize),
     /// At most this many bytes of `[A-Za-z0-9+/_-]`.
     Base64(usize),
+    /// This many bytes of any kind.
+    Exactly(usize),
 }
 
 /// The bytes that may be directly before and after a token.
@@ -86,6 +88,9 @@ pub enum Edge {
     /// The same bytes as for [`Edge::Word`]. Also, the token has to look random, because its literal is short or
     /// the beginning of a word.
     Random,
+    /// Before the token, the same bytes as for [`Edge::Word`] or `_`, since its literal may end a word (`task_test_…`);
+    /// after it, any byte.
+    Part,
     /// Any byte, since the literal is specific enough.
     Open,
 }
@@ -111,6 +116,8 @@ pub enum Scanner {
     Basic,
     /// The password of `curl -u user:password` and similar commands.
     UserFlag,
+    /// The login in a setting of Bundler that is named by a host, `BUNDLE_…__COM=user:password`.
+    GemSource,
     /// `host:port:database:user:password`.
     PasswordFile,
     /// `Authorization: scheme …` with a scheme of any name.
@@ -180,6 +187,7 @@ impl Rule {
                 | Scanner::Bearer
                 | Scanner::Basic
                 | Scanner::UserFlag
+                | Scanner::GemSource
                 | Scanner::PasswordFile
                 | Scanner::Authorization
                 | Scanner::Cookies
@@ -205,6 +213,16 @@ impl Rule {
         }
     }
 
+    /// Returns whether what the rule finds is only probably a secret: it has the shape of one and is near a word for one.
+    pub(super) fn guesses(&self) -> bool {
+        matches!(
+            self.shape,
+            Shape::Scanned(
+                Scanner::Nearby | Scanner::NearbyKey | Scanner::Sentence | Scanner::Address | Scanner::Output
+            )
+        )
+    }
+
     /// Returns whether the literals are ordinary words. Such literals are found in lower case, capitalised and in
     /// upper case.
     pub(super) fn literals_are_words(&self) -> bool {
@@ -218,6 +236,7 @@ impl Rule {
                         | Scanner::Output
                         | Scanner::Argument
                         | Scanner::Given
+                        | Scanner::GemSource
                         | Scanner::AwsPair
                         | Scanner::Jwt
                         | Scanner::NatsSeed
@@ -286,6 +305,19 @@ const fn glued(
     entropy: f32,
 ) -> Rule {
     let shape = Shape::Token { pattern, before: Before::Nothing, edge: Edge::Open };
+    Rule { id, what, source, literals, shape, entropy }
+}
+
+/// Returns the rule for a token that begins with its literal, doesn't continue a word and may be followed by any byte.
+const fn part(
+    id: &'static str,
+    what: &'static str,
+    source: &'static str,
+    literals: &'static [&'static str],
+    pattern: &'static str,
+    entropy: f32,
+) -> Rule {
+    let shape = Shape::Token { pattern, before: Before::Nothing, edge: Edge::Part };
     Rule { id, what, source, literals, shape, entropy }
 }
 

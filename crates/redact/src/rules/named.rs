@@ -10,6 +10,7 @@ const UUID: &str = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}
 #[rustfmt::skip] // One row a line reads as the table it is.
 pub(super) const RULES: &[Rule] = &[
     named("aws-secret-access-key", "AWS secret access key", "AWS IAM User Guide, access keys", &["secret_access_key", "secretAccessKey", "aws_secret", "secret access key"], r"[A-Za-z0-9/+]{40}", 3.8),
+    named("duo-secret-key", "Duo secret key of an application", "Duo Docs, Auth API and Admin API", &["skey"], r"[A-Za-z0-9]{40}", 3.5),
     named("azure-account-key", "Azure storage, Cosmos or Service Bus key in a connection string", "Azure Docs, connection strings", &["accountKey", "sharedAccessKey", "accessKey"], r"[A-Za-z0-9+/]{40,}={0,2}", 3.8),
     named("azure-service-key", "Azure cognitive, OpenAI, search or DevOps key", "Azure Docs, resource keys", &["azure", "ocp-apim"], r"[A-Za-z0-9]{84}|[A-Za-z0-9]{52}|[a-f0-9]{32}", 3.0),
     named("alibaba-secret-key", "Alibaba Cloud AccessKey secret", "Alibaba Cloud RAM, AccessKey pairs", &["alibaba", "aliyun", "alicloud", "accessKeySecret", "access_key_secret"], r"[A-Za-z0-9]{30}", 3.5),

@@ -1,9 +1,9 @@
 //! Keys of payment and commerce services.
 
-use super::{Rule, glued, token, weak};
+use super::{Rule, glued, part, token, weak};
 
 pub(super) const RULES: &[Rule] = &[
-    glued(
+    part(
         "stripe-key",
         "Stripe secret or restricted key",
         "Stripe Docs, API keys",
@@ -79,10 +79,10 @@ pub(super) const RULES: &[Rule] = &[
     ),
     glued(
         "flutterwave-key",
-        "Flutterwave secret key",
+        "Flutterwave secret, encryption or public key",
         "Flutterwave Docs, API keys",
-        &["FLWSECK"],
-        r"FLWSECK(?:_TEST)?-[A-Za-z0-9]{12,40}(?:-X)?",
+        &["FLWSECK-", "FLWSECK_TEST-", "FLWPUBK-", "FLWPUBK_TEST-"],
+        r"FLW(?:SECK|PUBK)(?:_TEST)?-[A-Za-z0-9]{12,40}(?:-X)?",
         2.8,
     ),
     weak(

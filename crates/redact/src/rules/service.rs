@@ -12,7 +12,7 @@ pub(super) const RULES: &[Rule] = &[
             "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxd-", "xoxe-", "xoxe.xox",
             "xapp-",
         ],
-        r"xox[bparsoc]-[A-Za-z0-9-]{10,}|xoxd-(?:[A-Za-z0-9+/=_-]|%2[BbFf]|%3[Dd]){20,}|xoxe(?:\.xox[bp])?-[0-9]-[A-Za-z0-9]{20,}|xapp-[0-9]-[A-Z0-9]{6,16}-[0-9]{6,16}-[a-z0-9]{32,}",
+        r"xox[bparsoc]-[A-Za-z0-9-]{10,}|xoxd-(?:[A-Za-z0-9+/=_-]|%2[BbFf]|%3[Dd]){20,}|xoxe(?:\.xox[bp])?-[0-9]-[A-Za-z0-9]{20,}|xoxe(?:-[0-9]{6,16}){2,4}-[0-9a-f]{32,}|xapp-[0-9]-[A-Z0-9]{6,16}-[0-9]{6,16}-[a-z0-9]{32,}",
         2.6,
     ),
     glued(

@@ -100,6 +100,13 @@ pub(super) const RULES: &[Rule] = &[
         Scanner::UserFlag,
     ),
     scanned(
+        "gem-source-login",
+        "login of a private source of gems",
+        "Bundler Docs, bundle config: credentials for gem sources; Sidekiq Wiki, commercial installation",
+        &["BUNDLE_"],
+        Scanner::GemSource,
+    ),
+    scanned(
         "password-file",
         "password in a line of a PostgreSQL password file",
         "PostgreSQL Docs, the password file",

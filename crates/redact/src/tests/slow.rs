@@ -43,9 +43,20 @@ fn text_made_to_be_slow_is_not() {
         "ghp_\u{200b}",
         "MIIEpAIBAAKCAQEA@",
         "\tTRUE\t/\t",
+        "<password>\n",
+        "<token>\n x",
+        "curl -u \\\n",
+        "curl -u \"a:\"",
+        "BUNDLE_A__B=aaaa:",
+    ];
+    let token = one("[A-Za-z0-9]", 3000) + "7";
+    let long = [
+        format!("API_KEY={token}\n"),
+        format!("password: \"{token}\"\n"),
+        format!("token='{}' {} ", &token[..32], &token[..32]),
     ];
     let characters = (0..128u8).map(|byte| char::from(byte).to_string());
-    for unit in keys.into_iter().chain(others.map(str::to_owned)).chain(characters) {
+    for unit in keys.into_iter().chain(others.map(str::to_owned)).chain(long).chain(characters) {
         redact(&unit.repeat(200_000 / unit.len()));
     }
     // Each line has a different length, so that no line continues the one before it.
