@@ -71,12 +71,7 @@ pub fn marks(text: &str) -> usize {
 /// Returns `text` with each secret replaced by a mark that names only its rule, as in `[REDACTED:github-token]`: errors and
 /// logs show no digits that a reader could compare with those of guessed secrets.
 pub fn without_secrets(text: &str) -> String {
-    let redacted = Redactor::blank().redact(text);
-    if redacted.found.is_empty() && !text.contains(mark::MARK) {
-        text.to_owned()
-    } else {
-        mark::without_digits(&redacted.text)
-    }
+    mark::naming_rules(&Redactor::blank().redact(text).text)
 }
 
 /// Replaces secrets by marks that can be compared within one conversation.

@@ -35,7 +35,7 @@ pub(super) fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
 }
 
 /// Returns `text` with each mark of a secret reduced to its rule: `[REDACTED:github-token]`.
-pub(super) fn without_digits(text: &str) -> String {
+pub(super) fn naming_rules(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(MARK) {
