@@ -7,7 +7,7 @@
 //! - what several operations compose, and what a process has open: `tiro-host`
 //! - steps of operations: `tiro-recall` (the write path, the read path, the stash), `tiro-inline` (what a prompt
 //!   contains of files), `tiro-digest` (statements, facts, summaries), `tiro-capture` (histories to drafts)
-//! - effects: `tiro-store`, `tiro-embed`, `tiro-git`, `tiro-files`, `tiro-llm`
+//! - effects: `tiro-store` (what a store promises; `tiro-sqlite` keeps it), `tiro-embed`, `tiro-git`, `tiro-files`, `tiro-llm`
 //! - text: `tiro-text`
 //! - words and values: `tiro-base`, `tiro-redact`
 
@@ -30,6 +30,7 @@ pub mod testing {
     pub use tiro_host::config::{External, Options, Sources, Use};
     pub use tiro_recall::remember::prepare;
     pub use tiro_redact::{Redactor, rules};
-    pub use tiro_store::{Flavour, Foreign, ForeignPart, Store};
+    pub use tiro_sqlite::{SqliteBackup, SqliteStore};
+    pub use tiro_store::{Flavour, ForeignPart, Lifecycle, ReadRecords, WriteMemories};
     pub use tiro_text::tokens::count;
 }

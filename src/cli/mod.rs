@@ -31,6 +31,7 @@ use tiro_host::caller::Caller;
 use tiro_host::config::Config;
 use tiro_host::engine::Engine;
 use tiro_host::idle::later;
+use tiro_sqlite::SqliteFiles;
 
 /// A memory for coding agents: MCP server and command line.
 #[derive(Parser)]
@@ -207,7 +208,8 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
     }
     print::log(&config.log);
     let caller = Caller::of_process(&config);
-    let engine = Arc::new(Engine::new(config));
+    let stores = Arc::new(SqliteFiles::new(config.data_dir.clone()));
+    let engine = Arc::new(Engine::new(config, stores));
     match command {
         // The server starts its own runtime.
         Command::Serve(args) => return serve::run(engine, caller, args),

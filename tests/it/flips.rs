@@ -9,7 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::{Value, json};
-use tiro::testing::{Flavour, OwnerId, ProjectId, Scope, Store};
+use tiro::testing::{Flavour, OwnerId, ProjectId, ReadRecords, Scope, SqliteStore};
 
 use crate::consults::{Ground, TOOL};
 use crate::harness::{Ran, Server, eventually};
@@ -202,7 +202,7 @@ fn contents(path: &Path) -> Option<BTreeMap<String, u64>> {
 
 /// Returns whether the checks of `tiro doctor` find a fault in the store at `path`.
 fn is_noticed(path: &Path, scope: &Scope, runtime: &tokio::runtime::Runtime) -> bool {
-    let Ok(store) = Store::open(path, Flavour::Project, scope.project.clone()) else { return true };
+    let Ok(store) = SqliteStore::open(path, Flavour::Project, scope.project.clone()) else { return true };
     let check = runtime.block_on(store.check(scope));
     store.close(Duration::from_secs(5));
     check.map_or(true, |check| !check.is_sound())

@@ -10,9 +10,9 @@ use crate::harness::Home;
 
 /// The frozen schema of an older version.
 const OLD: [&str; 3] = [
-    include_str!("../../crates/store/migrations/0001_memories.sql"),
-    include_str!("../../crates/store/migrations/0002_sessions.sql"),
-    include_str!("../../crates/store/migrations/0003_context.sql"),
+    include_str!("../../crates/sqlite/migrations/0001_memories.sql"),
+    include_str!("../../crates/sqlite/migrations/0002_sessions.sql"),
+    include_str!("../../crates/sqlite/migrations/0003_context.sql"),
 ];
 
 /// How many messages the older store has: enough that copying it takes a moment.

@@ -366,13 +366,13 @@ fn the_other_tables_of_a_backup_follow_the_rules() {
 #[test]
 fn the_other_tables_of_a_backup_are_read_in_pages() {
     use tiro::testing::{Draft, Kind, Provenance};
-    use tiro::testing::{Flavour, Foreign, ForeignPart, Store};
+    use tiro::testing::{Flavour, ForeignPart, SqliteBackup, SqliteStore, WriteMemories};
     use tiro::testing::{OwnerId, ProjectId, Scope};
 
     let home = Home::new();
     let project = ProjectId::parse("0123456789abcdef").unwrap();
     let path = home.path().join("tiro.db");
-    let store = Store::open(&path, Flavour::Project, project.clone()).unwrap();
+    let store = SqliteStore::open(&path, Flavour::Project, project.clone()).unwrap();
     let redactor = tiro::testing::Redactor::new([7; 32]);
     let scope = Scope::project(OwnerId::new("ines"), project);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -380,7 +380,7 @@ fn the_other_tables_of_a_backup_are_read_in_pages() {
         for number in 0..3 {
             let draft = Draft::new(Kind::Fact, Provenance::UserSaid, format!("quince {number}"), 0);
             let (memory, _) = tiro::testing::prepare(&redactor, draft, &mut || [number; 16]);
-            store.save(&scope, vec![memory], 0, |_| {}).await.unwrap();
+            store.save(&scope, vec![memory], 0).await.unwrap();
         }
         let store = Connection::open(&path).unwrap();
         store
@@ -390,9 +390,9 @@ fn the_other_tables_of_a_backup_are_read_in_pages() {
                  SELECT seq, n, printf('%.*c', 4000, 'a'), zeroblob(iif(n = 1, 256, 260)) FROM memories, n",
             )
             .unwrap();
-        let mut foreign = Foreign::open(&scope, &path).await.unwrap();
+        let mut backup = SqliteBackup::open(&scope, &path).await.unwrap();
         let mut pages = Vec::new();
-        while let Some(page) = foreign.next(ForeignPart::Original).await.unwrap() {
+        while let Some(page) = backup.next(ForeignPart::Original).await.unwrap() {
             pages.push(page.memories);
         }
         pages

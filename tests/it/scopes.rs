@@ -312,12 +312,12 @@ fn a_huge_or_non_utf8_commit_message_is_stored() {
 #[test]
 fn a_backup_contains_only_rows_of_its_owner() {
     use tiro::testing::{Draft, Kind, Provenance};
-    use tiro::testing::{Flavour, Foreign, ForeignPart, Store};
+    use tiro::testing::{Flavour, ForeignPart, SqliteBackup, SqliteStore, WriteMemories};
     use tiro::testing::{OwnerId, ProjectId, Scope};
 
     let home = Home::new();
     let project = ProjectId::parse("0123456789abcdef").unwrap();
-    let store = Store::open(&home.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
+    let store = SqliteStore::open(&home.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
     let redactor = tiro::testing::Redactor::new([7; 32]);
     let scopes = ["ines", "tomasz"].map(|owner| Scope::project(OwnerId::new(owner), project.clone()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -326,12 +326,12 @@ fn a_backup_contains_only_rows_of_its_owner() {
         for (scope, fruit) in scopes.iter().zip(["quince", "pitaya"]) {
             let draft = Draft::new(Kind::Fact, Provenance::UserSaid, format!("the {fruit} is mine"), 0);
             let (memory, _) = tiro::testing::prepare(&redactor, draft, &mut || [1; 16]);
-            store.save(scope, vec![memory], 0, |_| {}).await.unwrap();
+            store.save(scope, vec![memory], 0).await.unwrap();
         }
         put_into_every_table(&home.path().join("tiro.db"), "tomasz");
         store.back_up(&scopes[0], &copy).await.unwrap();
-        let mut foreign = Foreign::open(&scopes[1], &copy).await.unwrap();
-        foreign.next(ForeignPart::Original).await.unwrap().unwrap().memories
+        let mut backup = SqliteBackup::open(&scopes[1], &copy).await.unwrap();
+        backup.next(ForeignPart::Original).await.unwrap().unwrap().memories
     });
     let texts: Vec<&str> = restored.iter().map(|each| each.memory.text.as_str()).collect();
     assert_eq!(texts, ["the quince is mine"]);

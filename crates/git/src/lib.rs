@@ -36,7 +36,7 @@ mod repository;
 mod sha;
 mod walk;
 
-#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
 pub mod testing;
 #[cfg(test)]
 mod tests;

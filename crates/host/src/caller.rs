@@ -11,7 +11,6 @@ mod later;
 mod news;
 mod toolset;
 
-use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,14 +21,14 @@ use self::found::Found;
 use self::later::Later;
 use crate::config::Config;
 use crate::engine::{Engine, Latest, Notices, PATIENCE_OF_CLOSING};
-use crate::project::{self, OpenProject, SeenProject};
+use crate::project::{self, OpenProject, SeenProject, WritableProject};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Millis;
 use tiro_base::scope::{OwnerId, ProjectId, Scope, SessionId, Sessions};
 use tiro_capture::clients::Client;
 use tiro_capture::spool::running::{self, Process};
 use tiro_git::Repository;
-use tiro_store::{Flavour, Measurement, Savings, Store};
+use tiro_store::{Bookkeeping, Measurement, ReadStore, Savings};
 
 pub use self::form::Form;
 pub use self::later::Task;
@@ -38,9 +37,6 @@ pub use self::toolset::{Toolset, Toolsets};
 /// A caller, with the project that was opened for it. Several calls can use it at the same time.
 pub struct Caller {
     state: Arc<State>,
-    /// Whether this call only reads: [`Caller::project`] then returns a project whose store refuses to change what is
-    /// stored.
-    only_reads: bool,
 }
 
 /// What all calls of a caller share.
@@ -103,13 +99,7 @@ impl Caller {
             said_pending: AtomicBool::new(false),
             serves_tools: AtomicBool::default(),
         };
-        Caller { state: Arc::new(state), only_reads: false }
-    }
-
-    /// Returns the same caller for a call that only reads. [`Caller::begin_project`] still returns the project for writing,
-    /// because following transcripts and commits is no part of the call.
-    pub fn reader(&self) -> Caller {
-        Caller { state: Arc::clone(&self.state), only_reads: true }
+        Caller { state: Arc::new(state) }
     }
 
     /// Returns the caller restricted to the tools of `toolsets`. Nothing must have used the caller yet.
@@ -160,18 +150,17 @@ impl Caller {
     pub async fn look(&self, engine: &Engine) -> Result<SeenProject> {
         let directory = self.directory()?;
         let installation = engine.existing_installation().await?;
-        let registry = installation.map(|installation| &installation.registry);
+        let registry = installation.as_ref().map(|installation| installation.registry.as_ref());
         let seen = project::look(&directory, engine.config(), self.named(), registry).await?;
-        let known = Caller::kept(engine, &seen);
         let repository = seen.repository.map(Arc::new);
         let trouble = seen.trouble.as_ref().map(unread);
-        let open = match known.zip(installation) {
-            None => None,
-            Some(((id, path), installation)) => Some(OpenProject {
-                store: {
-                    installation.registry.refuse_emptied(&id, &path).await?;
-                    Store::open(&path, Flavour::Project, id.clone())?
-                },
+        let mut open = None;
+        if let Some((id, installation)) = seen.known.zip(installation)
+            && let Some(store) = installation.registry.existing_store(&id).await?
+        {
+            open = Some(OpenProject {
+                books: Arc::clone(&store) as Arc<dyn Bookkeeping>,
+                store,
                 redactor: installation.redactor_of(&id),
                 name: seen.name.clone(),
                 root: seen.root.clone(),
@@ -181,8 +170,8 @@ impl Caller {
                 trouble,
                 original: None,
                 formerly: seen.formerly.clone(),
-            }),
-        };
+            });
+        }
         Ok(SeenProject {
             name: seen.name,
             root: seen.root,
@@ -194,38 +183,34 @@ impl Caller {
         })
     }
 
-    /// Returns the id and the store file of a project whose store file exists.
-    fn kept(engine: &Engine, seen: &project::Seen) -> Option<(ProjectId, PathBuf)> {
-        let known = seen.known.as_ref().map(|(id, folder)| (id.clone(), engine.store_path(folder)));
-        // A store that exists but can't be looked at is opened, so that its error is reported.
-        let is_missing =
-            |path: &Path| matches!(path.symlink_metadata(), Err(error) if error.kind() == NotFound);
-        known.filter(|(_, path)| !is_missing(path))
-    }
-
-    /// Returns the caller's project. The first call opens it, and it is opened again after its store or its repository
-    /// was replaced. A project without a store gets an empty one in memory, so that reading creates no files.
+    /// Returns the caller's project for reading. The first call opens it, and it is opened again after its store or its
+    /// repository was replaced. A project without a store gets an empty one in memory, so that reading creates no files.
     ///
     /// Errors with [`Kind::NoProject`](tiro_base::error::Kind::NoProject) and a hint if there is none.
-    pub async fn project(&self, engine: &Engine) -> Result<&OpenProject> {
-        let found = self.found(engine).await?;
-        Ok(if self.only_reads { &found.reader } else { &found.project })
+    pub async fn project(&self, engine: &Engine) -> Result<Arc<OpenProject>> {
+        Ok(self.found(engine).await?.project.reader())
     }
 
-    async fn found(&self, engine: &Engine) -> Result<&Found> {
+    /// Returns the project that [`Caller::project`] returns, for a call that changes what is stored already: a project
+    /// without a store gets none.
+    ///
+    /// Fails as [`Caller::project`] does.
+    pub async fn writable_project(&self, engine: &Engine) -> Result<Arc<WritableProject>> {
+        Ok(self.found(engine).await?.project)
+    }
+
+    async fn found(&self, engine: &Engine) -> Result<Found> {
         if self.state.project.last().is_some() {
             return self.begin(engine).await;
         }
         let directory = self.directory()?;
         let existing = match engine.existing_installation().await? {
             // In this case the registry was lost, but the stores of projects still exist.
-            None if engine.config().data_dir.join("projects").is_dir() => {
-                Some(engine.begin_installation().await?)
-            }
+            None if engine.stores().has_projects() => Some(engine.begin_installation().await?),
             existing => existing,
         };
-        let registry = existing.map(|installation| &installation.registry);
-        let around = Around::of(&directory);
+        let registry = existing.as_ref().map(|installation| installation.registry.as_ref());
+        let around = Arc::new(Around::of(&directory));
         let seen = project::look(&directory, engine.config(), self.named(), registry).await?;
         // A registered project is opened as usual, even if its store was lost. So is a project for which hooks left
         // references, because these have to be stored.
@@ -235,55 +220,52 @@ impl Caller {
         let installation = engine.installation().await?;
         let blank = async || {
             let id = ProjectId::from_random(engine.random());
+            let name = format!("{}-{}", engine.process(), id.as_str());
+            let store = installation.registry.blank_store(&id, &name)?;
             let project = OpenProject {
                 redactor: installation.redactor_of(&id),
                 trouble: seen.trouble.as_ref().map(unread),
                 name: seen.name,
                 root: seen.root,
                 repository: seen.repository.map(Arc::new),
-                store: Store::blank(
-                    &format!("{}-{}", engine.process(), id.as_str()),
-                    Flavour::Project,
-                    id.clone(),
-                )?,
+                store: Arc::clone(&store) as Arc<dyn ReadStore>,
+                books: Arc::clone(&store) as Arc<dyn Bookkeeping>,
                 scope: Scope::project(self.state.owner.clone(), id),
                 is_blank: true,
                 original: seen.original,
                 formerly: seen.formerly,
             };
-            let registered_in = installation.registry.memories().clone();
-            Ok(Found { reader: project.reader(), project, registered_in, keeps_id: None, around })
+            let registered_in = Arc::clone(installation.registry.memories());
+            let project = Arc::new(WritableProject::new(project, store));
+            Ok(Found { project, registered_in, keeps_id: None, around })
         };
         self.state.blank_project.get_or_open(|found| found.holds(engine.config(), self.named()), blank).await
     }
 
-    /// Returns the caller's project for writing. This is like [`Caller::project`], but creates the project's store if
-    /// there is none. A repository that was deleted and cloned again is another project.
+    /// Returns the caller's project for writing. This is like [`Caller::writable_project`], but creates the project's store
+    /// if there is none. A repository that was deleted and cloned again is another project.
     ///
     /// Fails as [`Caller::project`] does.
-    pub async fn begin_project(&self, engine: &Engine) -> Result<&OpenProject> {
-        Ok(&self.begin(engine).await?.project)
+    pub async fn begin_project(&self, engine: &Engine) -> Result<Arc<WritableProject>> {
+        Ok(self.begin(engine).await?.project)
     }
 
-    async fn begin(&self, engine: &Engine) -> Result<&Found> {
+    async fn begin(&self, engine: &Engine) -> Result<Found> {
         let open = async || {
             let directory = self.directory()?;
-            let around = Around::of(&directory);
+            let around = Arc::new(Around::of(&directory));
             let installation = engine.begin_installation().await?;
-            let registry = &installation.registry;
+            let registry = installation.registry.as_ref();
             let fresh = ProjectId::from_random(engine.random());
             let found =
                 project::find(&directory, engine.config(), self.named(), registry, fresh, engine.now())
                     .await?;
-            let path = engine.store_path(&found.folder);
-            registry.refuse_emptied(&found.id, &path).await?;
-            let store = Store::open(&path, Flavour::Project, found.id.clone())?;
-            registry.note_made(&found.id).await;
-            let before = self.state.project.last().map(|found| &found.project.store);
-            if before.is_some_and(|before| !before.is_same_file(&store)) {
+            let store = registry.store(&found.id).await?;
+            let before = self.state.project.last().map(|found| found.project.store.identity());
+            if before.is_some_and(|before| before != store.identity()) {
                 let news = format!(
                     "The store or the repository of this server was replaced; the server now uses `{}`.",
-                    quoted(path.display())
+                    quoted(store.place())
                 );
                 self.add_notice(news);
             }
@@ -301,22 +283,24 @@ impl Caller {
                 name: found.name,
                 root: found.root,
                 repository: found.repository.map(Arc::new),
-                store,
+                store: Arc::clone(&store) as Arc<dyn ReadStore>,
+                books: Arc::clone(&store) as Arc<dyn Bookkeeping>,
                 scope,
             };
-            let registered_in = registry.memories().clone();
-            Ok(Found { reader: project.reader(), project, registered_in, keeps_id, around })
+            let registered_in = Arc::clone(registry.memories());
+            let project = Arc::new(WritableProject::new(project, store));
+            Ok(Found { project, registered_in, keeps_id, around })
         };
         self.state.project.get_or_open(|found| found.holds(engine.config(), self.named()), open).await
     }
 
     /// Returns the project if a call has already opened it, and it is still the one on the disk.
-    pub fn opened_project(&self, engine: &Engine) -> Option<&OpenProject> {
+    pub fn opened_project(&self, engine: &Engine) -> Option<Arc<WritableProject>> {
         self.state
             .project
             .last()
             .filter(|found| found.holds(engine.config(), self.named()))
-            .map(|found| &found.project)
+            .map(|found| found.project)
     }
 
     /// Closes the project's store; calls that still use it fail. The last process that closes the store moves the

@@ -9,7 +9,7 @@ mod latest;
 mod notices;
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +31,8 @@ use crate::project::OpenProject;
 use tiro_base::scope::ProjectId;
 use tiro_capture::spool::Spool;
 use tiro_redact::Redactor;
-use tiro_store::Registry;
 use tiro_store::clock::Clock;
+use tiro_store::{Registry, Stores};
 
 /// The longest time that closing a store waits for a call that is still writing. Arbitrary: about thirty times
 /// as long as a write takes.
@@ -41,6 +41,7 @@ pub const PATIENCE_OF_CLOSING: Duration = Duration::from_millis(250);
 /// The settings, and what the process has opened so far. Several calls can use an engine at the same time.
 pub struct Engine {
     config: Config,
+    stores: Arc<dyn Stores>,
     process: String,
     installation: Latest<Installation>,
     /// The empty installation in memory that is used as long as there is none on the disk.
@@ -54,10 +55,11 @@ pub struct Engine {
     extractor: Extractor,
 }
 
-/// What all projects of an owner have in common.
+/// What all projects of an owner have in common. Clones share what is open.
+#[derive(Clone)]
 pub struct Installation {
     /// The registered projects, and the owner's memories that belong to no project.
-    pub registry: Registry,
+    pub registry: Arc<dyn Registry>,
     /// The secret key of the hashes in envelopes and in the marks that replace secrets.
     pub secret: [u8; 32],
     /// Redacts texts that leave the machine: its marks reveal nothing about the secrets. For texts that are stored, use
@@ -82,11 +84,12 @@ pub enum Embedding {
 }
 
 impl Engine {
-    /// Returns an engine that has opened nothing yet.
-    pub fn new(config: Config) -> Engine {
+    /// Returns an engine that has opened nothing yet, and keeps memories in `stores`.
+    pub fn new(config: Config, stores: Arc<dyn Stores>) -> Engine {
         let process = format!("{}-{:08x}", std::process::id(), u32::from_ne_bytes(random()));
         Engine {
             config,
+            stores,
             process,
             installation: Latest::default(),
             blank_installation: OnceCell::new(),
@@ -104,6 +107,11 @@ impl Engine {
         &self.config
     }
 
+    /// Returns where memories are kept.
+    pub fn stores(&self) -> &dyn Stores {
+        self.stores.as_ref()
+    }
+
     /// Returns the name under which this process takes leases.
     pub fn process(&self) -> &str {
         &self.process
@@ -115,7 +123,6 @@ impl Engine {
     }
 
     /// Returns the clock, for a test to set.
-    #[cfg(any(test, feature = "testing"))]
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -132,7 +139,7 @@ impl Engine {
 
     /// Returns the installation, which the first call opens. If there is none on the disk, returns an empty one in
     /// memory.
-    pub async fn installation(&self) -> Result<&Installation> {
+    pub async fn installation(&self) -> Result<Installation> {
         // If the file of an opened installation was removed, it is created again, like the stores of projects.
         if self.installation.last().is_some() {
             return self.begin_installation().await;
@@ -140,16 +147,15 @@ impl Engine {
         if let Some(installation) = self.existing_installation().await? {
             return Ok(installation);
         }
-        self.blank_installation
-            .get_or_try_init(async || {
-                let registry = Registry::blank(&self.config.owner, &self.process)?;
-                Ok(Installation { registry, secret: self.random(), redactor: Redactor::blank() })
-            })
-            .await
+        let blank = self.blank_installation.get_or_try_init(async || {
+            let registry = self.stores.blank_registry(&self.config.owner, &self.process)?;
+            Ok(Installation { registry, secret: self.random(), redactor: Redactor::blank() })
+        });
+        blank.await.cloned()
     }
 
     /// Returns the installation for writing. Creates it if there is none, and opens it again if its file was replaced.
-    pub async fn begin_installation(&self) -> Result<&Installation> {
+    pub async fn begin_installation(&self) -> Result<Installation> {
         let holds = |opened: &Installation| {
             let holds = opened.registry.memories().is_current();
             if !holds {
@@ -161,7 +167,7 @@ impl Engine {
             if let Some(closed) = private::data_dir(&self.config.data_dir)? {
                 self.notices.add(closed);
             }
-            let registry = Registry::open(&self.config.data_dir, &self.config.owner)?;
+            let registry = self.stores.registry(&self.config.owner)?;
             let secret = registry.secret(self.random()).await?;
             Ok(Installation { registry, secret, redactor: Redactor::blank() })
         };
@@ -169,10 +175,10 @@ impl Engine {
     }
 
     /// Returns the installation if there is one on the disk. Never creates one.
-    pub async fn existing_installation(&self) -> Result<Option<&Installation>> {
-        match self.config.data_dir.join("owner.db").symlink_metadata() {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            _ => self.begin_installation().await.map(Some),
+    pub async fn existing_installation(&self) -> Result<Option<Installation>> {
+        match self.stores.is_begun() {
+            false => Ok(None),
+            true => self.begin_installation().await.map(Some),
         }
     }
 
@@ -229,11 +235,6 @@ impl Engine {
             Repository::common_dir,
         );
         Spool::of(&self.config.data_dir, &place)
-    }
-
-    /// Returns the path of the store of the project in `folder`.
-    pub fn store_path(&self, folder: &str) -> PathBuf {
-        self.config.data_dir.join("projects").join(folder).join("tiro.db")
     }
 
     /// Returns the embedder of the installed model. The first call loads it.

@@ -20,7 +20,7 @@ use tiro_git::{Found, Repository, Trust, identity};
 use tiro_redact::Redactor;
 use tiro_store::{ProjectRow, Registry};
 
-pub use self::open::{OpenProject, SeenProject};
+pub use self::open::{OpenProject, SeenProject, WritableProject};
 
 /// A registered project.
 pub struct Project {
@@ -30,8 +30,6 @@ pub struct Project {
     pub name: String,
     /// The root of the work tree from which the call came; outside a repository, the directory.
     pub root: PathBuf,
-    /// The folder of the project's store below `projects/` in the data directory.
-    pub folder: String,
     /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Repository>,
     /// Why the repository can't be read.
@@ -100,8 +98,8 @@ pub struct Seen {
     pub repository: Option<Repository>,
     /// Why the repository can't be read.
     pub trouble: Option<Error>,
-    /// The id of the project and the folder of its store, if the project is registered.
-    pub known: Option<(ProjectId, String)>,
+    /// The id of the project, if the project is registered or has a store.
+    pub known: Option<ProjectId>,
     /// The roots at which the project was before it was moved or renamed, and where nothing is now.
     pub formerly: Vec<PathBuf>,
     /// The project from which this repository was copied, if the copy has no id of its own yet.
@@ -118,7 +116,7 @@ pub async fn look(
     directory: &Path,
     config: &Config,
     named: Option<&Path>,
-    registry: Option<&Registry>,
+    registry: Option<&dyn Registry>,
 ) -> Result<Seen> {
     let Around { repository, trouble, root, place } = around(directory, config, named)?;
     let place_name = text_of(&place);
@@ -140,7 +138,7 @@ pub async fn look(
     }
     let name = row.as_ref().map_or_else(|| name_of(&root), |row| row.name.clone());
     let formerly = row.as_ref().map(|row| former_roots(&row.places, &place_name)).unwrap_or_default();
-    let known = row.map(|row| (row.id, row.folder));
+    let known = row.map(|row| row.id);
     Ok(Seen { name, root, repository, trouble, known, formerly, original })
 }
 
@@ -153,7 +151,7 @@ pub async fn find(
     directory: &Path,
     config: &Config,
     named: Option<&Path>,
-    registry: &Registry,
+    registry: &dyn Registry,
     fresh: ProjectId,
     now: Millis,
 ) -> Result<Project> {
@@ -165,42 +163,31 @@ pub async fn find(
         false => (registry.by_place(&place_name).await?.map_or(fresh, |row| row.id), None),
     };
     let mut formerly = Vec::new();
-    let (name, folder) = match registry.by_id(&id).await? {
+    let name = match registry.by_id(&id).await? {
         Some(row) => {
             formerly = former_roots(&row.places, &place_name);
             if row.places.first() != Some(&place_name) {
-                registry.record(&id, &row.name, &row.folder, &place_name, now).await?;
+                registry.record(&id, &row.name, &place_name, now).await?;
             }
-            (row.name, row.folder)
+            row.name
         }
         None => {
             let name = name_of(&root);
-            // If the registry was lost, the store still exists, in a folder with the project's former name.
-            let stray = registry.strays().await?.into_iter().find(|row| row.id == id);
-            let folder = stray.map_or_else(|| folder_of(&name, &id), |row| row.folder);
             let is_known_by_place = id == fresh_id && !is_kept(&place, &id);
             if is_known_by_place {
                 // If several processes see a new place at the same time, one of them chooses the name and all use
                 // it.
-                let row = registry.claim(&id, &name, &folder, &place_name, now).await?;
-                return Ok(Project {
-                    id: row.id,
-                    name: row.name,
-                    root,
-                    folder: row.folder,
-                    repository,
-                    trouble,
-                    formerly,
-                });
+                let row = registry.claim(&id, &name, &place_name, now).await?;
+                return Ok(Project { id: row.id, name: row.name, root, repository, trouble, formerly });
             }
-            registry.record(&id, &name, &folder, &place_name, now).await?;
+            registry.record(&id, &name, &place_name, now).await?;
             if let Some(original) = original {
                 registry.note_copy(&id, &original).await?;
             }
-            (name, folder)
+            name
         }
     };
-    Ok(Project { id, name, root, folder, repository, trouble, formerly })
+    Ok(Project { id, name, root, repository, trouble, formerly })
 }
 
 /// Returns the root of the project that is identified by `place`.
@@ -263,7 +250,7 @@ pub fn is_in_trouble(directory: &Path, config: &Config, named: Option<&Path>) ->
 /// the original, if this call found that the repository is a copy.
 async fn repository_id(
     common_dir: &Path,
-    registry: &Registry,
+    registry: &dyn Registry,
     fresh: ProjectId,
 ) -> Result<(ProjectId, Option<ProjectId>)> {
     let place = text_of(common_dir);
@@ -291,7 +278,7 @@ async fn repository_id(
 
 /// Returns whether the repository at `place` has `id` only because it was copied from a repository that still
 /// exists.
-async fn is_copy(id: &ProjectId, place: &str, registry: &Registry) -> Result<bool> {
+async fn is_copy(id: &ProjectId, place: &str, registry: &dyn Registry) -> Result<bool> {
     let known = registry.by_id(id).await?;
     let mut others = known.into_iter().flat_map(|row| row.places).filter(|known| *known != *place);
     let stands = others.any(|other| is_kept(&path_of(&other), id));
@@ -332,28 +319,6 @@ fn name_of(root: &Path) -> String {
     Redactor::blank().redact(&name).text.into_owned()
 }
 
-/// Returns the name of the folder of a project's store.
-pub fn folder_of(name: &str, id: &ProjectId) -> String {
-    format!("{}-{}", slug(name), id.as_str())
-}
-
-/// Returns `name` as part of a folder's name: at most 40 lower-case letters, digits and dashes.
-fn slug(name: &str) -> String {
-    let mut slug = String::new();
-    for c in name.chars().flat_map(char::to_lowercase) {
-        match c {
-            'a'..='z' | '0'..='9' => slug.push(c),
-            _ if slug.is_empty() || slug.ends_with('-') => {}
-            _ => slug.push('-'),
-        }
-        if slug.len() >= 40 {
-            break;
-        }
-    }
-    let slug = slug.trim_end_matches('-');
-    if slug.is_empty() { "project".into() } else { slug.into() }
-}
-
 /// Reads `name`, the value of the argument `argument`, as the name of a session. A secret in `name` is replaced by a
 /// mark, which is the same each time, so the name still finds the memories that were saved under it.
 ///
@@ -371,13 +336,6 @@ pub fn session_id(redactor: &Redactor, argument: &str, name: &str) -> Result<Ses
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_folder_is_named_after_the_project_in_plain_characters() {
-        assert_eq!(slug("My Project!"), "my-project");
-        assert_eq!(slug("../..//etc"), "etc");
-        assert_eq!(slug("日本語"), "project");
-    }
 
     #[test]
     fn the_root_and_the_home_are_refused_with_a_way_out() {

@@ -25,7 +25,7 @@ mod reading;
 mod reply;
 mod request;
 mod service;
-#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
 pub mod testing;
 #[cfg(test)]
 mod tests;

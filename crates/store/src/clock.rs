@@ -3,7 +3,6 @@
 //! Callers pass `now` for dates that are stored, such as when a summary is due. Leases use the store's clock instead,
 //! so that all processes that share a store agree on when a lease ends.
 
-#[cfg(any(test, feature = "testing"))]
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,14 +12,12 @@ use tiro_base::memory::Millis;
 #[derive(Default)]
 pub struct Clock {
     /// The time that a test set; if it is 0, the system's clock is used.
-    #[cfg(any(test, feature = "testing"))]
     set: AtomicI64,
 }
 
 impl Clock {
     /// Returns the time, in milliseconds since 1970 UTC.
     pub fn now(&self) -> Millis {
-        #[cfg(any(test, feature = "testing"))]
         if let now @ 1.. = self.set.load(Ordering::Relaxed) {
             return now;
         }
@@ -28,7 +25,6 @@ impl Clock {
     }
 
     /// Stops the clock at `now`, which must be above 0.
-    #[cfg(any(test, feature = "testing"))]
     pub fn set(&self, now: Millis) {
         self.set.store(now, Ordering::Relaxed);
     }

@@ -1,12 +1,10 @@
-//! Stores memories: one file for each project, shared by many processes.
-
-#![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
+//! What a store of memories promises: one store for each project, shared by many processes.
 //!
-//! [`Store`] is an open file of memories. [`Registry`] is the owner's file, with the list of projects and the
-//! ledger of spending. SQLite is the only engine; its statements are in `sqlite/`. Callers see keys
-//! ([`ChunkKey`] and others), versions ([`Version`]) and plain values. Decisions that every engine takes the
-//! same way, such as who may take a lease, are in `decide/`. Ranking, summarising and embedding happen
-//! elsewhere.
+//! A [`Store`] is a handle on the memories of one project; a [`ReadStore`] is one that can't change them. A [`Registry`] has
+//! the owner's projects and the ledger of spending, and opens their stores. [`Stores`] is what an engine makes of a place:
+//! the program chooses one when it starts. Callers see keys ([`ChunkKey`] and others), versions ([`Version`]) and plain
+//! values. Decisions that every engine takes the same way, such as who may take a lease, are in [`decide`]. This crate opens
+//! and stores nothing: the engine does (`tiro-sqlite`). Ranking, summarising and embedding happen elsewhere.
 //!
 //! # What every call promises
 //!
@@ -40,30 +38,35 @@
 //! # Storage: promises
 //!
 //! The promises of a store, such as when a write is visible, which bytes a purge removes and which caller gets a lease,
-//! are tested by a suite that is independent of the engine: `conformance/`, one function for each promise. A second
-//! engine is added in four steps:
+//! are tested by a suite that knows no engine: the crate `tiro-conformance`, one function for each promise. Another engine
+//! is added in three steps:
 //!
-//! 1. Write it in a folder beside `sqlite/`. It uses `decide/` (pure decisions) and `values/` as SQLite's code
-//!    does, and creates its own keys.
-//! 2. Implement the traits of `conformance/subject.rs` for it: `Subject` for a handle on a store, `Registrar` for a handle on a
-//!    registry, and `Engine` for the place of their data, which opens further handles on the same data.
-//! 3. Run the suite against it, as `conformance/tests.rs` does against SQLite: `cargo test -p tiro-store conformance`.
-//! 4. Make `Store` and `Registry` choose between the engines. Nothing outside this folder has to change.
+//! 1. Write it in a crate of its own, as `tiro-sqlite` is. It uses [`decide`] (pure decisions) and the values, and creates its
+//!    own keys. It implements [`Store`], [`Registry`] and [`Stores`]; [`methods!`] has the list.
+//! 2. Run the suite against it: implement `tiro_conformance::subject::Engine`, the place of its data, which opens further
+//!    handles on the same data, and call the suite's macros, as `crates/sqlite/src/tests/promises.rs` does.
+//! 3. Let `cli::main` choose it. Nothing between has to change: it gets [`Stores`].
 //!
-//! To add a promise, write a function in the file of its subject, and add a line to the table of
-//! `conformance/mod.rs`. The line names a fault that breaks the promise: the suite also runs the function
-//! against a store with that fault, and fails if the function passes there.
+//! To add a promise, write a function in the file of its subject, and add a line to the table of the suite. The line names a
+//! fault that breaks the promise: the suite also runs the function against a store with that fault, and fails if the
+//! function passes there.
 
 pub mod clock;
-#[cfg(test)]
-mod conformance;
 pub mod decide;
 mod keys;
-mod sqlite;
+mod lifecycle;
+mod registry;
+mod restoring;
+mod stores;
+mod table;
+mod traits;
 pub mod tuning;
 mod values;
-pub mod vectors;
 
 pub use keys::{ChunkKey, QueueKey, SessionKey, SubjectKey, Version};
-pub use sqlite::{Foreign, Registry, Store};
+pub use lifecycle::{Lifecycle, Placed, Upkeep};
+pub use registry::Registry;
+pub use restoring::Restore;
+pub use stores::{Backup, Files, Stores};
+pub use traits::*;
 pub use values::*;

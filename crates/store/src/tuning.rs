@@ -1,6 +1,4 @@
-//! Numbers that were tuned, and are read in this crate or by those above it.
-
-use std::time::Duration;
+//! Numbers that were tuned, and that several engines, or crates above the store, read.
 
 use tiro_base::memory::Millis;
 
@@ -12,26 +10,6 @@ pub const GRACE: Millis = 7 * 24 * 60 * 60 * 1000;
 /// it is later, the clock may have jumped. Arbitrary: a store that was not used for a month removes nothing until something is
 /// stored.
 pub const TRUSTED: Millis = 30 * 24 * 60 * 60 * 1000;
-
-/// FTS5 merges a part of the text index by itself once this percentage of the part's rows is removed
-/// (<https://sqlite.org/fts5.html#the_deletemerge_configuration_option>). The default of FTS5.
-pub const DELETE_MERGE: i64 = 10;
-
-/// The maximum number of pages of the text index that one transaction of a purge merges, which takes some tens of
-/// milliseconds. Measured by hand.
-pub const MERGED_AT_ONCE: i64 = 64;
-
-/// The maximum number of memories that one transaction of a purge removes, which takes some tens of milliseconds.
-/// Measured by hand.
-pub const REMOVED_AT_ONCE: usize = 250;
-
-/// The maximum number of memories that one transaction forgets or restores, which takes a quarter of a second.
-/// Measured by hand.
-pub const FORGOTTEN_AT_ONCE: usize = 5_000;
-
-/// The shortest and the longest pause between two transactions, in which other writers get their turn. The longest
-/// suffices because a waiting process tries again every tenth of a second. Arbitrary.
-pub const TURN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
 /// The lowest confidence of a link. Arbitrary. A trigger in the schema also refuses any lower confidence
 /// (`migrations/0007_weak_links.sql`), so a lower value here would change nothing.
@@ -47,66 +25,16 @@ pub const INDEX_GROWTH: f64 = 1.25;
 /// Measured by `evals retrieval`: 5,000 finds 76.1% of the evidence, and 25,000 finds 76.2%.
 pub const LARGE_STORE: i64 = 5_000;
 
-/// How many turns on each side of a turn supply the words of its context in the text index. Measured with [`COLUMNS`].
-pub const NEIGHBOURS: i64 = 2;
-
 /// The parameter b of BM25, which decides how much a text's length counts. The value of FTS5.
 pub const BM25_B: f64 = 0.75;
 
 /// The parameter k1 of BM25, which limits how much the repetitions of a word count. The value of FTS5.
 pub const BM25_K1: f64 = 1.2;
 
-/// The weights of a word in the columns of the text index: facets, speaker, header, text, context. Measured by `evals
-/// retrieval`: header and speaker raise recall from 53% to 64%, and the context of two turns on each side raises it
-/// further, to 78%.
-pub const COLUMNS: [f64; 5] = [0.0, 0.1, 1.0, 1.0, 0.5];
-
 /// The lowest weight of a word, as in FTS5.
 pub const LEAST_WEIGHT: f64 = 1e-6;
-
-/// No looser tier is tried once each large group has at least this many candidates. Measured with [`TIERS`].
-pub const ENOUGH: usize = 20;
-
-/// The most chunks that a search by words reads one after the other instead of taking the best of all chunks that
-/// contain the words. Arbitrary; it takes about a microsecond for each.
-pub const FEW_CHUNKS: usize = 5_000;
-
-/// A group is large if it has at least this share of the documents. Arbitrary: smaller groups are searched by their
-/// facet.
-pub const LARGE_GROUP: f64 = 0.2;
-
-/// A group with fewer candidates than this is searched again, by its facet. Arbitrary.
-pub const LITTLE: usize = 40;
-
-/// The numbers of documents that contain each of a tier's words may add up to this, even if the tier's share allows
-/// fewer documents. Arbitrary.
-pub const LEAST_DOCUMENTS: i64 = 4_000;
-
-/// The maximum number of words that are looked for in a large store although no document contains them yet. Arbitrary.
-pub const MOST_UNMET: usize = 4;
-
-/// The maximum number of words that are looked for in a large store. Arbitrary: if a query has more words, the rarest
-/// decide which documents are found.
-pub const MOST_WORDS: usize = 16;
-
-/// A document of a small group must contain one of the query's rarest words. The counts of documents that contain each
-/// of these words add up to at most this share of all documents. Measured with [`TIERS`].
-pub const RARE_SHARE: f64 = 0.06;
-
-/// The conditions that a document of a large store has to meet, the strictest first. Each has three numbers: how
-/// many of the query's rarest words the document must contain, a share of all documents, and the most words that
-/// count as the rarest. The share also limits which words count: the numbers of documents that contain each of
-/// them add up to at most this share.
-///
-/// Measured by `evals latency` with 100,000 messages: a search takes 3.2 ms of processor time, instead of 10.8 ms if
-/// every word is looked for. Measured by `evals retrieval` with the same shares: recall at 10 of the search by words is
-/// 72.2%, instead of 72.8%.
-pub const TIERS: [(usize, f64, usize); 3] = [(2, 0.15, 3), (2, 0.4, 5), (1, 0.12, MOST_WORDS)];
 
 /// The maximum size of the compressed texts that a project keeps for its threads, in bytes. A file whose copy was
 /// removed is sent whole when it changes. Arbitrary: sources compress to about a third, so this is about 190 MB of
 /// them.
 pub const BLOB_BYTES: i64 = 64 << 20;
-
-/// How many contents a store keeps the token counts of; the oldest are removed. Arbitrary: a count takes about 80 bytes.
-pub const TOKEN_COUNTS: i64 = 100_000;

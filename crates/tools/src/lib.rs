@@ -115,11 +115,6 @@ macro_rules! tool {
             toolset: tiro_host::caller::Toolset::$toolset,
         };
         let about_hints = about.hints;
-        // What a tool that only reads gets can't change what is stored.
-        let caller = match about_hints.read_only {
-            true => std::sync::Arc::new(caller.reader()),
-            false => caller,
-        };
         $crate::Tool::new::<$file::Args, $file::Output, _, _>(about, move |args, _| {
             let (engine, caller) = (std::sync::Arc::clone(&engine), std::sync::Arc::clone(&caller));
             async move {

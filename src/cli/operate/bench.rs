@@ -17,7 +17,7 @@ use tiro_digest::summarize::{self, Source};
 use tiro_embed::{Embedder, embed_whole, install};
 use tiro_host::engine::Engine;
 use tiro_redact::Redactor;
-use tiro_store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
+use tiro_sqlite::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
 use tiro_text::tokens;
 
 /// How many numbers each vector has in the files that `tiro bench vectors` reads.

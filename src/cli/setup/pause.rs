@@ -31,7 +31,7 @@ struct Output {
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, paused: bool, out: Out) -> Result<ExitCode> {
     let spool = match args.all {
         true => Spool::everywhere(&engine.config().data_dir),
-        false => engine.spool(caller.begin_project(engine).await?),
+        false => engine.spool(&*caller.begin_project(engine).await?),
     };
     let changed = spool.set_paused(paused, engine.now())?;
     let place = if args.all { "in all projects" } else { "in this project" };

@@ -135,7 +135,7 @@ impl Remote<'_> {
         };
         let keys: Vec<[u8; 32]> = texts.iter().map(key).collect();
         let project = self.caller.project(self.engine).await?;
-        let (store, scope) = (&project.store, &project.scope);
+        let (store, scope) = (project.store.as_ref(), &project.scope);
         let mut found = store.cached_embeddings(scope, keys.clone()).await?;
         let missing: Vec<usize> = (0..texts.len()).filter(|place| found[*place].is_none()).collect();
         for places in missing.chunks(TEXTS_AT_ONCE) {
@@ -149,7 +149,7 @@ impl Remote<'_> {
             let vectors = self.ask(asked.collect(), &matter, left, retries).await?;
             let entries: Vec<([u8; 32], Vec<f32>)> =
                 places.iter().map(|place| keys[*place]).zip(vectors.iter().cloned()).collect();
-            store.cache_embeddings(scope, entries).await?;
+            project.books.cache_embeddings(scope, entries).await?;
             for (place, vector) in places.iter().zip(vectors) {
                 found[*place] = Some(vector);
             }

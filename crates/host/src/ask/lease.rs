@@ -26,7 +26,7 @@ impl<'a> Lease<'a> {
     /// Takes the lease `name` of the project; returns `None` if another call has it, also one of this process.
     pub async fn take(engine: &Engine, project: &'a OpenProject, name: String) -> Result<Option<Lease<'a>>> {
         let holder = format!("{} {:016x}", engine.process(), u64::from_le_bytes(engine.random()));
-        let taken = project.store.lease(&project.scope, &name, &holder, LASTS).await?;
+        let taken = project.books.lease(&project.scope, &name, &holder, LASTS).await?;
         Ok(taken.then(|| Lease { project, name, holder, is_held: true }))
     }
 
@@ -39,7 +39,7 @@ impl<'a> Lease<'a> {
                 outcome = &mut work => return outcome,
                 () = tokio::time::sleep(RENEWED) => {
                     // If the renewal fails, what the work stores in the end shows whether another call was faster.
-                    drop(self.project.store.lease(&self.project.scope, &self.name, &self.holder, LASTS).await);
+                    drop(self.project.books.lease(&self.project.scope, &self.name, &self.holder, LASTS).await);
                 }
             }
         }
@@ -49,7 +49,7 @@ impl<'a> Lease<'a> {
     pub async fn release(mut self) {
         self.is_held = false;
         // If that fails, the lease expires.
-        drop(self.project.store.release(&self.project.scope, &self.name, &self.holder).await);
+        drop(self.project.books.release(&self.project.scope, &self.name, &self.holder).await);
     }
 }
 
@@ -58,7 +58,7 @@ impl Drop for Lease<'_> {
     fn drop(&mut self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if self.is_held {
-            let (store, scope) = (self.project.store.clone(), self.project.scope.clone());
+            let (store, scope) = (self.project.books.clone(), self.project.scope.clone());
             let (name, holder) = (self.name.clone(), self.holder.clone());
             runtime.spawn(async move { drop(store.release(&scope, &name, &holder).await) });
         }

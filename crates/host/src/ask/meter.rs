@@ -136,7 +136,7 @@ impl Sent {
 
 /// Counts the requests of one question to one provider, in the ledger and on the bill.
 pub struct Meter {
-    registry: Registry,
+    registry: Arc<dyn Registry>,
     held: tokio::sync::Mutex<Option<Reservation>>,
     bill: Bill,
     /// The index of the question's entry on the bill.
@@ -208,7 +208,7 @@ impl Meter {
             Fate::Refused => self.registry.note_sent_again(held).await?,
             Fate::Unsent => {}
         }
-        let cost = held.held();
+        let cost = held.held;
         self.change(|sent| {
             (sent.requests, sent.billable) = (sent.requests + 1, sent.billable + 1);
             (sent.tokens, sent.cost) = (sent.tokens + self.tokens, cost);
@@ -219,7 +219,7 @@ impl Meter {
     /// Records an answer. `cost` is the cost of the request that was answered.
     pub async fn answered(&self, usage: &Usage, cost: Money) -> Result<()> {
         let held = self.take().await;
-        let cost = Money(held.held().0.saturating_sub(self.most.0).saturating_add(cost.0));
+        let cost = Money(held.held.0.saturating_sub(self.most.0).saturating_add(cost.0));
         self.change(|sent| {
             sent.tokens = (sent.tokens - self.tokens).saturating_add(usage.input);
             (sent.cost, sent.is_answered) = (cost, true);
@@ -240,7 +240,7 @@ impl Meter {
             if is_unasked {
                 (sent.requests, sent.billable, sent.tokens) = (0, 0, 0);
             }
-            sent.cost = Money(self.most.0.saturating_mul(sent.billable)).min(held.held());
+            sent.cost = Money(self.most.0.saturating_mul(sent.billable)).min(held.held);
         });
         let cost = self.bill.entries()[self.entry].cost;
         let input = i64::try_from(self.tokens()).unwrap_or(i64::MAX);

@@ -1,5 +1,7 @@
 //! Asks a service of our own through everything that watches over requests: redactor, limits, ledger and bill.
 
+use std::sync::Arc;
+
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -9,6 +11,7 @@ use super::*;
 use crate::config::{Config, Origin};
 use tiro_llm::testing::{Mock, Step};
 use tiro_llm::{Function, Key, Price, Service, Turn};
+use tiro_sqlite::SqliteFiles;
 use tiro_store::{Purpose, SentFilter};
 
 const AMPLE: Duration = Duration::from_secs(30);
@@ -50,7 +53,7 @@ fn matter() -> Matter {
 fn engine(folder: &Path) -> (Engine, Caller) {
     let config = Config::of_test(folder);
     let caller = Caller::of_process(&config);
-    (Engine::new(config), caller)
+    (Engine::new(config.clone(), Arc::new(SqliteFiles::new(config.data_dir))), caller)
 }
 
 fn stream(delta: &Value, reason: &str) -> Step {

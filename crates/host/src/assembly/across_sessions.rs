@@ -29,7 +29,7 @@ use tiro_digest::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
 use tiro_embed::Encoders;
 use tiro_recall::retrieve::rank::{Ranked, Weights, may_answer};
 use tiro_recall::retrieve::{self, Found, cues};
-use tiro_store::Store;
+use tiro_store::ReadStore;
 
 /// The kinds of memories in a context. Files and logs are left out.
 const KINDS: &[Kind] = &[
@@ -70,9 +70,9 @@ pub async fn choose(
     encoders: &Encoders<'_>,
 ) -> Result<Chosen> {
     let owners = &engine.installation().await?.registry;
-    let mut places: Vec<(&Store, &Scope)> = vec![(&project.store, &asked.scope)];
+    let mut places: Vec<(&dyn ReadStore, &Scope)> = vec![(project.store.as_ref(), &asked.scope)];
     if asked.scope.sessions == Sessions::All {
-        places.push((owners.memories(), owners.scope()));
+        places.push((owners.memories().as_ref(), owners.scope()));
     }
     let mut chosen = Chosen::default();
     for (store, scope) in &places {
@@ -134,7 +134,7 @@ pub async fn choose(
 }
 
 /// Returns whether one of the best hits may answer the question, or there are no hits.
-async fn answers(project: &OpenProject, places: &[(&Store, &Scope)], found: &Found) -> Result<bool> {
+async fn answers(project: &OpenProject, places: &[(&dyn ReadStore, &Scope)], found: &Found) -> Result<bool> {
     let best = read(places, found.ranked.iter().take(BEST).cloned().collect()).await?;
     let text = |hit: &Hit| retrieve::searched_text(&hit.memory, hit.piece.0..hit.piece.1);
     let (texts, terms, rarity) = (best.iter().map(text).collect(), found.terms.clone(), found.rarity.clone());
@@ -169,7 +169,7 @@ struct Relevant<'a> {
 /// Adds the passages of the hits, in order, as long as they fit. Returns the messages that are not shown whole, each with
 /// the place of its passage.
 async fn show(
-    places: &[(&Store, &Scope)],
+    places: &[(&dyn ReadStore, &Scope)],
     order: Vec<Ranked>,
     Relevant { sessions, listed, few }: Relevant<'_>,
     room: Room,
@@ -207,7 +207,7 @@ async fn show(
 
 /// Returns whether a summary is of a conversation with fewer than `few` messages, which needs no summary: its messages
 /// are shown.
-async fn is_short(places: &[(&Store, &Scope)], hit: &Hit, few: usize) -> Result<bool> {
+async fn is_short(places: &[(&dyn ReadStore, &Scope)], hit: &Hit, few: usize) -> Result<bool> {
     let (Some((store, scope)), Some(session)) = (places.get(hit.ranked.store), &hit.memory.session) else {
         return Ok(false);
     };
@@ -226,7 +226,7 @@ fn part_of(hit: &Ranked) -> Part {
 }
 
 /// Reads the memories that the search found, in their order. Those that were forgotten since the search are left out.
-pub async fn read(places: &[(&Store, &Scope)], ranked: Vec<Ranked>) -> Result<Vec<Hit>> {
+pub async fn read(places: &[(&dyn ReadStore, &Scope)], ranked: Vec<Ranked>) -> Result<Vec<Hit>> {
     let mut hits: Vec<(usize, Hit)> = Vec::with_capacity(ranked.len());
     for (number, (store, scope)) in places.iter().enumerate() {
         let own: Vec<(usize, &Ranked)> =
@@ -299,7 +299,7 @@ async fn latest(
     filling: &mut Filling,
     chosen: &mut Chosen,
 ) -> Result<HashSet<SessionId>> {
-    let (store, scope) = (&project.store, &asked.scope);
+    let (store, scope) = (project.store.as_ref(), &asked.scope);
     let without = &asked.filter.without;
     let mut rows = store.sessions(scope, 0, count + usize::from(without.is_some())).await?;
     rows.retain(|row| Some(&row.id) != without.as_ref());

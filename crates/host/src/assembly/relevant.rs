@@ -32,7 +32,7 @@ impl Choice<'_> {
     /// passages, as long as there is room.
     pub async fn relevant(&mut self, encoders: &Encoders<'_>) -> Result<()> {
         let Asked { scope, query, .. } = self.asked;
-        let store = &self.project.store;
+        let store = self.project.store.as_ref();
         let (begun, mut shown): (BTreeSet<i64>, BTreeSet<i64>) =
             self.shown().into_iter().partition(|ordinal| self.long.contains(ordinal));
         let stash = (!self.held.is_empty()).then_some(Stash::Without);

@@ -39,7 +39,7 @@ pub async fn mark(project: &OpenProject, asked: &Asked, chosen: &mut Chosen) -> 
     let keys = chosen.stable.iter().chain(&chosen.live).filter_map(key).collect();
     let outdated = match by_time {
         true => Vec::new(),
-        false => outdated(&project.store, &asked.scope, &asked.query, keys).await?,
+        false => outdated(project.store.as_ref(), &asked.scope, &asked.query, keys).await?,
     };
     // The part that doesn't depend on the question shows only what statements alone say.
     let stable = marked(project, asked, Vec::new(), &mut chosen.stable, |_| true).await?;

@@ -1,21 +1,21 @@
 //! The caller's open project, and the check that it is still the one on the disk.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::around::Around;
 use crate::config::Config;
-use crate::project::{self, OpenProject};
+use crate::project::{self, WritableProject};
 use tiro_store::Store;
 
 /// An open project, and the state of the disk that must stay the same for the project to remain valid.
+#[derive(Clone)]
 pub(super) struct Found {
-    pub project: OpenProject,
-    /// The same project for calls that only read.
-    pub reader: OpenProject,
-    pub registered_in: Store,
+    pub project: Arc<WritableProject>,
+    pub registered_in: Arc<dyn Store>,
     /// The git directory that contains the project's id, if there is such a directory.
     pub keeps_id: Option<PathBuf>,
-    pub around: Around,
+    pub around: Arc<Around>,
 }
 
 impl Found {

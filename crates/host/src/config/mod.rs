@@ -75,7 +75,6 @@ pub struct Config {
 impl Config {
     /// Returns settings for a test, without clients or options. Data, models and the working directory lie in
     /// `folder`.
-    #[cfg(any(test, feature = "testing"))]
     pub fn of_test(folder: &Path) -> Config {
         Config {
             data_dir: folder.join("data"),

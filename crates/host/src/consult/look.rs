@@ -20,7 +20,6 @@ use tiro_files::{
 };
 use tiro_inline::{Seen, State};
 use tiro_redact::{self, Redactor};
-use tiro_store::Store;
 use tiro_text::tokens;
 
 /// How many bytes of files are read before their tokens are looked up. Arbitrary: small against the memory of a process.
@@ -251,7 +250,7 @@ async fn read_and_count(
         batch.into_iter().map(|found| found.path).zip(copies).collect()
     })
     .await?;
-    let (store, scope): (&Store, _) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let hashes: Vec<ContentHash> =
         copies.iter().filter_map(|(_, copy)| Some(copy.as_ref().ok()?.sent)).collect();
     let mut counts = store.token_counts(scope, &hashes).await?;
@@ -269,7 +268,7 @@ async fn read_and_count(
     })
     .await?;
     if !counted.is_empty() && !reader.only_looks {
-        store.note_token_counts(scope, &counted).await?;
+        project.books.note_token_counts(scope, &counted).await?;
     }
     counts.extend(counted);
     Ok((copies, counts))

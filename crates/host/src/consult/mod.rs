@@ -32,7 +32,7 @@ use crate::ask::{self, Bill, Foreseen};
 use crate::caller::Caller;
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Millis;
 use tiro_base::thread::{Spent, ThreadName};
@@ -123,8 +123,8 @@ pub async fn consult(
 ) -> Result<Consulted> {
     let began = (Instant::now(), engine.now());
     let project = caller.begin_project(engine).await?;
-    let lease = lease::take(engine, project, &question.name).await?;
-    let work = ask_and_record(engine, caller, project, assistant, &question, callables, listener, began);
+    let lease = lease::take(engine, &project, &question.name).await?;
+    let work = ask_and_record(engine, caller, &project, assistant, &question, callables, listener, began);
     let outcome = lease.hold_during(work).await;
     lease.release().await;
     outcome
@@ -133,7 +133,7 @@ pub async fn consult(
 /// Returns the recorded answer of the call, if there is one. If other instructions were asked in it, the receipt says so.
 pub async fn recorded(project: &OpenProject, question: &Question) -> Result<Option<Consulted>> {
     let Question { name, call_id, .. } = question;
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let Some(row) = store.turn_by_call(scope, name, call_id).await? else { return Ok(None) };
     let Some(answer) = row.answer_text else {
         return Err(Error::not_found(format!("the answer of call `{}` was forgotten", quoted(call_id))));
@@ -162,7 +162,7 @@ pub fn other_instructions(call_id: &str) -> String {
 async fn ask_and_record(
     engine: &Arc<Engine>,
     caller: &Caller,
-    project: &OpenProject,
+    project: &WritableProject,
     assistant: &Configured,
     question: &Question,
     callables: Vec<Callable>,
@@ -249,7 +249,7 @@ struct Ready {
 /// Prepares `question`; sends and records nothing.
 async fn ready(
     engine: &Arc<Engine>,
-    project: &OpenProject,
+    project: &WritableProject,
     options: &Options,
     assistant: &Configured,
     question: &Question,
@@ -283,7 +283,7 @@ pub struct Previewed {
 /// Returns what asking `question` would send. Sends and stores nothing.
 pub async fn preview(
     engine: &Arc<Engine>,
-    project: &OpenProject,
+    project: &WritableProject,
     assistant: &Configured,
     question: Question,
     callables: Vec<Callable>,
@@ -422,7 +422,7 @@ pub struct CountedFiles {
 /// Counts the tokens of the files that `paths` lead to, as they would be sent.
 pub async fn count(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     options: &Options,
     paths: &[String],
 ) -> Result<CountedFiles> {

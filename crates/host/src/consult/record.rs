@@ -3,7 +3,7 @@
 
 use super::prepare::Prepared;
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::WritableProject;
 use crate::tuning::consult::EXCHANGE_TOKENS;
 use tiro_base::error::Result;
 use tiro_base::memory::{Draft, Identity, Kind, Level, Millis, Provenance, Role};
@@ -44,7 +44,7 @@ pub struct Exchange<'a> {
 /// Records the exchange and everything that `prepared` changes in `thread`.
 pub async fn record(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     thread: &Thread,
     prepared: &Prepared,
     exchange: Exchange<'_>,

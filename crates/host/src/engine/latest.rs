@@ -1,40 +1,32 @@
 //! A value that is opened when it is first needed, and is opened anew when it is no longer valid.
 
-use tokio::sync::OnceCell;
+use std::sync::{Mutex, PoisonError};
 
 use tiro_base::error::Result;
 
-/// A value that the first call opens. When it is no longer valid, the next call opens a new one.
-///
-/// Earlier values stay in memory, because calls may still borrow them. So a value that is no longer valid should use
-/// few resources.
+/// A value that the first call opens. When it is no longer valid, the next call opens a new one. Calls get clones, which
+/// should be cheap and share what is open: it is closed when the last call that uses it ends.
 pub struct Latest<T> {
-    first: Cell<T>,
-}
-
-type Cell<T> = OnceCell<Box<Opened<T>>>;
-
-struct Opened<T> {
-    value: T,
-    next: Cell<T>,
+    value: Mutex<Option<T>>,
+    /// Held while a value is checked and opened, so that one call at a time opens it.
+    opening: tokio::sync::Mutex<()>,
 }
 
 impl<T> Default for Latest<T> {
     fn default() -> Latest<T> {
-        Latest { first: OnceCell::new() }
+        Latest { value: Mutex::new(None), opening: tokio::sync::Mutex::new(()) }
     }
 }
 
-impl<T> Latest<T> {
+impl<T: Clone> Latest<T> {
     /// Returns the value that was opened last, even if it is no longer valid.
-    pub fn last(&self) -> Option<&T> {
-        let mut last = None;
-        let mut cell = &self.first;
-        while let Some(opened) = cell.get() {
-            last = Some(&opened.value);
-            cell = &opened.next;
-        }
-        last
+    pub fn last(&self) -> Option<T> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lets go of the value, and returns it. The next call opens a new one.
+    pub fn let_go(&self) -> Option<T> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Returns the last value if it is valid, according to `holds`; otherwise opens a new one with `open`. If several
@@ -44,30 +36,18 @@ impl<T> Latest<T> {
         &self,
         holds: impl Fn(&T) -> bool,
         open: impl AsyncFnOnce() -> Result<T>,
-    ) -> Result<&T> {
-        let mut cell = &self.first;
-        let mut open = Some(open);
-        loop {
-            if let Some(opened) = cell.get() {
-                if !opened.next.initialized() && holds(&opened.value) {
-                    return Ok(&opened.value);
-                }
-                cell = &opened.next;
-                continue;
-            }
-            let opened = cell
-                .get_or_try_init(async || {
-                    let open = open.take().expect("the loop ends after `open` was called");
-                    Ok::<_, tiro_base::error::Error>(Box::new(Opened {
-                        value: open().await?,
-                        next: OnceCell::new(),
-                    }))
-                })
-                .await?;
-            if open.is_none() {
-                return Ok(&opened.value);
-            }
+    ) -> Result<T> {
+        let last = || self.last().filter(|value| holds(value));
+        if let Some(value) = last() {
+            return Ok(value);
         }
+        let _opening = self.opening.lock().await;
+        if let Some(value) = last() {
+            return Ok(value);
+        }
+        let value = open().await?;
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = Some(value.clone());
+        Ok(value)
     }
 }
 
@@ -96,9 +76,9 @@ mod tests {
             tokio::task::yield_now().await;
             now.store(2, Ordering::Relaxed);
             go.notify_one();
-            latest.get_or_open(holds, async || Ok(now.load(Ordering::Relaxed))).await.copied()
+            latest.get_or_open(holds, async || Ok(now.load(Ordering::Relaxed))).await
         };
         let (first, second) = tokio::join!(slow, waiting);
-        assert_eq!((*first.unwrap(), second.unwrap()), (1, 2));
+        assert_eq!((first.unwrap(), second.unwrap()), (1, 2));
     }
 }

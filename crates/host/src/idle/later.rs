@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::caller::{Caller, Task};
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::WritableProject;
 use crate::summaries::sessions;
 use tiro_base::error::Result;
 use tiro_base::memory::MemoryId;
@@ -29,7 +29,7 @@ pub async fn work_off(engine: &Engine, caller: &Caller) -> Result<bool> {
     let mut is_left = tasks.len() > STEP;
     let mut failed = None;
     for task in tasks.into_iter().take(STEP) {
-        match work(engine, project, &task).await {
+        match work(engine, &project, &task).await {
             Ok(true) => is_left = true,
             Ok(false) => caller.did(&task),
             Err(error) => failed = Some(error),
@@ -39,7 +39,7 @@ pub async fn work_off(engine: &Engine, caller: &Caller) -> Result<bool> {
 }
 
 /// Does a part of the task. Returns whether some of it is left.
-async fn work(engine: &Engine, project: &OpenProject, task: &Task) -> Result<bool> {
+async fn work(engine: &Engine, project: &WritableProject, task: &Task) -> Result<bool> {
     match task {
         Task::Digest(session) => Ok(sessions::digest(engine, project, session).await? > 0),
         Task::Stash(_, ids) => stash(engine, project, ids).await.map(|()| false),
@@ -66,8 +66,8 @@ pub async fn after_a_command(engine: &Engine, caller: &Caller) {
 }
 
 /// Stashes those of the messages that still exist. Contexts go on to show them.
-async fn stash(engine: &Engine, project: &OpenProject, ids: &[MemoryId]) -> Result<()> {
-    let (store, scope) = (&project.store, &project.scope);
+async fn stash(engine: &Engine, project: &WritableProject, ids: &[MemoryId]) -> Result<()> {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let living = store.keys_of(scope, ids.to_vec()).await?;
     let named = ids.iter().zip(living).filter_map(|(id, key)| key.map(|_| id.clone())).collect::<Vec<_>>();
     if named.is_empty() {

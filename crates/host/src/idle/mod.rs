@@ -21,7 +21,7 @@ use tiro_base::error::{Error, Kind, Result};
 use tiro_base::humanize::counted;
 use tiro_base::scope::Scope;
 use tiro_capture::spool::Spool;
-use tiro_store::Store;
+use tiro_store::{Store, Upkeep};
 
 /// How many milliseconds after the beginning of an unfinished purge its process is considered dead.
 const ABANDONED: i64 = 60_000;
@@ -91,9 +91,10 @@ async fn work_off(engine: &Engine, caller: &Caller) {
         let Ok(places) = places(engine, caller).await else { continue };
         // What earlier versions stored incompletely is repaired once; what this version writes needs no repair.
         if !is_mended {
-            is_mended = matches!(segments::mend(engine, places[0].0, places[0].1).await, Ok(0));
+            is_mended = matches!(segments::mend(engine, places[0].0.as_ref(), &places[0].1).await, Ok(0));
         }
-        for (store, scope) in places {
+        for (store, scope) in &places {
+            let store = store.as_ref();
             if let Err(error) = finish_purges(engine, caller, store, scope).await {
                 tracing::debug!(%error, "a purge is not finished yet");
             }
@@ -119,31 +120,29 @@ async fn work_off(engine: &Engine, caller: &Caller) {
                 }
             }
             if quiet >= QUIET {
-                reindex_text(store, scope).await;
-                merge_text(store, scope).await;
+                tend(store, scope, Upkeep::Index).await;
+                tend(store, scope, Upkeep::Merge).await;
             }
             if quiet == QUIET {
-                sum_up(store, scope).await;
+                tend(store, scope, Upkeep::Sums).await;
             }
-            store.close_idle_readers();
-            if quiet == QUIET
-                && let Err(error) = store.rest(scope).await
-            {
-                tracing::debug!(%error, "the log is not moved into the store");
+            tend(store, scope, Upkeep::Release).await;
+            if quiet == QUIET {
+                tend(store, scope, Upkeep::Rest).await;
             }
         }
     }
 }
 
 /// Finishes purges that were interrupted, also in the list of what was sent to providers.
-async fn finish_purges(engine: &Engine, caller: &Caller, store: &Store, scope: &Scope) -> Result<()> {
+async fn finish_purges(engine: &Engine, caller: &Caller, store: &dyn Store, scope: &Scope) -> Result<()> {
     let finished = store.finish_purges(scope, engine.now() - ABANDONED).await?;
     let project = caller.project(engine).await?;
     engine.installation().await?.registry.forget_sent(&project.scope.project, &finished.sessions).await
 }
 
 /// Removes what expired in the stash some time ago. Returns what the next answer says about it.
-pub async fn expire_stash(engine: &Engine, store: &Store, scope: &Scope) -> Option<String> {
+pub async fn expire_stash(engine: &Engine, store: &dyn Store, scope: &Scope) -> Option<String> {
     let now = engine.now();
     let times = (now, engine.config().options.stash_made_before(now));
     let operation = engine.operation();
@@ -185,7 +184,7 @@ async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
     /// The length of a step: calls run between steps.
     const STEP: Duration = Duration::from_secs(2);
     let Ok(Some(project)) = catch_up::to_follow(engine, caller).await else { return };
-    if let Err(error) = catch_up::follow(engine, caller, project, STEP, None).await {
+    if let Err(error) = catch_up::follow(engine, caller, &project, STEP, None).await {
         tracing::debug!(%error, "not caught up");
     }
     if let Err(error) = caller.keep_measurements(engine).await {
@@ -194,7 +193,7 @@ async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
     if !wrote {
         return;
     }
-    if let Err(error) = pointer::point(engine, project).await {
+    if let Err(error) = pointer::point(engine, &project).await {
         tracing::debug!(%error, "no pointer left");
     }
 }
@@ -203,8 +202,8 @@ async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
 async fn summarise_idle(engine: &Engine, caller: &Caller) {
     /// The length of a step: calls run between steps.
     const STEP: Duration = Duration::from_secs(2);
-    let Ok(project) = caller.project(engine).await else { return };
-    let (store, scope, holder) = (&project.store, &project.scope, engine.process());
+    let Ok(project) = caller.writable_project(engine).await else { return };
+    let (store, scope, holder) = (project.store.as_ref(), &project.scope, engine.process());
     loop {
         // The lease is taken only if there is something to do, because taking it writes to the store.
         let now = engine.now();
@@ -231,37 +230,13 @@ async fn summarise_idle(engine: &Engine, caller: &Caller) {
     }
 }
 
-/// Indexes in steps what an earlier version of the program indexed. Other processes can write between them.
-async fn reindex_text(store: &Store, scope: &Scope) {
+/// Lets the engine do its work in steps. Other processes can write between them.
+async fn tend(store: &dyn Store, scope: &Scope, work: Upkeep) {
     loop {
-        match store.reindex_text(scope).await {
+        match store.tend(scope, work).await {
             Ok(true) => tokio::task::yield_now().await,
             Ok(false) => return,
-            Err(error) => return tracing::debug!(%error, "the text index is not brought up to date"),
-        }
-    }
-}
-
-/// Computes in steps the sums of rows that another version of the program wrote.
-async fn sum_up(store: &Store, scope: &Scope) {
-    /// How many sums a step computes. It takes some tens of milliseconds. Arbitrary.
-    const AT_ONCE: usize = 1_000;
-    loop {
-        match store.sum_up(scope, AT_ONCE).await {
-            Ok(0) => return,
-            Ok(_) => tokio::task::yield_now().await,
-            Err(error) => return tracing::debug!(%error, "sums are not computed yet"),
-        }
-    }
-}
-
-/// Merges the text index in steps. Other processes can write between them.
-async fn merge_text(store: &Store, scope: &Scope) {
-    loop {
-        match store.merge_text(scope).await {
-            Ok(true) => tokio::task::yield_now().await,
-            Ok(false) => return,
-            Err(error) => return tracing::debug!(%error, "the text index is not merged"),
+            Err(error) => return tracing::debug!(%error, ?work, "the store is not tended"),
         }
     }
 }

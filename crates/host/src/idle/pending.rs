@@ -3,6 +3,8 @@
 use crate::ask;
 use crate::caller::Caller;
 use crate::engine::Engine;
+use std::sync::Arc;
+
 use tiro_base::error::{Error, Kind, Result};
 use tiro_base::memory::Content;
 use tiro_base::scope::Scope;
@@ -25,10 +27,11 @@ pub const LEASE: i64 = 10_000;
 /// # Errors
 ///
 /// Errors if the project or the installation can't be opened.
-pub async fn places<'a>(engine: &'a Engine, caller: &'a Caller) -> Result<[(&'a Store, &'a Scope); 2]> {
-    let project = caller.project(engine).await?;
-    let owners = &engine.installation().await?.registry;
-    Ok([(&project.store, &project.scope), (owners.memories(), owners.scope())])
+pub async fn places(engine: &Engine, caller: &Caller) -> Result<[(Arc<dyn Store>, Scope); 2]> {
+    let project = caller.writable_project(engine).await?;
+    let owners = engine.installation().await?.registry;
+    let owners = (Arc::clone(owners.memories()), owners.scope().clone());
+    Ok([(Arc::clone(&project.store), project.scope.clone()), owners])
 }
 
 /// Embeds one batch and returns how many chunks it had; 0 if none are pending.
@@ -39,7 +42,7 @@ pub async fn places<'a>(engine: &'a Engine, caller: &'a Caller) -> Result<[(&'a 
 pub async fn step(
     engine: &Engine,
     caller: &Caller,
-    store: &Store,
+    store: &dyn Store,
     scope: &Scope,
     threads: usize,
 ) -> Result<usize> {
@@ -73,7 +76,7 @@ pub async fn step(
 
 /// Embeds up to [`BATCH`] chunks for each thread, of `content` if it is named. Returns how many.
 async fn batch(
-    store: &Store,
+    store: &dyn Store,
     scope: &Scope,
     holder: &str,
     encoder: &dyn Encode,
@@ -106,7 +109,7 @@ async fn batch(
 }
 
 /// Takes or renews the lease on embedding. Errors with [`Kind::Busy`] if another process has it.
-async fn take_lease(store: &Store, scope: &Scope, holder: &str) -> Result<()> {
+async fn take_lease(store: &dyn Store, scope: &Scope, holder: &str) -> Result<()> {
     if store.lease(scope, "embedding", holder, LEASE).await? {
         return Ok(());
     }
@@ -114,7 +117,7 @@ async fn take_lease(store: &Store, scope: &Scope, holder: &str) -> Result<()> {
 }
 
 /// Stores embeddings, all of one space.
-async fn save(store: &Store, scope: &Scope, embedded: Vec<(PendingChunk, Embedding)>) -> Result<()> {
+async fn save(store: &dyn Store, scope: &Scope, embedded: Vec<(PendingChunk, Embedding)>) -> Result<()> {
     let Some(space) = embedded.first().map(|(_, embedding)| embedding.space.to_string()) else {
         return Ok(());
     };

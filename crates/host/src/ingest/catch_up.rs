@@ -7,6 +7,7 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
@@ -19,7 +20,7 @@ use crate::ingest::reading::Importer;
 use crate::ingest::sessions::Imported;
 use crate::ingest::share::{self, FoundBy};
 use crate::ingest::{commits, graph, pointer};
-use crate::project::OpenProject;
+use crate::project::WritableProject;
 use tiro_base::error::{Error, Kind, Result, partial};
 use tiro_base::humanize::counted;
 use tiro_capture::clients::Client;
@@ -105,7 +106,7 @@ async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
         Ok(None) => Vec::new(),
         Err(error) => vec![unfollowed(&error)],
         Ok(Some(project)) => {
-            let followed = follow(engine, caller, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
+            let followed = follow(engine, caller, &project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
             followed.map_or_else(|error| vec![unfollowed(&error)], |each| each.notices)
         }
     };
@@ -119,9 +120,9 @@ fn unfollowed(error: &Error) -> String {
 
 /// Returns the project if there may be something to follow, because the project is stored or hooks left references. If
 /// only hooks left references, the project is created first.
-pub async fn to_follow<'a>(engine: &Engine, caller: &'a Caller) -> Result<Option<&'a OpenProject>> {
+pub async fn to_follow(engine: &Engine, caller: &Caller) -> Result<Option<Arc<WritableProject>>> {
     let project = caller.project(engine).await?;
-    match project.is_blank && engine.spool(project).is_empty() {
+    match project.is_blank && engine.spool(&project).is_empty() {
         true => Ok(None),
         false => caller.begin_project(engine).await.map(Some),
     }
@@ -132,7 +133,7 @@ pub async fn to_follow<'a>(engine: &Engine, caller: &'a Caller) -> Result<Option
 pub async fn follow(
     engine: &Engine,
     caller: &Caller,
-    project: &OpenProject,
+    project: &WritableProject,
     patience: Duration,
     commits: Option<usize>,
 ) -> Result<Followed> {
@@ -148,7 +149,7 @@ pub async fn follow(
 struct CatchUp<'a> {
     engine: &'a Engine,
     caller: &'a Caller,
-    project: &'a OpenProject,
+    project: &'a WritableProject,
     began: Instant,
     /// How long this round may take before it stops reading transcripts.
     patience: Duration,

@@ -19,7 +19,7 @@ use crate::ingest::history::{self, Stored, Wanted};
 use crate::ingest::in_time::in_time;
 use crate::ingest::link::{self, Place, Span};
 use crate::ingest::{graph, pointer};
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use crate::summaries::of_commits;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::humanize::counted;
@@ -94,15 +94,16 @@ pub async fn import(
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Imported> {
-    let repository = Arc::clone(repository(caller.project(engine).await?)?);
+    let project = caller.project(engine).await?;
+    let repository = Arc::clone(repository(&project)?);
     let (project, repository) = (caller.begin_project(engine).await?, &repository);
-    let stored = Stored::of(project).await?;
+    let stored = Stored::of(&project).await?;
     let wanted = args.wanted;
     let summarize = args.summarize.then_some(args.limit);
     let (threads, until) = (args.threads.max(1), args.until);
     let found = {
         let (repository, known, stored) =
-            (Arc::clone(repository), history::known(project).await?, stored.clone());
+            (Arc::clone(repository), history::known(&project).await?, stored.clone());
         in_time(until, move |stop| find(&repository, &known, &stored, args, stop)).await
     };
     let Some(found) = found else { return Ok(Imported { is_unfinished: true, ..Imported::default() }) };
@@ -111,7 +112,7 @@ pub async fn import(
     // If a call waits for this import, catching up follows the names of authors and reads the graph later.
     let learns = until.is_none();
     if learns {
-        authors::follow(project, engine.now(), None).await?;
+        authors::follow(&project, engine.now(), None).await?;
     }
     // The import is recorded as complete only if nothing was left out: a commit that is missing from this clone or
     // unreadable today may be readable later.
@@ -120,11 +121,11 @@ pub async fn import(
     };
     if history.commits.is_empty() {
         if learns {
-            graph::learn(project, None).await?;
+            graph::learn(&project, None).await?;
         } else {
             // Another process may have stored the commits and not linked them yet.
-            let (span, left) = (span_of_head(project, repository, until).await?, left(until));
-            output.linked = link::link_span(project, &Place::of(project), &span, left).await?;
+            let (span, left) = (span_of_head(&project, repository, until).await?, left(until));
+            output.linked = link::link_span(&project, &Place::of(&project), &span, left).await?;
         }
         if may_be_whole(&output) {
             stored.end(engine, caller, wanted, &tips).await?;
@@ -139,11 +140,11 @@ pub async fn import(
     let mut reading = read(Arc::clone(repository), history, threads, ignored);
     let mut done = 0;
     let mut span = Span::default();
-    let place = Place::of(project);
+    let place = Place::of(&project);
     while let Some(batch) = next_batch(&mut reading, until, &mut output).await {
         done += batch.len();
         let drafts = drafts(batch, &place, &mut span, &mut output);
-        store(engine, project, drafts, &mut output).await?;
+        store(engine, &project, drafts, &mut output).await?;
         progress(done, all);
     }
     match may_be_whole(&output) {
@@ -151,11 +152,11 @@ pub async fn import(
         false => stored.end_in_part(engine, caller, wanted, &tips).await?,
     }
     if learns {
-        graph::learn(project, None).await?;
+        graph::learn(&project, None).await?;
     }
-    output.linked = link::link_span(project, &place, &span, left(until)).await?;
+    output.linked = link::link_span(&project, &place, &span, left(until)).await?;
     engine.wrote();
-    pointer::point(engine, project).await?;
+    pointer::point(engine, &project).await?;
     summarise(engine, caller, summarize, &mut output, &mut progress).await?;
     Ok(output)
 }
@@ -171,7 +172,7 @@ async fn span_of_head(
     repository: &Arc<Repository>,
     until: Option<Instant>,
 ) -> Result<Span> {
-    let (store, scope, mut span) = (&project.store, &project.scope, Span::default());
+    let (store, scope, mut span) = (project.store.as_ref(), &project.scope, Span::default());
     let repository = Arc::clone(repository);
     let head = in_time(until, move |_| repository.head().ok().and_then(|head| head.commit)).await.flatten();
     let Some(head) = head else { return Ok(span) };
@@ -218,11 +219,11 @@ fn drafts(batch: Vec<Turn>, place: &Place, span: &mut Span, output: &mut Importe
 /// Stores the drafts and counts the results.
 async fn store(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     drafts: Vec<Draft>,
     output: &mut Imported,
 ) -> Result<()> {
-    let (store, scope, redactor) = (&project.store, &project.scope, &project.redactor);
+    let (store, scope, redactor) = (project.store.as_ref(), &project.scope, &project.redactor);
     let random = || engine.random();
     let remembered =
         remember(store, scope, redactor, &Loaded::default(), drafts, engine.now(), random, |_| {}).await?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::ingest::reading::forks::Prefix;
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_capture::clients::transcripts;
@@ -181,7 +181,7 @@ impl Cursor {
     pub async fn keep(
         &mut self,
         engine: &Engine,
-        project: &OpenProject,
+        project: &WritableProject,
         source: &str,
         path: &Path,
         reader: &Transcript,
@@ -196,7 +196,7 @@ impl Cursor {
     }
 
     /// Stores the cursor as it is.
-    pub async fn write(&self, engine: &Engine, project: &OpenProject, source: &str) -> Result<()> {
+    pub async fn write(&self, engine: &Engine, project: &WritableProject, source: &str) -> Result<()> {
         let text = serde_json::to_string(self).expect("a cursor is plain values");
         let text = project.redactor.redact(&text).text.into_owned();
         project.store.set_import_cursor(&project.scope, source, &text, engine.now()).await

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::ingest::in_time::in_time;
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use tiro_base::error::Result;
 use tiro_git::GraphPart;
 use tiro_recall::retrieve::freshness::{self, Standing, Subject};
@@ -29,7 +29,7 @@ pub async fn standing(project: &OpenProject, subjects: Vec<Subject>) -> Vec<Stan
 }
 
 /// Reads the commits that branches and `HEAD` lead to, and stores the new part of the graph.
-pub async fn learn(project: &OpenProject, until: Option<Instant>) -> Result<()> {
+pub async fn learn(project: &WritableProject, until: Option<Instant>) -> Result<()> {
     let Some(repository) = project.repository.clone() else { return Ok(()) };
     remember(project).await?;
     let explore = move |_: &_| {
@@ -54,7 +54,7 @@ async fn remember(project: &OpenProject) -> Result<()> {
 }
 
 /// Stores the part of the graph that was read since the graph was last stored.
-async fn keep(project: &OpenProject) -> Result<()> {
+async fn keep(project: &WritableProject) -> Result<()> {
     let Some(repository) = &project.repository else { return Ok(()) };
     let Some(part) = repository.unsaved_graph() else { return Ok(()) };
     let GraphPart { stamp, first, count, bytes } = part.clone();

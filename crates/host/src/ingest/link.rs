@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::ingest::in_time::in_time;
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use tiro_base::error::Result;
 use tiro_base::memory::{MemoryKey, Millis};
 use tiro_capture::import::correlate::{
@@ -54,12 +54,12 @@ impl Span {
 /// `patience` is how long git may take. `None` means that no call waits. Returns how many of these commits are now
 /// linked to a session.
 pub async fn link_span(
-    project: &OpenProject,
+    project: &WritableProject,
     place: &Place,
     span: &Span,
     patience: Option<Duration>,
 ) -> Result<usize> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let is_due = is_due(project).await?;
     let mut span = span.0;
     let all = is_due && patience.is_none();
@@ -97,7 +97,7 @@ pub async fn is_unfinished(project: &OpenProject) -> Result<bool> {
 
 /// Removes the record that a commit was replaced, if the commit is checked out again. `patience` is how long git may take.
 /// Returns whether git told it of all replaced commits in this time.
-pub async fn take_back(project: &OpenProject, patience: Duration) -> Result<bool> {
+pub async fn take_back(project: &WritableProject, patience: Duration) -> Result<bool> {
     let replaced = project.store.replaced_commits(&project.scope).await?;
     let Some(repository) = project.repository.clone().filter(|_| !replaced.is_empty()) else {
         return Ok(true);
@@ -284,13 +284,13 @@ impl Place {
 /// Returns how many of these commits are now linked to a session. Returns `None` if git took too long or can't be read;
 /// then the links stay as they are.
 async fn link(
-    project: &OpenProject,
+    project: &WritableProject,
     place: &Place,
     from: Millis,
     until: Millis,
     patience: Option<Duration>,
 ) -> Result<Option<usize>> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     if project.trouble.is_some() {
         return Ok(None);
     }

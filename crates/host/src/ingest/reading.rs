@@ -20,7 +20,7 @@ use crate::ingest::link::{Place, Span};
 use crate::ingest::pauses::{self, KeptOut};
 use crate::ingest::sessions::imported::Imported;
 use crate::ingest::share::{self, FoundBy, Share, Visited, Within};
-use crate::project::{self, OpenProject};
+use crate::project::{self, WritableProject};
 use tiro_base::error::{Error, Result};
 use tiro_base::memory::{Draft, Millis, Role};
 use tiro_base::scope::SessionId;
@@ -59,7 +59,7 @@ const STEP: u64 = 64 * 1024 * 1024;
 pub struct Importer<'a> {
     engine: &'a Engine,
     caller: &'a Caller,
-    project: &'a OpenProject,
+    project: &'a WritableProject,
     /// The project's work trees and reflogs.
     pub place: &'a Place,
     /// Roots of other projects, also of those that no longer exist.
@@ -104,7 +104,7 @@ impl<'a> Importer<'a> {
     pub fn new(
         engine: &'a Engine,
         caller: &'a Caller,
-        project: &'a OpenProject,
+        project: &'a WritableProject,
         place: &'a Place,
     ) -> Importer<'a> {
         let (output, span) = (Imported::default(), Span::default());
@@ -249,7 +249,7 @@ impl<'a> Importer<'a> {
             self.output.headless += said.len();
             return Ok(());
         }
-        let (store, scope) = (&self.project.store, &self.project.scope);
+        let (store, scope) = (self.project.store.as_ref(), &self.project.scope);
         let session = self.session(reading.path, about)?;
         let pauses = KeptOut::of(self.engine, self.project);
         let cursor = &mut reading.cursor;
@@ -424,7 +424,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Stores the cursor.
-    async fn keep_cursor(&mut self, engine: &Engine, project: &OpenProject) -> Result<()> {
+    async fn keep_cursor(&mut self, engine: &Engine, project: &WritableProject) -> Result<()> {
         self.cursor.keep(engine, project, &self.source, self.path, &self.reader).await
     }
 }

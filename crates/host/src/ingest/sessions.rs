@@ -58,19 +58,19 @@ pub async fn import(
 ) -> Result<Imported> {
     let project = caller.begin_project(engine).await?;
     let began = Instant::now();
-    let mut place = Place::of(project);
+    let mut place = Place::of(&project);
     let is_named = !args.transcripts.is_empty();
     let (mut account, mut others, mut sessions) = (None, Vec::new(), HashSet::new());
     let mut found = if is_named {
         named(args.transcripts)?
     } else {
-        let subject = (Subject::open(project), args.client);
+        let subject = (Subject::open(&project), args.client);
         let search = search(engine, caller, subject, &mut place, Keep::Yes, &mut progress).await?;
         (account, others, sessions) = (Some(search.account), search.others, search.sessions);
         search.found
     };
     originals_first(&mut found);
-    let mut importer = Importer::new(engine, caller, project, &place);
+    let mut importer = Importer::new(engine, caller, &project, &place);
     importer.others = &others;
     if found.is_empty() {
         let notice = format!("no session of {} ran in this project", args.client.name());
@@ -86,7 +86,7 @@ pub async fn import(
         let mut show = |read| progress(done + read, all);
         let followed = importer.follow((args.client, &transcript.path, found_by), left, &mut show).await;
         if let Some(account) = account.as_mut().filter(|_| transcript.unread > 0) {
-            correct(account, project, transcript, followed.is_ok()).await;
+            correct(account, &project, transcript, followed.is_ok()).await;
         }
         if let Err(error) = followed {
             // An unreadable transcript doesn't stop the others from being read.
@@ -103,13 +103,13 @@ pub async fn import(
     }
     let Importer { mut output, span, .. } = importer;
     output.account = account.map(|account| Account { is_done: true, ..account });
-    output.commits_linked = link_span(project, &place, &span, args.patience).await?;
+    output.commits_linked = link_span(&project, &place, &span, args.patience).await?;
     if output.imported > 0 {
         engine.wrote();
         let left = args.patience.map_or(SUMMARISING, |patience| patience.saturating_sub(began.elapsed()));
         sessions::work_off(engine, caller, left.min(SUMMARISING)).await?;
     }
-    pointer::point(engine, project).await?;
+    pointer::point(engine, &project).await?;
     Ok(output)
 }
 

@@ -1,5 +1,6 @@
 //! An open project, and a project that was looked at without being opened for writing.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,9 +8,9 @@ use tiro_base::error::Error;
 use tiro_base::scope::Scope;
 use tiro_git::Repository;
 use tiro_redact::Redactor;
-use tiro_store::{ProjectRow, Store};
+use tiro_store::{Bookkeeping, ProjectRow, ReadStore, Store};
 
-/// A project with its open store.
+/// A project with its open store, for those who only read.
 pub struct OpenProject {
     /// Its name.
     pub name: String,
@@ -17,14 +18,15 @@ pub struct OpenProject {
     pub root: PathBuf,
     /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Arc<Repository>>,
-    /// The store of its memories.
-    pub store: Store,
+    /// The store of its memories, which can only be read here: see [`WritableProject`].
+    pub store: Arc<dyn ReadStore>,
+    /// What a question may leave beside the memories.
+    pub books: Arc<dyn Bookkeeping>,
     /// The scope that covers all sessions of the project.
     pub scope: Scope,
     /// Redacts the texts that are stored in the project.
     pub redactor: Redactor,
-    /// Whether nothing of the project is stored yet. The store is then only in memory, so that writes are lost: see
-    /// [`Caller::project`](crate::caller::Caller::project).
+    /// Whether nothing of the project is stored yet. The store is then an empty one that ends with the process.
     pub is_blank: bool,
     /// Why the repository can't be read. The project's memory works without the repository.
     pub trouble: Option<String>,
@@ -34,21 +36,30 @@ pub struct OpenProject {
     pub formerly: Vec<PathBuf>,
 }
 
-impl OpenProject {
-    /// Returns the same project with a store that only reads.
-    pub fn reader(&self) -> OpenProject {
-        OpenProject {
-            name: self.name.clone(),
-            root: self.root.clone(),
-            repository: self.repository.clone(),
-            store: self.store.reader(),
-            scope: self.scope.clone(),
-            redactor: self.redactor.clone(),
-            is_blank: self.is_blank,
-            trouble: self.trouble.clone(),
-            original: self.original.clone(),
-            formerly: self.formerly.clone(),
-        }
+/// A project that is open for writing.
+pub struct WritableProject {
+    project: Arc<OpenProject>,
+    /// The store of its memories.
+    pub store: Arc<dyn Store>,
+}
+
+impl WritableProject {
+    /// Returns `project`, which is in `store`, for writing.
+    pub fn new(project: OpenProject, store: Arc<dyn Store>) -> WritableProject {
+        WritableProject { project: Arc::new(project), store }
+    }
+
+    /// Returns the project for those who only read.
+    pub fn reader(&self) -> Arc<OpenProject> {
+        Arc::clone(&self.project)
+    }
+}
+
+impl Deref for WritableProject {
+    type Target = OpenProject;
+
+    fn deref(&self) -> &OpenProject {
+        &self.project
     }
 }
 

@@ -50,5 +50,5 @@ async fn wait(
     let provider = provider.provider.name;
     let wanted = tiro_store::Wanted { session: session.clone(), level, first, last, provider, asked_by };
     let now = engine.now();
-    project.store.enqueue(&project.scope, wanted, now + at_least, now).await
+    project.books.enqueue(&project.scope, wanted, now + at_least, now).await
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::caller::{Caller, Task};
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use crate::summaries::wanted::{Made, Wanted};
 use tiro_base::error::Result;
 use tiro_base::memory::{MemoryId, MemoryKey, Millis, Provenance};
@@ -16,17 +16,17 @@ use tiro_store::{Saved, Summary, source_hash};
 const TURN: Duration = Duration::from_millis(250);
 
 /// When a new summary is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeping {
+#[derive(Clone, Copy)]
+pub enum Keeping<'a> {
     /// Before it is returned.
-    Now,
+    Now(&'a WritableProject),
     /// By the idle worker: the call only reads.
     Later,
 }
 
 /// Stores the summary, or leaves it to the idle worker. Returns its id as [`keep`] does.
 pub async fn keep_as(
-    keeping: Keeping,
+    keeping: Keeping<'_>,
     (engine, caller): (&Engine, &Caller),
     project: &OpenProject,
     wanted: &Wanted,
@@ -34,7 +34,7 @@ pub async fn keep_as(
     began: Millis,
 ) -> Result<Option<String>> {
     match keeping {
-        Keeping::Now => keep(engine, project, wanted, made, began).await,
+        Keeping::Now(project) => keep(engine, project, wanted, made, began).await,
         Keeping::Later => leave(caller, project, wanted, made, began).await,
     }
 }
@@ -43,7 +43,7 @@ pub async fn keep_as(
 /// stored since `began`. If one of its messages no longer exists, stores nothing and returns `None`.
 pub async fn keep(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     wanted: &Wanted,
     made: &Made,
     began: Millis,
@@ -134,7 +134,7 @@ pub async fn cache(
     let body = serde_json::to_string(made).expect("a summary serialises");
     let options = &engine.config().options;
     let (ttl, most) = (options.cache_ttl(), options.cache_bytes());
-    project.store.cache(&project.scope, key, body, engine.now(), ttl, most).await
+    project.books.cache(&project.scope, key, body, engine.now(), ttl, most).await
 }
 
 /// Returns how many of the messages still exist.

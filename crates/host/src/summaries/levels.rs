@@ -139,7 +139,7 @@ pub async fn ids(
             ids.push(MemoryId::read(argument, text)?);
             continue;
         };
-        match message(caller.project(engine).await?, &session, ordinal).await? {
+        match message(&*caller.project(engine).await?, &session, ordinal).await? {
             Some(memory) => ids.push(memory.id),
             None => unknown.push(quoted(format!("{session}#{ordinal}"))),
         }
@@ -154,7 +154,7 @@ pub async fn summary(engine: &Engine, caller: &Caller, id: &MemoryId, walk: &Wal
     let stored = project.store.summary(&project.scope, id).await?.map(|row| row.summary);
     let summary = match stored {
         Some(summary) => Some(summary),
-        None => keep::left(caller, project, id).await?,
+        None => keep::left(caller, &project, id).await?,
     };
     let Some(Summary { session, level, first, last, text, .. }) = summary else { return Ok(None) };
     let at = Depth::of(level);
@@ -164,7 +164,7 @@ pub async fn summary(engine: &Engine, caller: &Caller, id: &MemoryId, walk: &Wal
         Walk { focus, .. } if !focus.is_empty() => at,
         _ => at.deeper(),
     };
-    let rows = make::range(project, &session, (Some(first), Some(last)), (None, None)).await?;
+    let rows = make::range(&project, &session, (Some(first), Some(last)), (None, None)).await?;
     // The summary already has the requested depth.
     if wanted == at && walk.focus.is_empty() {
         return Ok(Some(shown(id.clone(), &session, &rows, wanted, &text)));
@@ -175,7 +175,7 @@ pub async fn summary(engine: &Engine, caller: &Caller, id: &MemoryId, walk: &Wal
 /// Returns the messages of `session` at the depth that `walk` requests, or else in short.
 pub async fn session(engine: &Engine, caller: &Caller, session: &SessionId, walk: &Walk) -> Result<Memory> {
     let project = caller.project(engine).await?;
-    let rows = make::range(project, session, (None, None), (None, None)).await?;
+    let rows = make::range(&project, session, (None, None), (None, None)).await?;
     let depth = walk.level.unwrap_or(Depth::Brief);
     at_depth(engine, caller, rows[0].id.clone(), session.clone(), rows, depth, &walk.focus).await
 }
@@ -186,9 +186,9 @@ pub async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Wal
     let project = caller.project(engine).await?;
     let depth = walk.level.unwrap_or(if walk.collapse { Depth::Detailed } else { Depth::Messages });
     let (Some(session), Some(ordinal)) = (memory.session.clone(), memory.ordinal) else {
-        return in_short(project, memory, depth, &walk.focus).await;
+        return in_short(&project, memory, depth, &walk.focus).await;
     };
-    let segments::Closed { segments, waiting, .. } = segments::closed(project, &session).await?;
+    let segments::Closed { segments, waiting, .. } = segments::closed(&project, &session).await?;
     let segment = segments.iter().find(|segment| (segment.first..=segment.last).contains(&ordinal));
     let open = segments.last().map_or(0, |last| last.last + 1);
     let range = match segment {
@@ -197,7 +197,7 @@ pub async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Wal
         None if waiting > 0 => (Some((ordinal - BESIDE).max(open)), Some(ordinal + BESIDE)),
         None => (Some(open), None),
     };
-    let rows = make::range(project, &session, range, (None, None)).await?;
+    let rows = make::range(&project, &session, range, (None, None)).await?;
     at_depth(engine, caller, memory.id, session, rows, depth, &walk.focus).await
 }
 
@@ -209,7 +209,7 @@ async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &s
         return Err(nothing_of(focus));
     }
     if memory.kind == Kind::Commit && level != Level::Detailed && focus.is_empty() {
-        let (store, scope) = (&project.store, &project.scope);
+        let (store, scope) = (project.store.as_ref(), &project.scope);
         if let Some(id) = store.summary_of_commit(scope, &memory.id).await?
             && let Some(Memory { text, tokens, provenance, .. }) = store.memory(scope, &id).await?
         {
@@ -247,9 +247,9 @@ async fn at_depth(
     depth: Depth,
     focus: &str,
 ) -> Result<Memory> {
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let texts = match depth == Depth::Messages || !focus.is_empty() {
-        true => messages::texts(project, &rows[..rows.len().min(MOST_MESSAGES)]).await?,
+        true => messages::texts(&project, &rows[..rows.len().min(MOST_MESSAGES)]).await?,
         false => Vec::new(),
     };
     if !focus.is_empty() && !texts.iter().any(|(_, text)| speaks_of(focus, text)) {
@@ -264,7 +264,7 @@ async fn at_depth(
             focus: focus.to_owned(),
             by_model: false,
         };
-        let made = make::make(engine, caller, project, wanted, Keeping::Later).await?;
+        let made = make::make(engine, caller, &project, wanted, Keeping::Later).await?;
         let id = made.id.as_deref().and_then(MemoryId::parse).unwrap_or(id);
         return Ok(shown(id, &session, &rows, depth, &made.text));
     }

@@ -16,7 +16,7 @@ use crate::ask::{self, Answered, Bill};
 use crate::caller::Caller;
 use crate::config::{Configured, Use};
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use crate::summaries::keep::{cache, cached, keep, keep_as, living};
 use crate::summaries::messages::{self, blocking, count};
 use crate::summaries::notes::corrections::corrections;
@@ -44,7 +44,7 @@ pub async fn make(
     caller: &Caller,
     project: &OpenProject,
     wanted: Wanted,
-    keeping: Keeping,
+    keeping: Keeping<'_>,
 ) -> Result<Made> {
     let mut notices = Vec::new();
     let provider = writer(engine, &wanted).unwrap_or_else(|error| {
@@ -129,7 +129,7 @@ pub async fn make(
 pub async fn make_by_model(
     engine: &Engine,
     caller: &Caller,
-    project: &OpenProject,
+    project: &WritableProject,
     wanted: &Wanted,
     asked_by: AskedBy,
 ) -> Result<Made> {
@@ -283,7 +283,7 @@ impl Asking<'_> {
         let attempt = self.attempt(&made, &answered, began);
         let (name, model) = (attempt.provider.clone(), attempt.model.clone());
         let cost_usd = self.bill.total().dollars();
-        self.project.store.attempt(&self.project.scope, attempt).await?;
+        self.project.books.attempt(&self.project.scope, attempt).await?;
         let written = made?;
         if written.is_cut {
             notices.push(format!(

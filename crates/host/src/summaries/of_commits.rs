@@ -13,7 +13,7 @@ use crate::ask::{self, Bill, Dearest};
 use crate::caller::Caller;
 use crate::config::{Configured, Use};
 use crate::engine::{Engine, Installation};
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use crate::summaries::deadline;
 use crate::summaries::estimate::{AtMost, PATIENCE};
 use crate::summaries::make::AGAIN;
@@ -89,8 +89,8 @@ pub async fn summarise(
             Error::new(Kind::Provider, NOBODY).hint("`tiro provider add NAME --use summarize` adds one")
         );
     };
-    let project = caller.project(engine).await?;
-    let (store, scope) = (&project.store, &project.scope);
+    let project = caller.writable_project(engine).await?;
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let rows = store.commits_without_summary(scope, args.limit.unwrap_or(usize::MAX)).await?;
     let mut output = Summarised {
         dry_run: args.dry_run,
@@ -103,7 +103,7 @@ pub async fn summarise(
     let mut silent_in_a_row = 0;
     'asking: for step in rows.chunks(STEP) {
         let commits = store.memories(scope, step.to_vec()).await?;
-        let diffs = diffs(engine, project, &commits).await?;
+        let diffs = diffs(engine, &project, &commits).await?;
         for (commit, diff) in commits.iter().zip(diffs) {
             progress(output.commits, all);
             output.commits += 1;
@@ -128,7 +128,7 @@ pub async fn summarise(
             silent_in_a_row = if asked.is_silent { silent_in_a_row + 1 } else { 0 };
             let why = match asked.text {
                 Ok(text) => {
-                    let (outcome, pending) = keep(engine, project, commit, text).await?;
+                    let (outcome, pending) = keep(engine, &project, commit, text).await?;
                     output.pending += pending;
                     output.summarised += usize::from(outcome != Outcome::Forgotten);
                     continue;
@@ -229,7 +229,7 @@ async fn diffs(engine: &Engine, project: &OpenProject, commits: &[Memory]) -> Re
     let shas: Vec<Option<Sha>> =
         commits.iter().map(|commit| commit.source_id.as_deref().and_then(|sha| sha.parse().ok())).collect();
     let Some(repository) = project.repository.clone() else { return Ok(vec![String::new(); shas.len()]) };
-    let redactor = redactor(Some(engine.installation().await?));
+    let redactor = redactor(Some(&engine.installation().await?));
     let ignored = engine.config().ignored.clone();
     blocking(move || {
         let is_ignored = |path: &str| ignored.path(path);
@@ -258,7 +258,7 @@ pub fn diff(repository: &Repository, reader: &mut Reader<'_>, redactor: &Redacto
 /// Stores the summary of a commit. Returns the outcome and how many of its chunks wait to be embedded.
 async fn keep(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     commit: &Memory,
     text: String,
 ) -> Result<(Outcome, usize)> {
@@ -268,7 +268,7 @@ async fn keep(
     draft.title.clone_from(&commit.title);
     draft.branch.clone_from(&commit.branch);
     let redactor = &project.redactor;
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let random = || engine.random();
     let kept =
         remember(store, scope, redactor, &Loaded::default(), vec![draft], engine.now(), random, |_| {})

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use crate::summaries::messages::{blocking, count};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
@@ -38,8 +38,8 @@ pub struct Quarter {
 
 /// Summarises each past quarter whose conversations have changed since the quarter's last summary. Returns the quarters
 /// that it summarised.
-pub async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool) -> Result<Vec<Quarter>> {
-    let (store, scope) = (&project.store, &project.scope);
+pub async fn sum_up(engine: &Engine, project: &WritableProject, dry_run: bool) -> Result<Vec<Quarter>> {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut done = Vec::new();
     for (quarter, conversations) in over(engine, project).await? {
         let ids: Vec<MemoryId> = conversations.iter().map(|each| each.id.clone()).collect();

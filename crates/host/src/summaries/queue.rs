@@ -11,7 +11,7 @@ use crate::ask;
 use crate::caller::Caller;
 use crate::config::{Options, Use};
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::WritableProject;
 use crate::summaries::wanted::Wanted;
 use crate::summaries::{deadline, make, sessions};
 use tiro_base::error::{Kind, Result};
@@ -33,15 +33,15 @@ pub async fn keep_up(engine: &Engine, caller: &Caller) {
     loop {
         tokio::time::sleep(PAUSE).await;
         let Some(project) = caller.opened_project(engine) else { continue };
-        if let Err(error) = step(engine, caller, project).await {
+        if let Err(error) = step(engine, caller, &project).await {
             tracing::debug!(%error, "no model was asked for a queued summary");
         }
     }
 }
 
 /// Asks for one summary, if one is due and no other process is asking for one.
-async fn step(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result<()> {
-    let (store, scope, holder) = (&project.store, &project.scope, engine.process());
+async fn step(engine: &Engine, caller: &Caller, project: &WritableProject) -> Result<()> {
+    let (store, scope, holder) = (project.store.as_ref(), &project.scope, engine.process());
     let now = engine.now();
     if ask::may_ask(engine, Use::Summarize).is_none()
         || !store.is_queue_due(scope, now).await?
@@ -66,8 +66,8 @@ fn lease(options: &Options) -> Millis {
     Millis::try_from(longest).unwrap_or(Millis::MAX / 2).saturating_add(GRACE)
 }
 
-async fn next(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result<()> {
-    let (store, scope, holder) = (&project.store, &project.scope, engine.process());
+async fn next(engine: &Engine, caller: &Caller, project: &WritableProject) -> Result<()> {
+    let (store, scope, holder) = (project.store.as_ref(), &project.scope, engine.process());
     let Some(Queued { key, wanted, tries }) =
         store.next_queued(scope, holder, lease(&engine.config().options), engine.now()).await?
     else {
@@ -96,7 +96,7 @@ async fn next(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result
 async fn make(
     engine: &Engine,
     caller: &Caller,
-    project: &OpenProject,
+    project: &WritableProject,
     queued: &tiro_store::Wanted,
 ) -> Result<()> {
     let &tiro_store::Wanted { ref session, level, first, last, asked_by, .. } = queued;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use crate::summaries::messages::{self, blocking, count, texts};
 use crate::summaries::notes::corrections::corrections;
 use tiro_base::error::Result;
@@ -80,7 +80,7 @@ pub struct Closed {
 
 /// Returns the segments that the session's messages fill. One call processes a bounded number of messages. Stores nothing.
 pub async fn closed(project: &OpenProject, session: &SessionId) -> Result<Closed> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let segments = store.segments(scope, session).await?;
     let from = segments.last().map_or(0, |row| row.last + 1);
     let rows = store.session_messages(scope, session, from).await?;
@@ -103,8 +103,8 @@ pub async fn closed(project: &OpenProject, session: &SessionId) -> Result<Closed
 }
 
 /// Closes and stores the segments that the session's messages fill. One call processes a bounded number of messages.
-pub async fn close(project: &OpenProject, session: &SessionId) -> Result<Closed> {
-    let (store, scope) = (&project.store, &project.scope);
+pub async fn close(project: &WritableProject, session: &SessionId) -> Result<Closed> {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let closed = closed(project, session).await?;
     if closed.new == 0 {
         return Ok(closed);
@@ -128,7 +128,7 @@ fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
 
 /// Adds chunks to facts and decisions that an earlier version of the program stored without chunks, so that a search
 /// finds them. Processes a bounded number of them and returns how many.
-pub async fn mend(engine: &Engine, store: &Store, scope: &Scope) -> Result<usize> {
+pub async fn mend(engine: &Engine, store: &dyn Store, scope: &Scope) -> Result<usize> {
     let bare = store.derived_without_chunk(scope, MENDED_AT_ONCE).await?;
     let count = bare.len();
     let chunked = move || {
@@ -166,7 +166,7 @@ pub async fn summaries(
     wanted: &[(SegmentRow, Level, usize)],
     most: usize,
 ) -> Result<Leaves> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut leaves = Leaves::default();
     let mut levels: Vec<Level> = wanted.iter().map(|(_, level, _)| *level).collect();
     levels.sort_unstable();
@@ -203,12 +203,12 @@ pub async fn summaries(
 /// Makes and stores up to `most` of the wanted summaries that are missing. Returns how many are still missing.
 pub async fn keep_summaries(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     session: &SessionId,
     wanted: &[(SegmentRow, Level, usize)],
     most: usize,
 ) -> Result<usize> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let Leaves { mut made, new, waiting } = summaries(project, session, wanted, most).await?;
     for first in new {
         let Some(summary) = made.remove(&first) else { continue };

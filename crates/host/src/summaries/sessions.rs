@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::WritableProject;
 use crate::summaries::notes::corrections::corrections;
 use crate::summaries::wanted::Made;
 use crate::summaries::{enqueue, messages, notes, segments};
@@ -50,18 +50,18 @@ pub struct Worked {
 pub async fn work_off(engine: &Engine, caller: &Caller, patience: Duration) -> Result<Worked> {
     let began = Instant::now();
     let is_over = || began.elapsed() >= patience;
-    let project = caller.project(engine).await?;
-    let (store, scope) = (&project.store, &project.scope);
+    let project = caller.writable_project(engine).await?;
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut worked = Worked::default();
     let mut failed: HashSet<SessionId> = HashSet::new();
     loop {
         let grown = store.grown_sessions(scope, SESSIONS + failed.len()).await?;
         let Some(grown) = grown.into_iter().find(|grown| !failed.contains(&grown.session)) else { break };
         let step = async {
-            if digest(engine, project, &grown.session).await? > 0 {
+            if digest(engine, &project, &grown.session).await? > 0 {
                 return Ok(());
             }
-            worked.conversations += usize::from(represent(engine, project, &grown).await?);
+            worked.conversations += usize::from(represent(engine, &project, &grown).await?);
             worked.sessions += 1;
             Ok::<(), Error>(())
         };
@@ -78,7 +78,7 @@ pub async fn work_off(engine: &Engine, caller: &Caller, patience: Duration) -> R
         if is_over() {
             return Ok(Worked { is_left: true, ..worked });
         }
-        worked.conversations += usize::from(renew(engine, project, &session).await?);
+        worked.conversations += usize::from(renew(engine, &project, &session).await?);
     }
     if worked.conversations > 0 {
         // The new memories wait to be embedded.
@@ -89,7 +89,7 @@ pub async fn work_off(engine: &Engine, caller: &Caller, patience: Duration) -> R
 
 /// Extracts facts from the session's new messages, closes its segments, and makes some of their missing summaries.
 /// Returns how much is left to do.
-pub async fn digest(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<usize> {
+pub async fn digest(engine: &Engine, project: &WritableProject, session: &SessionId) -> Result<usize> {
     let unread = notes::note(engine, project, session).await?;
     if unread > 0 {
         return Ok(unread);
@@ -105,8 +105,8 @@ pub async fn digest(engine: &Engine, project: &OpenProject, session: &SessionId)
 
 /// Makes the memory that represents the session if it is due, otherwise stores the time at which it will be due.
 /// Returns whether it was made.
-async fn represent(engine: &Engine, project: &OpenProject, grown: &GrownSession) -> Result<bool> {
-    let (store, scope) = (&project.store, &project.scope);
+async fn represent(engine: &Engine, project: &WritableProject, grown: &GrownSession) -> Result<bool> {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let known = store.conversation(scope, &grown.session).await?;
     let rows = store.session_messages(scope, &grown.session, 0).await?;
     let interval = engine.config().options.summary_update_interval();
@@ -122,7 +122,7 @@ async fn represent(engine: &Engine, project: &OpenProject, grown: &GrownSession)
 }
 
 /// Updates the memory that represents a session, once the update is due. Returns whether a memory was stored.
-async fn renew(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<bool> {
+async fn renew(engine: &Engine, project: &WritableProject, session: &SessionId) -> Result<bool> {
     let rows = project.store.session_messages(&project.scope, session, 0).await?;
     make(engine, project, session, &rows).await
 }
@@ -159,7 +159,7 @@ fn is_due(known: Option<&ConversationRow>, rows: &[MessageRow], interval: Millis
 /// whether it is new.
 async fn make(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     session: &SessionId,
     rows: &[MessageRow],
 ) -> Result<bool> {
@@ -202,7 +202,7 @@ fn chosen(rows: &[MessageRow]) -> Vec<MessageRow> {
 /// the messages up to the last of `rows`.
 pub async fn supersede(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     session: &SessionId,
     rows: &[MessageRow],
     made: &Made,
@@ -226,13 +226,13 @@ pub async fn supersede(
 /// is new.
 async fn save(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     session: &SessionId,
     rows: &[MessageRow],
     (title, text): (String, String),
     by: &str,
 ) -> Result<bool> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let Some(last) = rows.last() else { return Ok(false) };
     let hash = source_hash(rows.iter().map(|row| &row.id));
     let mut draft = Draft::new(MemoryKind::Conversation, Provenance::Derived, text, last.time);

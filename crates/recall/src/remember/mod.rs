@@ -34,17 +34,17 @@ pub struct Remembered {
 /// that are durable so far.
 #[expect(clippy::too_many_arguments, reason = "a struct of these arguments would serve only this call")]
 pub async fn remember(
-    store: &Store,
+    store: &dyn Store,
     scope: &Scope,
     redactor: &Redactor,
     loaded: &Loaded,
     drafts: Vec<Draft>,
     now: Millis,
     mut fresh: impl FnMut() -> [u8; 16],
-    on_batch: impl FnMut(usize) + Send,
+    mut on_batch: impl FnMut(usize) + Send,
 ) -> Result<Remembered> {
     let (memories, redactions) = prepared(redactor, loaded, drafts, &mut fresh);
-    let receipt = store.save(scope, memories, now, on_batch).await?;
+    let receipt = store.save_reporting(scope, memories, now, &mut on_batch).await?;
     Ok(Remembered { receipt, redactions })
 }
 

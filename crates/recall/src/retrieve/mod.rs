@@ -27,7 +27,7 @@ use tiro_base::memory::{Content, Group, Kind as MemoryKind, Memory, MemoryKey};
 use tiro_base::scope::Scope;
 use tiro_embed::{Embedding, Encode, Encoders, Model};
 use tiro_store::tuning::LARGE_STORE;
-use tiro_store::{ChunkKey, DenseCandidate, LexicalCandidate, Store, Vocabulary};
+use tiro_store::{ChunkKey, DenseCandidate, LexicalCandidate, ReadStore, Vocabulary};
 use tiro_text::words::{Language, Term};
 
 /// The maximum number of bytes of a query that are read. Arbitrary.
@@ -80,7 +80,7 @@ pub struct Timings {
 /// [partial], and a notice says so. Errors if a store can't be read after these searches, and if a search failed and
 /// the other one found nothing: nobody knows then whether there is something.
 pub async fn search(
-    stores: &[(&Store, &Scope)],
+    stores: &[(&dyn ReadStore, &Scope)],
     encoders: &Encoders<'_>,
     query: &str,
     filter: &Filter,
@@ -179,7 +179,7 @@ fn report(failed: Vec<Failed>, found: &mut Found) -> Result<()> {
 /// commit that was amended is replaced by what it became; and a memory that was superseded comes after the one that
 /// replaced it.
 async fn settle(
-    stores: &[(&Store, &Scope)],
+    stores: &[(&dyn ReadStore, &Scope)],
     found: &mut Found,
     named: &[(usize, MemoryKey, ChunkKey)],
     query: &str,
@@ -222,7 +222,7 @@ pub fn searched_text(memory: &Memory, piece: Range<usize>) -> String {
 /// commit. Each new commit is returned only once. If the filter excludes some commits (`narrows`), a new commit
 /// replaces an old one only if the search found it too.
 async fn newest(
-    stores: &[(&Store, &Scope)],
+    stores: &[(&dyn ReadStore, &Scope)],
     ranked: Vec<Ranked>,
     narrows: bool,
     is_named: impl Fn(&Ranked) -> bool,
@@ -284,7 +284,7 @@ async fn embed(encoders: &Encoders<'_>, query: &str) -> Vec<Result<Embedded>> {
 ///
 /// All scores are on the same scale: a word has the same weight in a small store as in the largest one.
 async fn lexical(
-    stores: &[(&Store, &Scope)],
+    stores: &[(&dyn ReadStore, &Scope)],
     filter: &Filter,
     groups: &[Group],
     terms: &[Term],
@@ -323,7 +323,7 @@ async fn lexical(
 
 /// Returns the commits that the query names by the beginning of their ids, each as its store, memory and chunk.
 async fn named(
-    stores: &[(&Store, &Scope)],
+    stores: &[(&dyn ReadStore, &Scope)],
     filter: &Filter,
     query: &str,
 ) -> Result<Vec<(usize, MemoryKey, ChunkKey)>> {
@@ -341,7 +341,7 @@ async fn named(
 }
 
 async fn dense(
-    stores: &[(&Store, &Scope)],
+    stores: &[(&dyn ReadStore, &Scope)],
     filter: &Filter,
     groups: &[Group],
     embedded: &[Result<Embedded>],
@@ -360,7 +360,7 @@ async fn dense(
 /// Returns the cosine of every candidate that has a vector in one of the spaces. Adds to `failed` why a question has no
 /// embedding, or why vectors can't be read.
 async fn cosines(
-    stores: &[(&Store, &Scope)],
+    stores: &[(&dyn ReadStore, &Scope)],
     embedded: Vec<Result<Embedded>>,
     candidates: &HashMap<(usize, ChunkKey), (MemoryKey, f64)>,
     failed: &mut Vec<Failed>,
@@ -382,7 +382,7 @@ async fn cosines(
 /// Returns the cosine, on the scale of the default model, of every candidate that has a vector, including those that
 /// only the search by words found.
 async fn cosines_to(
-    stores: &[(&Store, &Scope)],
+    stores: &[(&dyn ReadStore, &Scope)],
     Embedded { model, embedding: Embedding { space, vector } }: &Embedded,
     candidates: &HashMap<(usize, ChunkKey), (MemoryKey, f64)>,
 ) -> Result<HashMap<(usize, ChunkKey), f64>> {
@@ -401,7 +401,7 @@ async fn cosines_to(
 /// Reads the fields of the candidates' memories that ranking needs. Leaves out candidates that are no longer in the
 /// scope.
 async fn places(
-    stores: &[(&Store, &Scope)],
+    stores: &[(&dyn ReadStore, &Scope)],
     found: HashMap<(usize, ChunkKey), (MemoryKey, f64)>,
     cosines: &HashMap<(usize, ChunkKey), f64>,
 ) -> Result<Vec<Candidate>> {

@@ -11,7 +11,7 @@ use tiro_base::filter::Filter;
 use tiro_base::memory::{MemoryKey, Millis};
 use tiro_base::scope::Scope;
 use tiro_digest::statements::{self, About, Question, Replaced, Stated, Told};
-use tiro_store::{Statement, Store, Superseded};
+use tiro_store::{ReadStore, Statement, Superseded};
 
 /// How many of the best memories are examined. Arbitrary: more than the first pages show.
 const EXAMINED: usize = 60;
@@ -58,7 +58,7 @@ pub fn asks_for_history(query: &str) -> bool {
 /// about the past. Also returns which of them are superseded. A memory that replaced one of them, and that `filter`
 /// doesn't exclude, is added if the search didn't find it.
 pub async fn current_first(
-    stores: &[(&Store, &Scope)],
+    stores: &[(&dyn ReadStore, &Scope)],
     mut ranked: Vec<Ranked>,
     query: &str,
     filter: &Filter,
@@ -70,7 +70,7 @@ pub async fn current_first(
         // What a question asks for decides more surely what is about the same thing than statements alone.
         let asked = match asks_for_history(query) {
             true => Vec::new(),
-            false => outdated(store, scope, query, keys.clone()).await?,
+            false => outdated(*store, scope, query, keys.clone()).await?,
         };
         let stored = store.superseded(scope, keys).await?.into_iter();
         for superseded in asked.into_iter().chain(stored.filter(|each| concerns(query, each))) {
@@ -117,7 +117,7 @@ pub async fn current_first(
 /// Returns those of `keys` that answer a question which asks for a value with an earlier value than another of `keys`,
 /// each with the one that holds now. Of each person, the latest answer holds.
 pub async fn outdated(
-    store: &Store,
+    store: &dyn ReadStore,
     scope: &Scope,
     query: &str,
     keys: Vec<MemoryKey>,

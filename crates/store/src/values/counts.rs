@@ -101,7 +101,7 @@ pub struct Savings {
 
 impl Savings {
     /// The names of the counters, in the order of the fields.
-    pub(crate) const COUNTERS: [&str; 3] = ["contexts", "context tokens whole", "context tokens sent"];
+    pub const COUNTERS: [&str; 3] = ["contexts", "context tokens whole", "context tokens sent"];
 
     /// Adds the savings `more`.
     pub fn add(&mut self, more: Savings) {

@@ -127,24 +127,17 @@ pub struct Parcel {
 }
 
 /// An amount that is reserved for one call, until [`Registry::settle`](crate::Registry::settle) is
-/// called.
+/// called. Only engines make and change it.
 #[derive(Debug)]
 pub struct Reservation {
     /// Its number.
-    pub(crate) id: i64,
+    pub id: i64,
     /// The day of the call, in days since 1970 UTC.
-    pub(crate) day: i64,
+    pub day: i64,
     /// What was planned.
-    pub(crate) planned: Planned,
+    pub planned: Planned,
     /// What is held back for it.
-    pub(crate) held: Money,
-}
-
-impl Reservation {
-    /// Returns the reserved amount.
-    pub fn held(&self) -> Money {
-        self.held
-    }
+    pub held: Money,
 }
 
 /// The outcome of a call.

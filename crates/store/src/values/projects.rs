@@ -1,5 +1,7 @@
 //! The two kinds of stores, and projects as the registry lists them.
 
+use std::path::PathBuf;
+
 use tiro_base::scope::ProjectId;
 
 /// A registered project.
@@ -9,8 +11,8 @@ pub struct ProjectRow {
     pub id: ProjectId,
     /// Its name, taken from the directory in which the project was first seen.
     pub name: String,
-    /// The folder of its store beneath `projects/` in the data directory.
-    pub folder: String,
+    /// Where its store is kept: for SQLite, the path of the file, which may not exist.
+    pub file: PathBuf,
     /// The canonical paths at which the project was seen, the latest first.
     pub places: Vec<String>,
 }

@@ -237,7 +237,7 @@ pub async fn ask(
 ) -> Result<Output> {
     let assistant = assistant(engine, name)?;
     let project = caller.begin_project(engine).await?;
-    let (mut question, call_id, _) = question(engine, project, &assistant, &args)?;
+    let (mut question, call_id, _) = question(engine, &project, &assistant, &args)?;
     question.allowed = allowed;
     let secret = engine.begin_installation().await?.secret;
     let output = Output::of(&question, &assistant, call_id);
@@ -267,7 +267,7 @@ pub async fn run(
     let assistant = assistant(engine, name)?;
     let options = engine.config().sources.options()?;
     let project = caller.begin_project(engine).await?;
-    let (question, call_id, is_new) = question(engine, project, &assistant, &args)?;
+    let (question, call_id, is_new) = question(engine, &project, &assistant, &args)?;
     let thread = question.name.clone();
     let key = (project.scope.project.as_str().to_owned(), thread.clone(), call_id.clone());
     let secret = engine.begin_installation().await?.secret;
@@ -276,7 +276,7 @@ pub async fn run(
     let running_for = running.asked(&key);
     if !is_new
         && running_for.is_none()
-        && let Some(consulted) = consult::recorded(project, &question).await?
+        && let Some(consulted) = consult::recorded(&project, &question).await?
     {
         return Ok(output.with(consulted, &secret));
     }

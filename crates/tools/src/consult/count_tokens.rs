@@ -84,14 +84,14 @@ pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args) -> Resu
         Some(name) => Some(chat::assistant(engine, name)?),
         None => None,
     };
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let previewed = match &assistant {
         Some(assistant) => Some(previewed(engine, caller, assistant, &args.paths).await?),
         None => None,
     };
     let counted = match &previewed {
         Some(previewed) => counted_of(previewed),
-        None => consult::count(engine, project, &engine.config().sources.options()?, &args.paths).await?,
+        None => consult::count(engine, &project, &engine.config().sources.options()?, &args.paths).await?,
     };
     let mut largest: Vec<(String, usize)> = counted.files;
     let (files, tokens) = (largest.len(), largest.iter().map(|(_, tokens)| tokens).sum());
@@ -126,15 +126,15 @@ async fn previewed(
     assistant: &Configured,
     paths: &[String],
 ) -> Result<Previewed> {
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let asked = chat::Args {
         session_id: format!("count-{:016x}", u64::from_le_bytes(engine.random())),
         instructions: NO_MESSAGE.to_owned(),
         context: paths.to_vec(),
         ..chat::Args::default()
     };
-    let (question, ..) = chat::question(engine, project, assistant, &asked)?;
-    consult::preview(engine, project, assistant, question, chat::functions(engine, caller, assistant)).await
+    let (question, ..) = chat::question(engine, &project, assistant, &asked)?;
+    consult::preview(engine, &project, assistant, question, chat::functions(engine, caller, assistant)).await
 }
 
 /// Returns the files of a first question with their tokens.

@@ -92,7 +92,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     };
     let rows = project.store.threads(&project.scope, session.as_ref()).await?;
     if let Some(session) = session.as_ref().filter(|_| rows.is_empty()) {
-        return Err(consult::missing(engine, project, session, None).await?);
+        return Err(consult::missing(engine, &project, session, None).await?);
     }
     let dropped = rows.len().saturating_sub(MOST);
     let mut output = Output { dropped, ..Output::default() };

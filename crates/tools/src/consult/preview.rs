@@ -87,16 +87,16 @@ pub async fn run(
     allowed: Vec<String>,
 ) -> Result<Output> {
     let assistant = assistant(engine, called)?;
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let args = match args.instructions.trim().is_empty() {
         true => Args { instructions: NO_MESSAGE.to_owned(), ..args },
         false => args,
     };
-    let (mut question, ..) = question(engine, project, &assistant, &args)?;
+    let (mut question, ..) = question(engine, &project, &assistant, &args)?;
     question.allowed = allowed;
     let session = question.name.session.to_string();
     let functions = functions(engine, caller, &assistant);
-    let previewed = consult::preview(engine, project, &assistant, question, functions).await?;
+    let previewed = consult::preview(engine, &project, &assistant, question, functions).await?;
     Ok(Output { session_id: session, images: args.images, ..Output::of(&assistant, previewed) })
 }
 

@@ -72,13 +72,13 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     if threads.is_empty() {
         let assistant = args.assistant.as_deref().map(str::trim);
-        return Err(consult::missing(engine, project, &session, assistant).await?);
+        return Err(consult::missing(engine, &project, &session, assistant).await?);
     }
     // A thread that is being asked is not reset: its turn could not be recorded any more.
     let names: Vec<ThreadName> = threads.into_iter().map(|thread| thread.name).collect();
     let mut leases = Vec::with_capacity(names.len());
     for name in &names {
-        leases.push(consult::lease(engine, project, name).await?);
+        leases.push(consult::lease(engine, &project, name).await?);
     }
     let mut output = Output { session_id: session.to_string(), what, ..Output::default() };
     for (name, lease) in names.into_iter().zip(leases) {

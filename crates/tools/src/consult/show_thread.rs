@@ -69,7 +69,7 @@ pub async fn run(engine: &Engine, caller: &Caller, session: &str, assistant: &st
     let described = describe_session::run(engine, caller, args).await?;
     let assistants: Vec<String> = described.threads.iter().map(|thread| thread.assistant.clone()).collect();
     let Some(thread) = described.threads.into_iter().find(|thread| thread.assistant == assistant) else {
-        let missing = consult::missing(engine, project, &session, Some(assistant)).await?;
+        let missing = consult::missing(engine, &project, &session, Some(assistant)).await?;
         return Err(match missing.kind() {
             Kind::NotFound => missing.hint(format!("it has threads with {}", assistants.join(", "))),
             _ => missing,

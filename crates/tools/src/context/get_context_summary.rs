@@ -144,14 +144,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(clamped);
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
-    let sessions = requested_sessions(project, &names)?;
+    let sessions = requested_sessions(&project, &names)?;
     let scope = Scope { sessions, ..project.scope.clone() };
-    notices.extend(missing_sessions(project, &scope).await?);
+    notices.extend(missing_sessions(&project, &scope).await?);
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     let kinds = vec![Kind::Message, Kind::Conversation, Kind::Summary];
-    let without = caller.running_session(engine, project, &scope);
+    let without = caller.running_session(engine, &project, &scope);
     let filter = Filter { kinds: Some(kinds), since, until, without, ..Filter::default() };
-    let places = [(&project.store, &scope)];
+    let places = [(project.store.as_ref(), &scope)];
     // Without a question there is nothing to search for, and all of the named conversations are wanted.
     let found = match query.is_empty() {
         true => Found::default(),
@@ -159,7 +159,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     };
     notices.extend(found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
-        notices.insert(0, common::nothing_yet(engine, project).await?);
+        notices.insert(0, common::nothing_yet(engine, &project).await?);
     }
     let weights = weigh(&found.ranked);
     let hits = read(&places, found.ranked).await?;
@@ -174,7 +174,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let question = Question { query, level, since, until };
     let room = budget - FRAME;
     let (summaries, source_tokens) =
-        summarise(engine, caller, project, &question, &order, &hits, room).await?;
+        summarise(engine, caller, &project, &question, &order, &hits, room).await?;
     let pending = project.store.pending(&scope).await?;
     let output = Output {
         caution: envelope::CAUTION,

@@ -81,15 +81,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let mut chosen = Chosen { notices: catch_up::before_a_call(engine, caller).await, ..Chosen::default() };
     chosen.notices.extend(notice);
     let encoders = ask::encoders(engine, caller, &mut chosen.notices).await;
-    let without = caller.running_session(engine, project, &project.scope);
+    let without = caller.running_session(engine, &project, &project.scope);
     let filter = Filter { kinds: Some(vec![Kind::Message]), without, ..Filter::default() };
-    let places = [(&project.store, &project.scope)];
+    let places = [(project.store.as_ref(), &project.scope)];
     let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
     chosen.notices.extend(found.notices);
     chosen.pending = project.store.pending(&project.scope).await?;
     if found.ranked.is_empty() {
         let notice = match project.store.is_empty(&project.scope).await? {
-            true => common::nothing_yet(engine, project).await?,
+            true => common::nothing_yet(engine, &project).await?,
             false => "only messages are looked at here; search_project_memory also finds commits".to_owned(),
         };
         chosen.notices.insert(0, notice);

@@ -79,13 +79,13 @@ pub type Output = Context;
 /// Returns the cached answer if nothing that it depends on changed; otherwise assembles a new one.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
-    let (mut asked, notice) = read(engine, caller, project, &args).await?;
+    let (mut asked, notice) = read(engine, caller, &project, &args).await?;
     let mut notices = catch_up::before_a_call(engine, caller).await;
-    asked.filter.without = caller.running_session(engine, project, &asked.scope);
+    asked.filter.without = caller.running_session(engine, &project, &asked.scope);
     // An answer that reports newly imported messages is not cached: the report is true only for this call.
     let is_cacheable = notices.is_empty();
     match (&asked.session, &asked.scope.sessions) {
-        (Some(session), _) => require_session(project, session).await?,
+        (Some(session), _) => require_session(&project, session).await?,
         (None, Sessions::Only(named)) => {
             let rows = project.store.sessions(&asked.scope, 0, named.len()).await?;
             let missing = named.iter().filter(|id| !rows.iter().any(|row| row.id == **id));
@@ -103,28 +103,28 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let key = |version: [Version; 2]| key((engine, caller), &args, &asked, space.as_deref(), version);
     // The version is read before the memories. If a write comes in between, the answer is cached under the older
     // version, so no later call finds it.
-    let before = version(engine, project, &asked).await?;
+    let before = version(engine, &project, &asked).await?;
     if is_cacheable
         && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
         && let Ok(CachedAnswer { context, whole, lines }) = serde_json::from_str::<CachedAnswer>(&body)
     {
         count_saving(caller, whole, &context);
-        record(project, &asked, key(before), lines).await;
+        record(&project, &asked, key(before), lines).await;
         return Ok(Context { budget: asked.budget, ..context });
     }
     let mut is_whole = true;
     let mut chosen = match &asked.session {
         Some(session) => {
-            let prepared = within_session::prepare(engine, project, session).await?;
+            let prepared = within_session::prepare(engine, &project, session).await?;
             is_whole = prepared.waiting == 0;
-            within_session::choose((engine, caller), project, &asked, session, prepared, &encoders).await?
+            within_session::choose((engine, caller), &project, &asked, session, prepared, &encoders).await?
         }
-        None => across_sessions::choose(engine, project, &asked, &encoders).await?,
+        None => across_sessions::choose(engine, &project, &asked, &encoders).await?,
     };
-    superseded::mark(project, &asked, &mut chosen).await?;
+    superseded::mark(&project, &asked, &mut chosen).await?;
     if chosen.stable.is_empty() && chosen.live.is_empty() {
         if project.store.is_empty(&project.scope).await? {
-            chosen.notices.insert(0, common::nothing_yet(engine, project).await?);
+            chosen.notices.insert(0, common::nothing_yet(engine, &project).await?);
         } else if asked.filter.has_range()
             && project.store.list(&asked.scope, &asked.filter, None, 1).await?.is_empty()
         {
@@ -140,7 +140,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         (context, answer::shown_lines(&chosen))
     });
     let (context, lines) = fit.await.expect("fitting does not panic");
-    record(project, &asked, key(before), lines.clone()).await;
+    record(&project, &asked, key(before), lines.clone()).await;
     let whole = match &asked.session {
         Some(session) => Some(project.store.session_tokens(&project.scope, session).await?),
         None => None,
@@ -153,7 +153,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if is_cacheable && is_whole {
         let body = serde_json::to_string(&answer).expect("an answer is JSON");
         let (ttl, most) = (options.cache_ttl(), options.cache_bytes());
-        store.cache(&asked.scope, key(before), body, engine.now(), ttl, most).await?;
+        project.books.cache(&asked.scope, key(before), body, engine.now(), ttl, most).await?;
     }
     Ok(answer.context)
 }
@@ -172,7 +172,7 @@ struct CachedAnswer {
 /// Records what the context of a session shows, so that stashing can tell how many tokens it frees.
 async fn record(project: &OpenProject, asked: &Asked, key: [u8; 32], lines: Vec<ShownLine>) {
     let Some(session) = &asked.session else { return };
-    let recorded = project.store.record_assembly(&project.scope, session, key, lines).await;
+    let recorded = project.books.record_assembly(&project.scope, session, key, lines).await;
     recorded.unwrap_or_else(|error| error.log());
 }
 

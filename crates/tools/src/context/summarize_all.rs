@@ -75,11 +75,11 @@ pub async fn run(
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Output> {
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let level = Level::from(args.level.unwrap_or_default());
     let writer = ask::may_ask(engine, Use::Summarize).filter(|_| args.use_provider);
     let mut by_model = writer.is_some();
-    let sessions = sessions(project).await?;
+    let sessions = sessions(&project).await?;
     let mut output = Output {
         dry_run: args.dry_run,
         level: level.to_string(),
@@ -96,7 +96,7 @@ pub async fn run(
                 return Ok(());
             }
             output.sessions += 1;
-            if is_up_to_date(project, session, &rows, level, by_model).await? {
+            if is_up_to_date(&project, session, &rows, level, by_model).await? {
                 output.up_to_date += 1;
                 return Ok(());
             }
@@ -104,10 +104,10 @@ pub async fn run(
             let wanted = Wanted { session, rows, level, max_tokens: None, focus, by_model };
             if let Some(at_most) = &mut output.at_most {
                 let estimate::Estimate { requests, input, output, cost_usd, likely_usd, .. } =
-                    estimate::of(engine, project, &wanted).await?;
+                    estimate::of(engine, &project, &wanted).await?;
                 at_most.add(AtMost { requests, input, output, cost_usd, likely_usd });
             } else {
-                let made = make::make(engine, caller, project, wanted, make::Keeping::Now).await?;
+                let made = make::make(engine, caller, &project, wanted, make::Keeping::Now(&project)).await?;
                 let is_extractive = made.provider == "extractive";
                 output.extractive += usize::from(is_extractive);
                 output.cost_usd += made.cost_usd;

@@ -153,11 +153,11 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, MOST, LEAST, MOST)?;
     let max_tokens = args.max_tokens.and(Some(max_tokens));
     let room = max_tokens.map(|max_tokens| max_tokens - FRAME);
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let installation = engine.installation().await?;
     let session = project::session_id(&project.redactor, "session_id", &args.session_id)?;
     let span = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
-    let rows = make::range(project, &session, (args.from, args.to), span).await?;
+    let rows = make::range(&project, &session, (args.from, args.to), span).await?;
     let focus = match args.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
         Some(focus) => common::short("focus", focus)?,
         None => String::new(),
@@ -193,15 +193,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     };
     if args.dry_run {
         let Estimate { provider, requests, input, output: back, cost_usd, likely_usd } =
-            estimate::of(engine, project, &wanted).await?;
+            estimate::of(engine, &project, &wanted).await?;
         output.provider = provider.unwrap_or(output.provider);
         (output.cost_usd, output.likely_usd) = (cost_usd, likely_usd);
         output.estimate = Some((requests, input, back));
         return fit(output, max_tokens, caller.form()).await;
     }
     let rows = wanted.rows.clone();
-    let made = make::make(engine, caller, project, wanted, make::Keeping::Now).await?;
-    let texts = messages::texts(project, &rows).await?;
+    let made = make::make(engine, caller, &project, wanted, make::Keeping::Now(&project)).await?;
+    let texts = messages::texts(&project, &rows).await?;
     output.topics = messages::blocking(move || {
         let named = summarize::topics(&messages::sources(&texts), TOPICS);
         let topic = |topic: summarize::Topic| {

@@ -37,7 +37,7 @@ pub async fn conversations(
     ranked: &[Ranked],
     notices: &mut Vec<String>,
 ) -> Result<Vec<Option<Behind>>> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut rows: Vec<Option<BehindRow>> = Vec::with_capacity(shown.len());
     let mut confidences = Vec::with_capacity(shown.len());
     for (_, found, _) in shown {

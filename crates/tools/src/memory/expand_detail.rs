@@ -2,6 +2,8 @@
 
 mod page;
 
+use std::sync::Arc;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
@@ -14,9 +16,10 @@ use tiro_base::memory::{Memory, MemoryId, MemoryKey};
 use tiro_base::scope::Scope;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
+use tiro_host::project::OpenProject;
 use tiro_host::summaries::levels::{self, Depth, Walk};
 use tiro_recall::retrieve::query;
-use tiro_store::Store;
+use tiro_store::ReadStore;
 
 pub use self::page::Output;
 
@@ -101,15 +104,16 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     };
     let around = match (&memory.session, memory.ordinal) {
         (Some(session), Some(ordinal)) if start == 0 => {
-            store.surroundings(scope, session, ordinal, before, after).await?
+            store.surroundings(&scope, session, ordinal, before, after).await?
         }
         _ => Vec::new(),
     };
-    let linked = if memory.key.is_stored() { follow(store, scope, memory.key).await? } else { Vec::new() };
-    let linked = store.memories(scope, linked.into_iter().take(MOST_NEIGHBOURS).collect()).await?;
+    let linked =
+        if memory.key.is_stored() { follow(store.as_ref(), &scope, memory.key).await? } else { Vec::new() };
+    let linked = store.memories(&scope, linked.into_iter().take(MOST_NEIGHBOURS).collect()).await?;
     let references = linked.iter().map(|memory| memory.id.to_string()).collect();
     let linked = match memory.key.is_stored() || is_session {
-        true => linked::of(store, scope, &memory).await?,
+        true => linked::of(store.as_ref(), &scope, &memory).await?,
         false => Vec::new(),
     };
     let secret = engine.installation().await?.secret;
@@ -121,21 +125,16 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 }
 
 /// A memory, with its store and scope.
-type Stored<'e> = (&'e Store, &'e Scope, Memory);
+type Stored = (Arc<dyn ReadStore>, Scope, Memory);
 
 /// Returns what `text` names, and whether that is a session, which is shown as a summary or as its messages. As for `tiro
 /// show`, a session with exactly that name takes precedence, then an id, then a session that has `text` as an alias or as
 /// part of its name or title.
 ///
 /// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if there is nothing with that name.
-async fn resolve<'e>(
-    engine: &'e Engine,
-    caller: &'e Caller,
-    text: &str,
-    walk: &Walk,
-) -> Result<(Stored<'e>, bool)> {
+async fn resolve(engine: &Engine, caller: &Caller, text: &str, walk: &Walk) -> Result<(Stored, bool)> {
     let project = caller.project(engine).await?;
-    let matching = named::sessions(project, text).await?;
+    let matching = named::sessions(&project, text).await?;
     let session = match matching.whole() {
         Some(whole) => whole,
         None => match (by_id(engine, caller, text, walk).await, matching.is_empty()) {
@@ -146,19 +145,19 @@ async fn resolve<'e>(
         },
     };
     let shown = levels::session(engine, caller, session, walk).await?;
-    Ok(((&project.store, &project.scope, shown), true))
+    Ok((stored(&project, shown), true))
 }
 
 /// Returns the memory whose id is `text`, which may name a commit, a message by session and number, a summary, or any
 /// other memory. Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if there is no such memory.
-async fn by_id<'e>(engine: &'e Engine, caller: &'e Caller, text: &str, walk: &Walk) -> Result<Stored<'e>> {
+async fn by_id(engine: &Engine, caller: &Caller, text: &str, walk: &Walk) -> Result<Stored> {
     if let Some(id) = commit_named(engine, caller, text).await? {
         return find(engine, caller, &id).await;
     }
     let project = caller.project(engine).await?;
     if let Some((session, ordinal)) = levels::place(&project.redactor, "id", text)? {
-        return match levels::message(project, &session, ordinal).await? {
-            Some(memory) => Ok((&project.store, &project.scope, memory)),
+        return match levels::message(&project, &session, ordinal).await? {
+            Some(memory) => Ok(stored(&project, memory)),
             None => Err(Error::not_found(format!("no message {ordinal} in session `{}`", quoted(&session)))
                 .hint("list_sessions shows the sessions; a forgotten message can't be opened")),
         };
@@ -179,14 +178,19 @@ async fn by_id<'e>(engine: &'e Engine, caller: &'e Caller, text: &str, walk: &Wa
         )
     })?;
     match levels::summary(engine, caller, &id, walk).await? {
-        Some(memory) => Ok((&project.store, &project.scope, memory)),
+        Some(memory) => Ok(stored(&project, memory)),
         None => find(engine, caller, &id).await,
     }
 }
 
+/// Returns a memory of the project with its store and scope.
+fn stored(project: &OpenProject, memory: Memory) -> Stored {
+    (Arc::clone(&project.store), project.scope.clone(), memory)
+}
+
 /// Returns the memories that are at most [`MAX_HOPS`] references away from `memory`, the nearest first. References are
 /// followed in both directions.
-async fn follow(store: &Store, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
+async fn follow(store: &dyn ReadStore, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
     let mut reached = vec![memory];
     let mut frontier = vec![memory];
     for _ in 0..MAX_HOPS {
@@ -217,14 +221,17 @@ async fn commit_named(engine: &Engine, caller: &Caller, text: &str) -> Result<Op
 
 /// Returns the memory with the id `id`, with its store and scope. Looks in the project's store first, then in the
 /// owner's. Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if neither has the memory.
-async fn find<'e>(engine: &'e Engine, caller: &'e Caller, id: &MemoryId) -> Result<Stored<'e>> {
+async fn find(engine: &Engine, caller: &Caller, id: &MemoryId) -> Result<Stored> {
     let project = caller.project(engine).await?;
     if let Some(memory) = project.store.memory(&project.scope, id).await? {
-        return Ok((&project.store, &project.scope, memory));
+        return Ok(stored(&project, memory));
     }
     let owners = &engine.installation().await?.registry;
     match owners.memories().memory(owners.scope(), id).await? {
-        Some(memory) => Ok((owners.memories(), owners.scope(), memory)),
+        Some(memory) => {
+            let store = Arc::clone(owners.memories()) as Arc<dyn ReadStore>;
+            Ok((store, owners.scope().clone(), memory))
+        }
         None => Err(Error::not_found(format!("no memory is called `{id}`"))
             .hint("search results show ids; a forgotten memory can't be opened")),
     }

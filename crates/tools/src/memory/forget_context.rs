@@ -119,7 +119,7 @@ fn is_zero(count: &usize) -> bool {
 #[derive(Default)]
 struct Selected<'a> {
     /// The selection for each store that has some of the selected memories.
-    parts: Vec<(&'a Store, &'a Scope, Selection)>,
+    parts: Vec<(&'a dyn Store, &'a Scope, Selection)>,
     unknown: Vec<String>,
     left_out: usize,
     forgotten_left_out: usize,
@@ -128,9 +128,9 @@ struct Selected<'a> {
 
 /// Forgets, undoes or purges; the change is durable when the call returns.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let owners = &engine.installation().await?.registry;
-    let places = [(&project.store, &project.scope), (owners.memories(), owners.scope())];
+    let places = [(project.store.as_ref(), &project.scope), (owners.memories().as_ref(), owners.scope())];
     let now = engine.now();
 
     let is_dry = args.dry_run.unwrap_or(false);
@@ -180,7 +180,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         left_out: selected.left_out,
         forgotten_before: before,
         forgotten_left_out: selected.forgotten_left_out,
-        strays: strays.iter().map(|row| engine.store_path(&row.folder).display().to_string()).collect(),
+        strays: strays.iter().map(|row| row.file.display().to_string()).collect(),
         ..output(done, all)
     };
     if is_dry {
@@ -199,7 +199,7 @@ fn nothing_matches() -> Error {
 /// Restores the memories that the operation forgot; in a dry run, only returns which it would restore.
 async fn undo(
     engine: &Engine,
-    places: [(&Store, &Scope); 2],
+    places: [(&dyn Store, &Scope); 2],
     operation: &str,
     is_dry: bool,
 ) -> Result<Output> {
@@ -207,7 +207,7 @@ async fn undo(
     // Each store records its own operations. Without a name, the latest of both is undone; what expired comes back only by
     // its name. An operation of the future was recorded with a wrong clock.
     let now = engine.now();
-    let mut latest: Option<((bool, i64), &Store, &Scope)> = None;
+    let mut latest: Option<((bool, i64), &dyn Store, &Scope)> = None;
     for (store, scope) in places {
         let operations = store.operations(scope, OPERATIONS_READ).await?;
         let open = operations.iter().filter(|each| !each.undone);
@@ -233,7 +233,7 @@ async fn undo(
 async fn select<'a>(
     engine: &Engine,
     caller: &Caller,
-    places: [(&'a Store, &'a Scope); 2],
+    places: [(&'a dyn Store, &'a Scope); 2],
     args: &Args,
     reach: Reach,
 ) -> Result<Selected<'a>> {
@@ -305,7 +305,7 @@ async fn forgotten_place(engine: &Engine, caller: &Caller, text: &str) -> Result
 async fn by_query<'a>(
     engine: &Engine,
     caller: &Caller,
-    places: [(&'a Store, &'a Scope); 2],
+    places: [(&'a dyn Store, &'a Scope); 2],
     query: String,
     reach: Reach,
     selected: &mut Selected<'a>,
@@ -360,7 +360,7 @@ fn with_commit_hint(ids: &[String], error: Error) -> Error {
 }
 
 /// Returns each selected id that no memory in `forgotten` has, without repeats.
-fn unknown(parts: &[(&Store, &Scope, Selection)], forgotten: &Forgotten) -> Vec<String> {
+fn unknown(parts: &[(&dyn Store, &Scope, Selection)], forgotten: &Forgotten) -> Vec<String> {
     let known: HashSet<&MemoryId> = forgotten.ids.iter().collect();
     let mut seen = HashSet::new();
     let ids = parts.iter().filter_map(|(.., selection)| match selection {

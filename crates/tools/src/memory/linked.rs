@@ -9,7 +9,7 @@ use tiro_base::error::Result;
 use tiro_base::memory::{Kind, Memory};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_base::times::day;
-use tiro_store::Store;
+use tiro_store::ReadStore;
 
 /// The most links that are shown for a memory. Arbitrary: a long session leads to dozens of commits.
 const MOST: usize = 6;
@@ -66,7 +66,7 @@ impl Linked {
 }
 
 /// Returns the sessions that led to `memory` if it is a commit, otherwise the commits that its session led to.
-pub async fn of(store: &Store, scope: &Scope, memory: &Memory) -> Result<Vec<Linked>> {
+pub async fn of(store: &dyn ReadStore, scope: &Scope, memory: &Memory) -> Result<Vec<Linked>> {
     let escaped = |text: &str| envelope::escape(text).into_owned();
     let title = |text: &str| {
         let text = beginning_in_bytes(text.trim(), LONGEST_TITLE);

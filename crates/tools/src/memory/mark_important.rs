@@ -51,7 +51,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     common::importance(args.importance)?;
     let important = args.important.unwrap_or(true);
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let owners = &engine.installation().await?.registry;
     let mut marked = project.store.mark(&project.scope, &ids, important, args.importance).await?;
     if marked.len() < ids.len() {

@@ -65,8 +65,7 @@ impl Resources {
     /// Returns the resources of the caller's project.
     pub fn of(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Resources {
         // Who reads resources changes nothing.
-        let reader = Arc::new(caller.reader());
-        let both = || (Arc::clone(engine), Arc::clone(&reader));
+        let both = || (Arc::clone(engine), Arc::clone(caller));
         let (sessions, session, memory, met) = (both(), both(), both(), both());
         Resources {
             sessions: Box::new(move |cursor| {

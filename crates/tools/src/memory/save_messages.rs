@@ -93,7 +93,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let project = caller.begin_project(engine).await?;
     let session = project::session_id(&project.redactor, "session_id", &args.session_id)?;
-    let head = common::head(project);
+    let head = common::head(&project);
     let without_id = args.messages.iter().filter(|message| message.id.is_none()).count();
 
     let mut drafts = Vec::with_capacity(args.messages.len());
@@ -118,7 +118,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let mut durable = 0;
     let source_ids: Vec<Option<String>> = drafts.iter().map(|draft| draft.source_id.clone()).collect();
     let remembered = remember(
-        &project.store,
+        project.store.as_ref(),
         &project.scope,
         &project.redactor,
         &loaded,

@@ -28,7 +28,7 @@ use tiro_recall::retrieve::freshness::{Standing, Subject};
 use tiro_recall::retrieve::rank::{Parts, Ranked, Weights, may_answer};
 use tiro_recall::retrieve::{self, Timings};
 use tiro_redact::Redactor;
-use tiro_store::{About, ShownMemory, Store, Superseded};
+use tiro_store::{About, ReadStore, ShownMemory, Superseded};
 use tiro_text::chunk::excerpt::Shown;
 
 pub use crate::memory::hits::{Hit, Output};
@@ -100,31 +100,31 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
     let (scope, covered) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
-    let filter = Filter { without: caller.running_session(engine, project, &scope), ..filter(&args)? };
+    let filter = Filter { without: caller.running_session(engine, &project, &scope), ..filter(&args)? };
 
     // The owner's memories belong to no session, so a search limited to some sessions leaves them out.
     let owners = &installation.registry;
-    let mut places: Vec<(&Store, &Scope)> = vec![(&project.store, &scope)];
+    let mut places: Vec<(&dyn ReadStore, &Scope)> = vec![(project.store.as_ref(), &scope)];
     if scope.sessions == Sessions::All {
-        places.push((owners.memories(), owners.scope()));
+        places.push((owners.memories().as_ref(), owners.scope()));
     }
     // Only the first page imports new messages and commits, so that later pages have the same ranking.
     let mut notices = if offset == 0 { catch_up::before_a_call(engine, caller).await } else { Vec::new() };
     notices.extend(clamped);
     let encoders = ask::encoders(engine, caller, &mut notices).await;
-    notices.extend(missing_sessions(project, &scope).await?);
+    notices.extend(missing_sessions(&project, &scope).await?);
     let mut found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
-    hide_expired(engine, project, &filter, &mut found.ranked).await?;
+    hide_expired(engine, &project, &filter, &mut found.ranked).await?;
     notices.extend(found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
-        notices.insert(0, common::nothing_yet(engine, project).await?);
+        notices.insert(0, common::nothing_yet(engine, &project).await?);
     }
     let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
     let has_more = found.ranked.len() > offset + page.len();
     let shown = read_shown(&places, &page).await?;
-    let standing = standings(project, shown.iter().map(|(_, shown, _)| shown)).await;
+    let standing = standings(&project, shown.iter().map(|(_, shown, _)| shown)).await;
     let question = behind::Question { query, encoders: &encoders };
-    let behind = behind::conversations(project, question, &shown, &found.ranked, &mut notices).await?;
+    let behind = behind::conversations(&project, question, &shown, &found.ranked, &mut notices).await?;
     let texts = shown
         .iter()
         .map(|(_, found, _)| retrieve::searched_text(&found.memory, found.chunk.start..found.chunk.end))
@@ -134,7 +134,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if !answers && !partial::any(&notices) && !shown.is_empty() && !found.is_named && offset == 0 {
         notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
     }
-    let titles = titles(project, shown.iter().map(|(_, shown, _)| shown.memory.session.as_ref())).await?;
+    let titles = titles(&project, shown.iter().map(|(_, shown, _)| shown.memory.session.as_ref())).await?;
     let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(&page, ranked)).collect();
     let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
     let hits = hits.map(|(((((ranked, shown, scope), rank), share), fresh), behind)| {
@@ -171,7 +171,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 }
 
 /// Returns how many chunks have no embedding.
-async fn pending(places: &[(&Store, &Scope)]) -> Result<usize> {
+async fn pending(places: &[(&dyn ReadStore, &Scope)]) -> Result<usize> {
     let mut pending = 0;
     for (store, scope) in places {
         pending += store.pending(scope).await?;
@@ -181,7 +181,7 @@ async fn pending(places: &[(&Store, &Scope)]) -> Result<usize> {
 
 /// Reads the memories of a page, in the order of the ranking, each with its scope, `project` or `owner`.
 async fn read_shown<'r>(
-    places: &[(&Store, &Scope)],
+    places: &[(&dyn ReadStore, &Scope)],
     page: &[&'r Ranked],
 ) -> Result<Vec<(&'r Ranked, ShownMemory, &'static str)>> {
     let mut shown: Vec<(&Ranked, ShownMemory, &'static str)> = Vec::with_capacity(page.len());

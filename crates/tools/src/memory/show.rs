@@ -7,6 +7,8 @@
 mod brief;
 mod conversation;
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use self::brief::{briefs, escaped};
@@ -21,7 +23,7 @@ use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_host::summaries::levels::{self, Depth};
 use tiro_recall::retrieve::query;
-use tiro_store::Store;
+use tiro_store::ReadStore;
 
 pub use self::brief::Brief;
 pub use self::brief::line;
@@ -99,13 +101,13 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if text.is_empty() {
         return Err(Error::bad_input("`id` is empty").hint("give an id, a session's name or a commit"));
     }
-    let (store, scope) = (&project.store, &project.scope);
-    let matching = named::sessions(project, text).await?;
+    let (store, scope) = (project.store.as_ref(), &project.scope);
+    let matching = named::sessions(&project, text).await?;
     if let Some(whole) = matching.whole() {
-        return session(engine, caller, project, whole, &args).await;
+        return session(engine, caller, &project, whole, &args).await;
     }
-    if is_id(project, text)? {
-        match opened(engine, caller, project, text, &args).await {
+    if is_id(&project, text)? {
+        match opened(engine, caller, &project, text, &args).await {
             // A title can look like a message's number: `Fix the crash of #2819`.
             Err(error) if error.kind() == error::Kind::NotFound && !matching.is_empty() => {}
             done => return done,
@@ -118,7 +120,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             ..Filter::default()
         };
         return match store.list(scope, &filter, None, 1).await?.pop() {
-            Some(memory) => opened(engine, caller, project, memory.id.as_str(), &args).await,
+            Some(memory) => opened(engine, caller, &project, memory.id.as_str(), &args).await,
             None => Err(Error::not_found(format!("quarter {text} has no summary"))
                 .hint("`tiro gc --quarters` summarises each quarter that is over")),
         };
@@ -128,7 +130,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             "`tiro search` shows ids; `tiro sessions` shows the names and titles of conversations; to name \
              a commit, give seven digits or more of its id",
         )),
-        Some(one) => session(engine, caller, project, one, &args).await,
+        Some(one) => session(engine, caller, &project, one, &args).await,
     }
 }
 
@@ -202,31 +204,33 @@ async fn opened(
         // A summary is not a memory, so it has no further properties.
         return Ok(Output::Memory(Box::new(opened)));
     };
-    let refers_to = store.refers_to(scope, memory.key).await?;
-    let mut referred_to_by = store.references(scope, memory.key).await?;
+    let refers_to = store.refers_to(&scope, memory.key).await?;
+    let mut referred_to_by = store.references(&scope, memory.key).await?;
     referred_to_by.retain(|key| !refers_to.contains(key));
     let notices = &mut opened.detail.notices;
-    opened.refers_to = briefs(store, scope, refers_to, "that it refers to", notices).await?;
-    opened.referred_to_by = briefs(store, scope, referred_to_by, "that refer to it", notices).await?;
+    opened.refers_to = briefs(store.as_ref(), &scope, refers_to, "that it refers to", notices).await?;
+    opened.referred_to_by =
+        briefs(store.as_ref(), &scope, referred_to_by, "that refer to it", notices).await?;
     let shown = |text: Option<String>| text.map(|text| escaped(&text));
     opened.speaker = shown(memory.speaker.or(memory.role.map(|role| role.to_string())));
     (opened.title, opened.branch, opened.path) =
         (shown(memory.title), shown(memory.branch), shown(memory.path));
     (opened.topic, opened.number) = (shown(memory.topic), memory.ordinal);
-    (opened.important, opened.is_owners) = (memory.marked, !std::ptr::eq(store, &project.store));
+    (opened.important, opened.is_owners) = (memory.marked, scope.project != project.scope.project);
     Ok(Output::Memory(Box::new(opened)))
 }
 
 /// Returns the memory with the id `id`, its store and its scope; `None` if no memory has that id.
-async fn find<'e>(
-    engine: &'e Engine,
-    project: &'e OpenProject,
+async fn find(
+    engine: &Engine,
+    project: &OpenProject,
     id: &str,
-) -> Result<Option<(&'e Store, &'e Scope, Memory)>> {
+) -> Result<Option<(Arc<dyn ReadStore>, Scope, Memory)>> {
     let id = MemoryId::read("id", id)?;
     let owners = &engine.installation().await?.registry;
-    for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
-        if let Some(memory) = store.memory(scope, &id).await? {
+    let owners = (Arc::clone(owners.memories()) as Arc<dyn ReadStore>, owners.scope().clone());
+    for (store, scope) in [(Arc::clone(&project.store), project.scope.clone()), owners] {
+        if let Some(memory) = store.memory(&scope, &id).await? {
             return Ok(Some((store, scope, memory)));
         }
     }

@@ -17,7 +17,7 @@ use tiro_host::project;
 use tiro_host::summaries::{levels, notes};
 use tiro_recall::remember::remember;
 use tiro_redact::{Redaction, Redactor, redactions};
-use tiro_store::{Outcome, Store};
+use tiro_store::{Outcome, ReadStore};
 
 /// The name of the tool in MCP.
 pub const NAME: &str = "store_memory";
@@ -113,12 +113,13 @@ pub async fn store(
         return Err(Error::bad_input("`session_id` belongs to a project, but `scope` is owner")
             .hint("leave one of them out"));
     }
+    let project;
     let (store, scope, root) = match is_owners {
-        true => (installation.registry.memories(), installation.registry.scope(), None),
+        true => (installation.registry.memories().as_ref(), installation.registry.scope(), None),
         false => {
-            let project = caller.project(engine).await?;
-            (draft.branch, draft.head_sha) = common::head(project);
-            (&project.store, &project.scope, Some(project.root.as_path()))
+            project = caller.begin_project(engine).await?;
+            (draft.branch, draft.head_sha) = common::head(&project);
+            (project.store.as_ref(), &project.scope, Some(project.root.as_path()))
         }
     };
     let mut unknown_references = unknown(store, scope, &draft).await?;
@@ -180,7 +181,8 @@ async fn superseded(
     }
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
-    let mut places = [(&project.store, &project.scope), (owners.memories(), owners.scope())];
+    let mut places: [(&dyn ReadStore, &Scope); 2] =
+        [(project.store.as_ref(), &project.scope), (owners.memories().as_ref(), owners.scope())];
     if is_owners {
         places.reverse();
     }
@@ -260,7 +262,7 @@ pub fn ignored(engine: &Engine, draft: &Draft, root: Option<&Path>) -> Option<&'
     ignored.path(&relative.to_string_lossy()).then_some("ignore.paths")
 }
 
-async fn unknown(store: &Store, scope: &Scope, draft: &Draft) -> Result<Vec<String>> {
+async fn unknown(store: &dyn ReadStore, scope: &Scope, draft: &Draft) -> Result<Vec<String>> {
     let mut unknown = Vec::new();
     for id in &draft.references {
         if store.memory(scope, id).await?.is_none() {

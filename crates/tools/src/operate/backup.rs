@@ -15,13 +15,13 @@ use tiro_base::memory::{Draft, Identity, LONGEST_TEXT, MemoryId, Millis, Provena
 use tiro_base::scope::SessionId;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::project::{self, OpenProject};
+use tiro_host::project::{self, WritableProject};
 use tiro_host::summaries::messages;
 use tiro_recall::remember::prepare;
 use tiro_redact::{self, Redaction, Redactor};
 use tiro_store::{
-    Foreign, ForeignDepth, ForeignEvidence, ForeignMemory, ForeignPage, ForeignPart, ForeignSession,
-    ForeignStash, Origin, Outcome, PreparedMemory, Receipt, RestoredMemory, Saved, Summary,
+    ForeignDepth, ForeignEvidence, ForeignMemory, ForeignPage, ForeignPart, ForeignSession, ForeignStash,
+    Origin, Outcome, PreparedMemory, Receipt, RestoredMemory, Saved, Summary,
 };
 
 /// The answer of `tiro backup`.
@@ -54,7 +54,7 @@ pub const LACKS: [&str; 4] = [
 
 /// Copies the project's store to `file`; other processes may read and write the store during the copy.
 pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<Backup> {
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let damage = project.store.back_up(&project.scope, &file).await?;
     let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
     Ok(Backup {
@@ -120,7 +120,7 @@ pub const LEFT_OUT: [&str; 6] = [
 /// Merges the backup `file` into the project. Memories are compared by id: those that the project has stay as they are,
 /// and new ones keep the time and marks that they have in the backup.
 ///
-/// The file is not trusted: its entries pass the same checks as every write (see `store/sqlite/foreign/`).
+/// The file is not trusted: its entries pass the same checks as every write (see `sqlite/foreign/`).
 pub async fn restore(
     engine: &Engine,
     caller: &Caller,
@@ -128,29 +128,29 @@ pub async fn restore(
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Restored> {
     let project = caller.begin_project(engine).await?;
-    let (store, scope) = (&project.store, &project.scope);
-    let mut foreign = Foreign::open(scope, &file).await?;
-    let mut target = Target { engine, project, restored: Restored::default(), done: 0 };
-    while let Some(sessions) = foreign.next_sessions(ForeignDepth::Origin).await? {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
+    let mut backup = engine.stores().backup(scope, &file).await?;
+    let mut target = Target { engine, project: &project, restored: Restored::default(), done: 0 };
+    while let Some(sessions) = backup.next_sessions(ForeignDepth::Origin).await? {
         let sessions = sessions.into_iter().filter_map(|each| target.session(each)).collect();
         store.restore_sessions(scope, sessions).await?;
     }
-    while let Some(page) = foreign.next(ForeignPart::Original).await? {
+    while let Some(page) = backup.next(ForeignPart::Original).await? {
         target.page(page).await?;
-        progress(target.done, foreign.all);
+        progress(target.done, backup.all());
     }
     // The order matters: a summary can be stored only after its messages, and a derived memory only after the
     // summaries.
-    while let Some(sessions) = foreign.next_sessions(ForeignDepth::Made).await? {
+    while let Some(sessions) = backup.next_sessions(ForeignDepth::Made).await? {
         for session in sessions.into_iter().filter_map(|each| target.session(each)).collect::<Vec<_>>() {
             target.restore_derived(session).await?;
         }
     }
-    while let Some(page) = foreign.next(ForeignPart::Derived).await? {
+    while let Some(page) = backup.next(ForeignPart::Derived).await? {
         target.page(page).await?;
-        progress(target.done, foreign.all);
+        progress(target.done, backup.all());
     }
-    target.restored.purged = store.restore_forgotten(scope, foreign.forgotten().await?).await?;
+    target.restored.purged = store.restore_forgotten(scope, backup.forgotten().await?).await?;
     target.restored.left_out = LEFT_OUT.to_vec();
     engine.wrote();
     Ok(target.restored)
@@ -159,7 +159,7 @@ pub async fn restore(
 /// The project that a backup is merged into.
 struct Target<'a> {
     engine: &'a Engine,
-    project: &'a OpenProject,
+    project: &'a WritableProject,
     restored: Restored,
     done: usize,
 }
@@ -180,7 +180,7 @@ impl Target<'_> {
         }
         let forgotten: HashSet<MemoryId> =
             ready.iter().filter(|each| each.forgotten.is_some()).map(|each| each.memory.id.clone()).collect();
-        let (store, scope) = (&self.project.store, &self.project.scope);
+        let (store, scope) = (self.project.store.as_ref(), &self.project.scope);
         let receipt = store.restore(scope, ready, self.engine.now()).await?;
         self.count(&receipt);
         let is_stored =
@@ -259,7 +259,7 @@ impl Target<'_> {
     /// Stores the segments, the summaries and the session memory of a session; skips each of these whose messages are
     /// different in this project.
     async fn restore_derived(&mut self, each: ForeignSession) -> Result<()> {
-        let (store, scope, now) = (&self.project.store, &self.project.scope, self.engine.now());
+        let (store, scope, now) = (self.project.store.as_ref(), &self.project.scope, self.engine.now());
         let session = each.session;
         if !each.segments.is_empty() && store.segments(scope, &session).await?.is_empty() {
             store.add_segments(scope, &session, each.segments).await?;

@@ -25,7 +25,7 @@ use tiro_host::config::{Configured, Encoding};
 use tiro_host::engine::Engine;
 use tiro_host::ingest::history::{Share, Stored, share};
 use tiro_host::project::{OpenProject, SeenProject};
-use tiro_store::{Check, Damage, Registry, Store};
+use tiro_store::{Check, Damage, ProjectRow, ReadStore, Registry};
 
 /// The answer of `tiro doctor`.
 #[derive(Debug, Serialize)]
@@ -52,8 +52,8 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     match engine.existing_installation().await {
         Ok(Some(installation)) => {
             let registry = &installation.registry;
-            findings.push(store(owner, registry.memories(), registry.scope()).await);
-            findings.extend(strays(registry).await);
+            findings.push(store(owner, registry.memories().as_ref(), registry.scope()).await);
+            findings.extend(strays(registry.as_ref()).await);
         }
         Ok(None) => {
             findings.push(Finding { what: owner, ok: true, found: "none are stored yet".into(), mend: None });
@@ -65,7 +65,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
             match &project.open {
                 Some(open) => {
                     findings.push(registered(engine, open).await);
-                    findings.push(store("store", &open.store, &open.scope).await);
+                    findings.push(store("store", open.store.as_ref(), &open.scope).await);
                     findings.extend(commits(open).await);
                     findings.push(pending(open).await);
                     findings.extend(queued(open).await);
@@ -211,13 +211,16 @@ fn model(engine: &Engine) -> Finding {
 }
 
 /// Reports the stores that belong to no registered project; `None` if there are none.
-async fn strays(registry: &Registry) -> Option<Finding> {
+async fn strays(registry: &dyn Registry) -> Option<Finding> {
     let what = "stores of no project";
     let strays = match registry.strays().await {
         Ok(strays) => strays,
         Err(error) => return Some(failed(what, &error)),
     };
-    let folders: Vec<String> = strays.iter().map(|row| row.folder.clone()).collect();
+    let folder = |row: &ProjectRow| {
+        row.file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned())
+    };
+    let folders: Vec<String> = strays.iter().filter_map(folder).collect();
     let first = strays.first()?;
     // Not necessarily a fault: a merge leaves such a store behind.
     let mend = format!(
@@ -262,15 +265,15 @@ fn not_registered(engine: &Engine, project: &SeenProject) -> Finding {
     Finding { what: "project", ok: true, found, mend: Some(common::share(original, &project.root)) }
 }
 
-async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
+async fn store(what: &'static str, store: &dyn ReadStore, scope: &Scope) -> Finding {
     let check = match store.check(scope).await {
         Ok(check) => check,
         Err(error) => return failed(what, &error),
     };
     let ok = check.is_sound();
     let found = match ok {
-        true => format!("{}: sound", store.path().display()),
-        false => format!("{}: {}", store.path().display(), complaints(&check)),
+        true => format!("{}: sound", store.place()),
+        false => format!("{}: {}", store.place(), complaints(&check)),
     };
     let mend = match is_only_damage(&check) {
         true if check.damage.memories.is_empty() && check.damage.copies + check.damage.rows == 0 => {

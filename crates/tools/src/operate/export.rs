@@ -62,7 +62,9 @@ pub async fn run(
 ) -> Result<()> {
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
-    for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
+    for (store, scope) in
+        [(project.store.as_ref(), &project.scope), (owners.memories().as_ref(), owners.scope())]
+    {
         let mut after = None;
         loop {
             let page = store.list(scope, &Filter::default(), after, PAGE).await?;

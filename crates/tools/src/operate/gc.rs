@@ -17,7 +17,7 @@ use tiro_base::memory::Millis;
 use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::project::OpenProject;
+use tiro_host::project::WritableProject;
 use tiro_host::summaries::quarters::{self, Quarter};
 use tiro_host::tuning::forgetting::KEPT;
 use tiro_store::decide::clock;
@@ -94,15 +94,13 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if args.sessions_after_days == Some(0) {
         return Err(Error::bad_input("sessions can't be forgotten after 0 days").hint("give at least 1"));
     }
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let owners = &engine.installation().await?.registry;
     let (now, newest) = (engine.now(), project.store.newest(&project.scope).await?);
     let ahead = clock::ahead(newest.max(owners.memories().newest(owners.scope()).await?), now);
     let mut all = Expired::default();
-    for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
-        if ahead.is_some() {
-            continue;
-        }
+    let places = [(project.store.as_ref(), &project.scope), (owners.memories().as_ref(), owners.scope())];
+    for (store, scope) in places.iter().filter(|_| ahead.is_none()) {
         let expired = match args.dry_run {
             true => store.expired(scope, now, now - KEPT).await?,
             false => store.remove_expired(scope, now, now - KEPT).await?,
@@ -114,18 +112,18 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         all.superseded += expired.superseded;
     }
     if !args.dry_run {
-        for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
+        for (store, scope) in places {
             let gone = store.finish_purges(scope, Millis::MAX).await?.sessions;
             owners.forget_sent(&project.scope.project, &gone).await?;
         }
     }
     let stash = match ahead {
         Some(_) => Ended::default(),
-        None => end_stash(engine, project, args.dry_run).await?,
+        None => end_stash(engine, &project, args.dry_run).await?,
     };
     // Quarters come first, so that their summaries still include the sessions that are forgotten next.
     let quarters = match args.quarters {
-        true => quarters::sum_up(engine, project, args.dry_run).await?,
+        true => quarters::sum_up(engine, &project, args.dry_run).await?,
         false => Vec::new(),
     };
     if quarters.iter().any(|quarter| quarter.tokens > 0) {
@@ -151,10 +149,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             });
         }
     }
-    let freed_bytes = if args.dry_run { 0 } else { project.store.vacuum(&project.scope).await? };
+    let freed_bytes = if args.dry_run { 0 } else { project.store.shrink(&project.scope).await? };
     Ok(Output {
         dry_run: args.dry_run,
-        leftovers: leftovers::remove(engine, project, args.dry_run),
+        leftovers: leftovers::remove(engine, &project, args.dry_run),
         clock_ahead_days: ahead.map(|ahead| ahead / DAY),
         stashed_texts: stash.removed,
         stash_operation: stash.operation,
@@ -181,7 +179,7 @@ struct Ended {
 }
 
 /// Ends the stash of what is due, in steps between which others can write.
-async fn end_stash(engine: &Engine, project: &OpenProject, dry_run: bool) -> Result<Ended> {
+async fn end_stash(engine: &Engine, project: &WritableProject, dry_run: bool) -> Result<Ended> {
     const AT_ONCE: usize = 1_000;
     let now = engine.now();
     let before = engine.config().options.stash_made_before(now);

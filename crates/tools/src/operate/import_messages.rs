@@ -21,7 +21,7 @@ use tiro_embed::Loaded;
 use tiro_files::{Budget, Limits, Roots};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::project::{self, OpenProject};
+use tiro_host::project::{self, OpenProject, WritableProject};
 use tiro_host::summaries::sessions;
 use tiro_recall::remember::remember;
 use tiro_redact::{self, Redaction};
@@ -86,12 +86,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let project = caller.begin_project(engine).await?;
     let mut output = Output::default();
     let conversations = match args {
-        Args::Specstory => of_specstory(engine, project, &mut output)?,
+        Args::Specstory => of_specstory(engine, &project, &mut output)?,
         Args::Files(paths) => of_files(engine, &paths, &mut output)?,
     };
     output.sessions = conversations.len();
     for conversation in conversations {
-        store(engine, project, conversation, &mut output).await?;
+        store(engine, &project, conversation, &mut output).await?;
     }
     if output.imported > 0 {
         engine.wrote();
@@ -206,11 +206,11 @@ fn stem(path: &Path) -> String {
 /// Stores the messages of a conversation.
 async fn store(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     conversation: Conversation,
     output: &mut Output,
 ) -> Result<()> {
-    let (store, scope, redactor) = (&project.store, &project.scope, &project.redactor);
+    let (store, scope, redactor) = (project.store.as_ref(), &project.scope, &project.redactor);
     let session = project::session_id(redactor, "session", &conversation.name)?;
     if engine.config().ignored.session(session.as_str()) {
         output.left_out += conversation.said.len();

@@ -122,7 +122,7 @@ pub async fn commits(
         Some(project) => without_summary(project, left).await?,
         None => Vec::new(),
     };
-    let redactor = of_commits::redactor(engine.existing_installation().await?);
+    let redactor = of_commits::redactor(engine.existing_installation().await?.as_ref());
     let provider = writer.provider.name.clone();
     let commits = shas.len() + stored.len();
     let ignored = engine.config().ignored.clone();
@@ -155,7 +155,7 @@ pub async fn commits(
 
 /// Returns the id and text of up to `limit` imported commits without a summary, newest first.
 async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha, String)>> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let rows = store.commits_without_summary(scope, limit).await?;
     let commits = store.memories(scope, rows).await?;
     let sha = |text: Option<&str>| text.and_then(|text| text.parse().ok());

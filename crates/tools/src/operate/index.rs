@@ -11,7 +11,7 @@ use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_host::idle::pending::{LEASE, places, step};
 use tiro_host::summaries::{segments, sessions};
-use tiro_store::Mended;
+use tiro_store::{Mended, Upkeep};
 
 /// How long to wait between two checks of whether another process has finished the work.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -56,10 +56,12 @@ pub async fn run(
     let is_over = || args.patience.is_some_and(|patience| began.elapsed() >= patience);
     let (mut embedded, mut mended) = (0, Mended::default());
     let [(store, scope), _] = places(engine, caller).await?;
+    let (store, scope) = (store.as_ref(), &scope);
     while !is_over() && segments::mend(engine, store, scope).await? > 0 {}
     sessions::work_off(engine, caller, args.patience.unwrap_or(Duration::MAX)).await?;
-    for (store, scope) in places(engine, caller).await? {
-        while !is_over() && store.reindex_text(scope).await? {}
+    for (store, scope) in &places(engine, caller).await? {
+        let store = store.as_ref();
+        while !is_over() && store.tend(scope, Upkeep::Index).await? {}
         let found = store.mend(scope).await?;
         mended.vectors += found.vectors;
         mended.rows += found.rows;
@@ -92,7 +94,8 @@ pub async fn run(
         }
     }
     let mut pending = 0;
-    for (store, scope) in places(engine, caller).await? {
+    for (store, scope) in &places(engine, caller).await? {
+        let store = store.as_ref();
         pending += store.pending(scope).await?;
     }
     let Mended { vectors, rows, left } = mended;

@@ -197,7 +197,7 @@ pub fn additional_servers(engine: &Engine, prepared: &Prepared) -> Result<Vec<cl
 pub async fn choose_project(engine: &Engine, caller: &Caller, prepared: &Prepared) -> Result<()> {
     if prepared.scope == Scope::Project && prepared.project.is_some() {
         let project = caller.begin_project(engine).await?;
-        engine.spool(project).choose(&project.root)?;
+        engine.spool(&project).choose(&project.root)?;
     }
     Ok(())
 }
@@ -212,7 +212,7 @@ pub async fn follow_commits(engine: &Engine, caller: &Caller, prepared: &Prepare
     }
     let project = caller.begin_project(engine).await?;
     let Some(repository) = &project.repository else { return Ok(()) };
-    let stored = Stored::of(project).await?;
+    let stored = Stored::of(&project).await?;
     if stored.is_imported() || (stored.is_followed() && prepared.was_captured()) {
         return Ok(());
     }

@@ -16,7 +16,7 @@ use tiro_git::{Repository, identity};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_host::project;
-use tiro_store::{Flavour, ProjectRow, Sizes, Store};
+use tiro_store::{ProjectRow, Sizes};
 
 /// The answer of `tiro projects list`.
 #[derive(Debug, Serialize)]
@@ -72,15 +72,12 @@ pub struct Merged {
 /// Returns every project of the owner, ordered by name.
 pub async fn list(engine: &Engine) -> Result<Listed> {
     let rows = engine.installation().await?.registry.all().await?;
-    let project = |row: ProjectRow| {
-        let store = engine.store_path(&row.folder);
-        Project {
-            id: row.id.as_str().to_owned(),
-            name: row.name,
-            places: row.places,
-            bytes: std::fs::metadata(&store).map_or(0, |metadata| metadata.len()),
-            store: store.display().to_string(),
-        }
+    let project = |row: ProjectRow| Project {
+        id: row.id.as_str().to_owned(),
+        name: row.name,
+        places: row.places,
+        bytes: std::fs::metadata(&row.file).map_or(0, |metadata| metadata.len()),
+        store: row.file.display().to_string(),
     };
     Ok(Listed { projects: rows.into_iter().map(project).collect() })
 }
@@ -118,7 +115,7 @@ pub async fn link(
             registry.forget_place(other).await?;
         }
     }
-    registry.record(&row.id, &row.name, &row.folder, &place, engine.now()).await?;
+    registry.record(&row.id, &row.name, &place, engine.now()).await?;
     Ok(Linked { id: row.id.as_str().to_owned(), place })
 }
 
@@ -140,7 +137,7 @@ pub async fn merge(
             .hint("name one with `tiro projects link`")
     })?;
     let target = caller.in_directory(&path_of(place), true);
-    let source = engine.store_path(&from.folder);
+    let source = from.file.clone();
     let restored = backup::restore(engine, &target, source.clone(), progress).await?;
     registry.absorb(&from.id, &into.id).await?;
     for place in &from.places {
@@ -199,29 +196,29 @@ pub struct Remembered {
 /// Memories that were stored for all projects stay. The repository's post-commit hook and the work tree stay, too.
 pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool) -> Result<Removed> {
     let row = find(engine, which).await?;
-    let path = engine.store_path(&row.folder);
-    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-    let remembered = match path.is_file() {
-        true => {
-            let scope = Scope::project(caller.owner().clone(), row.id.clone());
-            let sizes = async { Store::open(&path, Flavour::Project, row.id.clone())?.sizes(&scope).await };
-            let sizes = sizes.await.ok();
-            sizes.map(|Sizes { commits, messages, sessions, notes, stashed: _ }| Remembered {
-                commits,
-                messages,
-                sessions,
-                notes,
-            })
+    let folder = row.file.parent().map(Path::to_owned).unwrap_or_default();
+    let registry = engine.installation().await?.registry;
+    let scope = Scope::project(caller.owner().clone(), row.id.clone());
+    let sizes = async {
+        match registry.existing_store(&row.id).await? {
+            Some(store) => store.sizes(&scope).await.map(Some),
+            None => Ok(None),
         }
-        false => None,
     };
+    let sizes = sizes.await.ok().flatten();
+    let remembered = sizes.map(|Sizes { commits, messages, sessions, notes, stashed: _ }| Remembered {
+        commits,
+        messages,
+        sessions,
+        notes,
+    });
     let removed = Removed {
         removed: !dry_run,
         id: row.id.as_str().to_owned(),
         name: row.name,
         places: row.places.clone(),
         folder: folder.display().to_string(),
-        bytes: std::fs::metadata(&path).map_or(0, |metadata| metadata.len()),
+        bytes: std::fs::metadata(&row.file).map_or(0, |metadata| metadata.len()),
         remembered,
     };
     if dry_run {
@@ -247,7 +244,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool
         }
         _ => {}
     }
-    engine.installation().await?.registry.remove(&row.id).await?;
+    registry.remove(&row.id).await?;
     Ok(removed)
 }
 

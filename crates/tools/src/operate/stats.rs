@@ -205,7 +205,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
         project_id: project.scope.project.as_str().to_owned(),
         store: match project.is_blank {
             true => "not made yet: the first memory makes it".to_owned(),
-            false => project.store.path().display().to_string(),
+            false => project.store.place(),
         },
         kinds: kinds.collect(),
         sessions: stats.sessions,

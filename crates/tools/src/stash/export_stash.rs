@@ -57,9 +57,9 @@ pub async fn run(
     mut each: impl FnMut(&Exported) -> Result<()>,
 ) -> Result<()> {
     let project = caller.project(engine).await?;
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     // What expired is not exported.
-    let filter = Filter { stash: Some(expired::hidden(engine, project).await?), ..Filter::default() };
+    let filter = Filter { stash: Some(expired::hidden(engine, &project).await?), ..Filter::default() };
     let mut after: Option<MemoryKey> = None;
     loop {
         let rows = store.list_stash(scope, &filter, after, PAGE).await?;

@@ -71,7 +71,7 @@ async fn merge(
         return Err(Error::bad_input("`segment_ids` is empty")
             .hint("retrieve_stashed_context finds segments and shows their ids"));
     }
-    let project = caller.project(engine).await?;
+    let project = caller.writable_project(engine).await?;
     let (names, begins) = continued(names)?;
     let mut ids = named::ids(engine, caller, "segment_ids", &names).await?;
     let given = ids.len();
@@ -145,7 +145,7 @@ fn continued(names: &[String]) -> Result<(Vec<String>, HashMap<String, usize>)> 
 /// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if one of them is no living memory, or not in the stash.
 async fn read(engine: &Engine, caller: &Caller, ids: &[MemoryId]) -> Result<Vec<Memory>> {
     let project = caller.project(engine).await?;
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let keys = named::keys(engine, caller, ids).await?;
     let stashed: Vec<MemoryKey> =
         store.stashed(scope, keys.clone()).await?.into_iter().map(|row| row.key).collect();

@@ -137,21 +137,21 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         return Err(Error::bad_input(format!("`min_similarity` is not between 0 and 1: {least}")));
     }
     let project = caller.project(engine).await?;
-    let (filter, scope) = conditions(project, args.filters.clone().unwrap_or_default())?;
+    let (filter, scope) = conditions(&project, args.filters.clone().unwrap_or_default())?;
     let mut notices = catch_up::before_a_call(engine, caller).await;
     if !caller.await_stash(STASHING).await {
         notices.push(partial::notice(UNSTASHED));
     }
-    let filter = Filter { stash: Some(expired::hidden(engine, project).await?), ..filter };
+    let filter = Filter { stash: Some(expired::hidden(engine, &project).await?), ..filter };
     let query = asked(&args);
     let mut found = match (&args.from_segment, query.is_empty()) {
-        (Some(from), _) => walk(engine, caller, project, from, hops).await?,
-        (None, true) => listing::list(project, &scope, &filter, args.cursor.as_deref()).await?,
-        (None, false) => search((engine, caller), project, &scope, &filter, &query, (top_k, least)).await?,
+        (Some(from), _) => walk(engine, caller, &project, from, hops).await?,
+        (None, true) => listing::list(&project, &scope, &filter, args.cursor.as_deref()).await?,
+        (None, false) => search((engine, caller), &project, &scope, &filter, &query, (top_k, least)).await?,
     };
     found.notices.splice(0..0, notices);
     if found.is_empty() && project.store.is_empty(&project.scope).await? {
-        found.notices.push(common::nothing_yet(engine, project).await?);
+        found.notices.push(common::nothing_yet(engine, &project).await?);
     }
     found.pending = project.store.pending(&project.scope).await?;
     found.says_pending = found.pending > 0 && caller.says_pending();
@@ -200,7 +200,7 @@ async fn search(
     query: &str,
     (top_k, least): (usize, f64),
 ) -> Result<Found> {
-    let (store, now, options) = (&project.store, engine.now(), &engine.config().options);
+    let (store, now, options) = (project.store.as_ref(), engine.now(), &engine.config().options);
     let weights = profile::Weights {
         relevance: options.stash_weight_relevance,
         age: options.stash_weight_age,
@@ -312,7 +312,7 @@ async fn states(
 
 /// Adds the references of the segment to its preview, in both directions.
 async fn link(project: &OpenProject, preview: &mut Preview, key: MemoryKey) -> Result<()> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let both = store.references(scope, key).await?;
     if both.is_empty() {
         return Ok(());

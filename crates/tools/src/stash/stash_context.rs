@@ -100,7 +100,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let (by_value, mut notices) = (segments.len(), Vec::new());
     let named = named::ids(engine, caller, "segment_ids", &names).await?;
     let count = named.len() + by_value;
-    let given = given::read(engine, caller, project, segments, topic.as_deref()).await?;
+    let given = given::read(engine, caller, &project, segments, topic.as_deref()).await?;
 
     let stashing = Stashing {
         named,

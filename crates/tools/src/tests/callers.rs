@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tiro_host::caller::Caller;
 use tiro_host::config::Config;
 use tiro_host::engine::Engine;
+use tiro_sqlite::SqliteFiles;
 
 use crate::memory::store_memory;
 
@@ -19,7 +20,7 @@ fn engine_and_callers(folder: &Path) -> (Arc<Engine>, Caller, Caller) {
         caller.in_directory(&directory, false)
     };
     let (one, other) = (in_directory("one"), in_directory("other"));
-    (Arc::new(Engine::new(config)), one, other)
+    (Arc::new(Engine::new(config.clone(), Arc::new(SqliteFiles::new(config.data_dir)))), one, other)
 }
 
 #[tokio::test]

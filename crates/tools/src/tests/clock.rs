@@ -11,6 +11,7 @@ use tiro_host::caller::Caller;
 use tiro_host::config::Config;
 use tiro_host::engine::Engine;
 use tiro_host::idle;
+use tiro_sqlite::SqliteFiles;
 
 const DAY: Millis = 24 * 60 * 60 * 1000;
 const YEARS: Millis = 3_652 * DAY;
@@ -26,7 +27,7 @@ async fn stashed(folder: &std::path::Path) -> (Arc<Engine>, Arc<Caller>) {
     std::fs::create_dir(&project).unwrap();
     settings.current_dir = Some(project);
     let caller = Arc::new(Caller::of_process(&settings));
-    let engine = Arc::new(Engine::new(settings));
+    let engine = Arc::new(Engine::new(settings.clone(), Arc::new(SqliteFiles::new(settings.data_dir))));
     engine.clock().set(THEN);
     stash(&engine, &caller).await;
     (engine, caller)
@@ -57,7 +58,7 @@ async fn shown(engine: &Engine, caller: &Caller) -> usize {
 /// Does what the idle worker and `tiro gc` do, and returns what both say.
 async fn clean_up(engine: &Engine, caller: &Caller) -> (Option<String>, gc::Output) {
     let project = caller.begin_project(engine).await.unwrap();
-    let said = idle::expire_stash(engine, &project.store, &project.scope).await;
+    let said = idle::expire_stash(engine, project.store.as_ref(), &project.scope).await;
     let args = gc::Args { sessions_after_days: Some(30), ..gc::Args::default() };
     (said, gc::run(engine, caller, args).await.unwrap())
 }

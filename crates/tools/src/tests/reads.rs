@@ -17,6 +17,8 @@ use tiro_host::config::Config;
 use tiro_host::engine::Engine;
 use tiro_host::idle::later;
 use tiro_host::summaries::messages;
+use tiro_sqlite::{SqliteFiles, SqliteStore};
+use tiro_store::Flavour;
 
 /// Tables of what a call that only reads may write: caches, counters, what contexts showed, and leases.
 const BESIDE: &[&str] = &[
@@ -50,7 +52,7 @@ async fn begun(folder: &Path, config: Option<&str>) -> (Arc<Engine>, Arc<Caller>
     std::fs::write(project.join("press.txt"), "The press runs.\n").unwrap();
     settings.current_dir = Some(project);
     let caller = Arc::new(Caller::of_process(&settings));
-    let engine = Arc::new(Engine::new(settings));
+    let engine = Arc::new(Engine::new(settings.clone(), Arc::new(SqliteFiles::new(settings.data_dir))));
     // A conversation that has facts, a changed value, segments that are to be closed, and more messages than a context
     // shows. Nothing of it is noted or summarised yet.
     let messages: Vec<Value> = (0..240)
@@ -80,7 +82,9 @@ async fn begun(folder: &Path, config: Option<&str>) -> (Arc<Engine>, Arc<Caller>
 /// Returns a rows of the project's store, by table.
 async fn rows(engine: &Engine, caller: &Caller) -> BTreeMap<String, Vec<String>> {
     let project = caller.begin_project(engine).await.unwrap();
-    let mut rows = project.store.rows();
+    let path = project.store.place();
+    let store = SqliteStore::open(Path::new(&path), Flavour::Project, project.scope.project.clone()).unwrap();
+    let mut rows = store.rows();
     rows.retain(|table, _| !BESIDE.contains(&table.as_str()) && !table.starts_with("text_index_"));
     rows
 }
@@ -90,7 +94,7 @@ async fn calls(engine: &Engine, caller: &Caller) -> BTreeMap<&'static str, Vec<V
     let project = caller.begin_project(engine).await.unwrap();
     let session = SessionId::parse("press").unwrap();
     let first =
-        messages::range(project, &session, (None, None), (None, None)).await.unwrap()[7].id.to_string();
+        messages::range(&project, &session, (None, None), (None, None)).await.unwrap()[7].id.to_string();
     let stashed = project.store.list(&project.scope, &of_kind(Kind::DebugOutput), None, 9).await.unwrap();
     let stashed = stashed[0].id.to_string();
     BTreeMap::from([
@@ -214,7 +218,7 @@ async fn following_inside_such_a_call_only_imports() {
         trouble: None,
     };
     let before = rows(&engine, &caller).await;
-    engine.spool(project).leave(&reference).unwrap();
+    engine.spool(&project).leave(&reference).unwrap();
     call_all(&engine, &caller).await;
     let after = rows(&engine, &caller).await;
     assert_eq!(after["memories"].len(), before["memories"].len() + 2, "the two messages");
@@ -233,7 +237,10 @@ fn a_tool_says_whether_it_may_ask_a_provider() {
         settings.sources.file = Some(folder.path().join("config.toml"));
         settings.options = settings.sources.options().unwrap();
         let caller = Arc::new(Caller::of_process(&settings));
-        let table = offered(&Arc::new(Engine::new(settings)), &caller);
+        let table = offered(
+            &Arc::new(Engine::new(settings.clone(), Arc::new(SqliteFiles::new(settings.data_dir)))),
+            &caller,
+        );
         table.into_iter().filter(|tool| tool.hints.open_world).map(|tool| tool.name).collect()
     };
     assert!(open("").is_empty());

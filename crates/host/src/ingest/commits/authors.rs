@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::import;
 use crate::ingest::in_time::in_time;
-use crate::project::OpenProject;
+use crate::project::WritableProject;
 use tiro_base::error::Result;
 use tiro_base::memory::{Memory, MemoryKey, Millis};
 use tiro_git::{Author, Mailmap, Sha};
@@ -24,8 +24,8 @@ const STEP: usize = 500;
 
 /// Gives the stored commits the names of the current `.mailmap`, the newest first, until the time `until`. Returns whether
 /// all of them have these names now.
-pub async fn follow(project: &OpenProject, now: Millis, until: Option<Instant>) -> Result<bool> {
-    let (store, scope) = (&project.store, &project.scope);
+pub async fn follow(project: &WritableProject, now: Millis, until: Option<Instant>) -> Result<bool> {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let Some(repository) = project.repository.clone() else { return Ok(true) };
     let read = in_time(until, move |_| repository.mailmap()).await;
     let Some(mailmap) = read.map(Arc::new) else { return Ok(false) };
@@ -49,12 +49,12 @@ pub async fn follow(project: &OpenProject, now: Millis, until: Option<Instant>) 
 
 /// Renames the authors of some commits. Returns false if git took too long.
 async fn step(
-    project: &OpenProject,
+    project: &WritableProject,
     rows: Vec<AuthorRow>,
     mailmap: &Arc<Mailmap>,
     until: Option<Instant>,
 ) -> Result<bool> {
-    let (store, scope, redactor) = (&project.store, &project.scope, &project.redactor);
+    let (store, scope, redactor) = (project.store.as_ref(), &project.scope, &project.redactor);
     let Some(repository) = project.repository.clone() else { return Ok(true) };
     let rows: Vec<(AuthorRow, Sha)> =
         rows.into_iter().filter_map(|row| row.sha.parse().ok().map(|sha| (row, sha))).collect();

@@ -5,7 +5,7 @@
 //! to the messages.
 
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::WritableProject;
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::MemoryId;
@@ -19,7 +19,7 @@ const LOOKED_FOR: usize = 20;
 /// it, in order. Messages that are stashed already stay as they are.
 pub(super) async fn stash(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     session: &SessionId,
     rest: &[String],
 ) -> Result<()> {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::project::OpenProject;
+use crate::project::{OpenProject, WritableProject};
 use crate::summaries::messages::{blocking, count, texts};
 use tiro_base::error::Result;
 use tiro_base::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance};
@@ -18,7 +18,7 @@ use tiro_base::scope::{Scope, SessionId};
 use tiro_digest::context::facts::{Fact, Said, Voice, facts};
 use tiro_digest::statements::{About, Stated, Subjects, of_message};
 use tiro_recall::remember;
-use tiro_store::{MessageRow, NewStatement, PreparedMemory, Statement, Store, SubjectKey};
+use tiro_store::{MessageRow, NewStatement, PreparedMemory, ReadStore, Statement, Store, SubjectKey};
 
 /// The maximum number of messages that one step reads, which usually takes less than a second. Arbitrary.
 const STEP: usize = 1000;
@@ -40,8 +40,8 @@ const NOTES: &str = "note";
 
 /// Extracts facts and statements from the next new messages of the session. Returns how many messages are left for the
 /// next step.
-pub async fn note(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<usize> {
-    let (store, scope) = (&project.store, &project.scope);
+pub async fn note(engine: &Engine, project: &WritableProject, session: &SessionId) -> Result<usize> {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let Some(new) = unnoted(project, session).await? else { return Ok(0) };
     store.await_turn(scope, TURN).await?;
     if new.noted < 0 {
@@ -90,7 +90,7 @@ struct Unnoted {
 
 /// Reads the next new messages of the session and the facts in them. Returns `None` if there is nothing to note.
 async fn unnoted(project: &OpenProject, session: &SessionId) -> Result<Option<Unnoted>> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let noted = store.noted(scope, session).await?;
     let from = (noted - LOOK_BACK).max(0);
     let mut rows = store.session_messages(scope, session, from).await?;
@@ -158,7 +158,7 @@ pub async fn new_facts(project: &OpenProject, session: &SessionId) -> Result<New
 }
 
 /// Compares a stored memory with earlier ones, so that those with another value are superseded.
-pub async fn note_stored(store: &Store, scope: &Scope, memory: &Memory) -> Result<()> {
+pub async fn note_stored(store: &dyn Store, scope: &Scope, memory: &Memory) -> Result<()> {
     let stated = of_message(&memory.text);
     let told = Told { memory: memory.key, time: memory.time, voice: NOTES.to_owned(), stated };
     let statements = compared(store, scope, vec![told]).await?;
@@ -183,7 +183,7 @@ pub(super) fn said<'a>(row: &'a MessageRow, text: &'a str) -> Said<'a> {
 /// Stores facts as memories that refer to the messages they come from.
 async fn save_facts(
     engine: &Engine,
-    project: &OpenProject,
+    project: &WritableProject,
     session: &SessionId,
     facts: Vec<Fact>,
     read: &[(MessageRow, String)],
@@ -192,7 +192,7 @@ async fn save_facts(
     if memories.is_empty() {
         return Ok(());
     }
-    project.store.save(&project.scope, memories, engine.now(), |_| ()).await?;
+    project.store.save(&project.scope, memories, engine.now()).await?;
     engine.wrote();
     Ok(())
 }
@@ -205,7 +205,7 @@ async fn as_memories(
     facts: Vec<Fact>,
     read: &[(MessageRow, String)],
 ) -> Result<(Vec<PreparedMemory>, Vec<Vec<MemoryId>>)> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut by_source: HashMap<i64, Vec<MemoryId>> = HashMap::new();
     let mut memories: Vec<PreparedMemory> = Vec::with_capacity(facts.len());
     for fact in facts {
@@ -230,7 +230,7 @@ async fn as_memories(
 
 /// Returns the facts of the message with the ordinal `before`: those of this step, and those that are stored.
 async fn taken_back(
-    store: &Store,
+    store: &dyn ReadStore,
     scope: &Scope,
     session: &SessionId,
     before: i64,
@@ -258,7 +258,7 @@ struct Told {
 }
 
 /// Returns the statements as they are to be stored: each with the earlier statement that is about the same thing.
-async fn compared(store: &Store, scope: &Scope, told: Vec<Told>) -> Result<Vec<NewStatement>> {
+async fn compared(store: &dyn ReadStore, scope: &Scope, told: Vec<Told>) -> Result<Vec<NewStatement>> {
     let voices: HashSet<&str> =
         told.iter().filter(|told| !told.stated.is_empty()).map(|told| told.voice.as_str()).collect();
     let mut known: BTreeMap<String, Vec<Statement>> = BTreeMap::new();

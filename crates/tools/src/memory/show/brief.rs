@@ -8,7 +8,7 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::{Memory, MemoryKey, marked};
 use tiro_base::scope::Scope;
 use tiro_base::times;
-use tiro_store::Store;
+use tiro_store::ReadStore;
 
 /// The most memories that a list of references or commits shows.
 const MOST_BESIDE: usize = 20;
@@ -34,7 +34,7 @@ pub struct Brief {
 /// Returns one line for each of the first [`MOST_BESIDE`] memories of `keys`. If there are more, adds a notice to
 /// `notices`. `which` is the clause that follows "memories" in the notice, such as `that refer to it`.
 pub async fn briefs(
-    store: &Store,
+    store: &dyn ReadStore,
     scope: &Scope,
     mut keys: Vec<MemoryKey>,
     which: &str,

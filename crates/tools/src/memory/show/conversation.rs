@@ -138,7 +138,7 @@ fn check(session: &SessionId, args: &Args) -> Result<()> {
 
 /// Returns the conversation's properties and commits, but not yet its summary or messages. `rows` are all its messages.
 async fn about(project: &OpenProject, session: &SessionId, rows: &[MessageRow]) -> Result<Conversation> {
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let own = Scope { sessions: Sessions::Only(vec![session.clone()]), ..scope.clone() };
     let listed = store.sessions(&own, 0, 1).await?.pop();
     let About { title, client } =

@@ -16,7 +16,7 @@ use tiro_base::times;
 use tiro_host::engine::{Engine, Installation};
 use tiro_llm::Key;
 use tiro_redact::Redactor;
-use tiro_store::{Contents, Flavour, ProjectRow, Store};
+use tiro_store::{Contents, ProjectRow, Store};
 
 /// The name of the owner's store, in the archive as in the data directory.
 pub(super) const OWNERS: &str = "owner.db";
@@ -83,10 +83,10 @@ pub async fn back_up(engine: &Engine, file: &Path) -> Result<Everything> {
         .map_err(|error| error.hint("name a folder that exists and can be written"))?;
     let written = workshop.path().join("backup");
     let mut writer = Writer::begin(&written, times::show_time(engine.now()))?;
-    let mut answer = copy_stores(engine, installation, workshop.path(), &mut writer).await?;
+    let mut answer = copy_stores(engine, &installation, workshop.path(), &mut writer).await?;
     add_configuration(engine, &mut writer, &mut answer)?;
     writer.finish()?;
-    verify(&written, workshop.path()).await?;
+    verify(engine, &written, workshop.path()).await?;
     answer.bytes = written.metadata().map_or(0, |found| found.len());
     let written = tempfile::TempPath::try_from_path(written).context(Kind::Io, unwritten)?;
     written.persist_noclobber(file).map_err(|error| Error::new(Kind::Io, unwritten()).source(error.error))?;
@@ -118,29 +118,27 @@ async fn copy_stores(
     };
     let mut rows = registry.all().await?;
     rows.extend(registry.strays().await?);
-    let owners = copy(registry.memories(), registry.scope(), workshop).await?;
+    let owners = copy(engine, registry.memories().as_ref(), registry.scope(), workshop).await?;
     add(writer, &mut answer, None, owners, workshop)?;
     for row in rows {
-        let path = engine.store_path(&row.folder);
-        if path.symlink_metadata().is_err() {
-            continue;
-        }
         let copied = async {
-            let store = Store::open(&path, Flavour::Project, row.id.clone())?;
+            let Some(store) = registry.existing_store(&row.id).await? else { return Ok(None) };
             let scope = Scope::project(engine.config().owner.clone(), row.id.clone());
-            let copied = copy(&store, &scope, workshop).await;
+            let copied = copy(engine, store.as_ref(), &scope, workshop).await;
             store.close(PATIENCE);
-            copied
+            copied.map(Some)
         };
         match copied.await {
-            Ok(contents) => add(writer, &mut answer, Some(&row), contents, workshop)?,
+            Ok(None) => {}
+            Ok(Some(contents)) => add(writer, &mut answer, Some(&row), contents, workshop)?,
             // Its cause is in the log, and `tiro doctor` says it in the project's directory.
             Err(cause) => {
                 tracing::warn!(error = %cause, "a store is not copied");
                 let (name, id) = (quoted(&row.name), row.id.as_str());
-                answer
-                    .left_out
-                    .push(format!("project `{name}` ({id}), whose store `{}` can't be read", path.display()));
+                answer.left_out.push(format!(
+                    "project `{name}` ({id}), whose store `{}` can't be read",
+                    row.file.display()
+                ));
             }
         }
     }
@@ -151,12 +149,12 @@ async fn copy_stores(
 const COPY: &str = "store";
 
 /// Copies a store into the workshop, and returns what the copy contains.
-async fn copy(store: &Store, scope: &Scope, workshop: &Path) -> Result<Contents> {
+async fn copy(engine: &Engine, store: &dyn Store, scope: &Scope, workshop: &Path) -> Result<Contents> {
     let target = workshop.join(COPY);
     // It is there if the copy before could not be read.
     drop(std::fs::remove_file(&target));
     store.copy_whole(scope, &target).await?;
-    Store::contents(&target).await
+    engine.stores().files().contents(&target).await
 }
 
 /// Adds the copy in the workshop to the archive.
@@ -235,13 +233,13 @@ fn add_configuration(engine: &Engine, writer: &mut Writer, answer: &mut Everythi
 }
 
 /// Reads the archive `written` again and compares every store with the list.
-async fn verify(written: &Path, workshop: &Path) -> Result<()> {
+async fn verify(engine: &Engine, written: &Path, workshop: &Path) -> Result<()> {
     let mut reader = Reader::open(written)?;
     reader.configuration()?;
     for entry in reader.list.stores.clone() {
         let target = workshop.join(COPY);
         reader.take_store(&entry, &target)?;
-        let contents = Store::contents(&target).await?;
+        let contents = engine.stores().files().contents(&target).await?;
         if (contents.memories, contents.threads) != (entry.memories, entry.threads) {
             let message = format!("`{}` in the backup is not what was copied", entry.name);
             return Err(Error::new(Kind::Io, message).hint("check the disk, then repeat the command"));

@@ -18,8 +18,7 @@ use tiro_base::private;
 use tiro_base::scope::ProjectId;
 use tiro_git::identity;
 use tiro_host::engine::Engine;
-use tiro_host::project;
-use tiro_store::{Contents, Flavour, ProjectRow, Registry, Store};
+use tiro_store::{Contents, Files, Flavour, ProjectRow, Upkeep};
 
 /// The beginning of the name of the folder in which a restore unpacks.
 const WORKSHOP: &str = "restore";
@@ -116,7 +115,7 @@ pub async fn restore(engine: &Engine, file: &Path) -> Result<RestoredEverything>
     let placed = Placed { folders, kept };
     // From here on, the rest of a process that dies is taken back by the list of what it placed.
     write_synced(&workshop.path().join(PLACED), &serde_json::to_vec(&placed).context(Kind::Io, failed)?)?;
-    if let Err(error) = place(data_dir, workshop.path(), &stores, &placed).await {
+    if let Err(error) = place(engine.stores().files(), data_dir, workshop.path(), &stores, &placed).await {
         take_back(data_dir, workshop.path());
         return Err(error);
     }
@@ -155,6 +154,7 @@ struct Unpacked {
 async fn unpack(engine: &Engine, reader: &mut Reader, workshop: &Path) -> Result<Vec<Unpacked>> {
     let mut stores = Vec::new();
     let projects = engine.config().data_dir.join("projects");
+    let files = engine.stores().files();
     for entry in reader.list.stores.clone() {
         let (path, store, flavour, project, folder) = match &entry.project {
             None => (workshop.join(OWNERS), workshop.join(OWNERS), Flavour::Owner, None, None),
@@ -163,15 +163,15 @@ async fn unpack(engine: &Engine, reader: &mut Reader, workshop: &Path) -> Result
                 let path = workshop.join(id.as_str());
                 fs::create_dir(&path).map_err(|error| malformed(&entry).source(error))?;
                 private::create_dir(&path)?;
-                let folder = free_folder(&projects, &entry.project_name, &id);
+                let folder = free_folder(files, &projects, &entry.project_name, &id);
                 let name = entry.project_name.clone();
                 (path.clone(), path.join("tiro.db"), Flavour::Project, Some((id, name)), Some(folder))
             }
         };
         reader.take_store(&entry, &store)?;
         private::create(&store)?;
-        Store::settle(&store, flavour, &engine.config().owner).await?;
-        let contents = Store::contents(&store).await?;
+        files.settle(&store, flavour, &engine.config().owner).await?;
+        let contents = files.contents(&store).await?;
         if (contents.memories, contents.threads) != (entry.memories, entry.threads) {
             return Err(malformed(&entry));
         }
@@ -190,10 +190,10 @@ fn malformed(entry: &Entry) -> Error {
 }
 
 /// Returns a name for the project's folder that nothing in `projects` has.
-fn free_folder(projects: &Path, name: &str, id: &ProjectId) -> String {
+fn free_folder(files: &dyn Files, projects: &Path, name: &str, id: &ProjectId) -> String {
     let named = |number: u32| match number {
-        1 => project::folder_of(name, id),
-        _ => project::folder_of(&format!("{name} {number}"), id),
+        1 => files.folder(name, id),
+        _ => files.folder(&format!("{name} {number}"), id),
     };
     let is_free = |folder: &String| projects.join(folder).symlink_metadata().is_err();
     (1..).map(named).find(is_free).expect("some number is free")
@@ -201,19 +201,20 @@ fn free_folder(projects: &Path, name: &str, id: &ProjectId) -> String {
 
 /// Enters the new folders in the unpacked registry. Returns the projects whose stores are restored.
 async fn assign(engine: &Engine, workshop: &Path, stores: &[Unpacked]) -> Result<Vec<ProjectRow>> {
-    let registry = Registry::open(workshop, &engine.config().owner)?;
+    let files = engine.stores().files();
+    let registry = files.registry_in(workshop, &engine.config().owner)?;
     let mut rows = registry.all().await?;
     for row in &rows {
         let store = stores.iter().find(|store| store.project.as_ref().is_some_and(|(id, _)| *id == row.id));
         // A project without a store gets one here when something is stored in it.
         let folder = match store.and_then(|store| store.folder.clone()) {
             Some(folder) => folder,
-            None => project::folder_of(&row.name, &row.id),
+            None => files.folder(&row.name, &row.id),
         };
         registry.set_folder(&row.id, &folder).await?;
     }
     let store = registry.memories();
-    store.rest(registry.scope()).await?;
+    store.tend(registry.scope(), Upkeep::Rest).await?;
     if !store.close(std::time::Duration::from_secs(5)) {
         return Err(
             Error::new(Kind::Store, "the restored registry can't be closed").hint("repeat the command")
@@ -222,14 +223,20 @@ async fn assign(engine: &Engine, workshop: &Path, stores: &[Unpacked]) -> Result
     for (id, name) in stores.iter().filter_map(|store| store.project.as_ref()) {
         if rows.iter().all(|row| row.id != *id) {
             let (id, name) = (id.clone(), name.clone());
-            rows.push(ProjectRow { id, name, folder: String::new(), places: Vec::new() });
+            rows.push(ProjectRow { id, name, file: PathBuf::new(), places: Vec::new() });
         }
     }
     Ok(rows)
 }
 
 /// Puts the new stores in their places; the owner's store comes last, and with it they are the ones that are used.
-async fn place(data_dir: &Path, workshop: &Path, stores: &[Unpacked], placed: &Placed) -> Result<()> {
+async fn place(
+    files: &dyn Files,
+    data_dir: &Path,
+    workshop: &Path,
+    stores: &[Unpacked],
+    placed: &Placed,
+) -> Result<()> {
     let projects = data_dir.join("projects");
     private::create_dir(&projects)?;
     for store in stores {
@@ -242,7 +249,7 @@ async fn place(data_dir: &Path, workshop: &Path, stores: &[Unpacked], placed: &P
         Some(kept) => data_dir.join(kept).join(OWNERS),
         None => workshop.join("former"),
     };
-    Store::put_in_place(&workshop.join(OWNERS), &data_dir.join(OWNERS), &former).await
+    files.put_in_place(&workshop.join(OWNERS), &data_dir.join(OWNERS), &former).await
 }
 
 /// Makes a folder for the stores that are here now. Returns its name.

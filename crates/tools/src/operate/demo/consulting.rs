@@ -88,8 +88,9 @@ pub async fn consult(engine: &Engine) -> Result<Consulting> {
     }
     let mock = Mock::start().await?;
     let config = Config { data_dir: scratch.path().join("data"), ..engine.config().clone() };
+    let stores = engine.stores().in_folder(&config.data_dir);
     let caller = Caller::of_process(&config).in_directory(&project, true);
-    let apart = Arc::new(Engine::new(config));
+    let apart = Arc::new(Engine::new(config, stores));
     let assistant = assistant(&mock.endpoint);
     let mut consulting = Consulting { turns: Vec::new(), sent: 0, whole: 0 };
     for (number, question) in QUESTIONS.iter().enumerate() {

@@ -63,9 +63,9 @@ pub async fn save_commits(engine: &Engine, sample: &Caller) -> Result<(usize, us
         });
         drafts.push(draft);
     }
-    let project = sample.project(engine).await?;
+    let project = sample.writable_project(engine).await?;
     let redactor = &project.redactor;
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let fresh = || engine.random();
     let saved =
         remember(store, scope, redactor, &Loaded::default(), drafts, engine.now(), fresh, |_| {}).await?;

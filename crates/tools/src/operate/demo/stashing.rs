@@ -50,7 +50,7 @@ pub async fn stash(
 ) -> Result<Option<Stashing>> {
     let began = Instant::now();
     let project = caller.project(engine).await?;
-    let (store, scope) = (&project.store, &project.scope);
+    let (store, scope) = (project.store.as_ref(), &project.scope);
     let named = Filter { source_id: Some(source.to_owned()), ..Filter::default() };
     let found = store.list(scope, &named, None, 1).await?.pop();
     let Some(session) = found.and_then(|message| message.session) else { return Ok(None) };

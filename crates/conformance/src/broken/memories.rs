@@ -1,0 +1,449 @@
+//! Faults of writing, reading, searching and forgetting memories.
+
+use std::time::Duration;
+
+use super::super::place::SPACE;
+use super::{BrokenStore, Fault};
+use tiro_base::error::Result;
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Content, Draft, Group, Memory, MemoryId, MemoryKey, Millis};
+use tiro_base::scope::{Scope, SessionId};
+use tiro_store::*;
+use tiro_text::words::Term;
+
+impl<S: Store> BrokenStore<S> {
+    pub async fn superseded(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Superseded>> {
+        match self.is(Fault::SupersedesNothing) {
+            true => Ok(Vec::new()),
+            false => self.inner.superseded(&self.scope(scope), keys).await,
+        }
+    }
+
+    pub async fn statements_in(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Statement>> {
+        Ok(self.ordered(self.inner.statements_in(&self.scope(scope), keys).await?))
+    }
+
+    pub async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>> {
+        Ok(self.ordered(self.inner.statements(&self.scope(scope), voice, limit).await?))
+    }
+
+    pub async fn add_statements(
+        &self,
+        scope: &Scope,
+        statements: Vec<NewStatement>,
+        noted: Option<(SessionId, i64)>,
+    ) -> Result<()> {
+        match self.is(Fault::LosesStatements) {
+            true => Ok(()),
+            false => self.inner.add_statements(&self.scope(scope), statements, noted).await,
+        }
+    }
+
+    pub async fn remove_extracts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<usize> {
+        match self.is(Fault::KeepsExtracts) {
+            true => Ok(limit),
+            false => self.inner.remove_extracts(&self.scope(scope), session, limit).await,
+        }
+    }
+
+    pub async fn save_reporting(
+        &self,
+        scope: &Scope,
+        mut memories: Vec<PreparedMemory>,
+        now: Millis,
+        on_batch: &mut (dyn FnMut(usize) + Send),
+    ) -> Result<Receipt> {
+        let scope = &self.scope(scope);
+        for memory in &mut memories {
+            let draft = &mut memory.draft;
+            match self.fault {
+                Fault::CountsNoRepeats => draft.occurrence = None,
+                Fault::IgnoresSources => draft.references.clear(),
+                Fault::SupersedesAnything => draft.supersedes.clear(),
+                Fault::LosesEvidence => draft.work = Default::default(),
+                Fault::DropsFields => {
+                    draft.title.take();
+                    draft.topic.take();
+                    draft.path.take();
+                    draft.branch.take();
+                    draft.speaker.take();
+                    draft.source_id.take();
+                }
+                Fault::StoresTwice if self.inner.memory(scope, &memory.id).await?.is_some() => {
+                    let key = format!("{} again", memory.id);
+                    memory.id = MemoryId::derive(draft.kind, draft.session.as_ref(), &key);
+                }
+                _ => {}
+            }
+        }
+        self.own.lock().unwrap().extend(memories.iter().map(|memory| memory.id.clone()));
+        let mut receipt = match self.fault {
+            Fault::LosesWrites => {
+                let lost = memories.pop();
+                let mut receipt = self.inner.save(scope, memories, now).await?;
+                receipt.outcomes.extend(lost.map(|memory| (memory.id, Outcome::Stored)));
+                receipt
+            }
+            Fault::SplitsBatches => {
+                let mut all = Receipt::default();
+                for memory in memories {
+                    let one = self.inner.save(scope, vec![memory], now).await?;
+                    all.outcomes.extend(one.outcomes);
+                    all.pending += one.pending;
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                all
+            }
+            Fault::ShowsUnacknowledged => {
+                let saved = self.inner.save(scope, memories.clone(), now).await;
+                if saved.is_err() {
+                    for memory in memories {
+                        drop(self.inner.save(scope, vec![memory], now).await);
+                    }
+                }
+                saved?
+            }
+            Fault::ReversesBatches => {
+                memories.reverse();
+                let mut receipt = self.inner.save(scope, memories, now).await?;
+                receipt.outcomes.reverse();
+                receipt
+            }
+            _ => self.inner.save(scope, memories, now).await?,
+        };
+        if self.is(Fault::HidesConflicts) {
+            for (_, outcome) in receipt.outcomes.iter_mut().filter(|(_, met)| *met == Outcome::Conflict) {
+                *outcome = Outcome::AlreadyStored;
+            }
+        }
+        if self.is(Fault::ForgetsPending) {
+            receipt.pending = 0;
+        }
+        receipt.outcomes = self.ordered(receipt.outcomes);
+        on_batch(receipt.outcomes.len());
+        Ok(receipt)
+    }
+
+    /// Returns whether the handle shows the memory, which a fault may hide.
+    fn shows(&self, id: &MemoryId) -> bool {
+        !self.is(Fault::SeesOwnWritesOnly) || self.own.lock().unwrap().contains(id)
+    }
+
+    pub async fn memory(&self, scope: &Scope, id: &MemoryId) -> Result<Option<Memory>> {
+        let found = self.inner.memory(&self.scope(scope), id).await?;
+        Ok(found.filter(|memory| self.shows(&memory.id)))
+    }
+
+    pub async fn memories(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>> {
+        Ok(self.ordered(self.inner.memories(&self.scope(scope), keys).await?))
+    }
+
+    pub async fn texts(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>> {
+        Ok(self.ordered(self.inner.texts(&self.scope(scope), keys).await?))
+    }
+
+    pub async fn places(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
+        Ok(self.ordered(self.inner.places(&self.scope(scope), keys).await?))
+    }
+
+    pub async fn list(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        after: Option<MemoryKey>,
+        limit: usize,
+    ) -> Result<Vec<Memory>> {
+        let after = after.filter(|_| !self.is(Fault::IgnoresPage));
+        let (filter, limit) = (self.filter(filter), self.limit(limit));
+        let mut found = self.inner.list(&self.scope(scope), &filter, after, limit).await?;
+        found.retain(|memory| self.shows(&memory.id));
+        Ok(self.ordered(found))
+    }
+
+    fn filter(&self, filter: &Filter) -> Filter {
+        if self.is(Fault::IgnoresFilter) { Filter::default() } else { filter.clone() }
+    }
+
+    pub async fn surroundings(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        ordinal: i64,
+        before: usize,
+        after: usize,
+    ) -> Result<Vec<Memory>> {
+        let (before, after) = (self.limit(before), self.limit(after));
+        let found = self.inner.surroundings(&self.scope(scope), session, ordinal, before, after).await?;
+        Ok(self.ordered(found))
+    }
+
+    pub async fn beside(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>> {
+        Ok(self.ordered(self.inner.beside(&self.scope(scope), keys).await?))
+    }
+
+    pub async fn important_messages(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        importance: f64,
+        limit: usize,
+    ) -> Result<Vec<Memory>> {
+        let limit = self.limit(limit);
+        let found = self.inner.important_messages(&self.scope(scope), session, importance, limit).await?;
+        Ok(self.ordered(found))
+    }
+
+    pub async fn facts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<Vec<Memory>> {
+        Ok(self.ordered(self.inner.facts(&self.scope(scope), session, self.limit(limit)).await?))
+    }
+
+    pub async fn session_messages(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        from: i64,
+    ) -> Result<Vec<MessageRow>> {
+        let from = if self.is(Fault::IgnoresPage) { 0 } else { from };
+        let mut rows = self.inner.session_messages(&self.scope(scope), session, from).await?;
+        rows.retain(|row| self.shows(&row.id));
+        if self.is(Fault::RenumbersMessages) {
+            for (place, row) in rows.iter_mut().enumerate() {
+                row.ordinal = from + place as i64;
+            }
+        }
+        Ok(self.ordered(rows))
+    }
+
+    pub async fn lexical(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        groups: &[Group],
+        terms: Vec<Term>,
+        limit: usize,
+    ) -> Result<(Vec<LexicalCandidate>, Vocabulary)> {
+        let scope = &self.scope(scope);
+        let is_late = self.is(Fault::FiltersAfterSearch);
+        let first = if is_late { Filter::default() } else { self.filter(filter) };
+        let groups = if self.is(Fault::IgnoresGroups) { Group::ALL } else { groups };
+        let limit = self.limit(limit);
+        let (mut found, mut vocabulary) = self.inner.lexical(scope, &first, groups, terms, limit).await?;
+        if is_late {
+            let admitted = self.admitted(scope, filter).await?;
+            found.retain(|candidate| admitted.contains(&candidate.memory));
+        }
+        if self.is(Fault::IndexesNothing) {
+            found.clear();
+        }
+        if self.is(Fault::MiscountsWords) {
+            vocabulary.counts.fill(0);
+        }
+        Ok((self.ordered(found), vocabulary))
+    }
+
+    pub async fn dense(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        groups: &[Group],
+        space: &str,
+        embedding: &[f32],
+        limit: usize,
+    ) -> Result<Vec<DenseCandidate>> {
+        let scope = &self.scope(scope);
+        let is_late = self.is(Fault::FiltersAfterSearch);
+        let first = if is_late { Filter::default() } else { self.filter(filter) };
+        let groups = if self.is(Fault::IgnoresGroups) { Group::ALL } else { groups };
+        let space = if self.is(Fault::IgnoresSpace) { SPACE } else { space };
+        let limit = self.limit(limit);
+        let mut found = self.inner.dense(scope, &first, groups, space, embedding, limit).await?;
+        if is_late {
+            let admitted = self.admitted(scope, filter).await?;
+            found.retain(|candidate| admitted.contains(&candidate.memory));
+        }
+        let question = format!("dense {scope:?} {embedding:?}");
+        Ok(self.stale(Fault::ServesStaleCache, question, self.ordered(found)))
+    }
+
+    /// Returns the memories that the filter admits.
+    async fn admitted(&self, scope: &Scope, filter: &Filter) -> Result<Vec<MemoryKey>> {
+        let found = self.inner.list(scope, filter, None, 1000).await?;
+        Ok(found.into_iter().map(|memory| memory.key).collect())
+    }
+
+    pub async fn cosines(
+        &self,
+        scope: &Scope,
+        space: &str,
+        embedding: &[f32],
+        chunks: Vec<ChunkKey>,
+    ) -> Result<Vec<(ChunkKey, f64)>> {
+        let space = if self.is(Fault::IgnoresSpace) { SPACE } else { space };
+        let mut found = self.inner.cosines(&self.scope(scope), space, embedding, chunks).await?;
+        if self.is(Fault::RoundsCosines) {
+            found.iter_mut().for_each(|(_, cosine)| *cosine = cosine.round());
+        }
+        Ok(found)
+    }
+
+    pub async fn shares(
+        &self,
+        scope: &Scope,
+        terms: Vec<Term>,
+        rarity: Vec<f64>,
+        texts: Vec<String>,
+    ) -> Result<Vec<f64>> {
+        let mut shares = self.inner.shares(&self.scope(scope), terms, rarity, texts).await?;
+        if self.is(Fault::MiscountsWords) {
+            shares.fill(0.0);
+        }
+        Ok(shares)
+    }
+
+    pub async fn pending(&self, scope: &Scope) -> Result<usize> {
+        let pending = self.inner.pending(&self.scope(scope)).await?;
+        Ok(if self.is(Fault::ForgetsPending) { 0 } else { pending })
+    }
+
+    pub async fn pending_chunks(
+        &self,
+        scope: &Scope,
+        content: Option<Content>,
+        limit: usize,
+    ) -> Result<Vec<PendingChunk>> {
+        let content = content.filter(|_| !self.is(Fault::MixesContents));
+        let mut found = self.inner.pending_chunks(&self.scope(scope), content, self.limit(limit)).await?;
+        if self.is(Fault::ForgetsPending) {
+            found.clear();
+        }
+        Ok(self.ordered(found))
+    }
+
+    pub async fn save_embeddings(
+        &self,
+        scope: &Scope,
+        space: &str,
+        mut embeddings: Vec<(PendingChunk, Vec<f32>)>,
+    ) -> Result<()> {
+        if self.is(Fault::LosesEmbeddings) {
+            embeddings.clear();
+        }
+        self.inner.save_embeddings(&self.scope(scope), space, embeddings).await
+    }
+
+    pub async fn mark_other_spaces_pending(&self, scope: &Scope, prose: &str, code: &str) -> Result<usize> {
+        if self.is(Fault::KeepsOtherSpaces) {
+            return Ok(0);
+        }
+        self.inner.mark_other_spaces_pending(&self.scope(scope), prose, code).await
+    }
+
+    pub async fn add_chunks(
+        &self,
+        scope: &Scope,
+        mut found: Vec<(MemoryKey, Draft, Vec<PreparedChunk>)>,
+    ) -> Result<()> {
+        if self.is(Fault::LosesChunks) {
+            found.clear();
+        }
+        self.inner.add_chunks(&self.scope(scope), found).await
+    }
+
+    pub async fn mark(
+        &self,
+        scope: &Scope,
+        ids: &[MemoryId],
+        marked: bool,
+        importance: Option<f64>,
+    ) -> Result<Vec<MemoryId>> {
+        if self.is(Fault::MarksNothing) {
+            return Ok(ids.to_vec());
+        }
+        self.inner.mark(&self.scope(scope), ids, marked, importance).await
+    }
+
+    fn selection(&self, selection: &Selection) -> Selection {
+        match selection {
+            Selection::Matching(filter) => Selection::Matching(self.filter(filter)),
+            other => other.clone(),
+        }
+    }
+
+    pub async fn forget(
+        &self,
+        scope: &Scope,
+        selection: &Selection,
+        operation: &str,
+        now: Millis,
+    ) -> Result<Forgotten> {
+        let (scope, selection) = (&self.scope(scope), &self.selection(selection));
+        if self.is(Fault::ForgetsNothing) {
+            let named = self.inner.selected(scope, selection, Reach::Living).await?;
+            return Ok(Forgotten { operation: operation.to_owned(), ..named });
+        }
+        self.inner.forget(scope, selection, operation, now).await
+    }
+
+    pub async fn retire(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        operation: &str,
+        now: Millis,
+    ) -> Result<Forgotten> {
+        let scope = &self.scope(scope);
+        if self.is(Fault::RetiresAsForgotten) {
+            return self.inner.forget(scope, &Selection::Session(session.clone()), operation, now).await;
+        }
+        self.inner.retire(scope, session, operation, now).await
+    }
+
+    pub async fn undo(&self, scope: &Scope, operation: Option<&str>, now: Millis) -> Result<Forgotten> {
+        let scope = &self.scope(scope);
+        if self.is(Fault::UndoesNothing) {
+            return self.inner.undoable(scope, operation).await;
+        }
+        let mut operation = operation.map(str::to_owned);
+        if self.is(Fault::UndoesTheFirst) && operation.is_none() {
+            let all = self.inner.operations(scope, 100).await?;
+            operation = all.into_iter().rev().find(|one| !one.undone).map(|one| one.id);
+        }
+        let undone = self.inner.undo(scope, operation.as_deref(), now).await;
+        if self.is(Fault::UndoesAgain) { Ok(undone.unwrap_or_default()) } else { undone }
+    }
+
+    pub async fn operations(&self, scope: &Scope, limit: usize) -> Result<Vec<Operation>> {
+        Ok(self.ordered(self.inner.operations(&self.scope(scope), self.limit(limit)).await?))
+    }
+
+    pub async fn selected(&self, scope: &Scope, selection: &Selection, reach: Reach) -> Result<Forgotten> {
+        let (scope, selection) = (&self.scope(scope), &self.selection(selection));
+        if self.is(Fault::ForgetsWhenAsked) {
+            let forgotten = self.inner.forget(scope, selection, "asked", 1).await?;
+            return Ok(Forgotten { operation: String::new(), ..forgotten });
+        }
+        self.inner.selected(scope, selection, reach).await
+    }
+
+    pub async fn purge(&self, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
+        let scope = &self.scope(scope);
+        if self.is(Fault::PurgesNothing) {
+            return Ok(self.inner.undoable(scope, Some(operation)).await.unwrap_or_default());
+        }
+        self.inner.purge(scope, operation, now).await
+    }
+
+    pub async fn forget_for_good(
+        &self,
+        scope: &Scope,
+        selection: &Selection,
+        operation: &str,
+        now: Millis,
+    ) -> Result<Forgotten> {
+        let (scope, selection) = (&self.scope(scope), &self.selection(selection));
+        if self.is(Fault::PurgesNothing) {
+            return self.inner.forget(scope, selection, operation, now).await;
+        }
+        self.inner.forget_for_good(scope, selection, operation, now).await
+    }
+}

@@ -1,0 +1,210 @@
+//! A store that breaks a promise: it returns wrong results and no errors.
+//!
+//! A handle passes every call on to the handle of a sound engine. The methods that a [`Fault`] changes are in
+//! `memories`, `derived`, `embedded`, `shared`, `stash` and `threads`. They take precedence over the methods of [`Passes`]
+//! that have the same names.
+
+mod derived;
+mod embedded;
+mod fault;
+mod lifecycle;
+mod memories;
+mod registry;
+mod shared;
+mod stash;
+mod threads;
+
+use std::any::Any;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+
+pub use self::fault::Fault;
+use self::registry::BrokenRegistry;
+use super::subject::{Engine, project};
+use tiro_base::error::Result;
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Content, Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
+use tiro_base::scope::{OwnerId, Scope, SessionId, Sessions};
+use tiro_base::thread::{ContentHash, Thread, ThreadName};
+use tiro_store::methods;
+use tiro_store::{
+    About, Attempt, AuthorRow, BehindRow, CacheStats, CallRow, Check, ChunkKey, ChunkRange, CommitLinks,
+    CommitRow, ConversationRow, DenseCandidate, Exchange, Expired, ForeignForgotten, ForeignSession,
+    Forgotten, GraphRow, GrownSession, LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement,
+    MessageRow, Neighbour, NewStatement, Operation, Origin, Outcome, Pace, PendingChunk, PreparedChunk,
+    PreparedMemory, QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Renamed, Reset, ResetDone,
+    RestoredMemory, Saved, Savings, SegmentRow, Selection, SessionRow, ShownLine, ShownMemory, Sizes,
+    StashContents, StashExpired, StashPage, StashReceipt, StashedMemory, Stashing, Statement, Stats,
+    SummarisedSegment, Summary, SummaryRow, Superseded, ThreadRow, TurnRecord, TurnRow, Version, Vocabulary,
+    Wanted, WriteRow,
+};
+use tiro_text::words::Term;
+
+/// An engine whose handles have a fault.
+pub struct Broken<E> {
+    inner: E,
+    fault: Fault,
+    shared: Arc<Shared>,
+}
+
+/// The state that all handles of a broken engine share.
+#[derive(Default)]
+struct Shared {
+    /// The holder of each lease, by the name of the lease.
+    holders: Mutex<HashMap<String, String>>,
+    /// The entries of the queue that were taken, each with its last holder.
+    taken: Mutex<HashMap<QueueKey, (Queued, String)>>,
+    /// The entry that was taken last.
+    last: Mutex<Option<Queued>>,
+    /// The requests for summaries.
+    wanted: Mutex<Vec<Wanted>>,
+}
+
+/// A faulty handle on the store of a sound engine.
+pub struct BrokenStore<S> {
+    inner: S,
+    fault: Fault,
+    shared: Arc<Shared>,
+    /// The memories that were saved by this handle.
+    own: Mutex<HashSet<MemoryId>>,
+    /// The first answer to each question. A fault that returns outdated results repeats it.
+    first: Mutex<HashMap<String, Box<dyn Any + Send>>>,
+}
+
+impl<E: Engine> Broken<E> {
+    /// Returns an engine that works like `inner`, but whose handles have the fault.
+    pub fn new(inner: E, fault: Fault) -> Broken<E> {
+        Broken { inner, fault, shared: Arc::default() }
+    }
+
+    fn broken(&self, inner: E::Store) -> BrokenStore<E::Store> {
+        let (fault, shared) = (self.fault, self.shared.clone());
+        BrokenStore { inner, fault, shared, own: Mutex::default(), first: Mutex::default() }
+    }
+}
+
+impl<E: Engine> Engine for Broken<E> {
+    type Store = BrokenStore<E::Store>;
+    type Registry = BrokenRegistry<E::Registry>;
+
+    fn open(&self) -> Self::Store {
+        self.broken(self.inner.open())
+    }
+
+    fn open_copy(&self, copy: &Path) -> Self::Store {
+        self.broken(self.inner.open_copy(copy))
+    }
+
+    fn registry(&self) -> Self::Registry {
+        BrokenRegistry::new(self.inner.registry(), self.fault)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.inner.folder()
+    }
+
+    fn holds(&self, text: &str) -> bool {
+        self.inner.holds(text)
+    }
+}
+
+impl<S> BrokenStore<S> {
+    /// Returns the scope to pass on, which the fault may change.
+    fn scope(&self, scope: &Scope) -> Scope {
+        let mut scope = scope.clone();
+        match self.fault {
+            Fault::IgnoresOwner => scope.owner = OwnerId::new("anyone"),
+            Fault::IgnoresSession => scope.sessions = Sessions::All,
+            Fault::IgnoresProject => scope.project = project(),
+            _ => {}
+        }
+        scope
+    }
+
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == fault
+    }
+
+    /// Returns the answer, in reverse order if the store has the fault `ReordersResults`.
+    fn ordered<T>(&self, mut answer: Vec<T>) -> Vec<T> {
+        if self.is(Fault::ReordersResults) {
+            answer.reverse();
+        }
+        answer
+    }
+
+    /// Returns the limit to pass on, which is larger if that is the fault.
+    fn limit(&self, limit: usize) -> usize {
+        if self.is(Fault::IgnoresLimit) { limit + 100 } else { limit }
+    }
+
+    /// Returns the first answer to the same question if the handle has `fault`, otherwise `answer`.
+    fn stale<T: Clone + Send + 'static>(&self, fault: Fault, question: String, answer: T) -> T {
+        if !self.is(fault) {
+            return answer;
+        }
+        let mut first = self.first.lock().unwrap();
+        let kept = first.entry(question).or_insert_with(|| Box::new(answer));
+        kept.downcast_ref::<T>().expect("a question has answers of one type").clone()
+    }
+}
+
+macro_rules! passes {
+    ($($subject:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+ })+) => {
+        /// Passes every call on to the sound engine.
+        #[expect(dead_code, reason = "methods with faults take precedence over those of the same names")]
+        #[async_trait]
+        trait Passes: Sync {
+            type Inner: tiro_store::Store;
+
+            fn inner(&self) -> &Self::Inner;
+
+            fn passed(&self, scope: &Scope) -> Scope;
+
+            $($(
+                async fn $name(&self, scope: &Scope $(, $argument: $type)*) -> Result<$answer> {
+                    tiro_store::$subject::$name(self.inner(), &self.passed(scope) $(, $argument)*).await
+                }
+            )+)+
+        }
+
+        /// Functions that call the methods with faults where they exist, otherwise those of [`Passes`]. The calls
+        /// are not in the `impl`s of the store's traits, because there they could mean the methods of these traits.
+        mod faulty {
+            use super::*;
+
+            $($(
+                pub async fn $name<S: tiro_store::Store>(
+                    store: &BrokenStore<S>, scope: &Scope $(, $argument: $type)*
+                ) -> Result<$answer> {
+                    store.$name(scope $(, $argument)*).await
+                }
+            )+)+
+        }
+
+        $(
+            #[async_trait]
+            impl<S: tiro_store::Store> tiro_store::$subject for BrokenStore<S> {$(
+                async fn $name(&self, scope: &Scope $(, $argument: $type)*) -> Result<$answer> {
+                    faulty::$name(self, scope $(, $argument)*).await
+                }
+            )+}
+        )+
+    };
+}
+methods!(passes);
+
+impl<S: tiro_store::Store> Passes for BrokenStore<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn passed(&self, scope: &Scope) -> Scope {
+        self.scope(scope)
+    }
+}

@@ -1,0 +1,21 @@
+//! Connecting to a file that may not be writable.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::place;
+use crate::connection::connect_to;
+use crate::error::Result;
+use crate::foreign::open::uri;
+
+/// Opens a connection with the settings that all connections have; it is read-only if the file can't be
+/// written. When the connection closes, it leaves the log as it is, unless
+/// [`moves_log_at_close`](crate::connection::moves_log_at_close) was called.
+pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let opened = connect_to(path, flags);
+    match &opened {
+        Err(error) if place::is_fixed(path, error) => Ok(connect_to(Path::new(&uri(path)), place::FIXED)?),
+        _ => Ok(opened?),
+    }
+}

@@ -1,0 +1,102 @@
+//! The stores of an installation as SQLite's files in its data directory.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::registry::folder;
+use crate::{SqliteBackup, SqliteRegistry, SqliteStore};
+use tiro_base::error::Result;
+use tiro_base::scope::{OwnerId, ProjectId, Scope};
+use tiro_store::{
+    Backup, Contents, Files, Flavour, ForeignDepth, ForeignForgotten, ForeignPage, ForeignPart,
+    ForeignSession, Registry, Stores,
+};
+
+/// The stores of an installation in a data directory: `owner.db`, and `projects/<name>-<id>/tiro.db` for each project.
+pub struct SqliteFiles {
+    data_dir: PathBuf,
+}
+
+impl SqliteFiles {
+    /// Returns the stores in `data_dir`. Opens and makes nothing.
+    pub fn new(data_dir: PathBuf) -> SqliteFiles {
+        SqliteFiles { data_dir }
+    }
+}
+
+#[async_trait]
+impl Stores for SqliteFiles {
+    fn in_folder(&self, data_dir: &Path) -> Arc<dyn Stores> {
+        Arc::new(SqliteFiles::new(data_dir.to_owned()))
+    }
+
+    fn is_begun(&self) -> bool {
+        let found = self.data_dir.join("owner.db").symlink_metadata();
+        !matches!(found, Err(error) if error.kind() == ErrorKind::NotFound)
+    }
+
+    fn has_projects(&self) -> bool {
+        self.data_dir.join("projects").is_dir()
+    }
+
+    fn registry(&self, owner: &OwnerId) -> Result<Arc<dyn Registry>> {
+        Ok(Arc::new(SqliteRegistry::open(&self.data_dir, owner)?))
+    }
+
+    fn blank_registry(&self, owner: &OwnerId, name: &str) -> Result<Arc<dyn Registry>> {
+        Ok(Arc::new(SqliteRegistry::blank(owner, name)?))
+    }
+
+    async fn backup(&self, scope: &Scope, file: &Path) -> Result<Box<dyn Backup>> {
+        Ok(Box::new(SqliteBackup::open(scope, file).await?))
+    }
+
+    fn files(&self) -> &dyn Files {
+        self
+    }
+}
+
+#[async_trait]
+impl Files for SqliteFiles {
+    fn folder(&self, name: &str, id: &ProjectId) -> String {
+        folder::name(name, id)
+    }
+
+    fn registry_in(&self, folder: &Path, owner: &OwnerId) -> Result<Arc<dyn Registry>> {
+        Ok(Arc::new(SqliteRegistry::open(folder, owner)?))
+    }
+
+    async fn contents(&self, path: &Path) -> Result<Contents> {
+        SqliteStore::contents(path).await
+    }
+
+    async fn settle(&self, path: &Path, flavour: Flavour, owner: &OwnerId) -> Result<()> {
+        SqliteStore::settle(path, flavour, owner).await
+    }
+
+    async fn put_in_place(&self, staged: &Path, path: &Path, kept: &Path) -> Result<()> {
+        SqliteStore::put_in_place(staged, path, kept).await
+    }
+}
+
+#[async_trait]
+impl Backup for SqliteBackup {
+    fn all(&self) -> usize {
+        self.all
+    }
+
+    async fn next(&mut self, part: ForeignPart) -> Result<Option<ForeignPage>> {
+        SqliteBackup::next(self, part).await
+    }
+
+    async fn next_sessions(&mut self, depth: ForeignDepth) -> Result<Option<Vec<ForeignSession>>> {
+        SqliteBackup::next_sessions(self, depth).await
+    }
+
+    async fn forgotten(&mut self) -> Result<ForeignForgotten> {
+        SqliteBackup::forgotten(self).await
+    }
+}

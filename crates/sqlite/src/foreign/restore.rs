@@ -1,0 +1,254 @@
+//! Stores the memories of a backup: existing rows stay, and new rows are added as they are in the backup.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::evidence;
+use crate::SqliteStore;
+use crate::error::Result;
+use crate::forget::{SelectedRow, tombstone};
+use crate::links;
+use crate::links::Known;
+use crate::superseded;
+use crate::write::one::{insert_one, save_one};
+use crate::write::record;
+use crate::write::session::OpenSession;
+use tiro_base::error;
+use tiro_base::memory::{MemoryId, Millis};
+use tiro_base::scope::{Scope, SessionId};
+use tiro_store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory};
+
+/// The maximum number of ordinals that a restored message may skip. The skipped ordinals are those of purged
+/// messages. Arbitrary: a gap costs nothing, but a backup must not be able to use up all ordinals.
+const WIDEST_GAP: i64 = 1_000_000;
+
+impl SqliteStore {
+    pub(crate) async fn restore_sessions(
+        &self,
+        scope: &Scope,
+        sessions: Vec<ForeignSession>,
+    ) -> error::Result<()> {
+        self.write(scope, move |connection, scope| {
+            let owner = scope.owner.as_str();
+            for ForeignSession { session, origin, branch, head_sha, .. } in &sessions {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO sessions (owner, name, client, worktree, title, branch, head_sha)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                         ON CONFLICT (owner, name) DO UPDATE SET client = coalesce(client, ?3),
+                             worktree = coalesce(worktree, ?4), title = coalesce(title, ?5),
+                             branch = coalesce(branch, ?6), head_sha = coalesce(head_sha, ?7)",
+                    )?
+                    .execute(params![
+                        owner,
+                        session.as_str(),
+                        origin.client,
+                        origin.worktree,
+                        origin.title,
+                        branch,
+                        head_sha
+                    ])?;
+                for alias in &origin.aliases {
+                    links::alias(connection, owner, alias, session, Known::Kept)?;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    pub(crate) async fn restore(
+        &self,
+        scope: &Scope,
+        restored: Vec<RestoredMemory>,
+        now: Millis,
+    ) -> error::Result<Receipt> {
+        self.write(scope, move |connection, scope| restore(connection, scope, &restored, now)).await
+    }
+
+    pub(crate) async fn restore_forgotten(
+        &self,
+        scope: &Scope,
+        forgotten: ForeignForgotten,
+    ) -> error::Result<usize> {
+        self.write(scope, move |connection, scope| {
+            let owner = scope.owner.as_str();
+            for (id, at, undone) in &forgotten.operations {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO operations (id, owner, kind, at, undone_at) VALUES (?1, ?2, 'forget', ?3, ?4)
+                         ON CONFLICT (id) DO NOTHING",
+                    )?
+                    .execute(params![id, owner, at, undone])?;
+            }
+            for (session, stood) in &forgotten.retired {
+                connection
+                    .prepare_cached(
+                        "UPDATE sessions SET retired = ?3 WHERE owner = ?1 AND name = ?2 AND retired IS NULL
+                             AND EXISTS (SELECT 1 FROM memories m WHERE m.owner = ?1 AND m.id = ?3
+                                 AND m.tombstoned_at IS NOT NULL)",
+                    )?
+                    .execute((owner, session.as_str(), stood.as_str()))?;
+            }
+            let mut added = 0;
+            for id in &forgotten.purged {
+                // A memory that is in this store stays, even if it was purged in the store of the backup.
+                added += connection
+                    .prepare_cached(
+                        "INSERT OR IGNORE INTO purged (owner, id) SELECT ?1, ?2
+                         WHERE NOT EXISTS (SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2)",
+                    )?
+                    .execute((owner, id.as_str()))?;
+            }
+            Ok(added)
+        })
+        .await
+    }
+}
+
+fn restore(
+    connection: &Connection,
+    scope: &Scope,
+    restored: &[RestoredMemory],
+    now: Millis,
+) -> Result<Receipt> {
+    let owner = scope.owner.as_str();
+    let mut receipt = Receipt::default();
+    let mut sessions: BTreeMap<&SessionId, OpenSession> = BTreeMap::new();
+    let mut forgotten: BTreeMap<&(String, Millis), Vec<SelectedRow>> = BTreeMap::new();
+    for each in restored {
+        let RestoredMemory { memory, ordinal, .. } = each;
+        let mut session = None;
+        if let Some(id) = &memory.draft.session {
+            if !sessions.contains_key(id) {
+                sessions.insert(id, OpenSession::open(connection, scope, id)?);
+            }
+            session = sessions.get_mut(id);
+        }
+        if let (Some(session), Some(ordinal)) = (&mut session, ordinal) {
+            session.skip_to(*ordinal, WIDEST_GAP);
+        }
+        // A forgotten memory is stored even if its sources are forgotten too.
+        let outcome = match each.forgotten {
+            Some(_) => insert_one(connection, scope, memory, session, now)?,
+            None => save_one(connection, scope, memory, session, now)?,
+        };
+        receipt.outcomes.push((memory.id.clone(), outcome));
+        if outcome == Outcome::Forgotten || outcome == Outcome::Conflict {
+            continue;
+        }
+        mark_and_link(connection, owner, each)?;
+        if outcome != Outcome::Stored {
+            continue;
+        }
+        for sha in &each.shas {
+            record::commit_id(connection, owner, sha, &memory.id)?;
+        }
+        evidence::add(connection, owner, &memory.id, &each.evidence)?;
+        for key in &each.repeats {
+            record::repeat(connection, owner, &memory.id, key)?;
+        }
+        match &each.forgotten {
+            None => receipt.pending += memory.chunks.iter().filter(|chunk| chunk.embedding.is_none()).count(),
+            Some(operation) => {
+                let row = connection
+                    .prepare_cached(
+                        "SELECT seq, tokens, session, ordinal FROM memories WHERE owner = ?1 AND id = ?2",
+                    )?
+                    .query_row((owner, memory.id.as_str()), |row| {
+                        let id = memory.id.clone();
+                        let (seq, tokens, session, ordinal) =
+                            (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+                        Ok(SelectedRow { seq, id, tokens, session, ordinal })
+                    })?;
+                forgotten.entry(operation).or_default().push(row);
+            }
+        }
+    }
+    for session in sessions.values() {
+        session.close(connection)?;
+    }
+    for ((operation, at), rows) in forgotten {
+        connection
+            .prepare_cached(
+                "INSERT INTO operations (id, owner, kind, at) VALUES (?1, ?2, 'forget', ?3) ON CONFLICT DO NOTHING",
+            )?
+            .execute((operation, owner, at))?;
+        tombstone(connection, operation, &rows, *at)?;
+    }
+    Ok(receipt)
+}
+
+/// Marks a memory as important if the backup does, and stores its links to sessions and to memories that it replaces or
+/// that replace it.
+fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory) -> Result<()> {
+    let id = &restored.memory.id;
+    if restored.is_marked {
+        connection
+            .prepare_cached("UPDATE memories SET marked = 1 WHERE owner = ?1 AND id = ?2 AND marked = 0")?
+            .execute((owner, id.as_str()))?;
+    }
+    let RestoredMemory { memory, superseded_by, .. } = restored;
+    if let Some(own) = superseded::row_of(connection, owner, id)? {
+        // A memory that isn't stored yet adds the link when it is restored.
+        for older in &memory.draft.supersedes {
+            if let Some(older) = superseded::row_of(connection, owner, older)? {
+                superseded::link(connection, older, own)?;
+            }
+        }
+        for newer in superseded_by {
+            if let Some(newer) = superseded::row_of(connection, owner, newer)? {
+                superseded::link(connection, own, newer)?;
+            }
+        }
+    }
+    stash(connection, owner, restored)?;
+    link(connection, owner, id, &restored.links)
+}
+
+/// Puts a memory into the stash if it is in the stash of the backup, and its text is the same here.
+fn stash(connection: &Connection, owner: &str, restored: &RestoredMemory) -> Result<()> {
+    let RestoredMemory { memory, stashed: Some(stashed), .. } = restored else { return Ok(()) };
+    connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO stashed
+                 (memory, owner, stashed_at, expires_at, is_protected, is_held_out, is_given, topic, cause)
+             SELECT seq, owner, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM memories
+             WHERE owner = ?1 AND id = ?2 AND text_hash = ?3",
+        )?
+        .execute(params![
+            owner,
+            memory.id.as_str(),
+            blake3::hash(memory.draft.text.as_bytes()).as_bytes().as_slice(),
+            stashed.stashed_at,
+            stashed.expires_at,
+            stashed.is_protected,
+            stashed.is_held_out,
+            stashed.is_given,
+            stashed.topic,
+            stashed.cause.as_str(),
+        ])?;
+    Ok(())
+}
+
+/// Stores the sessions that led to a commit, unless sessions are already stored for it here.
+fn link(connection: &Connection, owner: &str, id: &MemoryId, links: &[(SessionId, f64)]) -> Result<()> {
+    let commit: Option<i64> = connection
+        .prepare_cached(
+            "SELECT seq FROM memories m WHERE owner = ?1 AND id = ?2
+                 AND NOT EXISTS (SELECT 1 FROM commit_sessions c WHERE c.memory = m.seq)",
+        )?
+        .query_row((owner, id.as_str()), |row| row.get(0))
+        .optional()?;
+    let Some(commit) = commit else { return Ok(()) };
+    for (place, (session, confidence)) in links.iter().enumerate() {
+        connection
+            .prepare_cached(
+                "INSERT INTO commit_sessions (memory, place, session, confidence)
+                 SELECT ?1, ?2, seq, ?5 FROM sessions WHERE owner = ?3 AND name = ?4",
+            )?
+            .execute(params![commit, place as i64, owner, session.as_str(), confidence])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! Selects the memories to forget: by id, session or filter.
+//!
+//! Forgetting selects among living memories. A purge also selects among forgotten ones, which are in the file
+//! until they are purged.
+
+use std::collections::HashSet;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+
+use super::forgotten;
+use crate::SqliteStore;
+use crate::columns;
+use crate::error::Result;
+use crate::read::conditions::Conditions;
+use tiro_base::error;
+use tiro_base::memory::MemoryId;
+use tiro_base::scope::{Scope, SessionId};
+use tiro_store::{Forgotten, Reach, Selection};
+
+/// How many texts of forgotten memories are read at once. Arbitrary: this takes some milliseconds.
+const READ_AT_ONCE: i64 = 1_000;
+
+impl SqliteStore {
+    pub(crate) async fn selected(
+        &self,
+        scope: &Scope,
+        selection: &Selection,
+        reach: Reach,
+    ) -> error::Result<Forgotten> {
+        let selection = selection.clone();
+        self.read(scope, move |_, connection, scope| {
+            let rows = select(connection, scope, &selection, reach)?;
+            let rows = with_derived(connection, scope, rows, reach)?;
+            Ok(forgotten(String::new(), &rows))
+        })
+        .await
+    }
+
+    pub(crate) async fn forgotten_with(
+        &self,
+        scope: &Scope,
+        words: Vec<String>,
+        most: usize,
+    ) -> error::Result<(Vec<(MemoryId, String)>, usize)> {
+        let (mut found, mut others, mut after) = (Vec::new(), 0, i64::MIN);
+        if words.is_empty() {
+            return Ok((found, others));
+        }
+        loop {
+            let rows: Vec<(i64, MemoryId, String)> = self
+                .read(scope, move |_, connection, scope| {
+                    let conditions = Conditions::with_forgotten(connection, scope)?;
+                    let sql = format!(
+                        "SELECT m.seq, m.id, concat_ws(char(10), m.text, m.title, m.topic, m.speaker, m.path)
+                         FROM memories m
+                         WHERE {} AND m.tombstoned_at IS NOT NULL AND m.seq > ? ORDER BY m.seq LIMIT ?",
+                        conditions.sql
+                    );
+                    let values = conditions.values.into_iter().chain([after.into(), READ_AT_ONCE.into()]);
+                    let mut statement = connection.prepare_cached(&sql)?;
+                    let rows = statement.query_map(params_from_iter(values), |row| {
+                        let selected = columns::id(row, 1)?;
+                        Ok((row.get(0)?, selected, row.get(2)?))
+                    })?;
+                    Ok(rows.collect::<Result<_, _>>()?)
+                })
+                .await?;
+            let Some((last, ..)) = rows.last() else { return Ok((found, others)) };
+            after = *last;
+            for (_, id, text) in rows {
+                let lower = text.to_lowercase();
+                if !words.iter().all(|word| lower.contains(word)) {
+                    continue;
+                }
+                match found.len() < most {
+                    true => found.push((id, text)),
+                    false => others += 1,
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn forgotten_at(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        ordinal: i64,
+    ) -> error::Result<Option<MemoryId>> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let sql = "SELECT m.id FROM sessions s JOIN memories m ON m.session = s.seq AND m.ordinal = ?3
+                       WHERE s.owner = ?1 AND s.name = ?2 AND m.tombstoned_at IS NOT NULL";
+            let mut statement = connection.prepare_cached(sql)?;
+            let values = (scope.owner.as_str(), session.as_str(), ordinal);
+            Ok(statement.query_row(values, |row| columns::id(row, 0)).optional()?)
+        })
+        .await
+    }
+}
+
+/// A memory that was selected.
+pub(crate) struct SelectedRow {
+    pub seq: i64,
+    pub id: MemoryId,
+    pub tokens: i64,
+    pub session: Option<i64>,
+    pub ordinal: Option<i64>,
+}
+
+pub(crate) fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
+    let id: String = row.get(1)?;
+    let id = MemoryId::parse(&id).ok_or_else(|| {
+        let message = format!("the store holds the impossible id `{id}`");
+        rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, message.into())
+    })?;
+    Ok(SelectedRow { seq: row.get(0)?, id, tokens: row.get(2)?, session: row.get(3)?, ordinal: row.get(4)? })
+}
+
+/// Returns the memories that the selection names, in the order they were stored.
+pub(super) fn select(
+    connection: &Connection,
+    scope: &Scope,
+    selection: &Selection,
+    reach: Reach,
+) -> Result<Vec<SelectedRow>> {
+    let mut conditions = match reach {
+        Reach::Living => Conditions::of_scope(connection, scope)?,
+        Reach::Forgotten => Conditions::with_forgotten(connection, scope)?,
+    };
+    let which = match selection {
+        Selection::Ids(ids) => {
+            conditions.values.extend(ids.iter().map(|id| Value::from(id.as_str().to_owned())));
+            format!("m.id IN ({})", vec!["?"; ids.len()].join(", "))
+        }
+        Selection::Session(session) => {
+            conditions.values.extend([
+                Value::from(scope.owner.as_str().to_owned()),
+                Value::from(session.as_str().to_owned()),
+            ]);
+            // The memory that summarises the session is not selected: it is removed with the session's
+            // messages.
+            "m.session = (SELECT seq FROM sessions WHERE owner = ? AND name = ?)
+                 AND m.seq NOT IN (SELECT memory FROM conversations)"
+                .to_owned()
+        }
+        Selection::Matching(filter) => {
+            conditions = conditions.narrowed(filter);
+            "true".to_owned()
+        }
+    };
+    let sql = format!(
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM memories m WHERE {} AND {which} ORDER BY m.seq",
+        conditions.sql
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(conditions.values), selected_row)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Whether the memory `m` goes with the memories that it references. The one that has an exchange with an assistant in
+/// short counts as derived from its two messages, although its words are a model's.
+pub(super) const IS_DERIVED: &str = "(m.provenance = 'derived' OR m.kind = 'conversation')";
+
+/// Adds to `rows` the memories within `reach` that are derived from a memory in `rows`, directly or through
+/// others. Returns all these rows, in the order that their memories were stored.
+pub(super) fn with_derived(
+    connection: &Connection,
+    scope: &Scope,
+    mut rows: Vec<SelectedRow>,
+    reach: Reach,
+) -> Result<Vec<SelectedRow>> {
+    let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
+    // The join begins with the reference: a join that began with the owner would visit every memory for each
+    // row.
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
+         FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory
+         WHERE r.target = ?1 AND m.owner = ?2 AND {IS_DERIVED} AND (m.tombstoned_at IS NULL OR ?3)"
+    ))?;
+    let with_forgotten = reach == Reach::Forgotten;
+    let mut next = 0;
+    while let Some(row) = rows.get(next) {
+        let derived =
+            statement.query_map((row.id.as_str(), scope.owner.as_str(), with_forgotten), selected_row)?;
+        let derived: Vec<SelectedRow> = derived.collect::<Result<_, _>>()?;
+        rows.extend(derived.into_iter().filter(|row| known.insert(row.seq)));
+        next += 1;
+    }
+    rows.sort_unstable_by_key(|row| row.seq);
+    Ok(rows)
+}

@@ -1,0 +1,272 @@
+//! Builds queries in the language of FTS5: which words a document has to contain. Pure.
+
+use super::rank;
+use crate::tuning::{LEAST_DOCUMENTS, MOST_UNMET, MOST_WORDS, RARE_SHARE, TIERS};
+use crate::write::chunks;
+use tiro_base::memory::Group;
+use tiro_text::words::Term;
+
+/// The maximum number of words of a query. [`rank`] identifies them by numbers below 64.
+const MOST_NUMBERED: usize = 64;
+
+/// The number of the first of the further forms of identifiers. It is higher than those of words.
+const FIRST_EXTRA: usize = MOST_WORDS + MOST_UNMET;
+
+/// The number of documents that contain a word or phrase, followed by that word or phrase.
+pub(super) type Counted = (i64, Term);
+
+/// A query of the index.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Query {
+    /// The query in the language of FTS5.
+    pub text: String,
+    /// For each word, in the order of the query: the number that identifies the word, and its weight. A word
+    /// that the query contains twice has the same number in both places, and so have the forms of a word. If this
+    /// is `None`, FTS5 weighs the words.
+    pub weights: Option<Vec<(usize, f64)>>,
+    /// If this is a JSON array of chunks, all others are passed over before they are scored.
+    pub among: Option<String>,
+}
+
+impl Query {
+    /// If one of `terms` is a word that marks a group, returns the query restricted to the columns of text.
+    /// Otherwise returns the query as it is, over all columns, which takes a quarter less time.
+    pub(super) fn in_text(&self, terms: &[Term]) -> Query {
+        let is_mark = |term: &Term| {
+            let term = term.word().to_lowercase();
+            Group::ALL.iter().any(|group| term.contains(&chunks::facet(*group)))
+        };
+        let text = match terms.iter().any(is_mark) {
+            true => format!("{{speaker header text context}} : ({})", self.text),
+            false => self.text.clone(),
+        };
+        Query { text, weights: self.weights.clone(), among: self.among.clone() }
+    }
+
+    /// Returns the query that also matches documents with any of `words`.
+    fn or_any(self, words: &[&Counted], documents: i64) -> Query {
+        let further = any(words, documents);
+        let numbered = |(number, weight): (usize, f64)| (number + FIRST_EXTRA, weight);
+        let further_weights = further.weights.into_iter().flatten().map(numbered);
+        let texts = [self.text, further.text].into_iter().filter(|text| !text.is_empty());
+        let weights = self.weights.into_iter().flatten().chain(further_weights).collect();
+        Query { text: texts.collect::<Vec<_>>().join(" OR "), weights: Some(weights), among: None }
+    }
+
+    /// Returns the query restricted to `chunks`.
+    pub(super) fn among(self, chunks: &[i64]) -> Query {
+        let chunks: Vec<String> = chunks.iter().map(i64::to_string).collect();
+        Query { among: Some(format!("[{}]", chunks.join(","))), ..self }
+    }
+
+    /// Returns the query restricted to documents of `groups`.
+    pub(super) fn of_groups(&self, groups: &[Group]) -> Query {
+        let marks: Vec<String> = groups.iter().map(|group| chunks::facet(*group)).collect();
+        let text = format!("facets : ({}) AND ({})", marks.join(" OR "), self.text);
+        let unweighed = || groups.iter().map(|_| (0, 0.0));
+        let weights = self.weights.as_ref().map(|own| unweighed().chain(own.iter().copied()).collect());
+        Query { text, weights, among: self.among.clone() }
+    }
+}
+
+/// The queries for the words of a question.
+#[derive(Default)]
+pub(super) struct Queries {
+    /// The queries for all groups, the strictest first.
+    pub tiers: Vec<Query>,
+    /// The query for small groups.
+    pub loosest: Query,
+}
+
+impl Queries {
+    /// Returns the queries for a small corpus, which match a document that contains any of `terms`. Each of `terms`
+    /// comes with its count.
+    pub(super) fn of_any(terms: &[Counted], documents: i64) -> Queries {
+        let any = any(&terms.iter().take(MOST_NUMBERED).collect::<Vec<_>>(), documents);
+        Queries { tiers: vec![any.clone()], loosest: any }
+    }
+
+    /// Returns the queries for a large corpus, which has `documents` documents. Each of `terms` comes with its
+    /// count.
+    ///
+    /// Every query also matches documents with a rare identifier in its exact or joined form. These forms are no words of
+    /// their own: a document with an identifier has all of them.
+    pub(super) fn of_rare(terms: Vec<Counted>, documents: i64) -> Queries {
+        let (mut extra, mut terms): (Vec<_>, Vec<_>) =
+            terms.into_iter().partition(|(_, term)| term.is_extra());
+        terms.sort();
+        let room = LEAST_DOCUMENTS.max((documents as f64 * RARE_SHARE) as i64);
+        extra.retain(|(count, _)| *count <= room);
+        extra.sort();
+        let extra = rarest(&extra, RARE_SHARE, documents, MOST_WORDS);
+        let with_extra = |query: Query| query.or_any(&extra, documents);
+        let loosest = any(&rarest(&terms, RARE_SHARE, documents, MOST_WORDS), documents);
+        let tiers = tiers(&terms, documents).into_iter().map(with_extra).collect();
+        Queries { tiers, loosest: with_extra(loosest) }
+    }
+}
+
+/// Returns the tiers for a large corpus, the strictest tier first. `terms` must be ordered with the rarest
+/// first.
+fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
+    let mut tiers: Vec<Query> = Vec::with_capacity(TIERS.len());
+    for (least, share, most) in TIERS {
+        let words = rarest(terms, share, documents, most);
+        let query = match least {
+            2 if words.len() < 2 => continue,
+            2 => pairs(&words, documents),
+            _ => any(&words, documents),
+        };
+        if !tiers.contains(&query) {
+            tiers.push(query);
+        }
+    }
+    tiers
+}
+
+/// Returns up to `most` of the rarest of `terms`. Their counts add up to at most `share` of the documents; the
+/// rarest term is returned even if its count is larger. Adds up to [`MOST_UNMET`] words that no document
+/// contained when they were counted, because a new document may contain them.
+fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Counted> {
+    let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
+    let (unmet, met) = terms.split_at(terms.partition_point(|(documents, _)| *documents == 0));
+    let mut total = 0;
+    let within = |(place, (documents, _)): &(usize, &Counted)| {
+        total += documents;
+        *place == 0 || total <= room
+    };
+    let met = met.iter().enumerate().take_while(within).take(most).map(|(_, term)| term);
+    unmet.iter().take(MOST_UNMET).chain(met).collect()
+}
+
+/// Returns the query that matches documents with any of `words`.
+fn any(words: &[&Counted], documents: i64) -> Query {
+    let text = words.iter().map(|(_, word)| any_form(word)).collect::<Vec<_>>().join(" OR ");
+    let weigh = |(number, counted): (usize, &&Counted)| weights(number, counted, documents);
+    Query { text, weights: Some(words.iter().enumerate().flat_map(weigh).collect()), among: None }
+}
+
+/// Returns the query that matches documents with any two of `words`: it pairs each word with any rarer one.
+/// `words` must be ordered with the rarest first.
+fn pairs(words: &[&Counted], documents: i64) -> Query {
+    let mut text = Vec::new();
+    let mut all = Vec::new();
+    for (number, counted) in words.iter().enumerate().skip(1).rev() {
+        let rarer = any(&words[..number], documents);
+        let word = any_form(&counted.1);
+        let word = if counted.1.forms().len() > 1 { format!("({word})") } else { word };
+        text.push(format!("({word} AND ({}))", rarer.text));
+        all.extend(weights(number, counted, documents));
+        all.extend(rarer.weights.into_iter().flatten());
+    }
+    Query { text: text.join(" OR "), weights: Some(all), among: None }
+}
+
+/// Returns the number and the weight of a word, once for each of its forms.
+fn weights(
+    number: usize,
+    (with, word): &Counted,
+    documents: i64,
+) -> impl Iterator<Item = (usize, f64)> + use<> {
+    std::iter::repeat_n((number, word.factor() * rank::weight(documents, *with)), word.forms().len())
+}
+
+/// Returns the query for any form of a word.
+pub(super) fn any_form(term: &Term) -> String {
+    term.forms().iter().map(|form| quoted(form)).collect::<Vec<_>>().join(" OR ")
+}
+
+/// Returns the term quoted for FTS5.
+pub(crate) fn quoted(term: &str) -> String {
+    format!("\"{}\"", term.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(counts: &[i64]) -> Vec<Counted> {
+        counts.iter().enumerate().map(|(n, documents)| (*documents, Term::new(format!("w{n}")))).collect()
+    }
+
+    fn texts(terms: Vec<Counted>) -> Vec<String> {
+        Queries::of_rare(terms, 100_000).tiers.into_iter().map(|query| query.text).collect()
+    }
+
+    #[test]
+    fn in_a_small_corpus_every_word_decides() {
+        let queries = Queries::of_any(&counted(&[40, 3, 0]), 100);
+        assert_eq!(queries.loosest.text, r#""w0" OR "w1" OR "w2""#);
+        assert_eq!(queries.tiers, [queries.loosest]);
+    }
+
+    #[test]
+    fn a_large_corpus_is_searched_by_two_rare_words_then_two_of_more_then_one() {
+        let two_of_three = r#"("w3" AND ("w1" OR "w2")) OR ("w2" AND ("w1"))"#;
+        let two_of_four =
+            r#"("w4" AND ("w1" OR "w2" OR "w3")) OR ("w3" AND ("w1" OR "w2")) OR ("w2" AND ("w1"))"#;
+        let found = texts(counted(&[40_000, 300, 3_000, 9_000, 15_000]));
+        assert_eq!(found, [two_of_three, two_of_four, r#""w1" OR "w2""#]);
+        let two_of_all = r#"("w2" AND ("w0" OR "w1")) OR ("w1" AND ("w0"))"#;
+        let found = texts(counted(&[0, 300, 3_000]));
+        assert_eq!(found, [two_of_all, r#""w0" OR "w1" OR "w2""#], "a new text may have it");
+    }
+
+    #[test]
+    fn every_word_of_a_query_has_its_weight() {
+        let Queries { tiers, loosest } = Queries::of_rare(counted(&[300, 3_000, 9_000]), 100_000);
+        let weight = |with| rank::weight(100_000, with);
+        let (w0, w1, w2) = (weight(300), weight(3_000), weight(9_000));
+        assert_eq!(tiers[0].text, r#"("w2" AND ("w0" OR "w1")) OR ("w1" AND ("w0"))"#);
+        assert_eq!(tiers[0].weights.as_deref(), Some(&[(2, w2), (0, w0), (1, w1), (1, w1), (0, w0)][..]));
+        let marked = loosest.of_groups(&[Group::Note, Group::Conversation]);
+        assert_eq!(marked.text, r#"facets : (groupnote OR groupconversation) AND ("w0" OR "w1")"#);
+        assert_eq!(marked.weights.as_deref(), Some(&[(0, 0.0), (0, 0.0), (0, w0), (1, w1)][..]));
+    }
+
+    #[test]
+    fn a_word_with_a_stem_is_one_word_in_two_forms() {
+        let stemmed = Term::stemmed("sicherung", Some(tiro_text::words::Language::German));
+        let [stem, word] = stemmed.forms() else { panic!("{stemmed:?}") };
+        let terms = vec![(300, Term::new("w0")), (3_000, stemmed.clone())];
+        let Queries { tiers, loosest } = Queries::of_rare(terms, 100_000);
+        assert_eq!(tiers[0].text, format!(r#"(("{stem}" OR "{word}") AND ("w0"))"#));
+        let numbers = |query: &Query| -> Vec<usize> {
+            query.weights.iter().flatten().map(|(number, _)| *number).collect()
+        };
+        assert_eq!((numbers(&tiers[0]), numbers(&loosest)), (vec![1, 1, 0], vec![0, 1, 1]));
+    }
+
+    #[test]
+    fn a_rare_identifier_matches_by_itself_and_takes_the_place_of_no_word() {
+        let words = counted(&[300, 3_000, 9_000]);
+        let with = |count: i64| {
+            let exact = (count, Term::exact("NO_COLOR"));
+            Queries::of_rare(words.iter().cloned().chain([exact]).collect(), 100_000)
+        };
+        let (plain, rare) = (Queries::of_rare(words.clone(), 100_000), with(20));
+        let exact = quoted(&tiro_text::words::exact("NO_COLOR"));
+        assert_eq!(rare.tiers.len(), plain.tiers.len());
+        for (rare, plain) in rare.tiers.iter().zip(&plain.tiers) {
+            assert_eq!(rare.text, format!("{} OR {exact}", plain.text));
+            let last = rare.weights.as_ref().unwrap().last().copied();
+            assert_eq!(last, Some((FIRST_EXTRA, 2.0 * rank::weight(100_000, 20))));
+        }
+        assert_eq!(with(90_000).tiers, plain.tiers, "a common form matches too much");
+    }
+
+    #[test]
+    fn the_marks_of_groups_are_looked_for_in_the_text_alone() {
+        let any = Query { text: "w".to_owned(), weights: None, among: None };
+        let of = |terms: &[&str]| any.in_text(&terms.iter().map(|term| Term::new(*term)).collect::<Vec<_>>());
+        assert_eq!(
+            (of(&["group", "message"]).text, of(&["a GroupMessage"]).text),
+            ("w".into(), "{speaker header text context} : (w)".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_common_word_alone_still_matches_and_quotes_are_data() {
+        assert_eq!(texts(vec![(90_000, Term::new("a\"b"))]), [r#""a""b""#]);
+    }
+}

@@ -1,0 +1,41 @@
+//! The chunks of the stash, cached by each process.
+//!
+//! A search of the whole stash needs their list, and reading it from the file takes longer than the rest of the search.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::Result;
+
+/// The chunks of the memories in each owner's stash, in ascending order, as of `version`.
+#[derive(Default)]
+pub(crate) struct StashedChunks {
+    version: i64,
+    by_owner: HashMap<String, Arc<[i64]>>,
+}
+
+impl StashedChunks {
+    /// Returns the chunks of `owner`'s stash, in ascending order, as the reading transaction sees it.
+    pub fn of(&mut self, connection: &Connection, owner: &str) -> Result<Arc<[i64]>> {
+        let version: i64 = connection
+            .prepare_cached("SELECT value FROM meta WHERE key = 'stash_version'")?
+            .query_row([], |row| row.get(0))
+            .optional()?
+            .unwrap_or(0);
+        if version != self.version {
+            *self = StashedChunks { version, ..StashedChunks::default() };
+        }
+        if let Some(chunks) = self.by_owner.get(owner) {
+            return Ok(chunks.clone());
+        }
+        let mut statement = connection.prepare_cached(
+            "SELECT c.seq FROM stashed s JOIN chunks c ON c.memory = s.memory WHERE s.owner = ?1 ORDER BY c.seq",
+        )?;
+        let rows = statement.query_map([owner], |row| row.get(0))?;
+        let chunks: Arc<[i64]> = rows.collect::<Result<Vec<_>, _>>()?.into();
+        self.by_owner.insert(owner.to_owned(), chunks.clone());
+        Ok(chunks)
+    }
+}

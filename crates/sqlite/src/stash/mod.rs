@@ -1,0 +1,222 @@
+//! The stash: memories that are put aside, found again, and brought back.
+//!
+//! Being stashed is a state beside a memory (`stashed`), so its text, vectors and place in the index stay. Only memories
+//! that were given to the stash as text are removed when they expire.
+
+mod assembled;
+pub(super) mod chunks;
+mod expiry;
+mod read;
+
+use std::collections::{BTreeMap, HashSet};
+
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+
+use crate::SqliteStore;
+use crate::error::{Error, Result};
+use crate::forget::log_chunks;
+use crate::read::conditions::Conditions;
+use crate::write::save_batch;
+use tiro_base::error;
+use tiro_base::humanize;
+use tiro_base::memory::{MemoryId, Millis};
+use tiro_base::scope::Scope;
+use tiro_store::{Outcome, PreparedMemory, StashReceipt, Stashing};
+
+impl SqliteStore {
+    pub(crate) async fn stash(
+        &self,
+        scope: &Scope,
+        stashing: Stashing,
+        now: Millis,
+    ) -> error::Result<StashReceipt> {
+        self.write(scope, move |connection, scope| stash(connection, scope, &stashing, now)).await
+    }
+
+    pub(crate) async fn unstash(
+        &self,
+        scope: &Scope,
+        ids: &[MemoryId],
+        keep: bool,
+    ) -> error::Result<Vec<MemoryId>> {
+        let ids = ids.to_vec();
+        self.write(scope, move |connection, scope| {
+            let mut found = Vec::new();
+            for id in ids {
+                let Some((memory, ..)) = living(connection, scope, &id)? else { continue };
+                let sql = match keep {
+                    true => "UPDATE stashed SET is_held_out = 0 WHERE memory = ?1",
+                    false => "DELETE FROM stashed WHERE memory = ?1",
+                };
+                if connection.prepare_cached(sql)?.execute([memory])? > 0 && !found.contains(&id) {
+                    found.push(id);
+                }
+            }
+            Ok(found)
+        })
+        .await
+    }
+}
+
+/// Stashes as [`SqliteStore::stash`] does, in the transaction of the caller.
+fn stash(connection: &Connection, scope: &Scope, stashing: &Stashing, now: Millis) -> Result<StashReceipt> {
+    let mut receipt = StashReceipt::default();
+    let mut unknown = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
+    for id in &stashing.named {
+        match living(connection, scope, id)? {
+            Some((seq, tokens, session)) => rows.push(Row { id: id.clone(), seq, tokens, session }),
+            None => unknown.push(id.to_string()),
+        }
+    }
+    if !unknown.is_empty() {
+        return Err(Error::not_found(format!("no memory is called {}", humanize::some(&unknown)))
+            .hint("nothing was stashed; search results show ids, and SESSION#NUMBER names a message"));
+    }
+    let given: HashSet<&MemoryId> = stashing.given.iter().map(|memory| &memory.id).collect();
+    receipt.pending = store_given(connection, scope, &stashing.given, now)?;
+    for memory in &stashing.given {
+        let (seq, tokens, session) =
+            living(connection, scope, &memory.id)?.ok_or_else(|| gone(&memory.id))?;
+        rows.push(Row { id: memory.id.clone(), seq, tokens, session });
+    }
+    let mut seen = HashSet::new();
+    rows.retain(|row| seen.insert(row.seq));
+    let mut by_session: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for row in rows {
+        let is_new = put(connection, scope, stashing, &row, given.contains(&row.id), now)?;
+        receipt.tokens += row.tokens;
+        if let Some(session) = row.session {
+            by_session.entry(session).or_default().push(row.seq);
+        }
+        receipt.outcomes.push((row.id, is_new));
+    }
+    if stashing.cause.holds_out() {
+        for (session, memories) in by_session {
+            receipt.freed += assembled::free(connection, session, &memories)?;
+        }
+    }
+    Ok(receipt)
+}
+
+/// A memory to stash.
+struct Row {
+    id: MemoryId,
+    seq: i64,
+    tokens: i64,
+    session: Option<i64>,
+}
+
+/// Returns the row, the tokens and the session of a living memory of the scope.
+fn living(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<Option<(i64, i64, Option<i64>)>> {
+    let conditions = Conditions::of_scope(connection, scope)?;
+    let sql =
+        format!("SELECT m.seq, m.tokens, m.session FROM memories m WHERE {} AND m.id = ?", conditions.sql);
+    let values = conditions.values.into_iter().chain([id.as_str().to_owned().into()]);
+    let row = connection
+        .prepare_cached(&sql)?
+        .query_row(params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+    Ok(row.optional()?)
+}
+
+/// Stores the given memories, and brings back those that were forgotten. Returns how many of their chunks have no embedding.
+fn store_given(
+    connection: &Connection,
+    scope: &Scope,
+    given: &[PreparedMemory],
+    now: Millis,
+) -> Result<usize> {
+    let receipt = save_batch(connection, scope, given, now)?;
+    for (id, outcome) in &receipt.outcomes {
+        match outcome {
+            Outcome::Conflict => return Err(gone(id)),
+            Outcome::Forgotten => revive(connection, scope, id)?,
+            Outcome::Stored | Outcome::AlreadyStored | Outcome::Repeated => {}
+        }
+    }
+    for memory in given {
+        renew(connection, scope, memory, now)?;
+    }
+    Ok(receipt.pending)
+}
+
+/// Brings back a forgotten memory that is given to the stash again. Does nothing if it was purged.
+fn revive(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<()> {
+    let seq: Option<i64> = connection
+        .prepare_cached(
+            "UPDATE memories SET tombstoned_at = NULL WHERE owner = ?1 AND id = ?2 AND tombstoned_at IS NOT NULL
+             RETURNING seq",
+        )?
+        .query_row((scope.owner.as_str(), id.as_str()), |row| row.get(0))
+        .optional()?;
+    match seq {
+        Some(seq) => log_chunks(connection, seq, "added"),
+        None => Ok(()),
+    }
+}
+
+/// Ends the former stash of a text that is given again after it expired, and gives the text its new time, so that it does not
+/// expire again by its age.
+fn renew(connection: &Connection, scope: &Scope, memory: &PreparedMemory, now: Millis) -> Result<()> {
+    let owner = scope.owner.as_str();
+    connection
+        .prepare_cached(
+            "DELETE FROM stashed WHERE memory = (SELECT seq FROM memories WHERE owner = ?1 AND id = ?2)
+                 AND NOT is_protected AND expires_at <= ?3",
+        )?
+        .execute((owner, memory.id.as_str(), now))?;
+    connection
+        .prepare_cached("UPDATE memories SET time = ?3 WHERE owner = ?1 AND id = ?2 AND time < ?3")?
+        .execute((owner, memory.id.as_str(), memory.draft.time))?;
+    Ok(())
+}
+
+fn gone(id: &MemoryId) -> Error {
+    Error::not_found(format!("the text of segment `{id}` was purged before, so it is not stored again"))
+        .hint("nothing was stashed; leave that segment out")
+}
+
+/// Puts a memory into the stash, or changes the terms on which it is there. Returns whether it is new there.
+fn put(
+    connection: &Connection,
+    scope: &Scope,
+    stashing: &Stashing,
+    row: &Row,
+    is_given: bool,
+    now: Millis,
+) -> Result<bool> {
+    let holds_out = stashing.cause.holds_out();
+    let is_new = connection
+        .prepare_cached(
+            "INSERT INTO stashed (memory, owner, stashed_at, expires_at, is_protected, is_held_out, is_given, topic, cause)
+             SELECT seq, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(?8, topic), ?9 FROM memories WHERE seq = ?1
+             ON CONFLICT (memory) DO NOTHING",
+        )?
+        .execute(params![
+            row.seq,
+            scope.owner.as_str(),
+            now,
+            stashing.expires_at,
+            stashing.is_protected.unwrap_or(false),
+            holds_out,
+            is_given,
+            stashing.topic,
+            stashing.cause.as_str(),
+        ])?
+        == 1;
+    if !is_new && holds_out {
+        connection
+            .prepare_cached(
+                "UPDATE stashed SET expires_at = coalesce(?2, expires_at), is_protected = coalesce(?3, is_protected),
+                     topic = coalesce(?4, topic), is_held_out = 1, cause = ?5 WHERE memory = ?1",
+            )?
+            .execute(params![
+                row.seq,
+                stashing.expires_at,
+                stashing.is_protected,
+                stashing.topic,
+                stashing.cause.as_str(),
+            ])?;
+    }
+    Ok(is_new)
+}

@@ -1,0 +1,184 @@
+//! The statements in memories, by which later values replace earlier ones, and the facts that were extracted from messages.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use crate::SqliteStore;
+use crate::error::Result;
+use crate::forget::erase;
+use crate::keys::{memory_key, optional_key};
+use crate::read::conditions::Conditions;
+use crate::read::segments::find_session;
+use tiro_base::error;
+use tiro_base::memory::MemoryKey;
+use tiro_base::scope::{Scope, SessionId};
+use tiro_store::{NewStatement, Statement};
+
+/// The columns of a [`Statement`].
+const STATEMENT: &str =
+    "t.memory, t.number, t.start_byte, t.end_byte, t.voice, t.value, t.words, t.time, t.subject";
+
+impl SqliteStore {
+    pub(crate) async fn statements_in(
+        &self,
+        scope: &Scope,
+        keys: Vec<MemoryKey>,
+    ) -> error::Result<Vec<Statement>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!(
+                "SELECT {STATEMENT} FROM statements t CROSS JOIN memories m ON m.seq = t.memory
+                 WHERE t.memory = ? AND {} ORDER BY t.number",
+                conditions.sql
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut found = Vec::new();
+            for key in keys {
+                let values =
+                    std::iter::once(Value::from(key.in_store())).chain(conditions.values.iter().cloned());
+                let rows = statement.query_map(params_from_iter(values), stated)?;
+                for row in rows {
+                    found.push(row?);
+                }
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    pub(crate) async fn statements(
+        &self,
+        scope: &Scope,
+        voice: &str,
+        limit: usize,
+    ) -> error::Result<Vec<Statement>> {
+        let voice = voice.to_owned();
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT {STATEMENT} FROM statements t CROSS JOIN memories m ON m.seq = t.memory
+                 WHERE t.owner = ?1 AND t.voice = ?2 AND m.tombstoned_at IS NULL
+                 ORDER BY t.time DESC, t.seq DESC LIMIT ?3",
+            ))?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map((scope.owner.as_str(), voice, limit), stated)?;
+            let mut found: Vec<Statement> = rows.collect::<Result<_, _>>()?;
+            found.reverse();
+            Ok(found)
+        })
+        .await
+    }
+
+    pub(crate) async fn add_statements(
+        &self,
+        scope: &Scope,
+        statements: Vec<NewStatement>,
+        noted: Option<(SessionId, i64)>,
+    ) -> error::Result<()> {
+        self.write(scope, move |connection, scope| {
+            for new in &statements {
+                add(connection, scope, new)?;
+            }
+            if let Some((session, ordinal)) = &noted {
+                connection
+                    .prepare_cached(
+                        "UPDATE sessions SET noted = max(noted, ?3) WHERE owner = ?1 AND name = ?2",
+                    )?
+                    .execute((scope.owner.as_str(), session.as_str(), ordinal))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    pub(crate) async fn noted(&self, scope: &Scope, session: &SessionId) -> error::Result<i64> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(-1) };
+            Ok(connection
+                .prepare_cached("SELECT noted FROM sessions WHERE seq = ?1")?
+                .query_row([session], |row| row.get(0))?)
+        })
+        .await
+    }
+
+    pub(crate) async fn remove_extracts(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        limit: usize,
+    ) -> error::Result<usize> {
+        let session = session.clone();
+        self.write(scope, move |connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(0) };
+            let extracts: Vec<i64> = connection
+                .prepare_cached(
+                    "SELECT seq FROM memories WHERE session = ?1 AND ordinal IS NULL AND provenance = 'derived'
+                         AND kind IN ('fact', 'decision') AND marked = 0 AND importance IS NULL
+                         AND tombstoned_at IS NULL
+                         AND (SELECT noted FROM sessions WHERE seq = ?1) < 0
+                         AND NOT EXISTS (SELECT 1 FROM superseded s WHERE memories.seq IN (s.memory, s.newer))
+                     LIMIT ?2",
+                )?
+                .query_map((session, i64::try_from(limit).unwrap_or(i64::MAX)), |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            extracts.iter().try_for_each(|extract| erase(connection, *extract))?;
+            Ok(extracts.len())
+        })
+        .await
+    }
+}
+
+/// Stores a statement, with the subject that it shares with another one.
+fn add(connection: &Connection, scope: &Scope, new: &NewStatement) -> Result<()> {
+    let Statement { memory, number, start, end, voice, value, words, time, .. } = &new.statement;
+    let subject: Option<i64> = match new.same_as {
+        None => None,
+        Some((memory, number)) => {
+            let other = (memory.in_store(), number);
+            connection
+                .prepare_cached(
+                    "UPDATE statements SET subject = seq WHERE memory = ?1 AND number = ?2 AND subject IS NULL",
+                )?
+                .execute(other)?;
+            connection
+                .prepare_cached("SELECT subject FROM statements WHERE memory = ?1 AND number = ?2")?
+                .query_row(other, |row| row.get(0))
+                .optional()?
+        }
+    };
+    connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO statements
+                 (owner, memory, number, start_byte, end_byte, voice, value, words, time, subject)
+             SELECT owner, seq, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM memories
+             WHERE owner = ?1 AND seq = ?2 AND tombstoned_at IS NULL",
+        )?
+        .execute(params![
+            scope.owner.as_str(),
+            memory.in_store(),
+            number,
+            *start as i64,
+            *end as i64,
+            voice,
+            value,
+            words,
+            time,
+            subject
+        ])?;
+    Ok(())
+}
+
+/// Reads the columns [`STATEMENT`].
+fn stated(row: &Row<'_>) -> rusqlite::Result<Statement> {
+    Ok(Statement {
+        memory: memory_key(row, 0)?,
+        number: row.get(1)?,
+        start: row.get::<_, i64>(2)? as usize,
+        end: row.get::<_, i64>(3)? as usize,
+        voice: row.get(4)?,
+        value: row.get(5)?,
+        words: row.get(6)?,
+        time: row.get(7)?,
+        subject: optional_key(row, 8)?,
+    })
+}

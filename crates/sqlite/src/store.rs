@@ -1,0 +1,97 @@
+//! What a store of SQLite does, by the names of the traits. The methods are in the files of their subjects.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::SqliteStore;
+use tiro_base::error::Result;
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Content, Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
+use tiro_base::scope::{ProjectId, Scope, SessionId};
+use tiro_base::thread::{ContentHash, Thread, ThreadName};
+use tiro_store::clock::Clock;
+use tiro_store::*;
+use tiro_text::words::Term;
+
+macro_rules! delegate {
+    ($($subject:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+ })+) => {$(
+        #[async_trait]
+        impl $subject for SqliteStore {$(
+            async fn $name(&self, scope: &Scope $(, $argument: $type)*) -> Result<$answer> {
+                SqliteStore::$name(self, scope $(, $argument)*).await
+            }
+        )+}
+    )+};
+}
+methods!(delegate);
+
+impl Placed for SqliteStore {
+    fn project(&self) -> &ProjectId {
+        SqliteStore::project(self)
+    }
+
+    fn place(&self) -> String {
+        self.path().display().to_string()
+    }
+}
+
+#[async_trait]
+impl Lifecycle for SqliteStore {
+    fn identity(&self) -> String {
+        self.inner.place.identity()
+    }
+
+    fn is_current(&self) -> bool {
+        SqliteStore::is_current(self)
+    }
+
+    fn leave(&self) -> bool {
+        SqliteStore::leave(self)
+    }
+
+    fn close(&self, patience: Duration) -> bool {
+        SqliteStore::close(self, patience)
+    }
+
+    fn clock(&self) -> &Clock {
+        SqliteStore::clock(self)
+    }
+
+    async fn await_turn(&self, scope: &Scope, patience: Duration) -> Result<()> {
+        SqliteStore::await_turn(self, scope, patience).await
+    }
+
+    async fn tend(&self, scope: &Scope, work: Upkeep) -> Result<bool> {
+        /// How many sums a step computes. It takes some tens of milliseconds. Arbitrary.
+        const SUMS_AT_ONCE: usize = 1_000;
+        match work {
+            Upkeep::Index => self.reindex_text(scope).await,
+            Upkeep::Merge => self.merge_text(scope).await,
+            Upkeep::Sums => Ok(self.sum_up(scope, SUMS_AT_ONCE).await? > 0),
+            Upkeep::Release => {
+                self.close_idle_readers();
+                Ok(false)
+            }
+            Upkeep::Rest => self.rest(scope).await.map(|()| false),
+        }
+    }
+
+    async fn mend(&self, scope: &Scope) -> Result<Mended> {
+        SqliteStore::mend(self, scope).await
+    }
+
+    async fn shrink(&self, scope: &Scope) -> Result<u64> {
+        self.vacuum(scope).await
+    }
+
+    async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Damage> {
+        SqliteStore::back_up(self, scope, target).await
+    }
+
+    async fn copy_whole(&self, scope: &Scope, target: &Path) -> Result<()> {
+        SqliteStore::copy_whole(self, scope, target).await
+    }
+}

@@ -1,0 +1,156 @@
+//! The rows of messages in the text index. Each row has the messages before and after its own as context.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use rusqlite::{Connection, Row};
+
+use super::chunks::index;
+use crate::error::Result;
+use crate::tuning::NEIGHBOURS;
+use tiro_base::memory::{Group, Kind, Millis, Role};
+use tiro_text::chunk::index_text::{self, About};
+
+/// A stored message, with the fields that are needed to index it.
+struct Turn {
+    seq: i64,
+    ordinal: i64,
+    role: Option<Role>,
+    speaker: Option<String>,
+    topic: Option<String>,
+    path: Option<String>,
+    time: Millis,
+    text: String,
+}
+
+/// Indexes the living messages of the session whose ordinals are in `places`, with their neighbours as context.
+/// Messages that are already indexed are indexed again. For messages before `new`, this is done only for the
+/// chunks that have a context: a new neighbour doesn't change the other chunks.
+pub(crate) fn index_turns(connection: &Connection, session: i64, places: Range<i64>, new: i64) -> Result<()> {
+    let turns = turns_around(connection, session, &places)?;
+    index_among(connection, &turns, Rows { new, only_outdated: false }, |turn| places.contains(&turn.ordinal))
+}
+
+/// Indexes the message with `ordinal` again if an earlier version of the program indexed it and its row would get more
+/// words now.
+pub(super) fn reindex_turn(connection: &Connection, session: i64, ordinal: i64) -> Result<()> {
+    let turns = turns_around(connection, session, &(ordinal..ordinal + 1))?;
+    let rows = Rows { new: i64::MIN, only_outdated: true };
+    index_among(connection, &turns, rows, |turn| turn.ordinal == ordinal)
+}
+
+/// Indexes the message with `ordinal` again.
+pub(super) fn index_anew(connection: &Connection, session: i64, ordinal: i64) -> Result<()> {
+    let turns = turns_around(connection, session, &(ordinal..ordinal + 1))?;
+    let rows = Rows { new: i64::MIN, only_outdated: false };
+    index_among(connection, &turns, rows, |turn| turn.ordinal == ordinal)
+}
+
+/// Returns the living messages of the session whose ordinals are in `places`, and their neighbours on both sides.
+fn turns_around(connection: &Connection, session: i64, places: &Range<i64>) -> Result<Vec<Turn>> {
+    let (from, to) = (places.start, places.end);
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, ordinal, role, speaker, topic, path, time, text FROM (
+             SELECT * FROM (SELECT * FROM memories WHERE session = ?1 AND ordinal < ?2 AND tombstoned_at IS NULL
+                            ORDER BY ordinal DESC LIMIT ?4)
+             UNION ALL
+             SELECT * FROM memories WHERE session = ?1 AND ordinal >= ?2 AND ordinal < ?3 AND tombstoned_at IS NULL
+             UNION ALL
+             SELECT * FROM (SELECT * FROM memories WHERE session = ?1 AND ordinal >= ?3 AND tombstoned_at IS NULL
+                            ORDER BY ordinal LIMIT ?4))
+         ORDER BY ordinal",
+    )?;
+    let rows = statement.query_map((session, from, to, NEIGHBOURS), turn)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Indexes the forgotten messages of the session again, with their remaining neighbours as context. The
+/// messages that `operation` forgot are being purged, and must not stay in the context of others.
+pub(crate) fn index_forgotten(connection: &Connection, session: i64, operation: &str) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT ordinal FROM memories WHERE session = ?1 AND ordinal IS NOT NULL AND tombstoned_at IS NOT NULL
+             AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2)",
+    )?;
+    let forgotten: HashSet<i64> =
+        statement.query_map((session, operation), |row| row.get(0))?.collect::<Result<_, _>>()?;
+    if forgotten.is_empty() {
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, ordinal, role, speaker, topic, path, time, text FROM memories
+         WHERE session = ?1 AND ordinal IS NOT NULL
+             AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2) ORDER BY ordinal",
+    )?;
+    let turns: Vec<Turn> = statement.query_map((session, operation), turn)?.collect::<Result<_, _>>()?;
+    let rows = Rows { new: i64::MIN, only_outdated: false };
+    index_among(connection, &turns, rows, |turn| forgotten.contains(&turn.ordinal))
+}
+
+fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
+    Ok(Turn {
+        seq: row.get(0)?,
+        ordinal: row.get(1)?,
+        role: row.get::<_, Option<String>>(2)?.and_then(|word| Role::parse(&word)),
+        speaker: row.get(3)?,
+        topic: row.get(4)?,
+        path: row.get(5)?,
+        time: row.get(6)?,
+        text: row.get(7)?,
+    })
+}
+
+/// Which rows of messages are made again.
+#[derive(Clone, Copy)]
+struct Rows {
+    /// For messages before this ordinal, only the rows of chunks that have a context.
+    new: i64,
+    /// Only the rows that lack words which the present version adds.
+    only_outdated: bool,
+}
+
+/// Indexes the messages of `turns` that are `wanted`, with the other messages around them as context. `turns`
+/// must be in order.
+fn index_among(
+    connection: &Connection,
+    turns: &[Turn],
+    rows: Rows,
+    wanted: impl Fn(&Turn) -> bool,
+) -> Result<()> {
+    let reach = NEIGHBOURS as usize;
+    for (at, turn) in turns.iter().enumerate() {
+        if !wanted(turn) {
+            continue;
+        }
+        let around = turns[at.saturating_sub(reach)..at].iter().chain(turns[at + 1..].iter().take(reach));
+        let context = index_text::neighbours(around.map(|turn| turn.text.as_str()));
+        index_turn(connection, turn, &context, rows)?;
+    }
+    Ok(())
+}
+
+fn index_turn(connection: &Connection, turn: &Turn, context: &str, rows: Rows) -> Result<()> {
+    let pieces = if turn.ordinal < rows.new { index_text::WITH_CONTEXT } else { i64::MAX };
+    let about = About {
+        kind: Kind::Message,
+        role: turn.role,
+        speaker: turn.speaker.as_deref(),
+        title: None,
+        topic: turn.topic.as_deref(),
+        path: turn.path.as_deref(),
+        time: turn.time,
+    };
+    let sql = "SELECT seq, start_byte, end_byte, ordinal FROM chunks WHERE memory = ?1 AND ordinal < ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut chunks = statement.query((turn.seq, pieces))?;
+    while let Some(chunk) = chunks.next()? {
+        let (seq, start, end): (i64, i64, i64) = (chunk.get(0)?, chunk.get(1)?, chunk.get(2)?);
+        let context = if chunk.get::<_, i64>(3)? < index_text::WITH_CONTEXT { context } else { "" };
+        let piece = turn.text.get(start as usize..end as usize).unwrap_or_default();
+        if rows.only_outdated && !index_text::is_outdated(piece, context) {
+            continue;
+        }
+        connection.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([seq])?;
+        index(connection, seq, Group::Message, &about.indexed(piece, context))?;
+    }
+    Ok(())
+}

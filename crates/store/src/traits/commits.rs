@@ -1,0 +1,143 @@
+//! Reads commits, and what links them with sessions. Records what links commits with sessions.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+
+use crate::{
+    AuthorRow, BehindRow, CallRow, ChunkKey, CommitLinks, CommitRow, GraphRow, LinkedCommit, Renamed,
+    WriteRow,
+};
+use tiro_base::error::Result;
+use tiro_base::memory::{MemoryId, MemoryKey, Millis};
+use tiro_base::scope::{Scope, SessionId};
+
+/// Reads commits, and what links them with sessions.
+#[async_trait]
+pub trait ReadCommits: Send + Sync {
+    /// Returns the living commit of the scope whose git id begins with `prefix`, and its first chunk. Returns
+    /// `None` if there is no such commit, or more than one.
+    async fn commit_named(&self, scope: &Scope, prefix: &str) -> Result<Option<(MemoryKey, ChunkKey)>>;
+
+    /// Returns the full git ids of all commits of the owner, including forgotten ones.
+    async fn known_commits(&self, scope: &Scope) -> Result<Vec<String>>;
+
+    /// Returns the living commits that `session` led to, the latest first.
+    async fn commits_of(&self, scope: &Scope, session: &SessionId) -> Result<Vec<MemoryKey>>;
+
+    /// Returns up to five sessions that led to the commit, the likeliest first, each with a confidence from 0 to 1.
+    async fn sessions_behind(&self, scope: &Scope, commit: MemoryKey) -> Result<Vec<(SessionId, f64)>>;
+
+    /// Returns those of `sessions` that have living messages of the scope, in the order of `sessions`. Each
+    /// result has the time and ordinal of one message of the session: the last one up to `time`, or the first
+    /// one if all are later.
+    async fn behind(&self, scope: &Scope, sessions: Vec<SessionId>, time: Millis) -> Result<Vec<BehindRow>>;
+
+    /// Returns up to `limit` living commits that `session` led to, and how many there are in all. Commits made
+    /// at `time` or later come first, then earlier ones; in both groups those nearest to `time` come first.
+    ///
+    /// `head` is a commit that was checked out in the session. If the session has no client, because an agent
+    /// saved it itself, commits whose parent is `head` also count as linked, with the lowest confidence.
+    async fn linked_commits(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        head: Option<String>,
+        time: Millis,
+        limit: usize,
+    ) -> Result<(Vec<LinkedCommit>, usize)>;
+
+    /// Returns up to `limit` living commits without a derived summary, the newest first. A commit whose summary was
+    /// forgotten is not returned.
+    async fn commits_without_summary(&self, scope: &Scope, limit: usize) -> Result<Vec<MemoryKey>>;
+
+    /// Returns the living summary that was derived from the commit `id`, or `None`.
+    async fn summary_of_commit(&self, scope: &Scope, id: &MemoryId) -> Result<Option<MemoryId>>;
+
+    /// Returns, for each branch and time in `places`, the full git id of the last living commit up to that
+    /// time. The commit is on the given branch, or its branch is unknown. Returns `None` for a place without
+    /// such a commit.
+    async fn commits_before(
+        &self,
+        scope: &Scope,
+        places: Vec<(String, Millis)>,
+    ) -> Result<Vec<Option<String>>>;
+
+    /// Returns up to `limit` living commits up to the time `until`, in order of time and key. The list begins
+    /// after the commit with the time and key of `after`; if `after` has no key, it begins with the first
+    /// commit of that time.
+    async fn commits_made(
+        &self,
+        scope: &Scope,
+        after: (Millis, Option<MemoryKey>),
+        until: Millis,
+        limit: usize,
+    ) -> Result<Vec<CommitRow>>;
+
+    /// Returns the links of each commit of `commits`, in the order of `commits`. A commit of another owner has
+    /// no links.
+    async fn links_of(&self, scope: &Scope, commits: Vec<MemoryKey>) -> Result<Vec<CommitLinks>>;
+
+    /// Returns those of `commits` that were replaced, each with the last living commit in its chain of
+    /// replacements, and the first chunk of that commit.
+    async fn stand_ins(
+        &self,
+        scope: &Scope,
+        commits: Vec<MemoryKey>,
+    ) -> Result<Vec<(MemoryKey, (MemoryKey, ChunkKey))>>;
+
+    /// Returns the commits that were replaced, with their full git ids. A commit with several ids is returned
+    /// several times.
+    async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(MemoryKey, String)>>;
+
+    /// Returns the time of the first file change or commit by a tool call of the owner, or `None`.
+    async fn first_evidence(&self, scope: &Scope) -> Result<Option<Millis>>;
+
+    /// Returns the file changes that living tool calls of the owner's sessions made between `from` and `until`,
+    /// in order of time.
+    async fn file_writes(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<WriteRow>>;
+
+    /// Returns the living tool calls of the owner's sessions that made a commit and began between `from` and
+    /// `until`, in order of time.
+    async fn commit_calls(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<CallRow>>;
+
+    /// Returns the parts of the owner's graph, in order.
+    async fn commit_graph(&self, scope: &Scope) -> Result<Vec<GraphRow>>;
+
+    /// Returns up to `limit` living commits of the owner with their authors, those stored last first. If `before` is
+    /// `Some`, the list begins with the commit that was stored before `before`.
+    async fn commit_authors(
+        &self,
+        scope: &Scope,
+        before: Option<MemoryKey>,
+        limit: usize,
+    ) -> Result<Vec<AuthorRow>>;
+}
+
+/// Records what links commits with sessions.
+#[async_trait]
+pub trait WriteCommits: Send + Sync {
+    /// Replaces the links of each commit by the given ones, which must be ordered with the likeliest first.
+    /// Links of commits or sessions that have been purged are ignored. Links with a confidence below one half
+    /// are ignored too: a trigger of the schema drops them (`migrations/0007_weak_links.sql`).
+    async fn link_commits(&self, scope: &Scope, links: Vec<CommitLinks>) -> Result<()>;
+
+    /// Stores which of `commits` were replaced, for example by an amendment. `replaced` has pairs of the old
+    /// and the new commit; a reference from the new to the old one is stored. Earlier replacements of `commits`
+    /// are removed first; if `among` is `Some`, only replacements by a commit in `among` are removed.
+    async fn replace_commits(
+        &self,
+        scope: &Scope,
+        commits: Vec<MemoryKey>,
+        among: Option<HashSet<MemoryKey>>,
+        replaced: Vec<(MemoryKey, MemoryKey)>,
+    ) -> Result<()>;
+
+    /// Adds a part to the graph. The part must continue the last part, or begin the graph of another history.
+    /// Otherwise nothing is added, and the result is `false`; for example, another process may have added a
+    /// part since the graph was read.
+    async fn add_to_commit_graph(&self, scope: &Scope, part: GraphRow) -> Result<bool>;
+
+    /// Gives commits other authors, and indexes them under the new names.
+    async fn rename_authors(&self, scope: &Scope, renamed: Vec<Renamed>) -> Result<()>;
+}

@@ -1,0 +1,137 @@
+//! Reads memories. Stores memories.
+
+use async_trait::async_trait;
+
+use crate::{ChunkKey, Neighbour, PreparedMemory, Receipt, ShownMemory, Superseded};
+use tiro_base::error::Result;
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Memory, MemoryId, MemoryKey, Millis};
+use tiro_base::scope::{Scope, SessionId};
+
+/// Reads memories.
+#[async_trait]
+pub trait ReadMemories: Send + Sync {
+    /// Returns the living memory of the scope with the id `id`, or `None`.
+    async fn memory(&self, scope: &Scope, id: &MemoryId) -> Result<Option<Memory>>;
+
+    /// Returns the memories in `keys`, in the order of `keys`. Memories that are not living or not in the scope
+    /// are left out.
+    async fn memories(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>>;
+
+    /// Returns the keys of the memories in `ids`, in order; `None` for those that are not living memories of the scope.
+    async fn keys_of(&self, scope: &Scope, ids: Vec<MemoryId>) -> Result<Vec<Option<MemoryKey>>>;
+
+    /// Returns up to `limit` living memories that `filter` admits, the last stored first. If `after` is `Some`,
+    /// the list begins with the memory that was stored before `after`.
+    ///
+    /// Memories that are stored while a caller reads page after page appear on no later page.
+    async fn list(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        after: Option<MemoryKey>,
+        limit: usize,
+    ) -> Result<Vec<Memory>>;
+
+    /// Returns the memories of `found` as answers show them; `found` has pairs of a memory and its best chunk.
+    /// Memories that are forgotten or out of scope are left out. The field `place` of each result is its place
+    /// in `found`.
+    async fn shown(&self, scope: &Scope, found: Vec<(MemoryKey, ChunkKey)>) -> Result<Vec<ShownMemory>>;
+
+    /// Returns the texts of the memories in `keys`, in the order of `keys`. Memories that are not living or not
+    /// in the scope are left out.
+    async fn texts(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>>;
+
+    /// Like [`texts`](Store::texts), and says of each text whether it is damaged: not the one that was stored.
+    async fn checked_texts(
+        &self,
+        scope: &Scope,
+        keys: Vec<MemoryKey>,
+    ) -> Result<Vec<(MemoryKey, String, bool)>>;
+
+    /// Returns what ranking needs of each memory in `keys`, in the order of `keys`. Memories that are not
+    /// living or not in the scope are left out.
+    async fn places(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>>;
+
+    /// Returns living messages of the session in order: up to `before` messages before `ordinal`, the message
+    /// at `ordinal`, and up to `after` messages after it.
+    async fn surroundings(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        ordinal: i64,
+        before: usize,
+        after: usize,
+    ) -> Result<Vec<Memory>>;
+
+    /// Returns the living messages right before and right after each of the messages in `keys`. A message is
+    /// returned only once; the result is ordered by key.
+    async fn beside(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>>;
+
+    /// Returns up to `limit` living messages of the session that are marked as important or whose importance is
+    /// at least `importance`. The latest messages come first.
+    async fn important_messages(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        importance: f64,
+        limit: usize,
+    ) -> Result<Vec<Memory>>;
+
+    /// Returns up to `limit` living facts and decisions of the session, the latest first.
+    async fn facts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<Vec<Memory>>;
+
+    /// Returns the living memories of the scope that `memory` refers to, and those that refer to it, ordered by
+    /// key.
+    async fn references(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>>;
+
+    /// Returns the living memories of the scope that `memory` refers to, ordered by key.
+    async fn refers_to(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>>;
+
+    /// Returns those of `keys` that a later living memory of the scope replaced, in the order of `keys`, each with
+    /// the memory that holds now. A memory is returned once for each of its statements that were replaced. If the
+    /// whole memory was replaced by request, it is returned once.
+    async fn superseded(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Superseded>>;
+}
+
+/// Stores memories.
+#[async_trait]
+pub trait WriteMemories: Send + Sync {
+    /// Stores `memories` in order with the date `now`, and returns the result of each.
+    ///
+    /// Storing is idempotent: a memory whose id exists is not stored again, and one that was forgotten stays
+    /// forgotten. A derived memory is stored only if all its sources are living. A message gets the next
+    /// ordinal of its session; if two callers write to the same session at once, the ordinals follow the order
+    /// of their transactions.
+    ///
+    /// A memory that names others it replaces supersedes them in the same transaction. Errors with
+    /// [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if one of them is not a living memory of the scope, and
+    /// with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if it would replace itself, directly or through
+    /// others; then nothing of the transaction is stored.
+    ///
+    /// Writes of more than 500 memories take several transactions, in order; after each, `on_batch` gets the
+    /// number of memories that are durable so far. If a transaction fails, the earlier ones stay, and a
+    /// repeated call stores the rest.
+    async fn save_reporting(
+        &self,
+        scope: &Scope,
+        memories: Vec<PreparedMemory>,
+        now: Millis,
+        on_batch: &mut (dyn FnMut(usize) + Send),
+    ) -> Result<Receipt>;
+
+    /// Does as [`WriteMemories::save_reporting`] does, and reports nothing on the way.
+    async fn save(&self, scope: &Scope, memories: Vec<PreparedMemory>, now: Millis) -> Result<Receipt> {
+        self.save_reporting(scope, memories, now, &mut |_| {}).await
+    }
+
+    /// Marks living memories of the scope as important, or removes the mark. Also sets their importance if
+    /// `importance` is `Some`. Returns those of `ids` that exist, in the order the memories were stored.
+    async fn mark(
+        &self,
+        scope: &Scope,
+        ids: &[MemoryId],
+        marked: bool,
+        importance: Option<f64>,
+    ) -> Result<Vec<MemoryId>>;
+}

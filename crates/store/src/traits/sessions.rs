@@ -1,0 +1,85 @@
+//! Reads what is known of sessions. Records what is known of sessions.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+
+use crate::{About, GrownSession, LeftSession, MessageRow, Origin, SessionRow, Version};
+use tiro_base::error::Result;
+use tiro_base::memory::Millis;
+use tiro_base::scope::{Scope, SessionId};
+
+/// Reads what is known of sessions.
+#[async_trait]
+pub trait ReadSessions: Send + Sync {
+    /// Returns up to `limit` sessions of the scope that have living memories, the latest first, and after them those
+    /// that a script ran. The first `offset` sessions are left out.
+    async fn sessions(&self, scope: &Scope, offset: usize, limit: usize) -> Result<Vec<SessionRow>>;
+
+    /// Returns the branch and the commit that were last checked out in the session; both are `None` if there is
+    /// no such session.
+    async fn session_stands(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+    ) -> Result<(Option<String>, Option<String>)>;
+
+    /// Returns the title and client of each of `sessions`, in order; both are empty for a session that is not
+    /// in the scope.
+    async fn about_sessions(&self, scope: &Scope, sessions: Vec<SessionId>) -> Result<Vec<About>>;
+
+    /// Returns up to `limit` sessions that `text` names and that have living memories in the scope, the latest
+    /// first. A session is named if its name or an alias is `text`. If there is no such session, those whose
+    /// name begins with `text` are named. If there are none either, those whose title contains `text`, ignoring
+    /// case, are named.
+    async fn sessions_called(&self, scope: &Scope, text: &str, limit: usize) -> Result<Vec<SessionId>>;
+
+    /// Returns the living messages of the session from `from_ordinal` on, in order; none if there is no such
+    /// session.
+    async fn session_messages(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        from_ordinal: i64,
+    ) -> Result<Vec<MessageRow>>;
+
+    /// Returns the tokens (o200k) of the session's living messages; 0 if there is no such session.
+    async fn session_tokens(&self, scope: &Scope, session: &SessionId) -> Result<i64>;
+
+    /// Returns those of `ids` that are stored in sessions other than `session`. `ids` are the ids that clients
+    /// gave their messages.
+    async fn known_elsewhere(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        ids: Vec<String>,
+    ) -> Result<HashSet<String>>;
+
+    /// Returns the version of the scope. The scope gets a version that it never had before whenever a memory of
+    /// the scope is stored, forgotten, restored or marked. The same happens whenever an embedding or a summary
+    /// of such a memory is stored.
+    ///
+    /// A caller that reads the version first, and memories afterwards, knows that its result is current as long
+    /// as the version stays the same.
+    async fn source_version(&self, scope: &Scope) -> Result<Version>;
+
+    /// Returns up to `limit` sessions of the scope whose messages changed since [`Store::worked_off`] was last
+    /// called for the session. The sessions that changed longest ago come first.
+    async fn grown_sessions(&self, scope: &Scope, limit: usize) -> Result<Vec<GrownSession>>;
+
+    /// Returns the sessions whose last living memory is older than `before`, the oldest session first. Sessions
+    /// that led to a commit or have a marked memory are left out.
+    async fn left_sessions(&self, scope: &Scope, before: Millis) -> Result<Vec<LeftSession>>;
+}
+
+/// Records what is known of sessions.
+#[async_trait]
+pub trait WriteSessions: Send + Sync {
+    /// Stores the client, work tree, title and aliases of a session. The session is created if it is new. If
+    /// several sessions take the same alias, it belongs to the last of them.
+    async fn describe_session(&self, scope: &Scope, session: &SessionId, origin: Origin) -> Result<()>;
+
+    /// Records that segments and summaries of the session are up to date. Does nothing if its messages changed
+    /// after `grown` was read.
+    async fn worked_off(&self, scope: &Scope, grown: GrownSession) -> Result<()>;
+}

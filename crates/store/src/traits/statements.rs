@@ -1,0 +1,38 @@
+//! Reads statements. Stores statements.
+
+use async_trait::async_trait;
+
+use crate::{NewStatement, Statement};
+use tiro_base::error::Result;
+use tiro_base::memory::MemoryKey;
+use tiro_base::scope::{Scope, SessionId};
+
+/// Reads statements.
+#[async_trait]
+pub trait ReadStatements: Send + Sync {
+    /// Returns the statements of the living memories of the scope with these keys, in order of the keys.
+    async fn statements_in(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Statement>>;
+
+    /// Returns the latest `limit` statements of `voice` in living memories of the owner, in order of time.
+    async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>>;
+
+    /// Returns the ordinal of the last message of the session whose facts are extracted; -1 if there is none.
+    async fn noted(&self, scope: &Scope, session: &SessionId) -> Result<i64>;
+}
+
+/// Stores statements.
+#[async_trait]
+pub trait WriteStatements: Send + Sync {
+    /// Stores statements that are not stored yet. A statement in a memory that isn't living is skipped. `noted` names a
+    /// session, and the ordinal of its last message whose facts are extracted now.
+    async fn add_statements(
+        &self,
+        scope: &Scope,
+        statements: Vec<NewStatement>,
+        noted: Option<(SessionId, i64)>,
+    ) -> Result<()>;
+
+    /// Removes up to `limit` living facts and decisions that were extracted from messages of the session, and returns
+    /// how many it removed. Those that the user marked, or gave an importance, stay.
+    async fn remove_extracts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<usize>;
+}

@@ -1,0 +1,77 @@
+//! Reads threads with assistants. Records threads with assistants.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+
+use crate::{Exchange, Recorded, Reset, ResetDone, ThreadRow, TurnRecord, TurnRow};
+use tiro_base::error::Result;
+use tiro_base::scope::{Scope, SessionId};
+use tiro_base::thread::{ContentHash, Thread, ThreadName};
+
+/// Reads threads with assistants.
+#[async_trait]
+pub trait ReadThreads: Send + Sync {
+    /// Returns the thread with the blocks of its current epoch and their texts; `None` if nothing was recorded. Its
+    /// session may be named by an alias.
+    ///
+    /// A message that was forgotten has no text until it is restored, and a purged message has no block. A text that was
+    /// removed to save space is `None`.
+    async fn thread(&self, scope: &Scope, name: &ThreadName) -> Result<Option<Thread>>;
+
+    /// Returns the copies of files that the assistant has, by path. A path without a copy is left out: such a file is not
+    /// inline, or its copy was removed to save space.
+    ///
+    /// Errors with [`Kind::NotFound`] if there is no such thread.
+    async fn copies(
+        &self,
+        scope: &Scope,
+        name: &ThreadName,
+        paths: Vec<String>,
+    ) -> Result<HashMap<String, String>>;
+
+    /// Returns the turn that the call `call_id` recorded in the thread; `None` if there is none.
+    async fn turn_by_call(&self, scope: &Scope, name: &ThreadName, call_id: &str) -> Result<Option<TurnRow>>;
+
+    /// Returns up to `limit` turns of the thread in all its epochs, the latest first.
+    async fn turns(&self, scope: &Scope, name: &ThreadName, limit: usize) -> Result<Vec<TurnRow>>;
+
+    /// Returns the threads of the scope, those with the latest turns first. With `session`, only the threads of this
+    /// session are returned.
+    async fn threads(&self, scope: &Scope, session: Option<&SessionId>) -> Result<Vec<ThreadRow>>;
+
+    /// Returns the last `limit` exchanges of the thread's session with other assistants that were recorded after the
+    /// thread's last turn, the earliest first. They are ordered as they were recorded, whatever the clocks of their
+    /// processes said. An exchange is left out if its question or its answer was forgotten.
+    async fn other_exchanges(&self, scope: &Scope, name: &ThreadName, limit: usize) -> Result<Vec<Exchange>>;
+
+    /// Returns how many tokens each of these contents has, as far as the owner has noted it.
+    async fn token_counts(&self, scope: &Scope, hashes: &[ContentHash]) -> Result<HashMap<ContentHash, u32>>;
+}
+
+/// Records threads with assistants.
+#[async_trait]
+pub trait WriteThreads: Send + Sync {
+    /// Records a turn in one transaction: its memories, its blocks, the changes of the ledger, the texts and the turn
+    /// itself. If any part fails, nothing is kept.
+    ///
+    /// The first turn makes the thread, and its session if there is none. If the session is named by an alias, the
+    /// memories are stored under its name. With the first turn of an epoch, the blocks of the earlier epochs are removed.
+    /// If the texts of the owner are larger than allowed then, the texts of the threads that were used longest ago are
+    /// removed.
+    ///
+    /// Errors with [`Kind::Busy`] if the thread has another number of turns than expected, or another epoch: another call
+    /// recorded a turn or reset the thread. Errors with [`Kind::BadInput`] if the call was recorded already, if the
+    /// ledger has a file as inline that no block of the epoch has, or if another text is stored under the id of the
+    /// question or the answer. Errors with [`Kind::NotFound`] if the scope doesn't
+    /// have the session, or if a message that the turn names is not a living memory.
+    async fn record_turn(&self, scope: &Scope, name: &ThreadName, turn: TurnRecord) -> Result<Recorded>;
+
+    /// Removes the files of a thread, or the whole thread, and returns how much that was.
+    ///
+    /// Without its files, the thread begins a new epoch that has the exchanges so far, the same context and an empty ledger,
+    /// and the places of files are no longer fixed. A turn whose prompt was made before is refused. The messages of a
+    /// thread that is removed stay memories. Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if the scope
+    /// has no such thread.
+    async fn reset_thread(&self, scope: &Scope, name: &ThreadName, what: Reset) -> Result<ResetDone>;
+}
