@@ -13,9 +13,9 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("`{path}`: {error}"))
 }
 
-/// Returns the documents at the root and in `docs/`.
+/// Returns the documents at the root, in `docs/` and in `docs/decisions/`.
 fn documents() -> Vec<PathBuf> {
-    let folders = [root().to_owned(), root().join("docs")];
+    let folders = [root().to_owned(), root().join("docs"), root().join("docs/decisions")];
     let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
     let mut documents: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
@@ -111,13 +111,28 @@ fn file_named(name: &str) -> Option<PathBuf> {
     found.find(|path| path.is_file())
 }
 
+/// Returns the pages for people who change Tiro, each with its path. They name files and items of the sources.
+fn pages_for_contributors() -> Vec<(String, String)> {
+    let path_of = |path: &Path| path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
+    let mut paths: Vec<String> = documents().iter().map(|path| path_of(path)).collect();
+    let pages = ["ARCHITECTURE.md", "AGENTS.md", "CONTRIBUTING.md", "docs/storage.md", "docs/glossary.md"];
+    paths.retain(|path| path.starts_with("docs/decisions/") || pages.contains(&path.as_str()));
+    paths.into_iter().map(|path| (path.clone(), read(&path))).collect()
+}
+
 /// Files move, so this checks that every file that a document names still exists.
 #[test]
-fn every_file_that_the_architecture_names_exists() {
-    let text = read("ARCHITECTURE.md");
-    let named = named_files(&text);
-    assert!(named.len() > 80, "{named:?}");
-    let missing: Vec<&&str> = named.iter().filter(|name| file_named(name).is_none()).collect();
+fn every_file_that_a_page_for_contributors_names_exists() {
+    let pages = pages_for_contributors();
+    let named: Vec<(&str, &str)> = pages
+        .iter()
+        .flat_map(|(path, text)| named_files(text).into_iter().map(move |name| (path.as_str(), name)))
+        .collect();
+    for page in ["ARCHITECTURE.md", "docs/storage.md", "docs/glossary.md", "docs/decisions/0002"] {
+        assert!(named.iter().any(|(path, _)| path.starts_with(page)), "`{page}` names no file");
+    }
+    assert!(named.len() > 250, "{named:?}");
+    let missing: Vec<&(&str, &str)> = named.iter().filter(|(_, name)| file_named(name).is_none()).collect();
     assert!(missing.is_empty(), "{missing:?}");
     assert_eq!(named_files("See `a/b.rs` and `Store::open`, not c.rs.\n"), ["a/b.rs"]);
 }
@@ -132,10 +147,10 @@ fn named_items(text: &str) -> Vec<(&str, &str)> {
 
 /// Functions move too, so this checks that every named item is still in the file that the document names.
 #[test]
-fn every_item_that_the_architecture_names_stands_in_the_file_beside_it() {
-    let text = read("ARCHITECTURE.md");
-    let named = named_items(&text);
-    assert!(named.len() > 30, "{named:?}");
+fn every_item_that_a_page_for_contributors_names_stands_in_the_file_beside_it() {
+    let pages = pages_for_contributors();
+    let named: Vec<(&str, &str)> = pages.iter().flat_map(|(_, text)| named_items(text)).collect();
+    assert!(named.len() > 40, "{named:?}");
     let stands_there = |(file, name): &&(&str, &str)| {
         let code = file_named(file).and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
         ["fn", "struct", "enum", "const", "trait"].iter().any(|word| code.contains(&format!("{word} {name}")))
@@ -204,12 +219,42 @@ fn the_page_of_tuned_numbers_lists_all() {
 }
 
 #[test]
-fn the_readme_links_every_page() {
-    let readme = read("README.md");
-    let linked = targets(&readme);
+fn the_readme_links_every_page_and_the_index_every_decision() {
+    let (readme, index) = (read("README.md"), read("docs/decisions/README.md"));
+    let (linked, listed) = (targets(&readme), targets(&index));
     for path in documents() {
         let page = path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
-        assert!(page == "README.md" || linked.contains(&page.as_str()), "`{page}` is not linked");
+        let is_linked = match page.strip_prefix("docs/decisions/") {
+            Some(decision) if decision != "README.md" => listed.contains(&decision),
+            _ => page == "README.md" || linked.contains(&page.as_str()),
+        };
+        assert!(is_linked, "`{page}` is not linked");
+    }
+}
+
+/// The map grew to 12,400 words, which nobody read in one sitting.
+#[test]
+fn pages_for_contributors_stay_short() {
+    for (path, text) in pages_for_contributors() {
+        let bounds = match path.as_str() {
+            "ARCHITECTURE.md" => 0..=4000,
+            "AGENTS.md" => 0..=500,
+            _ if path.starts_with("docs/decisions/0") => 150..=400,
+            _ => continue,
+        };
+        let words = text.split_whitespace().count();
+        assert!(bounds.contains(&words), "`{path}` has {words} words");
+    }
+}
+
+#[test]
+fn every_decision_says_why_and_what_was_measured() {
+    for (path, text) in pages_for_contributors() {
+        if path.starts_with("docs/decisions/0") {
+            for part in ["**Decision.**", "**Why", "**Measured.**", "**What would change it.**"] {
+                assert!(text.contains(part), "`{path}` lacks `{part}`");
+            }
+        }
     }
 }
 
