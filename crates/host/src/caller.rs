@@ -20,7 +20,7 @@ use self::around::Around;
 use self::found::Found;
 use self::later::Later;
 use crate::config::Config;
-use crate::engine::{Engine, Latest, Notices, PATIENCE_OF_CLOSING};
+use crate::engine::{Engine, Latest, LetGo, Notices, PATIENCE_OF_CLOSING};
 use crate::project::{self, OpenProject, SeenProject, WritableProject};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Millis;
@@ -62,6 +62,12 @@ struct State {
     saved: Mutex<Savings>,
     said_pending: AtomicBool,
     serves_tools: AtomicBool,
+}
+
+impl LetGo for State {
+    fn let_go(&self) {
+        drop((self.project.let_go(), self.blank_project.let_go()));
+    }
 }
 
 impl Caller {
@@ -218,6 +224,7 @@ impl Caller {
             return self.begin(engine).await;
         }
         let installation = engine.installation().await?;
+        engine.opened().used(&(Arc::clone(&self.state) as Arc<dyn LetGo>));
         let blank = async || {
             let id = ProjectId::from_random(engine.random());
             let name = format!("{}-{}", engine.process(), id.as_str());
@@ -251,6 +258,7 @@ impl Caller {
     }
 
     async fn begin(&self, engine: &Engine) -> Result<Found> {
+        engine.opened().used(&(Arc::clone(&self.state) as Arc<dyn LetGo>));
         let open = async || {
             let directory = self.directory()?;
             let around = Arc::new(Around::of(&directory));

@@ -7,6 +7,7 @@
 mod ending;
 mod latest;
 mod notices;
+mod opened;
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -19,6 +20,7 @@ use tokio::sync::{Notify, OnceCell};
 pub use self::ending::{Ending, Running};
 pub use self::latest::Latest;
 pub use self::notices::Notices;
+pub use self::opened::{LetGo, MOST_OPEN, Opened};
 use crate::config::{Config, Encoding};
 use tiro_base::error::{Error, Kind, Result, partial};
 use tiro_base::memory::{Content, Millis};
@@ -49,6 +51,7 @@ pub struct Engine {
     /// The embedders of [`Model::ALL`], in that order.
     embedders: [OnceCell<Arc<Embedder>>; Model::ALL.len()],
     written: Notify,
+    opened: Opened,
     notices: Notices,
     clock: Clock,
     ending: Ending,
@@ -99,6 +102,7 @@ impl Engine {
             extractor: Extractor::of_this_process(),
             embedders: Default::default(),
             written: Notify::new(),
+            opened: Opened::default(),
         }
     }
 
@@ -110,6 +114,11 @@ impl Engine {
     /// Returns where memories are kept.
     pub fn stores(&self) -> &dyn Stores {
         self.stores.as_ref()
+    }
+
+    /// Returns the list of callers that have a project open.
+    pub fn opened(&self) -> &Opened {
+        &self.opened
     }
 
     /// Returns the name under which this process takes leases.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tiro_host::caller::Caller;
 use tiro_host::config::Config;
-use tiro_host::engine::Engine;
+use tiro_host::engine::{Engine, MOST_OPEN};
 use tiro_sqlite::SqliteFiles;
 
 use crate::memory::store_memory;
@@ -51,4 +51,26 @@ fn a_caller_is_offered_the_tools_that_it_may_use_and_always_in_the_same_words() 
     let of_memory: Vec<String> = listed(&memory);
     assert_eq!(of_memory.len(), 7);
     assert!(of_memory.iter().all(|tool| listed(&all).contains(tool)));
+}
+
+/// What a process has open doesn't grow with the number of its callers, even if all of them stay.
+#[tokio::test]
+async fn a_thousand_callers_have_few_projects_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, one, _) = engine_and_callers(folder.path());
+    let (mut callers, mut opened) = (Vec::new(), Vec::new());
+    for number in 0..1_000 {
+        let directory = folder.path().join(format!("project-{number}"));
+        std::fs::create_dir(&directory).unwrap();
+        let caller = one.in_directory(&directory, false);
+        opened.push(Arc::downgrade(&caller.begin_project(&engine).await.unwrap().store));
+        callers.push(caller);
+    }
+    let open = || opened.iter().filter(|store| store.strong_count() > 0).count();
+    assert_eq!(open(), MOST_OPEN);
+    let used = callers[0].begin_project(&engine).await.unwrap();
+    callers[1].begin_project(&engine).await.unwrap();
+    assert!(used.store.is_empty(&used.scope).await.unwrap(), "it was opened again");
+    drop(callers);
+    assert_eq!(open(), 0, "what callers have open ends with them");
 }
