@@ -22,6 +22,7 @@ pub mod linking;
 pub mod place;
 pub mod queue;
 pub mod reading;
+pub mod records;
 pub mod registry;
 pub mod restoring;
 pub mod run;
@@ -239,7 +240,23 @@ macro_rules! promises {
                 a_summary_of_a_commit_is_known_by_it: IgnoresSources,
                 an_owner_has_no_commit_of_another: IgnoresOwner,
             }
+            records {
+                a_write_reports_how_many_memories_are_durable: ReportsNothing,
+                a_sound_text_is_read_as_sound_and_in_order: ReordersResults,
+                a_small_store_is_searched_with_the_weights_of_another: IndexesNothing,
+                an_author_gets_another_name_and_is_found_by_it: RenamesNothing,
+                what_is_only_forgotten_is_left_when_purges_are_finished: PurgesForgotten,
+                a_version_is_foreseen_and_not_stored: StoresWhatItForesees,
+                attempts_of_a_model_are_listed_newest_first: ReordersResults,
+                a_lease_is_seen_as_long_as_it_is_held: HidesLeases,
+                the_newest_time_is_that_of_what_was_stored_last: LosesWrites,
+                a_cursor_is_found_by_the_end_of_its_source: LosesCursors,
+                a_store_is_found_by_its_project: LosesStores,
+                a_project_that_left_the_registry_is_a_stray: LosesStores,
+            }
             registry {
+                a_request_that_is_sent_again_is_counted: RepeatsForNothing,
+                the_names_of_what_was_sent_leave_with_their_session: KeepsPlaces,
                 a_reservation_counts_until_it_is_settled: SettlesNothing,
                 a_limit_of_a_call_holds: ReservesWithoutLimit,
                 a_limit_of_a_provider_holds_for_its_day: ReservesWithoutLimit,

@@ -358,3 +358,25 @@ pub async fn a_provider_is_not_asked_before_its_date<E: Engine>(place: Place<E>)
     assert_eq!(other.retry_after("a").await.answered(), Some(50), "the last date counts");
     assert_eq!(other.retry_after("b").await.answered(), None);
 }
+
+pub async fn a_request_that_is_sent_again_is_counted<E: Engine>(place: Place<E>) {
+    let registry = place.engine.registry();
+    let held = registry.reserve(planned("p", "a", 60, SpendLimits::default()), 7).await.answered();
+    registry.note_sent_again(&held).await.answered();
+    let filter = SentFilter { limit: 9, ..SentFilter::default() };
+    let sent = place.engine.registry().sent(filter).await.answered().0;
+    assert_eq!((sent[0].requests, spent(&registry).await), (2, 60), "nothing more is reserved");
+}
+
+pub async fn the_names_of_what_was_sent_leave_with_their_session<E: Engine>(place: Place<E>) {
+    let registry = place.engine.registry();
+    let project = id(1);
+    let mut planned = planned(project.as_str(), "a", 60, SpendLimits::default());
+    planned.parcel.matter.session = Some("s".to_owned());
+    let held = registry.reserve(planned, 7).await.answered();
+    registry.settle(held, cost(30)).await.answered();
+    registry.forget_sent(&project, &["s".to_owned()]).await.answered();
+    let filter = SentFilter { limit: 9, ..SentFilter::default() };
+    let sent = place.engine.registry().sent(filter).await.answered().0;
+    assert_eq!((sent.len(), sent[0].session.clone(), sent[0].sources.clone()), (1, None, None));
+}

@@ -3,16 +3,17 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::registry::folder;
 use crate::{SqliteBackup, SqliteRegistry, SqliteStore};
-use tiro_base::error::Result;
+use tiro_base::error::{Error, Kind, Result};
 use tiro_base::scope::{OwnerId, ProjectId, Scope};
 use tiro_store::{
     Backup, Contents, Files, Flavour, ForeignDepth, ForeignForgotten, ForeignPage, ForeignPart,
-    ForeignSession, Registry, Stores,
+    ForeignSession, ProjectRow, Registry, Stores, Upkeep,
 };
 
 /// The stores of an installation in a data directory: `owner.db`, and `projects/<name>-<id>/tiro.db` for each project.
@@ -65,8 +66,31 @@ impl Files for SqliteFiles {
         folder::name(name, id)
     }
 
-    fn registry_in(&self, folder: &Path, owner: &OwnerId) -> Result<Arc<dyn Registry>> {
-        Ok(Arc::new(SqliteRegistry::open(folder, owner)?))
+    async fn assign(
+        &self,
+        folder: &Path,
+        owner: &OwnerId,
+        assigned: &[(ProjectId, String)],
+    ) -> Result<Vec<ProjectRow>> {
+        /// No other process uses the registry yet.
+        const PATIENCE: Duration = Duration::from_secs(5);
+        let registry = SqliteRegistry::open(folder, owner)?;
+        let rows = registry.all().await?;
+        for row in &rows {
+            let folder = assigned.iter().find(|(id, _)| *id == row.id).map(|(_, folder)| folder.clone());
+            // A project without a store gets one here when something is stored in it.
+            let folder = folder.unwrap_or_else(|| folder::name(&row.name, &row.id));
+            registry.set_folder(&row.id, &folder).await?;
+        }
+        let store = registry.memories();
+        store.tend(registry.scope(), Upkeep::Rest).await?;
+        match store.close(PATIENCE) {
+            true => Ok(rows),
+            false => {
+                Err(Error::new(Kind::Store, "the restored registry can't be closed")
+                    .hint("repeat the command"))
+            }
+        }
     }
 
     async fn contents(&self, path: &Path) -> Result<Contents> {

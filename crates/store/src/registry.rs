@@ -98,9 +98,6 @@ pub trait Registry: Send + Sync {
     /// project, and all get that project.
     async fn claim(&self, id: &ProjectId, name: &str, place: &str, now: Millis) -> Result<ProjectRow>;
 
-    /// Stores that the store of the project lies in the folder that is called `folder`, for a registry that is being restored.
-    async fn set_folder(&self, id: &ProjectId, folder: &str) -> Result<()>;
-
     /// Removes a place from its project.
     async fn forget_place(&self, place: &str) -> Result<()>;
 

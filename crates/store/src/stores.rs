@@ -6,7 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    Contents, Flavour, ForeignDepth, ForeignForgotten, ForeignPage, ForeignPart, ForeignSession, Registry,
+    Contents, Flavour, ForeignDepth, ForeignForgotten, ForeignPage, ForeignPart, ForeignSession, ProjectRow,
+    Registry,
 };
 use tiro_base::error::Result;
 use tiro_base::scope::{OwnerId, ProjectId, Scope};
@@ -71,8 +72,16 @@ pub trait Files: Send + Sync {
     /// Returns the name of the folder in which a project called `name` is kept.
     fn folder(&self, name: &str, id: &ProjectId) -> String;
 
-    /// Opens the registry of `owner` in `folder`, which is not the installation's.
-    fn registry_in(&self, folder: &Path, owner: &OwnerId) -> Result<Arc<dyn Registry>>;
+    /// Reads the registry of `owner` that lies in `folder` and is to be restored. Its projects get the folders that `assigned`
+    /// names, and the others those of their names. Returns the projects; nothing is open afterwards.
+    ///
+    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it can't be read or closed.
+    async fn assign(
+        &self,
+        folder: &Path,
+        owner: &OwnerId,
+        assigned: &[(ProjectId, String)],
+    ) -> Result<Vec<ProjectRow>>;
 
     /// Returns what is in the store at `path`. Reads all of it.
     ///

@@ -216,6 +216,18 @@ faults! {
     BringsBackNothing,
     /// Says that nothing is held out of contexts.
     HoldsOutNothing,
+    /// Says nothing of the memories that a write has made durable.
+    ReportsNothing,
+    /// Reports authors as renamed but keeps their names.
+    RenamesNothing,
+    /// Purges what is only forgotten when it finishes interrupted purges.
+    PurgesForgotten,
+    /// Stores a summary that it should only foresee.
+    StoresWhatItForesees,
+    /// Says that nobody holds a lease.
+    HidesLeases,
+    /// Finds no store of a project, although there is one.
+    LosesStores,
     /// Counts nothing for a call that has ended.
     SettlesNothing,
     /// Reserves amounts without checking any limit.

@@ -120,7 +120,9 @@ impl<S: Store> BrokenStore<S> {
             receipt.pending = 0;
         }
         receipt.outcomes = self.ordered(receipt.outcomes);
-        on_batch(receipt.outcomes.len());
+        if !self.is(Fault::ReportsNothing) {
+            on_batch(receipt.outcomes.len());
+        }
         Ok(receipt)
     }
 

@@ -9,6 +9,7 @@ mod embedded;
 mod fault;
 mod lifecycle;
 mod memories;
+mod records;
 mod registry;
 mod shared;
 mod stash;

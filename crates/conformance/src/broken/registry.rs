@@ -44,7 +44,10 @@ impl<R: Registry> Registry for BrokenRegistry<R> {
     }
 
     async fn existing_store(&self, id: &ProjectId) -> Result<Option<Arc<dyn Store>>> {
-        self.inner.existing_store(id).await
+        match self.is(Fault::LosesStores) {
+            true => Ok(None),
+            false => self.inner.existing_store(id).await,
+        }
     }
 
     fn blank_store(&self, id: &ProjectId, name: &str) -> Result<Arc<dyn Store>> {
@@ -52,19 +55,24 @@ impl<R: Registry> Registry for BrokenRegistry<R> {
     }
 
     async fn strays(&self) -> Result<Vec<ProjectRow>> {
-        self.inner.strays().await
-    }
-
-    async fn set_folder(&self, id: &ProjectId, folder: &str) -> Result<()> {
-        self.inner.set_folder(id, folder).await
+        match self.is(Fault::LosesStores) {
+            true => Ok(Vec::new()),
+            false => self.inner.strays().await,
+        }
     }
 
     async fn note_sent_again(&self, reservation: &Reservation) -> Result<()> {
-        self.inner.note_sent_again(reservation).await
+        match self.is(Fault::RepeatsForNothing) {
+            true => Ok(()),
+            false => self.inner.note_sent_again(reservation).await,
+        }
     }
 
     async fn forget_sent(&self, project: &ProjectId, sessions: &[String]) -> Result<()> {
-        self.inner.forget_sent(project, sessions).await
+        match self.is(Fault::KeepsPlaces) {
+            true => Ok(()),
+            false => self.inner.forget_sent(project, sessions).await,
+        }
     }
 
     async fn reserve(&self, mut planned: Planned, now: Millis) -> Result<Reservation> {

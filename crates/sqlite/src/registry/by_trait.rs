@@ -94,10 +94,6 @@ impl Registry for SqliteRegistry {
         SqliteRegistry::claim(self, id, name, place, now).await
     }
 
-    async fn set_folder(&self, id: &ProjectId, folder: &str) -> Result<()> {
-        SqliteRegistry::set_folder(self, id, folder).await
-    }
-
     async fn forget_place(&self, place: &str) -> Result<()> {
         SqliteRegistry::forget_place(self, place).await
     }

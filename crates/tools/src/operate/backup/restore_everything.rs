@@ -18,7 +18,7 @@ use tiro_base::private;
 use tiro_base::scope::ProjectId;
 use tiro_git::identity;
 use tiro_host::engine::Engine;
-use tiro_store::{Contents, Files, Flavour, ProjectRow, Upkeep};
+use tiro_store::{Contents, Files, Flavour, ProjectRow};
 
 /// The beginning of the name of the folder in which a restore unpacks.
 const WORKSHOP: &str = "restore";
@@ -201,25 +201,9 @@ fn free_folder(files: &dyn Files, projects: &Path, name: &str, id: &ProjectId) -
 
 /// Enters the new folders in the unpacked registry. Returns the projects whose stores are restored.
 async fn assign(engine: &Engine, workshop: &Path, stores: &[Unpacked]) -> Result<Vec<ProjectRow>> {
-    let files = engine.stores().files();
-    let registry = files.registry_in(workshop, &engine.config().owner)?;
-    let mut rows = registry.all().await?;
-    for row in &rows {
-        let store = stores.iter().find(|store| store.project.as_ref().is_some_and(|(id, _)| *id == row.id));
-        // A project without a store gets one here when something is stored in it.
-        let folder = match store.and_then(|store| store.folder.clone()) {
-            Some(folder) => folder,
-            None => files.folder(&row.name, &row.id),
-        };
-        registry.set_folder(&row.id, &folder).await?;
-    }
-    let store = registry.memories();
-    store.tend(registry.scope(), Upkeep::Rest).await?;
-    if !store.close(std::time::Duration::from_secs(5)) {
-        return Err(
-            Error::new(Kind::Store, "the restored registry can't be closed").hint("repeat the command")
-        );
-    }
+    let folder = |store: &Unpacked| Some((store.project.as_ref()?.0.clone(), store.folder.clone()?));
+    let assigned: Vec<(ProjectId, String)> = stores.iter().filter_map(folder).collect();
+    let mut rows = engine.stores().files().assign(workshop, &engine.config().owner, &assigned).await?;
     for (id, name) in stores.iter().filter_map(|store| store.project.as_ref()) {
         if rows.iter().all(|row| row.id != *id) {
             let (id, name) = (id.clone(), name.clone());
