@@ -1,13 +1,13 @@
 //! The promises of every engine of a store, one function for each.
 //!
-//! A promise is a function whose name states what is promised. It takes a [`Place`](place::Place), which is a
-//! handle on an engine without data, and panics if the engine breaks the promise. [`promises!`] lists all promises,
-//! each with the [`Fault`](broken::Fault) that breaks it. An engine's crate has this one as a dependency of its tests: it
-//! implements [`Engine`](subject::Engine) and calls [`holds!`], which makes a test of each promise, and one engine also calls
+//! A promise is a function whose name states what is promised. It takes a [`Place`](place::Place), which is a handle on
+//! an engine without data, and panics if the engine breaks the promise. [`promises!`] lists all promises, each with the
+//! [`Fault`](broken::Fault) that breaks it. An engine's crate has this one as a dependency of its tests: it implements
+//! [`Engine`](subject::Engine) and calls [`holds!`], which makes a test of each promise, and one engine also calls
 //! [`breaks!`], which tests that each promise is broken by a store with its fault.
 //!
-//! The tests of an engine's own features, such as migrations, the write-ahead log and a replaced file of SQLite, are in the
-//! engine's crate. This crate is never part of the program.
+//! The tests of an engine's own features, such as migrations, the write-ahead log and a replaced file of SQLite, are in
+//! the engine's crate. This crate is never part of the program.
 
 #![allow(
     missing_docs,
@@ -33,8 +33,8 @@ pub mod summaries;
 pub mod threads;
 pub mod writing;
 
-/// Passes the table of promises to the macro `then` of this crate, after what else is given. The table lists the promises by file, each with the fault that
-/// breaks it.
+/// Passes the table of promises to the macro `then` of this crate, after what else is given. The table lists the
+/// promises by file, each with the fault that breaks it.
 #[macro_export]
 macro_rules! promises {
     ($then:ident $($with:tt)*) => {
@@ -359,8 +359,8 @@ macro_rules! holds {
     };
 }
 
-/// Makes a test of each promise: that it is broken by a store of the engine, which the function at the given path returns,
-/// with the promise's fault.
+/// Makes a test of each promise: that it is broken by a store of the engine, which the function at the given path
+/// returns, with the promise's fault.
 #[macro_export]
 macro_rules! breaks {
     (($new:path) $($subject:ident { $($promise:ident: $fault:ident,)+ })+) => {

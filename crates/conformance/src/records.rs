@@ -1,5 +1,5 @@
-//! Promises about what is recorded beside the memories: attempts, leases that are seen, cursors, authors, and what a write
-//! reports on the way.
+//! Promises about what is recorded beside the memories: attempts, leases that are seen, cursors, authors, and what a
+//! write reports on the way.
 
 use super::place::{Answered, HOUR, Place, commit, message_at, name, note, prepared, sha};
 use super::subject::{Engine, OWNER};

@@ -116,8 +116,8 @@ impl Drop for Unsynced<'_> {
     }
 }
 
-/// The writing connection of a call: it waits for other processes only for what is left of [`BUSY_TIMEOUT`], until this is
-/// dropped. So the time that the call waited for other calls of this process counts too.
+/// The writing connection of a call: it waits for other processes only for what is left of [`BUSY_TIMEOUT`], until this
+/// is dropped. So the time that the call waited for other calls of this process counts too.
 pub(crate) struct Waiting<'c>(MutexGuard<'c, Connection>);
 
 impl<'c> Waiting<'c> {

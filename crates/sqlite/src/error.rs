@@ -1,8 +1,8 @@
 //! The error within this engine: SQLite's errors in Tiro's words, and Tiro's own. What leaves the engine is a
 //! [`tiro_base::error::Error`].
 //!
-//! SQLite's error and Tiro's are both types of other crates, so `?` can turn the one into the other only through a type of
-//! this one.
+//! SQLite's error and Tiro's are both types of other crates, so `?` can turn the one into the other only through a type
+//! of this one.
 
 use std::fmt;
 use std::ops::Deref;

@@ -244,8 +244,8 @@ impl SqliteStore {
     }
 
     /// Closes the store's connections and drops its caches; later calls fail. A connection that a call is using is
-    /// closed when the call ends. When the last process closes the store, SQLite moves the log into the file. If the log
-    /// was removed, what is in it is moved before, and nothing is closed if that is not possible yet.
+    /// closed when the call ends. When the last process closes the store, SQLite moves the log into the file. If the
+    /// log was removed, what is in it is moved before, and nothing is closed if that is not possible yet.
     ///
     /// Returns whether the writing connection was closed.
     pub fn leave(&self) -> bool {
@@ -275,8 +275,8 @@ impl SqliteStore {
         true
     }
 
-    /// Closes the store as [`SqliteStore::leave`] does, waiting up to `patience` for calls that read and for one that writes.
-    /// Returns whether all connections are closed.
+    /// Closes the store as [`SqliteStore::leave`] does, waiting up to `patience` for calls that read and for one that
+    /// writes. Returns whether all connections are closed.
     pub fn close(&self, patience: Duration) -> bool {
         let began = Instant::now();
         self.inner.readers.close(!self.is_current());

@@ -1,4 +1,5 @@
-//! The statements in memories, by which later values replace earlier ones, and the facts that were extracted from messages.
+//! The statements in memories, by which later values replace earlier ones, and the facts that were extracted from
+//! messages.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};

@@ -72,8 +72,8 @@ impl SqliteStore {
 /// Records that the memory `newer` replaces the memories `older`. If not `is_strict`, those that can't be replaced are
 /// skipped: a derived memory must not fail because another was forgotten.
 ///
-/// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if one of `older` is not a living memory of the scope,
-/// and with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if one of them is `newer` or replaces it.
+/// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if one of `older` is not a living memory of the
+/// scope, and with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if one of them is `newer` or replaces it.
 pub(super) fn supersede(
     connection: &Connection,
     scope: &Scope,
@@ -115,8 +115,8 @@ pub(super) fn supersede(
     Ok(())
 }
 
-/// Returns those of `keys` that something may have replaced: most are neither replaced by request nor have a statement that
-/// shares its subject, and this asks for all of them at once.
+/// Returns those of `keys` that something may have replaced: most are neither replaced by request nor have a statement
+/// that shares its subject, and this asks for all of them at once.
 fn may_be_superseded(
     connection: &Connection,
     scope: &Scope,
@@ -164,8 +164,8 @@ pub(super) fn link(connection: &Connection, memory: i64, newer: i64) -> Result<b
     Ok(!is_circle)
 }
 
-/// The query for the statements of the memory `?1`. Those of a fact that was extracted from a message are the statements of
-/// the message that the fact repeats.
+/// The query for the statements of the memory `?1`. Those of a fact that was extracted from a message are the
+/// statements of the message that the fact repeats.
 ///
 /// `CROSS JOIN` begins with the memory. Otherwise SQLite may read all memories of the owner.
 const OWN: &str = "

@@ -63,8 +63,8 @@ impl SqliteStore {
         .await
     }
 
-    /// Like [`SqliteStore::write`], but doesn't wait for the disk: after a power failure the changes may be gone, though not
-    /// after the end of a process. Other processes see them when this method returns.
+    /// Like [`SqliteStore::write`], but doesn't wait for the disk: after a power failure the changes may be gone,
+    /// though not after the end of a process. Other processes see them when this method returns.
     pub(crate) async fn write_unsynced<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -131,8 +131,8 @@ impl Inner {
         (whole.is_ok() && self.place.is_current()) || self.place.rescue(writer)
     }
 
-    /// Returns `error`, unless SQLite reports damage or a failure of the disk in it: then finds out, through `connection`,
-    /// whether the log was removed, replaced or cut, which looks like both, or the file is damaged.
+    /// Returns `error`, unless SQLite reports damage or a failure of the disk in it: then finds out, through
+    /// `connection`, whether the log was removed, replaced or cut, which looks like both, or the file is damaged.
     fn explained(&self, connection: &Connection, error: Error) -> Error {
         if !damage::may_be_cut(&error) {
             return error;
@@ -172,9 +172,9 @@ impl Inner {
         Ok(answer)
     }
 
-    /// Moves the pages that are in the log when it is `wanted` into the file. Waits a moment for readers that need some of
-    /// them where they are, and for other processes that move them. Returns how the log is filled then; others may have
-    /// added pages.
+    /// Moves the pages that are in the log when it is `wanted` into the file. Waits a moment for readers that need some
+    /// of them where they are, and for other processes that move them. Returns how the log is filled then; others may
+    /// have added pages.
     ///
     /// The changes are in the log, also if they can't be moved, for example because the disk is full.
     fn move_pages(&self, writer: &Connection, wanted: Filled) -> Filled {

@@ -54,7 +54,8 @@ pub const MOST_WORDS: usize = 16;
 /// of these words add up to at most this share of all documents. Measured with [`TIERS`].
 pub const RARE_SHARE: f64 = 0.06;
 
-/// How many contents a store keeps the token counts of; the oldest are removed. Arbitrary: a count takes about 80 bytes.
+/// How many contents a store keeps the token counts of; the oldest are removed. Arbitrary: a count takes about 80
+/// bytes.
 pub const TOKEN_COUNTS: i64 = 100_000;
 
 /// The weights of a word in the columns of the text index: facets, speaker, header, text, context. Measured by `evals

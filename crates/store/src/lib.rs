@@ -1,10 +1,11 @@
 //! What a store of memories promises: one store for each project, shared by many processes.
 //!
-//! A [`Store`] is a handle on the memories of one project; a [`ReadStore`] is one that can't change them. A [`Registry`] has
-//! the owner's projects and the ledger of spending, and opens their stores. [`Stores`] is what an engine makes of a place:
-//! the program chooses one when it starts. Callers see keys ([`ChunkKey`] and others), versions ([`Version`]) and plain
-//! values. Decisions that every engine takes the same way, such as who may take a lease, are in [`decide`]. This crate opens
-//! and stores nothing: the engine does (`tiro-sqlite`). Ranking, summarising and embedding happen elsewhere.
+//! A [`Store`] is a handle on the memories of one project; a [`ReadStore`] is one that can't change them. A
+//! [`Registry`] has the owner's projects and the ledger of spending, and opens their stores. [`Stores`] is what an
+//! engine makes of a place: the program chooses one when it starts. Callers see keys ([`ChunkKey`] and others),
+//! versions ([`Version`]) and plain values. Decisions that every engine takes the same way, such as who may take a
+//! lease, are in [`decide`]. This crate opens and stores nothing: the engine does (`tiro-sqlite`). Ranking, summarising
+//! and embedding happen elsewhere.
 //!
 //! # What every call promises
 //!
@@ -28,18 +29,18 @@
 //! **Two callers at once.** Writes take effect one after the other; each sees the effects of all earlier ones.
 //! A writer waits up to ten seconds for other writers. Readers never wait for writers.
 //!
-//! **Errors.** [`Kind::Busy`](tiro_base::error::Kind::Busy): other processes wrote for too long, or a read took more than a
-//! minute; the same call may succeed later. [`Kind::Store`](tiro_base::error::Kind::Store): the file can't be opened, read
-//! or written, is damaged, was replaced while it was open, or belongs to a newer Tiro. If a method has other errors,
-//! its docs list them.
+//! **Errors.** [`Kind::Busy`](tiro_base::error::Kind::Busy): other processes wrote for too long, or a read took more
+//! than a minute; the same call may succeed later. [`Kind::Store`](tiro_base::error::Kind::Store): the file can't be
+//! opened, read or written, is damaged, was replaced while it was open, or belongs to a newer Tiro. If a method has
+//! other errors, its docs list them.
 //!
 //! **Time.** `now` is the caller's date and is stored as such. The store's own clock decides when a lease ends.
 //!
 //! # Storage: promises
 //!
 //! The promises of a store, such as when a write is visible, which bytes a purge removes and which caller gets a lease,
-//! are tested by a suite that knows no engine: the crate `tiro-conformance`, one function for each promise. Another engine
-//! is added in three steps:
+//! are tested by a suite that knows no engine: the crate `tiro-conformance`, one function for each promise. Another
+//! engine is added in three steps:
 //!
 //! 1. Write it in a crate of its own, as `tiro-sqlite` is. It uses [`decide`] (pure decisions) and the values, and creates its
 //!    own keys. It implements [`Store`], [`Registry`] and [`Stores`]; [`methods!`] has the list.
@@ -47,9 +48,9 @@
 //!    handles on the same data, and call the suite's macros, as `crates/sqlite/src/tests/promises.rs` does.
 //! 3. Let `cli::main` choose it. Nothing between has to change: it gets [`Stores`].
 //!
-//! To add a promise, write a function in the file of its subject, and add a line to the table of the suite. The line names a
-//! fault that breaks the promise: the suite also runs the function against a store with that fault, and fails if the
-//! function passes there.
+//! To add a promise, write a function in the file of its subject, and add a line to the table of the suite. The line
+//! names a fault that breaks the promise: the suite also runs the function against a store with that fault, and fails
+//! if the function passes there.
 
 pub mod clock;
 pub mod decide;

@@ -44,12 +44,12 @@ pub trait Lifecycle: Send + Sync {
     /// Returns whether what is open is still what is at its place: it wasn't removed, moved or replaced.
     fn is_current(&self) -> bool;
 
-    /// Lets go of everything that is open, as far as no call uses it; later calls fail. Nothing that was acknowledged is
-    /// lost. Returns whether nothing is open any more.
+    /// Lets go of everything that is open, as far as no call uses it; later calls fail. Nothing that was acknowledged
+    /// is lost. Returns whether nothing is open any more.
     fn leave(&self) -> bool;
 
-    /// Lets go of everything as [`Lifecycle::leave`] does, but waits up to `patience` for calls that use it. Returns whether
-    /// nothing is open any more.
+    /// Lets go of everything as [`Lifecycle::leave`] does, but waits up to `patience` for calls that use it. Returns
+    /// whether nothing is open any more.
     fn close(&self, patience: Duration) -> bool;
 
     /// Returns the clock that leases are measured by, for a test to set.
@@ -57,15 +57,15 @@ pub trait Lifecycle: Send + Sync {
 
     /// Waits until a write could begin, but no longer than `patience`.
     ///
-    /// Errors with [`Kind::Busy`](tiro_base::error::Kind::Busy) if other processes, or other calls of this process, write
-    /// during all that time.
+    /// Errors with [`Kind::Busy`](tiro_base::error::Kind::Busy) if other processes, or other calls of this process,
+    /// write during all that time.
     async fn await_turn(&self, scope: &Scope, patience: Duration) -> Result<()>;
 
     /// Does one step of the work, some tens of milliseconds. Returns whether a step is left.
     async fn tend(&self, scope: &Scope, work: Upkeep) -> Result<bool>;
 
-    /// Removes damaged vectors whose texts are sound, so that their chunks wait for new ones, and indexes the chunks that the
-    /// text index lacks. Reads all vectors.
+    /// Removes damaged vectors whose texts are sound, so that their chunks wait for new ones, and indexes the chunks
+    /// that the text index lacks. Reads all vectors.
     async fn mend(&self, scope: &Scope) -> Result<Mended>;
 
     /// Gives space back that is no longer used. Returns how many bytes: 0 if it was little, or others use the store.
@@ -80,8 +80,8 @@ pub trait Lifecycle: Send + Sync {
     /// Errors if `target` exists. Also errors if the store is damaged so that a copy of it could not be restored.
     async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Damage>;
 
-    /// Copies everything in the store, as it is at one moment, to the new file `target`. Only cached answers and the leases
-    /// of running processes are left out.
+    /// Copies everything in the store, as it is at one moment, to the new file `target`. Only cached answers and the
+    /// leases of running processes are left out.
     ///
     /// Errors if `target` exists.
     async fn copy_whole(&self, scope: &Scope, target: &Path) -> Result<()>;

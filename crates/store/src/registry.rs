@@ -9,8 +9,8 @@ use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{ProjectId, Scope};
 
-/// A handle on an owner's registry: the projects and where they were seen, the ledger of spending, the installation's secret,
-/// and the memories that belong to no project.
+/// A handle on an owner's registry: the projects and where they were seen, the ledger of spending, the installation's
+/// secret, and the memories that belong to no project.
 ///
 /// [The crate](crate) says what all methods promise.
 #[async_trait]
@@ -23,8 +23,8 @@ pub trait Registry: Send + Sync {
 
     /// Opens the store of the project, and makes it if there is none.
     ///
-    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it can't be opened, comes from a newer Tiro, or was made
-    /// earlier and has lost its content: if it were opened as a new one, nobody would notice that.
+    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it can't be opened, comes from a newer Tiro, or
+    /// was made earlier and has lost its content: if it were opened as a new one, nobody would notice that.
     async fn store(&self, id: &ProjectId) -> Result<Arc<dyn Store>>;
 
     /// Opens the store of the project if there is one.
@@ -32,15 +32,16 @@ pub trait Registry: Send + Sync {
     /// Errors as [`Registry::store`] does.
     async fn existing_store(&self, id: &ProjectId) -> Result<Option<Arc<dyn Store>>>;
 
-    /// Returns an empty store for the project that is called `name` within this process, and is gone when the process ends.
+    /// Returns an empty store for the project that is called `name` within this process, and is gone when the process
+    /// ends.
     fn blank_store(&self, id: &ProjectId, name: &str) -> Result<Arc<dyn Store>>;
 
     /// Reserves the most that one request of `planned` may cost, and records what it sends; both are durable when this
     /// returns.
     ///
-    /// First, reservations of other calls whose deadline was more than a minute before `now` are counted as
-    /// spent. If several callers reserve at once, each gets a reservation only if it fits into the limits
-    /// together with all open and settled calls. Errors with [`Kind::Limit`](tiro_base::error::Kind::Limit) if a limit would be exceeded, and
+    /// First, reservations of other calls whose deadline was more than a minute before `now` are counted as spent. If
+    /// several callers reserve at once, each gets a reservation only if it fits into the limits together with all open
+    /// and settled calls. Errors with [`Kind::Limit`](tiro_base::error::Kind::Limit) if a limit would be exceeded, and
     /// then reserves nothing.
     async fn reserve(&self, planned: Planned, now: Millis) -> Result<Reservation>;
 
@@ -79,8 +80,9 @@ pub trait Registry: Send + Sync {
     /// Returns every registered project, ordered by name, then by id.
     async fn all(&self) -> Result<Vec<ProjectRow>>;
 
-    /// Returns the projects that have a store but are not in the registry, ordered by where they are kept. There are such
-    /// projects after the loss of the registry or after a merge of two projects. Where these projects were seen isn't known.
+    /// Returns the projects that have a store but are not in the registry, ordered by where they are kept. There are
+    /// such projects after the loss of the registry or after a merge of two projects. Where these projects were seen
+    /// isn't known.
     async fn strays(&self) -> Result<Vec<ProjectRow>>;
 
     /// Stores that the repository of the project `copy` is a copy of the repository of `original`.

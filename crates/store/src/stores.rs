@@ -19,7 +19,8 @@ pub trait Stores: Send + Sync {
     /// Returns the stores of another installation, in the folder `data_dir`, kept by the same engine.
     fn in_folder(&self, data_dir: &Path) -> Arc<dyn Stores>;
 
-    /// Returns whether a registry was made here. If that can't be found out, returns true, so that opening it reports why.
+    /// Returns whether a registry was made here. If that can't be found out, returns true, so that opening it reports
+    /// why.
     fn is_begun(&self) -> bool;
 
     /// Returns whether stores of projects are here, also if the registry was lost.
@@ -27,8 +28,8 @@ pub trait Stores: Send + Sync {
 
     /// Opens the registry of `owner`, and makes it if there is none.
     ///
-    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it can't be opened, comes from a newer Tiro, or has lost
-    /// its content although there are stores of projects.
+    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it can't be opened, comes from a newer Tiro, or
+    /// has lost its content although there are stores of projects.
     fn registry(&self, owner: &OwnerId) -> Result<Arc<dyn Registry>>;
 
     /// Returns an empty registry that is called `name` within this process, and is gone when the process ends.
@@ -66,14 +67,15 @@ pub trait Backup: Send {
     async fn forgotten(&mut self) -> Result<ForeignForgotten>;
 }
 
-/// Works on files of stores that no process has open: what a backup of a whole installation is made of and restored from.
+/// Works on files of stores that no process has open: what a backup of a whole installation is made of and restored
+/// from.
 #[async_trait]
 pub trait Files: Send + Sync {
     /// Returns the name of the folder in which a project called `name` is kept.
     fn folder(&self, name: &str, id: &ProjectId) -> String;
 
-    /// Reads the registry of `owner` that lies in `folder` and is to be restored. Its projects get the folders that `assigned`
-    /// names, and the others those of their names. Returns the projects; nothing is open afterwards.
+    /// Reads the registry of `owner` that lies in `folder` and is to be restored. Its projects get the folders that
+    /// `assigned` names, and the others those of their names. Returns the projects; nothing is open afterwards.
     ///
     /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it can't be read or closed.
     async fn assign(
@@ -88,16 +90,17 @@ pub trait Files: Send + Sync {
     /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it is damaged so that it can't be read whole.
     async fn contents(&self, path: &Path) -> Result<Contents>;
 
-    /// Makes the store at `path`, which came from elsewhere, fit for this place: brings its schema up to date, and gives
-    /// everything in it to `owner` if it belongs to a single other one.
+    /// Makes the store at `path`, which came from elsewhere, fit for this place: brings its schema up to date, and
+    /// gives everything in it to `owner` if it belongs to a single other one.
     ///
-    /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the file has something that a store doesn't have.
+    /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the file has something that a store doesn't
+    /// have.
     async fn settle(&self, path: &Path, flavour: Flavour, owner: &OwnerId) -> Result<()>;
 
-    /// Puts the store `staged` at `path` on the same file system, in one step. If there is a store already, it is kept as
-    /// `kept`, and the processes that have it open find the new one at their next call.
+    /// Puts the store `staged` at `path` on the same file system, in one step. If there is a store already, it is kept
+    /// as `kept`, and the processes that have it open find the new one at their next call.
     ///
-    /// Errors with [`Kind::Busy`](tiro_base::error::Kind::Busy) if other processes read or write the present store during all
-    /// the time that a writer waits.
+    /// Errors with [`Kind::Busy`](tiro_base::error::Kind::Busy) if other processes read or write the present store
+    /// during all the time that a writer waits.
     async fn put_in_place(&self, staged: &Path, path: &Path, kept: &Path) -> Result<()>;
 }

@@ -2,13 +2,13 @@
 
 use tiro_base::memory::Millis;
 
-/// How long after its expiry a text of the stash is removed, in milliseconds: a week. Until then only the stash hides it, so a
-/// clock that was wrong for some days removes nothing. Arbitrary.
+/// How long after its expiry a text of the stash is removed, in milliseconds: a week. Until then only the stash hides
+/// it, so a clock that was wrong for some days removes nothing. Arbitrary.
 pub const GRACE: Millis = 7 * 24 * 60 * 60 * 1000;
 
-/// How much later than everything in a store the clock may be, in milliseconds, so that what is old is removed: 30 days. If
-/// it is later, the clock may have jumped. Arbitrary: a store that was not used for a month removes nothing until something is
-/// stored.
+/// How much later than everything in a store the clock may be, in milliseconds, so that what is old is removed: 30
+/// days. If it is later, the clock may have jumped. Arbitrary: a store that was not used for a month removes nothing
+/// until something is stored.
 pub const TRUSTED: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /// The lowest confidence of a link. Arbitrary. A trigger in the schema also refuses any lower confidence

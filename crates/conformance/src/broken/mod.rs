@@ -1,8 +1,8 @@
 //! A store that breaks a promise: it returns wrong results and no errors.
 //!
 //! A handle passes every call on to the handle of a sound engine. The methods that a [`Fault`] changes are in
-//! `memories`, `derived`, `embedded`, `shared`, `stash` and `threads`. They take precedence over the methods of [`Passes`]
-//! that have the same names.
+//! `memories`, `derived`, `embedded`, `shared`, `stash` and `threads`. They take precedence over the methods of
+//! `Passes` that have the same names.
 
 mod derived;
 mod embedded;

@@ -54,8 +54,8 @@ impl Damage {
     }
 }
 
-/// Returns `error`, which came when the store at `path` was opened, unless SQLite reports damage in it and a check finds
-/// none or fails.
+/// Returns `error`, which came when the store at `path` was opened, unless SQLite reports damage in it and a check
+/// finds none or fails.
 pub(crate) fn judge_opening(path: &Path, error: Error) -> Error {
     if code(&error) != Some(DatabaseCorrupt) {
         return error;

@@ -96,7 +96,8 @@ const TABLES: &[Table] = &[
 ];
 
 impl SqliteStore {
-    /// Computes up to `limit` sums of memories, of vectors, and of other rows that have none. Returns how many it computed.
+    /// Computes up to `limit` sums of memories, of vectors, and of other rows that have none. Returns how many it
+    /// computed.
     pub async fn sum_up(&self, scope: &Scope, limit: usize) -> error::Result<usize> {
         let missing = move |connection: &Connection, sql: &str| -> Result<Vec<i64>> {
             let mut statement = connection.prepare_cached(sql)?;
@@ -189,8 +190,8 @@ const STRAY: &[&str] = &[
      JOIN threads t ON t.seq = u.thread JOIN sessions s ON s.seq = t.session WHERE s.owner <> b.owner",
 ];
 
-/// Returns how many sums differ from what they cover, or cover nothing that is there; and how many rows have another owner than
-/// what they belong to.
+/// Returns how many sums differ from what they cover, or cover nothing that is there; and how many rows have another
+/// owner than what they belong to.
 pub(super) fn damaged(connection: &Connection) -> Result<usize> {
     let mut damaged = 0;
     for sql in STRAY {

@@ -1,7 +1,8 @@
-//! Sums of memories' rows and of vectors, by which damage inside them is noticed. A text has a hash of its own in its row.
+//! Sums of memories' rows and of vectors, by which damage inside them is noticed. A text has a hash of its own in its
+//! row.
 //!
-//! A sum is computed from the row as it is read back, right after it is written. A row that another program wrote has none until
-//! the idle worker computes it; until then damage to it is not noticed.
+//! A sum is computed from the row as it is read back, right after it is written. A row that another program wrote has
+//! none until the idle worker computes it; until then damage to it is not noticed.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -9,8 +10,8 @@ use rusqlite::{Connection, Row};
 use crate::columns::MEMORY as COLUMNS;
 use crate::error::Result;
 
-/// The column of [`COLUMNS`] with the row's sum, which may be NULL. The columns before it are covered by the sum, except the
-/// row number, the text, and the name of the session, which is in another row.
+/// The column of [`COLUMNS`] with the row's sum, which may be NULL. The columns before it are covered by the sum,
+/// except the row number, the text, and the name of the session, which is in another row.
 const SUM: usize = 24;
 
 /// The first bytes of a BLAKE3 hash.

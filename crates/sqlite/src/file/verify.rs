@@ -1,5 +1,5 @@
-//! Compares what is stored with the hashes that were stored with it: SQLite notices damage to its own structures, but not a
-//! bit that changed inside a text.
+//! Compares what is stored with the hashes that were stored with it: SQLite notices damage to its own structures, but
+//! not a bit that changed inside a text.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -19,8 +19,8 @@ use tiro_store::Damage;
 /// How many parts each core reads, so that a part with long texts delays the others little.
 const PARTS: i64 = 4;
 
-/// Returns what is damaged in the file at `path`: memories whose text or row is not the one that was stored, vectors, and copies
-/// of files. Each core reads parts of the file through a connection of its own.
+/// Returns what is damaged in the file at `path`: memories whose text or row is not the one that was stored, vectors,
+/// and copies of files. Each core reads parts of the file through a connection of its own.
 pub(crate) fn damage(path: &Path) -> Result<Damage> {
     let connection = open(path)?;
     let mut parts: Vec<(Table, RangeInclusive<i64>)> = Vec::new();
@@ -100,8 +100,8 @@ pub(crate) fn differs(row: &Row<'_>, text: usize, hash: usize) -> rusqlite::Resu
     Ok(blake3::hash(bytes(row, text)?).as_bytes() != bytes(row, hash)?)
 }
 
-/// Returns a text, also if it is damaged: a byte that can't be in a text is replaced by a question mark, so the bytes after it
-/// keep their places.
+/// Returns a text, also if it is damaged: a byte that can't be in a text is replaced by a question mark, so the bytes
+/// after it keep their places.
 pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     let bytes = bytes(row, column)?;
     if let Ok(text) = std::str::from_utf8(bytes) {
@@ -115,8 +115,8 @@ pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(text)
 }
 
-/// Returns a text with a mark before it if it is damaged, that is, has another hash than the one in the column `hash`; `None` if
-/// there is no text.
+/// Returns a text with a mark before it if it is damaged, that is, has another hash than the one in the column `hash`;
+/// `None` if there is no text.
 pub(crate) fn marked(row: &Row<'_>, column: usize, hash: usize) -> rusqlite::Result<Option<String>> {
     match row.get_ref(column)? {
         ValueRef::Null => Ok(None),

@@ -1,5 +1,5 @@
-//! Copies of whole stores, with everything that is in them, for a backup of an installation: made, checked, made fit for
-//! another place, and put there.
+//! Copies of whole stores, with everything that is in them, for a backup of an installation: made, checked, made fit
+//! for another place, and put there.
 
 use std::collections::HashSet;
 use std::fs;
@@ -20,8 +20,8 @@ use tiro_base::scope::{OwnerId, Scope};
 use tiro_store::{Contents, Flavour};
 
 impl SqliteStore {
-    /// Copies everything in the file, as it is at one moment, to the new file `target`. Only cached answers and the leases of
-    /// running processes are left out.
+    /// Copies everything in the file, as it is at one moment, to the new file `target`. Only cached answers and the
+    /// leases of running processes are left out.
     ///
     /// Errors if `target` exists.
     pub async fn copy_whole(&self, scope: &Scope, target: &Path) -> error::Result<()> {
@@ -63,8 +63,8 @@ impl SqliteStore {
         .await
     }
 
-    /// Makes the store at `path`, which came from elsewhere and no process has open, fit for this place: brings its schema
-    /// up to date, and gives everything in it to `owner` if it belongs to a single other one.
+    /// Makes the store at `path`, which came from elsewhere and no process has open, fit for this place: brings its
+    /// schema up to date, and gives everything in it to `owner` if it belongs to a single other one.
     ///
     /// Errors with [`Kind::BadInput`] if the file has triggers, views or virtual tables that a store doesn't have.
     pub async fn settle(path: &Path, flavour: Flavour, owner: &OwnerId) -> error::Result<()> {
@@ -81,10 +81,11 @@ impl SqliteStore {
         .await
     }
 
-    /// Puts the store `staged`, which no process has open, at `path` on the same file system, in one step. If there is a
-    /// store already, it is kept as `kept`, and the processes that have it open find the new one at their next call.
+    /// Puts the store `staged`, which no process has open, at `path` on the same file system, in one step. If there is
+    /// a store already, it is kept as `kept`, and the processes that have it open find the new one at their next call.
     ///
-    /// Errors with [`Kind::Busy`] if other processes read or write the present store during all the time that a writer waits.
+    /// Errors with [`Kind::Busy`] if other processes read or write the present store during all the time that a writer
+    /// waits.
     pub async fn put_in_place(staged: &Path, path: &Path, kept: &Path) -> error::Result<()> {
         let (staged, path, kept) = (staged.to_owned(), path.to_owned(), kept.to_owned());
         blocking(move || {
@@ -144,8 +145,8 @@ fn refuse_code(connection: &Connection, flavour: Flavour) -> Result<()> {
         .hint("give a file that `tiro backup --all FILE` wrote"))
 }
 
-/// Gives everything in the file at `path` to `owner`, if it belongs to a single other one: another machine names its users
-/// otherwise.
+/// Gives everything in the file at `path` to `owner`, if it belongs to a single other one: another machine names its
+/// users otherwise.
 fn give(connection: &mut Connection, path: &Path, owner: &OwnerId) -> Result<()> {
     let owners: Vec<String> = {
         let mut statement =

@@ -131,8 +131,8 @@ impl Conditions {
     }
 }
 
-/// Returns the condition for the row `x` of the stash of the memory `m`: its time is not over, and it was not stashed only
-/// because no summary covered it, while one covers it now.
+/// Returns the condition for the row `x` of the stash of the memory `m`: its time is not over, and it was not stashed
+/// only because no summary covered it, while one covers it now.
 pub(crate) fn unexpired(Expiry { now, made_before }: Expiry) -> String {
     // Both are numbers, so they need no place among the values.
     format!(

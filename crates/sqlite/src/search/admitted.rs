@@ -1,7 +1,7 @@
 //! The chunks that a scope and a filter admit, cached by each process.
 //!
-//! The searches by words and by meaning need the same list, and so does the next page. Reading it takes longer than searching
-//! a few thousand chunks.
+//! The searches by words and by meaning need the same list, and so does the next page. Reading it takes longer than
+//! searching a few thousand chunks.
 
 use std::sync::Arc;
 

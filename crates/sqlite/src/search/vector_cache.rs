@@ -42,7 +42,8 @@ impl VectorCaches {
     }
 }
 
-/// The codes of every living chunk with a vector of `space`, by owner. They include the changes in the log up to the number `seen`.
+/// The codes of every living chunk with a vector of `space`, by owner. They include the changes in the log up to the
+/// number `seen`.
 #[derive(Default)]
 pub(crate) struct VectorCache {
     space: String,

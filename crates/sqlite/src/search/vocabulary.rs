@@ -102,8 +102,8 @@ fn stems(inner: &Inner, terms: &[&String]) -> Result<Vec<Vec<String>>> {
     lock(&inner.common_terms).stems(terms)
 }
 
-/// Returns the words of `text` in lower case, with the words that the index adds: parts of identifiers, stems, and pairs
-/// of characters.
+/// Returns the words of `text` in lower case, with the words that the index adds: parts of identifiers, stems, and
+/// pairs of characters.
 fn words(text: &str) -> HashSet<String> {
     let text = index_text::with_parts(text);
     let words = text.split(|c: char| !is_of_word(c)).filter(|word| !word.is_empty());

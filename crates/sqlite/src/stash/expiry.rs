@@ -15,8 +15,8 @@ use tiro_store::StashExpired;
 use tiro_store::decide::clock;
 use tiro_store::tuning::GRACE;
 
-/// Returns the query for the rows of the memories of the owner `?1` whose time is over: those that expired by `?2`, and those
-/// older than `?3`. Each part has an index, except the age, which is left out if there is no such limit.
+/// Returns the query for the rows of the memories of the owner `?1` whose time is over: those that expired by `?2`, and
+/// those older than `?3`. Each part has an index, except the age, which is left out if there is no such limit.
 fn over(made_before: Millis) -> String {
     let age = match made_before {
         Millis::MIN => "AND ?3 IS ?3",

@@ -1,7 +1,7 @@
 //! The stash: memories that are put aside, found again, and brought back.
 //!
-//! Being stashed is a state beside a memory (`stashed`), so its text, vectors and place in the index stay. Only memories
-//! that were given to the stash as text are removed when they expire.
+//! Being stashed is a state beside a memory (`stashed`), so its text, vectors and place in the index stay. Only
+//! memories that were given to the stash as text are removed when they expire.
 
 mod assembled;
 pub(super) mod chunks;
@@ -119,7 +119,8 @@ fn living(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<Optio
     Ok(row.optional()?)
 }
 
-/// Stores the given memories, and brings back those that were forgotten. Returns how many of their chunks have no embedding.
+/// Stores the given memories, and brings back those that were forgotten. Returns how many of their chunks have no
+/// embedding.
 fn store_given(
     connection: &Connection,
     scope: &Scope,
@@ -155,8 +156,8 @@ fn revive(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<()> {
     }
 }
 
-/// Ends the former stash of a text that is given again after it expired, and gives the text its new time, so that it does not
-/// expire again by its age.
+/// Ends the former stash of a text that is given again after it expired, and gives the text its new time, so that it
+/// does not expire again by its age.
 fn renew(connection: &Connection, scope: &Scope, memory: &PreparedMemory, now: Millis) -> Result<()> {
     let owner = scope.owner.as_str();
     connection

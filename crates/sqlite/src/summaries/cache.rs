@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// How many hexadecimal digits of a hash stand before an answer.
 const SEAL: usize = 16;
 
-/// How long after now an answer can have been used, in milliseconds: a day. A later use was dated by a clock that was ahead.
-/// Arbitrary.
+/// How long after now an answer can have been used, in milliseconds: a day. A later use was dated by a clock that was
+/// ahead. Arbitrary.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
 
 impl SqliteStore {
@@ -130,8 +130,8 @@ impl SqliteStore {
         .await
     }
 
-    /// Runs `work` as [`SqliteStore::write_lightly`] does, and passes it the hits and misses that are not stored yet. If it
-    /// succeeds, they count as stored.
+    /// Runs `work` as [`SqliteStore::write_lightly`] does, and passes it the hits and misses that are not stored yet.
+    /// If it succeeds, they count as stored.
     async fn write_counting<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -177,8 +177,8 @@ impl SqliteStore {
     }
 }
 
-/// Returns the latest time at which the owner used an answer. Callers gave these times. Those more than a day after `now`
-/// don't count: they were given by a clock that was ahead, and answers would last until that time comes.
+/// Returns the latest time at which the owner used an answer. Callers gave these times. Those more than a day after
+/// `now` don't count: they were given by a clock that was ahead, and answers would last until that time comes.
 fn last_seen(connection: &Connection, owner: &str, now: Millis) -> Result<Millis> {
     let seen: Option<Millis> = connection
         .prepare_cached("SELECT max(used) FROM context_cache WHERE owner = ?1 AND used <= ?2")?

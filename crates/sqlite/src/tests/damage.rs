@@ -274,8 +274,8 @@ fn damaged(place: &Place<Sqlite>, sql: &str) {
     assert!(connection.execute(sql, []).unwrap() > 0, "{sql}");
 }
 
-/// Flips single bits of a closed file, in the pages of the tables with memories and vectors, and counts how many are noticed of
-/// those that change anything that is read.
+/// Flips single bits of a closed file, in the pages of the tables with memories and vectors, and counts how many are
+/// noticed of those that change anything that is read.
 #[tokio::test]
 async fn flipped_bits_are_noticed() {
     let place = Place::new(Sqlite::new());

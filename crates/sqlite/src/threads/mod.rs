@@ -1,8 +1,8 @@
 //! Threads: what a session and an assistant said to each other, as the blocks of a prompt.
 //!
 //! A turn is recorded in one transaction: its messages as memories, its blocks, the changes of the ledger, the texts of
-//! files, and the receipt of the call. Only the blocks of the current epoch are kept. The texts of messages are those of
-//! the memories, so a forgotten message has no text here either; all other texts are in `blobs`, compressed.
+//! files, and the receipt of the call. Only the blocks of the current epoch are kept. The texts of messages are those
+//! of the memories, so a forgotten message has no text here either; all other texts are in `blobs`, compressed.
 //!
 //! What a prompt contains is decided elsewhere. The store only checks that a turn continues the thread that it was made
 //! for, and that the ledger lists no file as inline that no block has.

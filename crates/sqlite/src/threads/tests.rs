@@ -1,4 +1,5 @@
-//! Tests of what SQLite stores for threads: the texts that stay, the space that the ledger takes, and what a backup has.
+//! Tests of what SQLite stores for threads: the texts that stay, the space that the ledger takes, and what a backup
+//! has.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

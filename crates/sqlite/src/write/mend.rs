@@ -16,8 +16,8 @@ use tiro_store::Mended;
 const MEMORIES: i64 = 100;
 
 impl SqliteStore {
-    /// Removes damaged vectors whose texts are sound, so that their chunks wait for new ones, and indexes the chunks that the
-    /// text index lacks. Reads all vectors.
+    /// Removes damaged vectors whose texts are sound, so that their chunks wait for new ones, and indexes the chunks
+    /// that the text index lacks. Reads all vectors.
     pub async fn mend(&self, scope: &Scope) -> error::Result<Mended> {
         let damaged = self.read(scope, |_, connection, _| damaged_vectors(connection)).await?;
         let mut mended = Mended::default();
@@ -64,7 +64,8 @@ fn damaged_vectors(connection: &Connection) -> Result<Vec<i64>> {
     Ok(damaged)
 }
 
-/// Removes the vector of the chunk, which then waits for a new one. Returns false, and leaves it, if the text is damaged.
+/// Removes the vector of the chunk, which then waits for a new one. Returns false, and leaves it, if the text is
+/// damaged.
 fn requeue(connection: &Connection, chunk: i64) -> Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT m.text, m.text_hash FROM chunks c JOIN memories m ON m.seq = c.memory WHERE c.seq = ?1",

@@ -52,8 +52,8 @@ pub(super) fn met_before(
     Ok(stale::outcome(stored, is_purged))
 }
 
-/// Replaces a damaged text, or the damaged hash of a text. What the indexes hold of the text stays: it was made of the right
-/// one.
+/// Replaces a damaged text, or the damaged hash of a text. What the indexes hold of the text stays: it was made of the
+/// right one.
 fn repair(connection: &Connection, owner: &str, id: &MemoryId, hash: &[u8; 32], text: &str) -> Result<()> {
     // Setting the mark raises the version, so cached answers with the damaged text are not used any more.
     tracing::warn!(%id, "a damaged text was replaced by the right one");

@@ -76,7 +76,8 @@ pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<
     })
 }
 
-/// How many days ahead of today the ledger may be. If it is further ahead, it was written with a wrong clock. Arbitrary.
+/// How many days ahead of today the ledger may be. If it is further ahead, it was written with a wrong clock.
+/// Arbitrary.
 pub const FARTHEST: i64 = 7;
 
 /// Returns the day on which spending is counted: `today`, or the latest day in the ledger, `known`, if that is

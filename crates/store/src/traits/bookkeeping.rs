@@ -8,8 +8,8 @@ use tiro_base::memory::Millis;
 use tiro_base::scope::{Scope, SessionId};
 use tiro_base::thread::ContentHash;
 
-/// What a question may leave beside the memories: cached answers and counts, leases, what was paid for, what contexts showed,
-/// and work for later. Nothing of it changes what another question finds.
+/// What a question may leave beside the memories: cached answers and counts, leases, what was paid for, what contexts
+/// showed, and work for later. Nothing of it changes what another question finds.
 #[async_trait]
 pub trait Bookkeeping: Send + Sync {
     /// Stores embeddings under keys, in the place of those that are there. The oldest are removed when there are more
@@ -54,7 +54,7 @@ pub trait Bookkeeping: Send + Sync {
         lines: Vec<ShownLine>,
     ) -> Result<()>;
 
-    /// Notes how many tokens contents have. Of more than [`TOKEN_COUNTS`] counts, the oldest are removed.
+    /// Notes how many tokens contents have. Of more than 100,000 counts, the oldest are removed.
     ///
     /// A count can be computed again. So this doesn't wait for the disk, and does nothing, without an error, if other
     /// processes write or if the store can't be written.

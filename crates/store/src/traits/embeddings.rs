@@ -16,7 +16,7 @@ pub trait ReadEmbeddings: Send + Sync {
     /// Returns up to `limit` chunks of the scope's owner that wait for an embedding, the oldest first; only those of
     /// `content`, if it is named.
     ///
-    /// Two callers at once may get the same chunks, unless they take turns by a [lease](Store::lease).
+    /// Two callers at once may get the same chunks, unless they take turns by a [lease](crate::Bookkeeping::lease).
     async fn pending_chunks(
         &self,
         scope: &Scope,
@@ -28,7 +28,8 @@ pub trait ReadEmbeddings: Send + Sync {
     /// version of Tiro stored them without one.
     async fn derived_without_chunk(&self, scope: &Scope, limit: usize) -> Result<Vec<Memory>>;
 
-    /// Returns, for each of `keys`, the owner's embedding that [`Store::cache_embeddings`] stored under it.
+    /// Returns, for each of `keys`, the owner's embedding that
+    /// [`Bookkeeping::cache_embeddings`](crate::Bookkeeping::cache_embeddings) stored under it.
     async fn cached_embeddings(&self, scope: &Scope, keys: Vec<[u8; 32]>) -> Result<Vec<Option<Vec<f32>>>>;
 
     /// Returns the chunks of the owner's memories in `keys`, each with its memory, in their order within the memory.
@@ -47,8 +48,8 @@ pub trait WriteEmbeddings: Send + Sync {
         embeddings: Vec<(PendingChunk, Vec<f32>)>,
     ) -> Result<()>;
 
-    /// Removes the owner's embeddings that aren't of the vector space for their content: `prose` or `code`. Their chunks
-    /// then wait for new embeddings. Returns the number of these chunks.
+    /// Removes the owner's embeddings that aren't of the vector space for their content: `prose` or `code`. Their
+    /// chunks then wait for new embeddings. Returns the number of these chunks.
     async fn mark_other_spaces_pending(&self, scope: &Scope, prose: &str, code: &str) -> Result<usize>;
 
     /// Stores chunks for memories that have none. Each item of `found` is a memory's key, its draft and its

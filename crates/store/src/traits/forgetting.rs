@@ -10,8 +10,8 @@ use tiro_base::scope::{Scope, SessionId};
 /// Reads what was forgotten, and what would be.
 #[async_trait]
 pub trait ReadForgotten: Send + Sync {
-    /// Returns the memories that [`Store::undo`] would restore, without restoring them. Errors as
-    /// [`Store::undo`] does.
+    /// Returns the memories that [`Forget::undo`] would restore, without restoring them. Errors as
+    /// [`Forget::undo`] does.
     async fn undoable(&self, scope: &Scope, operation: Option<&str>) -> Result<Forgotten>;
 
     /// Returns up to `limit` operations of the scope's owner, the newest first.
@@ -50,7 +50,7 @@ pub trait ReadForgotten: Send + Sync {
 #[async_trait]
 pub trait Forget: Send + Sync {
     /// Forgets the living memories of the scope that `selection` names, and all memories derived from them, as
-    /// the operation `operation`. Returns the memories that it forgot; [`Store::undo`] restores them.
+    /// the operation `operation`. Returns the memories that it forgot; [`Forget::undo`] restores them.
     ///
     /// From then on no call returns them, and storing them again does nothing. If a message is forgotten, the
     /// summaries of ranges that contain it, and the memory that summarises its session, are removed for good. If
@@ -66,7 +66,7 @@ pub trait Forget: Send + Sync {
         now: Millis,
     ) -> Result<Forgotten>;
 
-    /// Like [`Store::forget`], but forgets a session because of its age. The summary of the session's quarter,
+    /// Like [`Forget::forget`], but forgets a session because of its age. The summary of the session's quarter,
     /// which was made to replace the session, stays until the user forgets the session.
     async fn retire(
         &self,
@@ -76,9 +76,9 @@ pub trait Forget: Send + Sync {
         now: Millis,
     ) -> Result<Forgotten>;
 
-    /// Restores the memories that `operation` forgot, and returns them. If `operation` is `None`, undoes the
-    /// owner's latest operation that the user asked for. An operation that is dated after `now` counts as earlier than
-    /// all others, since its process had a wrong clock. Texts of the stash that were removed because their time was over
+    /// Restores the memories that `operation` forgot, and returns them. If `operation` is `None`, undoes the owner's
+    /// latest operation that the user asked for. An operation that is dated after `now` counts as earlier than all
+    /// others, since its process had a wrong clock. Texts of the stash that were removed because their time was over
     /// don't expire again.
     ///
     /// It doesn't restore memories that have been purged, or that are derived from a memory that another
@@ -93,11 +93,11 @@ pub trait Forget: Send + Sync {
     ///
     /// When it returns, no file of the store contains their text. Their ids stay known, so that storing them
     /// again does nothing. The purge takes many short transactions. If one fails, the remaining memories stay
-    /// forgotten and can't be restored; [`Store::finish_purges`] removes them.
+    /// forgotten and can't be restored; [`Forget::finish_purges`] removes them.
     async fn purge(&self, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten>;
 
-    /// Forgets and purges the memories that `selection` names, like [`Store::forget`] followed by
-    /// [`Store::purge`]. Memories that are already forgotten are purged too.
+    /// Forgets and purges the memories that `selection` names, like [`Forget::forget`] followed by
+    /// [`Forget::purge`]. Memories that are already forgotten are purged too.
     async fn forget_for_good(
         &self,
         scope: &Scope,

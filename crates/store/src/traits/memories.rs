@@ -42,7 +42,7 @@ pub trait ReadMemories: Send + Sync {
     /// in the scope are left out.
     async fn texts(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>>;
 
-    /// Like [`texts`](Store::texts), and says of each text whether it is damaged: not the one that was stored.
+    /// Like [`texts`](ReadMemories::texts), and says of each text whether it is damaged: not the one that was stored.
     async fn checked_texts(
         &self,
         scope: &Scope,

@@ -11,7 +11,7 @@ use tiro_base::scope::Scope;
 #[async_trait]
 pub trait ReadQueue: Send + Sync {
     /// Returns whether the queue of the scope's owner has an entry that is due at `now`, so that
-    /// [`Store::next_queued`] has something to do.
+    /// [`WorkQueue::next_queued`] has something to do.
     async fn is_queue_due(&self, scope: &Scope, now: Millis) -> Result<bool>;
 
     /// Returns how many entries of the owner's queue are in each state.
@@ -32,8 +32,8 @@ pub trait WorkQueue: Send + Sync {
     /// Entries that the user asked for come first, then the oldest.
     ///
     /// The holder has the entry for `lease` milliseconds by the store's own clock; afterwards another holder
-    /// may take it. The holder gives the entry back with [`Store::finish`], [`Store::fail`] or
-    /// [`Store::drop_queued`]. If several callers take entries at once, each gets a different one. If an
+    /// may take it. The holder gives the entry back with [`WorkQueue::finish`], [`WorkQueue::fail`] or
+    /// [`WorkQueue::drop_queued`]. If several callers take entries at once, each gets a different one. If an
     /// entry's lease runs out in the fifth try, the entry is given up.
     async fn next_queued(
         &self,

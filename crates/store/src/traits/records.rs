@@ -10,7 +10,7 @@ use tiro_base::scope::Scope;
 /// Reads counts, progress and cached answers.
 #[async_trait]
 pub trait ReadRecords: Send + Sync {
-    /// Returns the cursor that [`Store::set_import_cursor`] last stored for the owner and `source`; `None` if
+    /// Returns the cursor that [`WriteRecords::set_import_cursor`] last stored for the owner and `source`; `None` if
     /// it never stored one.
     async fn import_cursor(&self, scope: &Scope, source: &str) -> Result<Option<String>>;
 
@@ -19,9 +19,9 @@ pub trait ReadRecords: Send + Sync {
 
     /// Returns the owner's answer under `key`, unless it has expired at `now`.
     ///
-    /// Answers don't last longer if the clock is set back: if an earlier use had a later time, that time counts
-    /// instead of `now`. An answer may be missing right after a call to [`Store::cache`], since that call may
-    /// have skipped it.
+    /// Answers don't last longer if the clock is set back: if an earlier use had a later time, that time counts instead
+    /// of `now`. An answer may be missing right after a call to [`Bookkeeping::cache`](crate::Bookkeeping::cache),
+    /// since that call may have skipped it.
     async fn cached(&self, scope: &Scope, key: [u8; 32], now: Millis) -> Result<Option<String>>;
 
     /// Returns the size of the owner's cache, and its hits and misses.
@@ -40,14 +40,14 @@ pub trait ReadRecords: Send + Sync {
     async fn savings(&self, scope: &Scope) -> Result<Savings>;
 
     /// Returns counts and sizes for the scope's owner. `now` is the end of the week for which
-    /// [`Stats::stored_lately`] counts.
+    /// [`Stats::stored_lately`](crate::Stats::stored_lately) counts.
     async fn stats(&self, scope: &Scope, now: Millis) -> Result<Stats>;
 
-    /// Checks the file, the text index and the vectors against each other, and the texts against their hashes, for all owners. Reads everything,
-    /// which takes seconds at 100,000 memories.
+    /// Checks the file, the text index and the vectors against each other, and the texts against their hashes, for all
+    /// owners. Reads everything, which takes seconds at 100,000 memories.
     ///
-    /// Errors with [`Kind::Busy`] if the text index can't be checked because another connection writes to the
-    /// store.
+    /// Errors with [`Kind::Busy`](tiro_base::error::Kind::Busy) if the text index can't be checked because another
+    /// connection writes to the store.
     async fn check(&self, scope: &Scope) -> Result<Check>;
 
     /// Returns how many answers have expired at `now`, and how many queue entries and replaced summaries are
@@ -66,6 +66,6 @@ pub trait WriteRecords: Send + Sync {
     /// processes add up.
     async fn measure(&self, scope: &Scope, measurements: Vec<Measurement>, savings: Savings) -> Result<()>;
 
-    /// Removes the rows that [`Store::expired`] counts, and returns their counts.
+    /// Removes the rows that [`ReadRecords::expired`] counts, and returns their counts.
     async fn remove_expired(&self, scope: &Scope, now: Millis, before: Millis) -> Result<Expired>;
 }

@@ -27,7 +27,7 @@ pub trait Search: Send + Sync {
         limit: usize,
     ) -> Result<(Vec<LexicalCandidate>, Vocabulary)>;
 
-    /// Searches a small store as [`Store::lexical`] does, but weighs words by `weights`, the counts of another
+    /// Searches a small store as [`Search::lexical`] does, but weighs words by `weights`, the counts of another
     /// store.
     async fn lexical_as(
         &self,

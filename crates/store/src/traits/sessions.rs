@@ -63,7 +63,7 @@ pub trait ReadSessions: Send + Sync {
     /// as the version stays the same.
     async fn source_version(&self, scope: &Scope) -> Result<Version>;
 
-    /// Returns up to `limit` sessions of the scope whose messages changed since [`Store::worked_off`] was last
+    /// Returns up to `limit` sessions of the scope whose messages changed since [`WriteSessions::worked_off`] was last
     /// called for the session. The sessions that changed longest ago come first.
     async fn grown_sessions(&self, scope: &Scope, limit: usize) -> Result<Vec<GrownSession>>;
 

@@ -44,22 +44,22 @@ pub trait WriteStash: Send + Sync {
     /// already stays so, on the new terms where they are given; if it was shown in contexts, they leave it out again.
     ///
     /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if a named memory is not a living memory of the
-    /// scope, or if a given one was purged, or stands under its id with another text; then nothing is stashed. A given memory
-    /// that was forgotten is living again.
+    /// scope, or if a given one was purged, or stands under its id with another text; then nothing is stashed. A given
+    /// memory that was forgotten is living again.
     async fn stash(&self, scope: &Scope, stashing: Stashing, now: Millis) -> Result<StashReceipt>;
 
-    /// Ends the holding out of the named memories from contexts; if not `keep`, they also leave the stash. Returns those
-    /// that were in the stash, in the order given, without repetitions.
+    /// Ends the holding out of the named memories from contexts; if not `keep`, they also leave the stash. Returns
+    /// those that were in the stash, in the order given, without repetitions.
     async fn unstash(&self, scope: &Scope, ids: &[MemoryId], keep: bool) -> Result<Vec<MemoryId>>;
 
-    /// Removes up to `limit` texts that were given to the stash, whose time was over a week before `now`, as the operation
-    /// `operation`, which [`Store::undo`] brings back. Other memories only leave the stash then; contexts show them again as
-    /// soon as their time is over. Protected ones stay. Memories that were stashed to be reachable, and that a summary covers
-    /// now, leave too.
+    /// Removes up to `limit` texts that were given to the stash, whose time was over a week before `now`, as the
+    /// operation `operation`, which [`Forget::undo`](crate::Forget::undo) brings back. Other memories only leave the
+    /// stash then; contexts show them again as soon as their time is over. Protected ones stay. Memories that were
+    /// stashed to be reachable, and that a summary covers now, leave too.
     ///
-    /// Texts that were removed so, and whose time is not over at `now`, come back: the clock was wrong. If `now` is more than a
-    /// month later than everything in the store, nothing is removed, and the result says so. Does not write if there is
-    /// nothing to do.
+    /// Texts that were removed so, and whose time is not over at `now`, come back: the clock was wrong. If `now` is
+    /// more than a month later than everything in the store, nothing is removed, and the result says so. Does not write
+    /// if there is nothing to do.
     async fn expire_stash(
         &self,
         scope: &Scope,

@@ -16,7 +16,7 @@ pub trait ReadSummaries: Send + Sync {
     /// Returns the closed segments of the session, in order.
     async fn segments(&self, scope: &Scope, session: &SessionId) -> Result<Vec<SegmentRow>>;
 
-    /// Returns what [`Store::save_version`] would return, and stores nothing.
+    /// Returns what [`WriteSummaries::save_version`] would return, and stores nothing.
     async fn foresee_version(&self, scope: &Scope, summary: Summary, since: Millis) -> Result<Saved>;
 
     /// Returns the newest version of each summary of the session, ordered by range. With `level`, only
@@ -70,7 +70,7 @@ pub trait WriteSummaries: Send + Sync {
     /// [`Saved::Made`] and the other [`Saved::AlreadyMade`].
     async fn save_summary(&self, scope: &Scope, summary: Summary, now: Millis) -> Result<Saved>;
 
-    /// Stores a summary as [`Store::save_summary`] does. If a summary of the same messages is stored already,
+    /// Stores a summary as [`WriteSummaries::save_summary`] does. If a summary of the same messages is stored already,
     /// but was made before `since` and has another text, the new one is stored as its next version.
     async fn save_version(
         &self,

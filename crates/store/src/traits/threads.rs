@@ -15,14 +15,14 @@ pub trait ReadThreads: Send + Sync {
     /// Returns the thread with the blocks of its current epoch and their texts; `None` if nothing was recorded. Its
     /// session may be named by an alias.
     ///
-    /// A message that was forgotten has no text until it is restored, and a purged message has no block. A text that was
-    /// removed to save space is `None`.
+    /// A message that was forgotten has no text until it is restored, and a purged message has no block. A text that
+    /// was removed to save space is `None`.
     async fn thread(&self, scope: &Scope, name: &ThreadName) -> Result<Option<Thread>>;
 
-    /// Returns the copies of files that the assistant has, by path. A path without a copy is left out: such a file is not
-    /// inline, or its copy was removed to save space.
+    /// Returns the copies of files that the assistant has, by path. A path without a copy is left out: such a file is
+    /// not inline, or its copy was removed to save space.
     ///
-    /// Errors with [`Kind::NotFound`] if there is no such thread.
+    /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if there is no such thread.
     async fn copies(
         &self,
         scope: &Scope,
@@ -56,22 +56,23 @@ pub trait WriteThreads: Send + Sync {
     /// itself. If any part fails, nothing is kept.
     ///
     /// The first turn makes the thread, and its session if there is none. If the session is named by an alias, the
-    /// memories are stored under its name. With the first turn of an epoch, the blocks of the earlier epochs are removed.
-    /// If the texts of the owner are larger than allowed then, the texts of the threads that were used longest ago are
-    /// removed.
+    /// memories are stored under its name. With the first turn of an epoch, the blocks of the earlier epochs are
+    /// removed. If the texts of the owner are larger than allowed then, the texts of the threads that were used longest
+    /// ago are removed.
     ///
-    /// Errors with [`Kind::Busy`] if the thread has another number of turns than expected, or another epoch: another call
-    /// recorded a turn or reset the thread. Errors with [`Kind::BadInput`] if the call was recorded already, if the
-    /// ledger has a file as inline that no block of the epoch has, or if another text is stored under the id of the
-    /// question or the answer. Errors with [`Kind::NotFound`] if the scope doesn't
-    /// have the session, or if a message that the turn names is not a living memory.
+    /// Errors with [`Kind::Busy`](tiro_base::error::Kind::Busy) if the thread has another number of turns than
+    /// expected, or another epoch: another call recorded a turn or reset the thread. Errors with
+    /// [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the call was recorded already, if the ledger has a file
+    /// as inline that no block of the epoch has, or if another text is stored under the id of the question or the
+    /// answer. Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if the scope doesn't have the session,
+    /// or if a message that the turn names is not a living memory.
     async fn record_turn(&self, scope: &Scope, name: &ThreadName, turn: TurnRecord) -> Result<Recorded>;
 
     /// Removes the files of a thread, or the whole thread, and returns how much that was.
     ///
-    /// Without its files, the thread begins a new epoch that has the exchanges so far, the same context and an empty ledger,
-    /// and the places of files are no longer fixed. A turn whose prompt was made before is refused. The messages of a
-    /// thread that is removed stay memories. Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if the scope
-    /// has no such thread.
+    /// Without its files, the thread begins a new epoch that has the exchanges so far, the same context and an empty
+    /// ledger, and the places of files are no longer fixed. A turn whose prompt was made before is refused. The
+    /// messages of a thread that is removed stay memories. Errors with
+    /// [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if the scope has no such thread.
     async fn reset_thread(&self, scope: &Scope, name: &ThreadName, what: Reset) -> Result<ResetDone>;
 }

@@ -75,7 +75,7 @@ pub struct MessageRow {
     /// Where its text came from.
     pub provenance: Provenance,
     /// Whether its text is not the one that was stored. That is known only once the text was read: see
-    /// [`Store::checked_texts`](crate::Store::checked_texts).
+    /// [`ReadMemories::checked_texts`](crate::ReadMemories::checked_texts).
     pub is_damaged: bool,
 }
 
@@ -100,7 +100,7 @@ pub struct SegmentRow {
 pub struct GrownSession {
     /// The session.
     pub session: SessionId,
-    /// The version of its last change, for [`Store::worked_off`](crate::Store::worked_off).
+    /// The version of its last change, for [`WriteSessions::worked_off`](crate::WriteSessions::worked_off).
     pub version: Version,
 }
 

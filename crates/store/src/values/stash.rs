@@ -157,8 +157,8 @@ pub struct StashExpired {
     pub ended: i64,
     /// How many removed texts came back, because their time is not over by the clock.
     pub returned: i64,
-    /// By how many milliseconds the clock is later than everything in the store, if that is too much to believe it. Then
-    /// nothing was removed.
+    /// By how many milliseconds the clock is later than everything in the store, if that is too much to believe it.
+    /// Then nothing was removed.
     pub ahead: Option<Millis>,
 }
 

@@ -19,15 +19,15 @@ pub struct TurnRecord {
     pub rules: u32,
     /// The paths that callers named as the thread's context so far, in order of their first use.
     pub context: Vec<String>,
-    /// The blocks to append to the epoch; if it is a new epoch, all its blocks. Texts of messages are not read from here:
-    /// the messages are stored already, or are in `memories`.
+    /// The blocks to append to the epoch; if it is a new epoch, all its blocks. Texts of messages are not read from
+    /// here: the messages are stored already, or are in `memories`.
     pub blocks: Vec<Block>,
     /// The new and changed entries of the ledger.
     pub ledger: Vec<Entry>,
     /// The paths whose entries are removed from the ledger.
     pub ledger_removed: Vec<String>,
-    /// The texts by hash that `blocks` does not contain, such as the copy of a file of which only the changes were sent. A
-    /// text that neither a block nor an inline file of the ledger names is not kept.
+    /// The texts by hash that `blocks` does not contain, such as the copy of a file of which only the changes were
+    /// sent. A text that neither a block nor an inline file of the ledger names is not kept.
     pub blobs: Vec<(ContentHash, String)>,
     /// The maximum size of all compressed texts of the owner, in bytes.
     pub max_blob_bytes: i64,

@@ -1,8 +1,8 @@
 //! The log of an open store (`-wal`, and its index `-shm`), which a program may remove, replace or cut.
 //!
 //! SQLite finds the log only by its name when it opens it, and keeps it open. If it is removed, the processes that have
-//! it open continue to share it, but a process that opens the store later makes another one, and the two groups
-//! don't see each other's writes. So an open store remembers which files its log consists of ([`Log`]). If others are at
+//! it open continue to share it, but a process that opens the store later makes another one, and the two groups don't
+//! see each other's writes. So an open store remembers which files its log consists of ([`Log`]). If others are at
 //! their names, the first process that notices moves what is in the log into the store's file ([`rescue`]). Until then,
 //! no other process opens the store ([`is_lost`]); after that, all of them open it again.
 

@@ -176,8 +176,8 @@ impl Best {
     }
 }
 
-/// Returns the chunks that scope and filter admit if they are few and the store is large. Scoring others would take most of
-/// the time.
+/// Returns the chunks that scope and filter admit if they are few and the store is large. Scoring others would take
+/// most of the time.
 fn few(
     inner: &Inner,
     connection: &Connection,

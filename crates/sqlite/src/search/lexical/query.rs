@@ -89,8 +89,8 @@ impl Queries {
     /// Returns the queries for a large corpus, which has `documents` documents. Each of `terms` comes with its
     /// count.
     ///
-    /// Every query also matches documents with a rare identifier in its exact or joined form. These forms are no words of
-    /// their own: a document with an identifier has all of them.
+    /// Every query also matches documents with a rare identifier in its exact or joined form. These forms are no words
+    /// of their own: a document with an identifier has all of them.
     pub(super) fn of_rare(terms: Vec<Counted>, documents: i64) -> Queries {
         let (mut extra, mut terms): (Vec<_>, Vec<_>) =
             terms.into_iter().partition(|(_, term)| term.is_extra());
