@@ -150,7 +150,8 @@ fn reads_work_in_a_read_only_folder() {
     set(0o500);
     let mut server = Server::start(tiro("serve"));
     ask_everything(&mut server);
-    server.error("store_memory", json!({"text": "a pomelo"}));
+    let told = server.error("store_memory", json!({"text": "a pomelo"}));
+    assert!(told.contains("TIRO_DATA_DIR"), "{told}");
     set(0o700);
     server.data("store_memory", json!({"text": "a pomelo"}));
 }

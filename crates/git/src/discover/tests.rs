@@ -245,15 +245,14 @@ fn objects_of_another_repository_are_read_only_where_that_is_trusted() {
 fn a_repository_of_another_user_is_refused() {
     let fixture = Fixture::new();
     fixture.commit("a", "1\n", "first");
-    // Only root can change the owner of a file.
-    if std::os::unix::fs::chown(fixture.path.join(".git"), Some(12_345), None).is_err() {
-        return;
-    }
-    assert!(refused(&fixture.path).contains("another user"));
-    let other = Trust::new(None).and_of(Some(12_345));
-    assert!(Repository::discover(&fixture.path, &other).unwrap().is_some());
-    let trust = Trust::new(None).and_in([fixture.path.to_str().unwrap()], None);
+    let refusal = Repository::discover(&fixture.path, &Trust::of_user(12_345)).err().unwrap();
+    assert!(refusal.to_string().contains("another user"), "{refusal}");
+    let trust = Trust::of_user(12_345).and_in([fixture.path.to_str().unwrap()], None);
     assert!(Repository::discover(&fixture.path, &trust).unwrap().is_some());
+    // Root acts for the user who called `sudo`.
+    let owner = std::os::unix::fs::MetadataExt::uid(&fixture.path.metadata().unwrap());
+    assert!(Repository::discover(&fixture.path, &Trust::of_user(0).and_of(Some(owner))).unwrap().is_some());
+    assert!(Repository::discover(&fixture.path, &Trust::of_user(12_345).and_of(Some(owner))).is_err());
 }
 
 /// A session that runs in one of a project's work trees belongs to the project, so a false work tree must not be

@@ -21,6 +21,12 @@ impl Trust {
         Trust { named, users: own_user(), ..Trust::default() }
     }
 
+    /// Returns a trust that accepts only repositories of the user with this number.
+    #[cfg(test)]
+    pub(super) fn of_user(user: u32) -> Trust {
+        Trust { users: vec![user], ..Trust::default() }
+    }
+
     /// Adds directories whose repositories are trusted without checks. A trailing `/*` stands for all directories below
     /// that path. Relative paths and directories that don't exist are skipped.
     pub fn and_in<'a>(
