@@ -19,26 +19,6 @@ impl<S: Store> BrokenStore<S> {
         }
     }
 
-    pub async fn statements_in(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Statement>> {
-        Ok(self.ordered(self.inner.statements_in(&self.scope(scope), keys).await?))
-    }
-
-    pub async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>> {
-        Ok(self.ordered(self.inner.statements(&self.scope(scope), voice, limit).await?))
-    }
-
-    pub async fn add_statements(
-        &self,
-        scope: &Scope,
-        statements: Vec<NewStatement>,
-        noted: Option<(SessionId, i64)>,
-    ) -> Result<()> {
-        match self.is(Fault::LosesStatements) {
-            true => Ok(()),
-            false => self.inner.add_statements(&self.scope(scope), statements, noted).await,
-        }
-    }
-
     pub async fn remove_extracts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<usize> {
         match self.is(Fault::KeepsExtracts) {
             true => Ok(limit),

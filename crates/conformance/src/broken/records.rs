@@ -4,11 +4,31 @@ use super::{BrokenStore, Fault};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Group, MemoryKey, Millis};
-use tiro_base::scope::Scope;
+use tiro_base::scope::{Scope, SessionId};
 use tiro_store::*;
 use tiro_text::words::Term;
 
 impl<S: Store> BrokenStore<S> {
+    pub async fn statements_in(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Statement>> {
+        Ok(self.ordered(self.inner.statements_in(&self.scope(scope), keys).await?))
+    }
+
+    pub async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>> {
+        Ok(self.ordered(self.inner.statements(&self.scope(scope), voice, limit).await?))
+    }
+
+    pub async fn add_statements(
+        &self,
+        scope: &Scope,
+        statements: Vec<NewStatement>,
+        noted: Option<(SessionId, i64)>,
+    ) -> Result<()> {
+        match self.is(Fault::LosesStatements) {
+            true => Ok(()),
+            false => self.inner.add_statements(&self.scope(scope), statements, noted).await,
+        }
+    }
+
     pub async fn checked_texts(
         &self,
         scope: &Scope,
