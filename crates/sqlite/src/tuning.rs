@@ -22,9 +22,6 @@ pub const FORGOTTEN_AT_ONCE: usize = 5_000;
 /// suffices because a waiting process tries again every tenth of a second. Arbitrary.
 pub const TURN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
-/// How many turns on each side of a turn supply the words of its context in the text index. Measured with [`COLUMNS`].
-pub const NEIGHBOURS: i64 = 2;
-
 /// No looser tier is tried once each large group has at least this many candidates. Measured with [`TIERS`].
 pub const ENOUGH: usize = 20;
 
@@ -53,15 +50,6 @@ pub const MOST_WORDS: usize = 16;
 /// A document of a small group must contain one of the query's rarest words. The counts of documents that contain each
 /// of these words add up to at most this share of all documents. Measured with [`TIERS`].
 pub const RARE_SHARE: f64 = 0.06;
-
-/// How many contents a store keeps the token counts of; the oldest are removed. Arbitrary: a count takes about 80
-/// bytes.
-pub const TOKEN_COUNTS: i64 = 100_000;
-
-/// The weights of a word in the columns of the text index: facets, speaker, header, text, context. Measured by `evals
-/// retrieval`: header and speaker raise recall from 53% to 64%, and the context of two turns on each side raises it
-/// further, to 78%.
-pub const COLUMNS: [f64; 5] = [0.0, 0.1, 1.0, 1.0, 0.5];
 
 /// The conditions that a document of a large store has to meet, the strictest first. Each has three numbers: how
 /// many of the query's rarest words the document must contain, a share of all documents, and the most words that

@@ -24,7 +24,7 @@ const ROWS: &[&[&str]] = &[
     &["config"],
     &["remember", "import", "retrieve", "context", "summarize", "inline", "ephemeral", "stash"],
     &["spool"],
-    &["sqlite", "conformance"],
+    &["sqlite", "conformance", "memory_engine"],
     &["store", "embed", "git", "files", "clients", "llm"],
     &["private"],
     &["chunk", "tokens", "statements"],
@@ -46,6 +46,7 @@ const CRATES: &[(&str, Holds)] = &[
     ("store", Holds::One),
     ("sqlite", Holds::One),
     ("conformance", Holds::One),
+    ("memory-engine", Holds::One),
     ("digest", Holds::Modules),
     ("capture", Holds::Modules),
     ("files", Holds::One),
@@ -54,6 +55,9 @@ const CRATES: &[(&str, Holds)] = &[
     ("host", Holds::Modules),
     ("tools", Holds::One),
 ];
+
+/// The crates that are no part of the program.
+const APART: [&str; 2] = ["tiro-conformance", "tiro-memory-engine"];
 
 /// How a crate stands in the rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,7 +80,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
     (&["rusqlite", "SELECT ", "INSERT INTO", "DELETE FROM", "PRAGMA "], &["sqlite/"], "SQL only in sqlite/"),
     (
         &["from_store(", "in_store("],
-        &["store/", "sqlite/", "memory.rs"],
+        &["store/", "sqlite/", "memory_engine/", "memory.rs"],
         "what is behind a key only in engines",
     ),
     (
@@ -332,13 +336,13 @@ fn sources() -> Vec<Source> {
     for (name, kind) in CRATES {
         let found = read(&root.join("crates").join(name).join("src"), |text| match kind {
             Holds::Modules => text,
-            Holds::One => text.replace("crate::", &format!("crate::{name}::")),
+            Holds::One => text.replace("crate::", &format!("crate::{}::", identifier(name))),
         });
         sources.extend(found.into_iter().map(|source| match kind {
             Holds::Modules => Source { folder: format!("crates/{name}/{}", source.folder), ..source },
             Holds::One => {
                 let path = source.path.strip_prefix("lib.rs").map_or(source.path.as_str(), |_| "mod.rs");
-                Source::new(&format!("{name}/{path}"), &source.text)
+                Source::new(&format!("{}/{path}", identifier(name)), &source.text)
             }
         }));
     }
@@ -370,10 +374,18 @@ fn read(root: &Path, change: impl Fn(String) -> String) -> Vec<Source> {
 }
 
 fn as_one_crate(text: String) -> String {
-    CRATES.iter().fold(text, |text, (name, kind)| match kind {
-        Holds::Modules => text.replace(&format!("tiro_{name}::"), "crate::"),
-        Holds::One => text.replace(&format!("tiro_{name}::"), &format!("crate::{name}::")),
+    CRATES.iter().fold(text, |text, (name, kind)| {
+        let name = identifier(name);
+        match kind {
+            Holds::Modules => text.replace(&format!("tiro_{name}::"), "crate::"),
+            Holds::One => text.replace(&format!("tiro_{name}::"), &format!("crate::{name}::")),
+        }
     })
+}
+
+/// Returns the name of a crate as code writes it.
+fn identifier(name: &str) -> String {
+    name.replace('-', "_")
 }
 
 #[test]
@@ -416,7 +428,7 @@ fn every_module_of_the_map_has_its_row_and_every_row_its_module() {
     let mut mapped = declared("src/lib.rs");
     for (name, kind) in CRATES {
         match kind {
-            Holds::One => mapped.push((*name).to_owned()),
+            Holds::One => mapped.push(identifier(name)),
             Holds::Modules => mapped.extend(declared(&format!("crates/{name}/src/lib.rs"))),
         }
     }
@@ -444,6 +456,21 @@ fn a_crate_depends_only_on_those_before_it() {
     }
     known.sort_unstable();
     assert_eq!(found, known);
+}
+
+#[test]
+fn only_tests_depend_on_what_is_no_part_of_the_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = std::fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    for folder in folders.chain([root.to_owned()]) {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let dependencies = manifest.split("[dev-dependencies]").next().unwrap();
+        for apart in APART {
+            let named = format!("\n{apart}.workspace");
+            assert!(!dependencies.contains(&named), "{} depends on {apart}", folder.display());
+        }
+        assert!(!manifest.contains("\ntiro-memory-engine.workspace"), "{}", folder.display());
+    }
 }
 
 #[test]

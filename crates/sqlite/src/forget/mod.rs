@@ -16,13 +16,13 @@ use crate::SqliteStore;
 use crate::connection::blocking;
 use crate::error::{Error, Result};
 use crate::threads;
-use crate::tuning::NEIGHBOURS;
 use crate::tuning::{FORGOTTEN_AT_ONCE, TURN};
 use crate::write::turns;
 use tiro_base::error;
 use tiro_base::memory::{MemoryId, Millis};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::decide::retention;
+use tiro_store::tuning::NEIGHBOURS;
 use tiro_store::{Forgotten, Operation, Reach, Selection};
 
 pub(crate) use erase::{erase, log_chunks};

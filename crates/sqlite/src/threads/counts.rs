@@ -6,10 +6,10 @@ use std::time::Duration;
 use rusqlite::OptionalExtension;
 
 use crate::SqliteStore;
-use crate::tuning::TOKEN_COUNTS;
 use tiro_base::error;
 use tiro_base::scope::Scope;
 use tiro_base::thread::ContentHash;
+use tiro_store::tuning::TOKEN_COUNTS;
 
 /// How many counts are kept, those of all owners together.
 const KEPT: i64 = if cfg!(test) { 1_000 } else { TOKEN_COUNTS };

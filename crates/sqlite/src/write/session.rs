@@ -4,8 +4,8 @@ use rusqlite::Connection;
 
 use super::turns::index_turns;
 use crate::error::Result;
-use crate::tuning::NEIGHBOURS;
 use tiro_base::scope::{Scope, SessionId, Sessions};
+use tiro_store::tuning::NEIGHBOURS;
 
 /// A session while a batch is written to it.
 pub(crate) struct OpenSession {

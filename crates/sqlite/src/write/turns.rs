@@ -7,8 +7,8 @@ use rusqlite::{Connection, Row};
 
 use super::chunks::index;
 use crate::error::Result;
-use crate::tuning::NEIGHBOURS;
 use tiro_base::memory::{Group, Kind, Millis, Role};
+use tiro_store::tuning::NEIGHBOURS;
 use tiro_text::chunk::index_text::{self, About};
 
 /// A stored message, with the fields that are needed to index it.

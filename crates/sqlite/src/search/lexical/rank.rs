@@ -15,8 +15,7 @@ use std::ptr;
 use rusqlite::{Connection, ffi};
 
 use crate::error::Result;
-use crate::tuning::COLUMNS;
-use tiro_store::tuning::{BM25_B, BM25_K1, LEAST_WEIGHT};
+use tiro_store::tuning::{BM25_B, BM25_K1, COLUMNS, LEAST_WEIGHT};
 
 /// Returns the weight of a word that is in `with` of `all` documents.
 pub(crate) fn weight(all: i64, with: i64) -> f64 {

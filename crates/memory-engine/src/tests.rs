@@ -1,0 +1,59 @@
+//! The promises of every engine, the comparison with SQLite, and what only this engine has.
+
+mod compared;
+mod engine;
+
+use std::path::Path;
+
+use self::engine::InMemory;
+use super::MemoryStores;
+use tiro_base::error::Kind;
+use tiro_base::memory::{Draft, Kind as MemoryKind, Provenance};
+use tiro_base::scope::{OwnerId, ProjectId, Scope};
+use tiro_conformance::place::{Answered, Place, prepared};
+use tiro_conformance::run;
+use tiro_store::{Files, Lifecycle, Stores};
+
+mod holds {
+    tiro_conformance::holds!(crate::tests::engine::InMemory::new);
+}
+
+#[test]
+fn a_returned_summary_is_of_the_living_messages_of_its_range() {
+    run::summaries_are_of_living_messages(InMemory::new);
+}
+
+#[tokio::test]
+async fn a_program_finds_its_stores_again_by_their_folder() {
+    let (owner, id) = (OwnerId::new("ines"), ProjectId::from_random([1; 8]));
+    let scope = Scope::project(owner.clone(), id.clone());
+    let memory =
+        prepared(Draft::new(MemoryKind::Fact, Provenance::UserSaid, "the quince is mine", 3), "quince");
+    let all = MemoryStores::default();
+    let stores = all.in_folder(Path::new("/a"));
+    assert!(!stores.is_begun() && !stores.has_projects());
+    let registry = stores.registry(&owner).answered();
+    registry.record(&id, "maple", "/maple", 1).await.answered();
+    registry.store(&id).await.answered().save(&scope, vec![memory], 1).await.answered();
+    let again = all.in_folder(Path::new("/a"));
+    assert!(again.is_begun() && again.has_projects());
+    let found = again.registry(&owner).answered().existing_store(&id).await.answered();
+    assert!(!found.expect("it was made").is_empty(&scope).await.answered());
+    assert!(!all.in_folder(Path::new("/b")).is_begun());
+    let refusal = all.contents(Path::new("/a")).await.unwrap_err();
+    assert_eq!((refusal.kind(), refusal.way_out().is_some()), (Kind::BadInput, true));
+}
+
+#[tokio::test]
+async fn a_handle_that_was_left_answers_no_call_and_others_do() {
+    let place = Place::new(InMemory::new());
+    let other = place.store.handle();
+    assert_eq!(place.store.identity(), other.identity());
+    assert!(place.store.is_current() && place.store.leave());
+    assert!(!place.store.is_current() && other.is_current());
+    assert_eq!(
+        place.store.await_turn(&place.scope, Default::default()).await.unwrap_err().kind(),
+        Kind::Store
+    );
+    other.await_turn(&place.scope, Default::default()).await.answered();
+}
