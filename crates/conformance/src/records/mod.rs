@@ -72,7 +72,8 @@ pub async fn what_is_only_forgotten_is_left_when_purges_are_finished<E: Engine>(
     place.store.purge(&place.scope, "f2", 6).await.answered();
     let finished = place.store.finish_purges(&place.scope, Millis::MAX).await.answered();
     assert!(finished.ids.is_empty(), "no purge was interrupted: {finished:?}");
-    place.store.undo(&place.scope, Some("f1"), 7).await.answered();
+    let undone = place.store.undo(&place.scope, Some("f1"), 7).await;
+    assert!(undone.is_ok(), "it was not purged: {undone:?}");
     assert_eq!(place.rows("s").await.len(), 1, "it comes back");
 }
 
