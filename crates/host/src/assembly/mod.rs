@@ -31,7 +31,7 @@ pub enum IncludeLevel {
 }
 
 /// The checked arguments of a call.
-pub struct Asked {
+pub struct ContextRequest {
     /// The question.
     pub query: String,
     /// The conversation that the question belongs to, if the caller names one.

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::ingest::commits::authors;
 use crate::ingest::history::{Stored, Wanted, follow_from};
 use crate::ingest::in_time::in_time;
-use crate::ingest::link::{self, Place};
+use crate::ingest::link::{self, WorkTrees};
 use crate::ingest::reading::Importer;
 use crate::ingest::sessions::Imported;
 use crate::ingest::share::{self, FoundBy};
@@ -199,7 +199,7 @@ impl CatchUp<'_> {
             true => self.follow_commits(nudges).await?,
             false => false,
         };
-        let place = Place::of(project);
+        let place = WorkTrees::of(project);
         let mut importer = Importer::new(engine, self.caller, project, &place);
         let read = self.follow_sessions(grown, &spool, &mut importer).await?;
         let Importer { output, span, .. } = importer;

@@ -55,7 +55,7 @@ impl Span {
 /// linked to a session.
 pub async fn link_span(
     project: &WritableProject,
-    place: &Place,
+    place: &WorkTrees,
     span: &Span,
     patience: Option<Duration>,
 ) -> Result<usize> {
@@ -120,7 +120,7 @@ pub async fn take_back(project: &WritableProject, patience: Duration) -> Result<
 }
 
 /// The project's work trees, and what their reflogs record about commits.
-pub struct Place {
+pub struct WorkTrees {
     /// The root of the work tree that the call came from. If there is no repository, the directory of the call.
     pub root: PathBuf,
     /// The reflog of each work tree. The key is the canonical root of the work tree.
@@ -140,15 +140,15 @@ struct Made {
     action: Action,
 }
 
-impl Place {
+impl WorkTrees {
     /// Reads the reflogs of the project.
-    pub fn of(project: &OpenProject) -> Place {
-        Place::new(&project.root, project.repository.as_deref(), &project.formerly)
+    pub fn of(project: &OpenProject) -> WorkTrees {
+        WorkTrees::new(&project.root, project.repository.as_deref(), &project.formerly)
     }
 
     /// Reads the reflogs of `repository`. `root` is its work tree, or a directory without a repository, and `formerly`
     /// are the roots at which the project was before.
-    pub fn new(root: &Path, repository: Option<&Repository>, formerly: &[PathBuf]) -> Place {
+    pub fn new(root: &Path, repository: Option<&Repository>, formerly: &[PathBuf]) -> WorkTrees {
         let reflogs = repository.map(Repository::reflogs).unwrap_or_default();
         let (mut made, mut pulled): (HashMap<Sha, Made>, _) = (HashMap::new(), HashSet::new());
         let mut all: Vec<_> =
@@ -168,7 +168,7 @@ impl Place {
         pulled.retain(|sha| !made.contains_key(sha));
         let gone = repository.map(Repository::gone_work_trees).unwrap_or_default();
         let formerly = formerly.iter().cloned().chain(gone).collect();
-        Place { root: root.to_owned(), reflogs, formerly, made, pulled }
+        WorkTrees { root: root.to_owned(), reflogs, formerly, made, pulled }
     }
 
     /// Returns the branch on which the commit was made, if a reflog shows it.
@@ -285,7 +285,7 @@ impl Place {
 /// then the links stay as they are.
 async fn link(
     project: &WritableProject,
-    place: &Place,
+    place: &WorkTrees,
     from: Millis,
     until: Millis,
     patience: Option<Duration>,

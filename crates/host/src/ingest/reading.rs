@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::ingest::cursor::{Cursor, Kept};
-use crate::ingest::link::{Place, Span};
+use crate::ingest::link::{Span, WorkTrees};
 use crate::ingest::pauses::{self, KeptOut};
 use crate::ingest::sessions::imported::Imported;
 use crate::ingest::share::{self, FoundBy, Share, Visited, Within};
@@ -26,7 +26,7 @@ use tiro_base::memory::{Draft, Millis, Role};
 use tiro_base::scope::SessionId;
 use tiro_capture::clients::Client;
 use tiro_capture::clients::transcripts::{self, Line, Lines};
-use tiro_capture::import::transcript::{About, Entry, Format, Transcript};
+use tiro_capture::import::transcript::{About, Format, Transcript, TranscriptEntry};
 use tiro_embed::Loaded;
 use tiro_recall::remember::remember;
 use tiro_store::{HEADLESS, Origin};
@@ -61,7 +61,7 @@ pub struct Importer<'a> {
     caller: &'a Caller,
     project: &'a WritableProject,
     /// The project's work trees and reflogs.
-    pub place: &'a Place,
+    pub place: &'a WorkTrees,
     /// Roots of other projects, also of those that no longer exist.
     pub others: &'a [PathBuf],
     /// The sums so far.
@@ -105,7 +105,7 @@ impl<'a> Importer<'a> {
         engine: &'a Engine,
         caller: &'a Caller,
         project: &'a WritableProject,
-        place: &'a Place,
+        place: &'a WorkTrees,
     ) -> Importer<'a> {
         let (output, span) = (Imported::default(), Span::default());
         Importer { engine, caller, project, place, others: &[], output, span, copies: HashSet::new() }
@@ -239,7 +239,7 @@ impl<'a> Importer<'a> {
         &mut self,
         reading: &mut Reading<'_>,
         about: &About,
-        said: Vec<(u64, Entry)>,
+        said: Vec<(u64, TranscriptEntry)>,
     ) -> Result<()> {
         if said.is_empty() {
             return Ok(());
@@ -316,7 +316,7 @@ impl<'a> Importer<'a> {
         reading: &mut Reading<'_>,
         session: &SessionId,
         pauses: &KeptOut,
-        said: Vec<(u64, Entry)>,
+        said: Vec<(u64, TranscriptEntry)>,
     ) -> Vec<Draft> {
         let ignored = &self.engine.config().ignored;
         let cursor = &mut reading.cursor;

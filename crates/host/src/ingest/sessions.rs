@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::ingest::cursor::Cursor;
-use crate::ingest::link::{Place, link_span};
+use crate::ingest::link::{WorkTrees, link_span};
 use crate::ingest::pointer;
 use crate::ingest::reading::Importer;
 use crate::ingest::share::FoundBy;
@@ -58,7 +58,7 @@ pub async fn import(
 ) -> Result<Imported> {
     let project = caller.begin_project(engine).await?;
     let began = Instant::now();
-    let mut place = Place::of(&project);
+    let mut place = WorkTrees::of(&project);
     let is_named = !args.transcripts.is_empty();
     let (mut account, mut others, mut sessions) = (None, Vec::new(), HashSet::new());
     let mut found = if is_named {

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::found::Found;
+use self::found::FoundSegments;
 use super::preview::{Preview, rounded};
 use super::{expired, named};
 use crate::common;
@@ -199,14 +199,14 @@ async fn search(
     filter: &Filter,
     query: &str,
     (top_k, least): (usize, f64),
-) -> Result<Found> {
+) -> Result<FoundSegments> {
     let (store, now, options) = (project.store.as_ref(), engine.now(), &engine.config().options);
     let weights = profile::Weights {
         relevance: options.stash_weight_relevance,
         age: options.stash_weight_age,
         stash_age: options.stash_weight_stash_age,
     };
-    let mut found = Found::default();
+    let mut found = FoundSegments::default();
     let encoders = ask::encoders(engine, caller, &mut found.notices).await;
     let searched = retrieve::search(&[(store, scope)], &encoders, query, filter, &Weights::default()).await?;
     found.notices.extend(searched.notices);
@@ -255,9 +255,9 @@ async fn walk(
     project: &OpenProject,
     from: &str,
     hops: usize,
-) -> Result<Found> {
+) -> Result<FoundSegments> {
     let ids = named::ids(engine, caller, "from_segment", &[from.to_owned()]).await?;
-    let mut found = Found::default();
+    let mut found = FoundSegments::default();
     let mut seen: HashSet<MemoryKey> = HashSet::new();
     let mut reached = named::keys(engine, caller, &ids).await?;
     let mut order: Vec<(usize, MemoryKey)> = Vec::new();

@@ -2,10 +2,10 @@
 
 use super::forks;
 use crate::ingest::cursor::Kept;
-use crate::ingest::link::Place;
+use crate::ingest::link::WorkTrees;
 use tiro_base::memory::{Draft, FileWrite, LONGEST_TEXT, Millis, Provenance, Role, Work};
 use tiro_base::scope::SessionId;
-use tiro_capture::import::transcript::Entry;
+use tiro_capture::import::transcript::TranscriptEntry;
 
 /// The maximum number of bytes that are stored of one session. The first limit is for its tool outputs, the second
 /// for all its entries. A longer session is probably an agent in a loop.
@@ -14,18 +14,18 @@ const ALL_KEPT: usize = 16 * 1024 * 1024;
 
 /// Returns whether the entry exceeds the limit of one entry or the limit of its session. `kept` is how much of
 /// the session is already stored.
-pub(super) fn is_too_much(said: &Entry, kept: Kept) -> bool {
+pub(super) fn is_too_much(said: &TranscriptEntry, kept: Kept) -> bool {
     let size = said.text.len();
     let is_tool = said.role == Role::Tool;
     kept.all + size > ALL_KEPT || (is_tool && kept.tools + size > TOOLS_KEPT) || size > LONGEST_TEXT
 }
 
 pub(super) fn draft(
-    said: Entry,
+    said: TranscriptEntry,
     session: &SessionId,
     time: Millis,
     files: Vec<String>,
-    place: &Place,
+    place: &WorkTrees,
 ) -> Draft {
     let (role, identity) = (forks::role(&said), forks::identity(&said));
     let provenance = match role {

@@ -17,7 +17,7 @@ use tiro_base::error::Result;
 use tiro_base::memory::{Millis, Role};
 use tiro_capture::clients::Client;
 use tiro_capture::clients::transcripts::{Line, Lines};
-use tiro_capture::import::transcript::{About, Entry, Format, Transcript};
+use tiro_capture::import::transcript::{About, Format, Transcript, TranscriptEntry};
 use tiro_store::SessionRow;
 
 /// The title of a session of which only the prompts are left.
@@ -63,7 +63,7 @@ impl Importer<'_> {
         let mut prompts = Prompts::default();
         let mut stored: Option<Vec<SessionRow>> = None;
         for (name, lines) in listed {
-            let mut said: Vec<Entry> = Vec::new();
+            let mut said: Vec<TranscriptEntry> = Vec::new();
             let mut reader = Transcript::new(Format::ClaudeCode, About::default());
             for listed in lines {
                 let is_dated = listed.session_id.is_none();

@@ -13,7 +13,7 @@ use super::gone;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::ingest::cursor::{Cursor, Read};
-use crate::ingest::link::Place;
+use crate::ingest::link::WorkTrees;
 use crate::ingest::share::{Whose, Within};
 use crate::project::{self, OpenProject, SeenProject};
 use tiro_base::error::{Error, Result, quoted};
@@ -84,7 +84,7 @@ pub async fn search(
     engine: &Engine,
     caller: &Caller,
     (subject, client): (Subject<'_>, Client),
-    place: &mut Place,
+    place: &mut WorkTrees,
     keep: Keep,
     progress: impl FnMut(u64, u64) + Send,
 ) -> Result<Search> {

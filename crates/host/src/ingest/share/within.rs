@@ -6,14 +6,14 @@ use std::path::{Component, Path, PathBuf};
 use crate::caller::Caller;
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::ingest::link::Place;
+use crate::ingest::link::WorkTrees;
 use crate::project;
 
 /// Knows which directories lie in a project.
 pub struct Within<'a> {
     config: &'a Config,
     named: Option<&'a Path>,
-    place: &'a Place,
+    place: &'a WorkTrees,
     /// The path that identifies the project, see [`project::place`].
     own: Option<PathBuf>,
     /// Roots of this project that no longer exist, in addition to those of `place`.
@@ -39,7 +39,12 @@ pub enum Whose {
 impl<'a> Within<'a> {
     /// Returns what knows the directories of the project at `place`. `others` are roots of other projects,
     /// including those that no longer exist.
-    pub fn new(engine: &'a Engine, caller: &'a Caller, place: &'a Place, others: &[PathBuf]) -> Within<'a> {
+    pub fn new(
+        engine: &'a Engine,
+        caller: &'a Caller,
+        place: &'a WorkTrees,
+        others: &[PathBuf],
+    ) -> Within<'a> {
         let (config, named) = (engine.config(), caller.named());
         let own = project::place(&place.root, config, named).ok().flatten();
         let others = others.to_vec();
@@ -47,7 +52,7 @@ impl<'a> Within<'a> {
     }
 
     /// Returns the project's work trees.
-    pub fn place(&self) -> &'a Place {
+    pub fn place(&self) -> &'a WorkTrees {
         self.place
     }
 
