@@ -410,11 +410,8 @@ pub async fn a_statement_is_stored_once<E: Engine>(fixture: Fixture<E>) {
     let rows = fixture.rows("s").await;
     let new = |key| vec![NewStatement { statement: statement(key, "100 calls", 10), same_as: None }];
     for noted in [0, 1, 0] {
-        fixture
-            .store
-            .add_statements(&fixture.scope, new(rows[0].key), Some((name("s"), noted)))
-            .await
-            .answered();
+        let until = Some((name("s"), noted));
+        fixture.store.add_statements(&fixture.scope, new(rows[0].key), until).await.answered();
     }
     fixture.forget(&[&said[1]], "f1").await;
     fixture.store.add_statements(&fixture.scope, new(rows[1].key), Some((name("s"), 0))).await.answered();

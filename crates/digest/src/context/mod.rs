@@ -15,7 +15,7 @@ pub mod importance;
 pub mod render;
 pub mod segment;
 pub mod tier;
-mod words;
+mod topic_words;
 
 use tiro_base::memory::{Millis, Role};
 

@@ -21,7 +21,7 @@ mod talk;
 mod tests;
 mod title;
 mod topics;
-mod words;
+mod word_keys;
 
 use std::ops::Range;
 

@@ -231,7 +231,7 @@ const QUESTIONS: [(&str, &str, &str); 12] = [
     ("where do we check that the model file is not damaged?", "crates/embed/src/weights.rs", "fn open"),
     (
         "how is the id of a memory derived from its kind, session and key?",
-        "crates/base/src/memory.rs",
+        "crates/base/src/memory/mod.rs",
         "fn derive",
     ),
     ("cut a long text at sentence boundaries", "crates/text/src/chunk/split.rs", "sentence"),

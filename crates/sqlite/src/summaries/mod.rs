@@ -5,7 +5,7 @@
 //! find their messages. The memory that summarises a whole session, of kind `conversation`, is indexed.
 
 pub(super) mod cache;
-pub(super) mod expired;
+pub(super) mod housekeeping;
 pub(super) mod queue;
 
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};

@@ -25,7 +25,7 @@ pub(super) fn draft(
     session: &SessionId,
     time: Millis,
     files: Vec<String>,
-    place: &WorkTrees,
+    work_trees: &WorkTrees,
 ) -> Draft {
     let (role, identity) = (forks::role(&said), forks::identity(&said));
     let provenance = match role {
@@ -49,20 +49,20 @@ pub(super) fn draft(
         true => Some(said.speaker.map_or("sub-agent".to_owned(), |name| format!("sub-agent {name}"))),
         false => said.speaker,
     };
-    let reflog = said.worktree.as_deref().and_then(|directory| place.work_tree(directory));
-    let reflog = reflog.and_then(|root| place.reflogs.get(&root));
+    let reflog = said.worktree.as_deref().and_then(|directory| work_trees.work_tree(directory));
+    let reflog = reflog.and_then(|root| work_trees.reflogs.get(&root));
     draft.head_sha = reflog.and_then(|reflog| reflog.at(time)).map(|sha| sha.to_string());
     draft.branch = said.branch.filter(|branch| branch != "HEAD" && !branch.is_empty());
     draft.files = files;
     let directory = said.worktree.as_deref();
     let writes = said.written.into_iter().filter_map(|written| {
-        let (path, root) = place.relative(&written.path, directory)?;
+        let (path, root) = work_trees.relative(&written.path, directory)?;
         Some(FileWrite { path, worktree: Some(root.to_string_lossy().into_owned()), lines: written.lines })
     });
     draft.work = Work {
         writes: writes.collect(),
         worktree: directory
-            .and_then(|it| place.work_tree(it))
+            .and_then(|it| work_trees.work_tree(it))
             .map(|root| root.to_string_lossy().into_owned()),
         ended: said.until,
         commits: said.commits,

@@ -58,7 +58,7 @@ impl Importer<'_> {
     ///
     /// If the list can't be read or the prompts can't be stored.
     pub async fn follow_prompts(&mut self, path: &Path, sessions: &HashSet<String>) -> Result<Prompts> {
-        let mut within = Within::new(self.engine, self.caller, self.place, self.others);
+        let mut within = Within::new(self.engine, self.caller, self.work_trees, self.others);
         let listed = self.left(path, sessions, &mut within).await?;
         let mut prompts = Prompts::default();
         let mut stored: Option<Vec<SessionRow>> = None;
@@ -84,7 +84,7 @@ impl Importer<'_> {
                 continue;
             }
             let about = About { title: Some(TITLE.to_owned()), ..reader.about().clone() };
-            let visited = Visited::new(self.engine, self.caller, self.place);
+            let visited = Visited::new(self.engine, self.caller, self.work_trees);
             let source = format!("prompts:{name}");
             let mut reading =
                 Reading::new((Client::ClaudeCode, path), source, Cursor::default(), reader, None, visited);

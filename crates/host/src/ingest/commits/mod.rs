@@ -140,10 +140,10 @@ pub async fn import(
     let mut reading = read(Arc::clone(repository), history, threads, ignored);
     let mut done = 0;
     let mut span = Span::default();
-    let place = WorkTrees::of(&project);
+    let work_trees = WorkTrees::of(&project);
     while let Some(batch) = next_batch(&mut reading, until, &mut output).await {
         done += batch.len();
-        let drafts = drafts(batch, &place, &mut span, &mut output);
+        let drafts = drafts(batch, &work_trees, &mut span, &mut output);
         store(engine, &project, drafts, &mut output).await?;
         progress(done, all);
     }
@@ -154,7 +154,7 @@ pub async fn import(
     if learns {
         graph::learn(&project, None).await?;
     }
-    output.linked = link::link_span(&project, &place, &span, left(until)).await?;
+    output.linked = link::link_span(&project, &work_trees, &span, left(until)).await?;
     engine.wrote();
     pointer::point(engine, &project).await?;
     summarise(engine, caller, summarize, &mut output, &mut progress).await?;
@@ -198,14 +198,14 @@ async fn next_batch(
 }
 
 /// Returns the drafts to store, and counts the commits that are left out.
-fn drafts(batch: Vec<Turn>, place: &WorkTrees, span: &mut Span, output: &mut Imported) -> Vec<Draft> {
+fn drafts(batch: Vec<Turn>, work_trees: &WorkTrees, span: &mut Span, output: &mut Imported) -> Vec<Draft> {
     let mut drafts = Vec::with_capacity(batch.len());
     for commit in batch {
         match commit {
             Ok(None) => output.ignored += 1,
             Ok(Some(commit)) => {
                 note(&mut output.flags, &commit);
-                let branch = place.branch(&commit.sha).map(str::to_owned);
+                let branch = work_trees.branch(&commit.sha).map(str::to_owned);
                 let draft = draft(CommitDraft { branch: branch.or(commit.branch.clone()), ..commit });
                 span.widen(draft.time);
                 drafts.push(draft);

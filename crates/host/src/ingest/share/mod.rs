@@ -70,7 +70,7 @@ impl<'a> Share<'a> {
         began_in: Option<PathBuf>,
     ) -> Option<Share<'a>> {
         let is_named_after = || {
-            let (hash, roots) = (transcripts::hash_of(client, path), within.place().roots_and_former());
+            let (hash, roots) = (transcripts::hash_of(client, path), within.work_trees().roots_and_former());
             transcripts::is_named_after(client, path, hash.as_deref(), &roots)
         };
         let is_named = found_by == FoundBy::Name || (began_in.is_none() && is_named_after());
@@ -165,9 +165,9 @@ pub struct Visited<'a> {
 
 impl<'a> Visited<'a> {
     /// Returns an empty collection.
-    pub fn new(engine: &'a Engine, caller: &'a Caller, place: &WorkTrees) -> Visited<'a> {
+    pub fn new(engine: &'a Engine, caller: &'a Caller, work_trees: &WorkTrees) -> Visited<'a> {
         let (config, named) = (engine.config(), caller.named());
-        let own = project::place(&place.root, config, named).ok().flatten();
+        let own = project::place(&work_trees.root, config, named).ok().flatten();
         Visited { config, named, own, directories: BTreeSet::new(), found: BTreeMap::new() }
     }
 
@@ -236,16 +236,16 @@ fn directories<'f>(files: impl Iterator<Item = &'f String>, stood: &str) -> Vec<
 pub fn elsewhere(
     engine: &Engine,
     caller: &Caller,
-    place: &WorkTrees,
+    work_trees: &WorkTrees,
     client: Client,
     path: &Path,
 ) -> Option<Spool> {
     let config = engine.config();
     let directory = transcripts::directory_of(client, path)?;
-    if place.work_tree(&directory.to_string_lossy()).is_some() {
+    if work_trees.work_tree(&directory.to_string_lossy()).is_some() {
         // A repository inside this one is a separate project.
         let nested = project::place(&directory, config, caller.named()).ok().flatten();
-        let own = project::place(&place.root, config, caller.named()).ok().flatten();
+        let own = project::place(&work_trees.root, config, caller.named()).ok().flatten();
         if nested.is_none() || nested == own {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Connects Tiro to the agents installed on this machine, and disconnects it.
 
 mod history;
-mod words;
+mod text;
 
 pub use history::{keep_transcripts, retention};
 
@@ -350,9 +350,9 @@ async fn backfill(engine: &Engine, caller: &Caller, project: &SeenProject) -> Re
     }
     let mut bytes = 0;
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
-        let mut place = WorkTrees::new(&project.root, repository, &project.formerly);
+        let mut work_trees = WorkTrees::new(&project.root, repository, &project.formerly);
         let subject = (Subject::seen(project), client);
-        let search = sessions::search(engine, caller, subject, &mut place, Keep::No, |_, _| {}).await?;
+        let search = sessions::search(engine, caller, subject, &mut work_trees, Keep::No, |_, _| {}).await?;
         let new = search.found.iter().filter(|each| each.unread > 0);
         let (transcripts, size) = new.fold((0, 0), |(count, size), each| (count + 1, size + each.unread));
         if transcripts > 0 {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use self::found::FoundSegments;
 use super::preview::{Preview, rounded};
-use super::{expired, named};
+use super::{hidden_segments, named};
 use crate::common;
 use crate::common::beginning::beginning;
 use tiro_base::error::{Error, Result, partial};
@@ -142,7 +142,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if !caller.await_stash(STASHING).await {
         notices.push(partial::notice(UNSTASHED));
     }
-    let filter = Filter { stash: Some(expired::hidden(engine, &project).await?), ..filter };
+    let filter = Filter { stash: Some(hidden_segments::hidden(engine, &project).await?), ..filter };
     let query = asked(&args);
     let mut found = match (&args.from_segment, query.is_empty()) {
         (Some(from), _) => walk(engine, caller, &project, from, hops).await?,
@@ -281,10 +281,10 @@ async fn walk(
     let mut stashed = states(project, order.iter().map(|(_, key)| *key)).await?;
     // A text that was given to the stash no longer exists once its time is over. A message only left the stash.
     let is_gone = |key: &MemoryKey| {
-        stashed.get(key).is_some_and(|segment| segment.is_given && expired::is_over(segment, engine))
+        stashed.get(key).is_some_and(|segment| segment.is_given && hidden_segments::is_over(segment, engine))
     };
     order.retain(|(_, key)| !is_gone(key));
-    stashed.retain(|_, segment| !expired::is_over(segment, engine));
+    stashed.retain(|_, segment| !hidden_segments::is_over(segment, engine));
     found.total = order.len();
     let memories =
         project.store.memories(&project.scope, order.iter().map(|(_, key)| *key).collect()).await?;
