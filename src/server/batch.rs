@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 /// The answers to one batch.
 pub(super) struct Batch {
-    state: Mutex<State>,
+    state: Mutex<BatchState>,
 }
 
-struct State {
+struct BatchState {
     /// How many requests of the batch have no answer yet.
     waiting: usize,
     answers: Vec<Vec<u8>>,
@@ -17,7 +17,7 @@ struct State {
 impl Batch {
     /// Returns a batch of `waiting` requests.
     pub(super) fn of(waiting: usize) -> Batch {
-        Batch { state: Mutex::new(State { waiting, answers: Vec::new() }) }
+        Batch { state: Mutex::new(BatchState { waiting, answers: Vec::new() }) }
     }
 
     /// Ends the wait for one request. `answer` is its line, or `None` if the request was cancelled. Returns the line to

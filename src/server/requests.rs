@@ -27,12 +27,12 @@ pub(super) struct Requests {
 
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<OpenRequests>,
     ended: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct OpenRequests {
     /// The requests that have no answer yet. A second request with the same id is refused, because it would get the
     /// answer of the first.
     unanswered: HashMap<RequestId, Request>,
@@ -106,6 +106,6 @@ impl Drop for Request {
     }
 }
 
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+fn lock(state: &Mutex<OpenRequests>) -> std::sync::MutexGuard<'_, OpenRequests> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

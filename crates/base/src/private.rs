@@ -214,22 +214,22 @@ const FILE_MODE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
 /// The access rights to a file or folder.
-struct Found {
+struct AccessRights {
     mode: u32,
     is_ours: bool,
 }
 
 #[cfg(unix)]
-fn look(path: &Path) -> Option<Found> {
+fn look(path: &Path) -> Option<AccessRights> {
     use std::os::unix::fs::MetadataExt;
     let found = fs::metadata(path).ok()?;
     let is_ours = found.uid() == rustix::process::geteuid().as_raw();
-    Some(Found { mode: found.mode() & 0o7777, is_ours })
+    Some(AccessRights { mode: found.mode() & 0o7777, is_ours })
 }
 
 #[cfg(not(unix))]
-fn look(path: &Path) -> Option<Found> {
-    fs::metadata(path).ok().map(|_| Found { mode: 0, is_ours: true })
+fn look(path: &Path) -> Option<AccessRights> {
+    fs::metadata(path).ok().map(|_| AccessRights { mode: 0, is_ours: true })
 }
 
 /// Removes the access of other users to `path`, if `path` exists.

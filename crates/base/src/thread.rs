@@ -100,7 +100,7 @@ pub struct Stat {
 
 words! {
     /// Where a thread has a file.
-    Place {
+    FilePlace {
         /// In the prompt.
         Inline = "inline",
         /// In the index that the assistant searches during a call.
@@ -110,11 +110,11 @@ words! {
 
 /// What is known of a file in a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// Its path, relative to the project's root.
     pub path: String,
     /// Its place, which doesn't change unless an answer reports it.
-    pub place: Place,
+    pub place: FilePlace,
     /// What it looked like when it was read. `None` if its next reading must compare the content, because it had
     /// changed just before it was read.
     pub stat: Option<Stat>,
@@ -146,7 +146,7 @@ pub struct Thread {
     /// The blocks of the current epoch, in order.
     pub blocks: Vec<Block>,
     /// The files, by path.
-    pub ledger: Vec<Entry>,
+    pub ledger: Vec<LedgerEntry>,
     /// When the last turn was recorded.
     pub updated: Option<Millis>,
 }

@@ -1,9 +1,9 @@
 //! The promises of every engine of a store, one function for each.
 //!
-//! A promise is a function whose name states what is promised. It takes a [`Place`](place::Place), which is a handle on
-//! an engine without data, and panics if the engine breaks the promise. [`promises!`] lists all promises, each with the
-//! [`Fault`](broken::Fault) that breaks it. An engine's crate has this one as a dependency of its tests: it implements
-//! [`Engine`](subject::Engine) and calls [`holds!`], which makes a test of each promise, and one engine also calls
+//! A promise is a function whose name states what is promised. It takes a [`Fixture`](fixture::Fixture), which is a
+//! handle on an engine without data, and panics if the engine breaks the promise. [`promises!`] lists all promises,
+//! each with the [`Fault`](broken::Fault) that breaks it. An engine's crate has this one as a dependency of its tests: it
+//! implements [`Engine`](subject::Engine) and calls [`holds!`], which makes a test of each promise, and one engine also calls
 //! [`breaks!`], which tests that each promise is broken by a store with its fault.
 //!
 //! The tests of an engine's own features, such as migrations, the write-ahead log and a replaced file of SQLite, are in
@@ -17,9 +17,9 @@
 
 pub mod broken;
 pub mod cache;
+pub mod fixture;
 pub mod forgetting;
 pub mod linking;
-pub mod place;
 pub mod queue;
 pub mod reading;
 pub mod records;
@@ -350,7 +350,7 @@ macro_rules! holds {
         $(mod $subject {
             $(#[test]
             fn $promise() {
-                $crate::run::holds($new(), async |place| $crate::$subject::$promise(place).await);
+                $crate::run::holds($new(), async |fixture| $crate::$subject::$promise(fixture).await);
             })+
         })+
     };
@@ -368,7 +368,7 @@ macro_rules! breaks {
             $(#[test]
             fn $promise() {
                 let fault = $crate::broken::Fault::$fault;
-                $crate::run::breaks($new(), fault, async |place| $crate::$subject::$promise(place).await);
+                $crate::run::breaks($new(), fault, async |fixture| $crate::$subject::$promise(fixture).await);
             })+
         })+
     };

@@ -1,6 +1,6 @@
 //! Promises about commits: which sessions led to them, the evidence for this, and the graph of commits.
 
-use super::place::{Answered, Place, commit, message_at, name, prepared, quarter, sha, tool_call};
+use super::fixture::{Answered, Fixture, commit, message_at, name, prepared, quarter, sha, tool_call};
 use super::subject::Engine;
 use tiro_base::memory::{Draft, FileWrite, Kind, MemoryKey, Millis, Provenance, Work};
 use tiro_store::*;
@@ -8,85 +8,94 @@ use tiro_store::*;
 /// Stores commits made at 10, 20, … ms, and one message for each session. Returns the keys of the commits and of
 /// the sessions.
 async fn history<E: Engine>(
-    place: &Place<E>,
+    fixture: &Fixture<E>,
     commits: &str,
     sessions: &[&str],
 ) -> (Vec<MemoryKey>, Vec<SessionKey>) {
     let (mut made, mut opened) = (Vec::new(), Vec::new());
     for (number, digit) in commits.chars().enumerate() {
-        let id = place.put(commit(digit, &format!("commit {digit}\nbody"), 10 * (number as i64 + 1))).await;
-        made.push(place.key(&id).await);
+        let id = fixture.put(commit(digit, &format!("commit {digit}\nbody"), 10 * (number as i64 + 1))).await;
+        made.push(fixture.key(&id).await);
     }
     for session in sessions {
-        place.say(session, &[session]).await;
-        opened.push(place.session_key(session).await);
+        fixture.say(session, &[session]).await;
+        opened.push(fixture.session_key(session).await);
     }
     (made, opened)
 }
 
-async fn link<E: Engine>(place: &Place<E>, commit: MemoryKey, sessions: &[(SessionKey, f64)]) {
-    place.store.link_commits(&place.scope, vec![(commit, sessions.to_vec())]).await.answered();
+async fn link<E: Engine>(fixture: &Fixture<E>, commit: MemoryKey, sessions: &[(SessionKey, f64)]) {
+    fixture.store.link_commits(&fixture.scope, vec![(commit, sessions.to_vec())]).await.answered();
 }
 
-pub async fn links_keep_their_order_and_confidence<E: Engine>(place: Place<E>) {
-    let (commits, sessions) = history(&place, "a", &["s", "t"]).await;
+pub async fn links_keep_their_order_and_confidence<E: Engine>(fixture: Fixture<E>) {
+    let (commits, sessions) = history(&fixture, "a", &["s", "t"]).await;
     let links = [(sessions[1], 0.9), (sessions[0], 0.6)];
-    link(&place, commits[0], &links).await;
-    let found = place.store.links_of(&place.scope, commits.clone()).await.answered();
+    link(&fixture, commits[0], &links).await;
+    let found = fixture.store.links_of(&fixture.scope, commits.clone()).await.answered();
     assert_eq!(found, [(commits[0], links.to_vec())]);
-    let behind = place.store.sessions_behind(&place.scope, commits[0]).await.answered();
+    let behind = fixture.store.sessions_behind(&fixture.scope, commits[0]).await.answered();
     assert_eq!(behind, [(name("t"), 0.9), (name("s"), 0.6)]);
 }
 
-pub async fn new_links_replace_the_old<E: Engine>(place: Place<E>) {
-    let (commits, sessions) = history(&place, "a", &["s", "t"]).await;
-    link(&place, commits[0], &[(sessions[0], 0.6)]).await;
-    link(&place, commits[0], &[(sessions[1], 0.9)]).await;
-    let behind = place.store.sessions_behind(&place.scope, commits[0]).await.answered();
+pub async fn new_links_replace_the_old<E: Engine>(fixture: Fixture<E>) {
+    let (commits, sessions) = history(&fixture, "a", &["s", "t"]).await;
+    link(&fixture, commits[0], &[(sessions[0], 0.6)]).await;
+    link(&fixture, commits[0], &[(sessions[1], 0.9)]).await;
+    let behind = fixture.store.sessions_behind(&fixture.scope, commits[0]).await.answered();
     assert_eq!(behind, [(name("t"), 0.9)]);
-    link(&place, commits[0], &[]).await;
-    assert!(place.store.commits_of(&place.scope, &name("t")).await.answered().is_empty());
+    link(&fixture, commits[0], &[]).await;
+    assert!(fixture.store.commits_of(&fixture.scope, &name("t")).await.answered().is_empty());
 }
 
-pub async fn a_link_leaves_with_its_session<E: Engine>(place: Place<E>) {
-    let (commits, sessions) = history(&place, "a", &["s"]).await;
-    link(&place, commits[0], &[(sessions[0], 0.6)]).await;
-    place.forget_session("s", "f1").await;
-    assert!(place.store.sessions_behind(&place.scope, commits[0]).await.answered().is_empty());
-    place.store.purge(&place.scope, "f1", 6).await.answered();
-    assert_eq!(place.store.links_of(&place.scope, commits.clone()).await.answered(), [(commits[0], vec![])]);
-    link(&place, commits[0], &[(sessions[0], 0.6)]).await;
-    assert_eq!(place.store.links_of(&place.scope, commits.clone()).await.answered(), [(commits[0], vec![])]);
+pub async fn a_link_leaves_with_its_session<E: Engine>(fixture: Fixture<E>) {
+    let (commits, sessions) = history(&fixture, "a", &["s"]).await;
+    link(&fixture, commits[0], &[(sessions[0], 0.6)]).await;
+    fixture.forget_session("s", "f1").await;
+    assert!(fixture.store.sessions_behind(&fixture.scope, commits[0]).await.answered().is_empty());
+    fixture.store.purge(&fixture.scope, "f1", 6).await.answered();
+    assert_eq!(
+        fixture.store.links_of(&fixture.scope, commits.clone()).await.answered(),
+        [(commits[0], vec![])]
+    );
+    link(&fixture, commits[0], &[(sessions[0], 0.6)]).await;
+    assert_eq!(
+        fixture.store.links_of(&fixture.scope, commits.clone()).await.answered(),
+        [(commits[0], vec![])]
+    );
 }
 
-pub async fn commits_of_a_session_come_latest_first<E: Engine>(place: Place<E>) {
-    let (commits, sessions) = history(&place, "abc", &["s"]).await;
+pub async fn commits_of_a_session_come_latest_first<E: Engine>(fixture: Fixture<E>) {
+    let (commits, sessions) = history(&fixture, "abc", &["s"]).await;
     for commit in [commits[0], commits[2]] {
-        link(&place, commit, &[(sessions[0], 0.6)]).await;
+        link(&fixture, commit, &[(sessions[0], 0.6)]).await;
     }
-    assert_eq!(place.store.commits_of(&place.scope, &name("s")).await.answered(), [commits[2], commits[0]]);
+    assert_eq!(
+        fixture.store.commits_of(&fixture.scope, &name("s")).await.answered(),
+        [commits[2], commits[0]]
+    );
 }
 
-pub async fn linked_commits_are_listed_nearest_first<E: Engine>(place: Place<E>) {
-    let (commits, sessions) = history(&place, "abc", &["s"]).await;
+pub async fn linked_commits_are_listed_nearest_first<E: Engine>(fixture: Fixture<E>) {
+    let (commits, sessions) = history(&fixture, "abc", &["s"]).await;
     for (commit, confidence) in commits.iter().zip([0.9, 0.8, 0.7]) {
-        link(&place, *commit, &[(sessions[0], confidence)]).await;
+        link(&fixture, *commit, &[(sessions[0], confidence)]).await;
     }
     let came = async |time: Millis, limit| {
         let (rows, all) =
-            place.store.linked_commits(&place.scope, &name("s"), None, time, limit).await.answered();
+            fixture.store.linked_commits(&fixture.scope, &name("s"), None, time, limit).await.answered();
         (rows.into_iter().map(|row| row.subject).collect::<Vec<_>>(), all)
     };
     assert_eq!(came(15, 9).await, (vec!["commit b".into(), "commit c".into(), "commit a".into()], 3));
     assert_eq!(came(15, 1).await, (vec!["commit b".to_owned()], 3));
 }
 
-pub async fn a_session_behind_a_commit_is_shown_as_of_its_time<E: Engine>(place: Place<E>) {
-    place.save(vec![message_at("s", "a", 10), message_at("s", "b", 20), message_at("t", "c", 50)]).await;
+pub async fn a_session_behind_a_commit_is_shown_as_of_its_time<E: Engine>(fixture: Fixture<E>) {
+    fixture.save(vec![message_at("s", "a", 10), message_at("s", "b", 20), message_at("t", "c", 50)]).await;
     let origin = Origin { title: Some("A title".into()), ..Origin::default() };
-    place.store.describe_session(&place.scope, &name("s"), origin).await.answered();
+    fixture.store.describe_session(&fixture.scope, &name("s"), origin).await.answered();
     let sessions = vec![name("s"), name("unknown"), name("t")];
-    let behind = place.store.behind(&place.scope, sessions, 15).await.answered();
+    let behind = fixture.store.behind(&fixture.scope, sessions, 15).await.answered();
     let rows: Vec<_> =
         behind.into_iter().map(|row| (row.session, row.title, row.time, row.ordinal)).collect();
     assert_eq!(rows, [(name("s"), Some("A title".to_owned()), 10, 0), (name("t"), None, 50, 0)]);
@@ -101,12 +110,12 @@ fn committed(sha: &str, ended: Millis) -> Work {
     Work { commits: Some(vec![sha.into()]), ended: Some(ended), ..Work::default() }
 }
 
-pub async fn changes_of_files_come_in_order_of_time<E: Engine>(place: Place<E>) {
+pub async fn changes_of_files_come_in_order_of_time<E: Engine>(fixture: Fixture<E>) {
     for (text, path, time) in [("a", "late.rs", 30), ("b", "early.rs", 10), ("c", "other.rs", 90)] {
-        place.put(tool_call("s", text, write(path), time)).await;
+        fixture.put(tool_call("s", text, write(path), time)).await;
     }
-    let key = place.session_key("s").await;
-    let rows = place.store.file_writes(&place.scope, 10, 30).await.answered();
+    let key = fixture.session_key("s").await;
+    let rows = fixture.store.file_writes(&fixture.scope, 10, 30).await.answered();
     assert_eq!(
         rows.iter().map(|row| (row.path.as_str(), row.time)).collect::<Vec<_>>(),
         [("early.rs", 10), ("late.rs", 30)]
@@ -115,60 +124,60 @@ pub async fn changes_of_files_come_in_order_of_time<E: Engine>(place: Place<E>) 
     assert_eq!(rows[0].lines.len(), 2);
 }
 
-pub async fn evidence_leaves_with_its_message<E: Engine>(place: Place<E>) {
-    let call = place.put(tool_call("s", "a", write("a.rs"), 10)).await;
-    place.put(tool_call("s", "b", committed("abc", 25), 20)).await;
-    place.forget(&[&call], "f1").await;
-    assert!(place.store.file_writes(&place.scope, 0, 99).await.answered().is_empty());
-    assert_eq!(place.store.commit_calls(&place.scope, 0, 99).await.answered().len(), 1);
-    place.undo().await;
-    assert_eq!(place.store.file_writes(&place.scope, 0, 99).await.answered().len(), 1);
+pub async fn evidence_leaves_with_its_message<E: Engine>(fixture: Fixture<E>) {
+    let call = fixture.put(tool_call("s", "a", write("a.rs"), 10)).await;
+    fixture.put(tool_call("s", "b", committed("abc", 25), 20)).await;
+    fixture.forget(&[&call], "f1").await;
+    assert!(fixture.store.file_writes(&fixture.scope, 0, 99).await.answered().is_empty());
+    assert_eq!(fixture.store.commit_calls(&fixture.scope, 0, 99).await.answered().len(), 1);
+    fixture.undo().await;
+    assert_eq!(fixture.store.file_writes(&fixture.scope, 0, 99).await.answered().len(), 1);
 }
 
-pub async fn calls_that_commit_are_known_by_their_time<E: Engine>(place: Place<E>) {
+pub async fn calls_that_commit_are_known_by_their_time<E: Engine>(fixture: Fixture<E>) {
     for (text, sha, time) in [("a", "aaa", 10), ("b", "bbb", 20), ("c", "ccc", 30)] {
-        place.put(tool_call("s", text, committed(sha, time + 5), time)).await;
+        fixture.put(tool_call("s", text, committed(sha, time + 5), time)).await;
     }
-    let calls = place.store.commit_calls(&place.scope, 15, 25).await.answered();
+    let calls = fixture.store.commit_calls(&fixture.scope, 15, 25).await.answered();
     let rows: Vec<_> = calls.iter().map(|call| (call.sha.as_str(), call.began, call.ended)).collect();
     assert_eq!(rows, [("bbb", 20, 25)]);
 }
 
-pub async fn the_first_evidence_is_known<E: Engine>(place: Place<E>) {
-    assert_eq!(place.store.first_evidence(&place.scope).await.answered(), None);
-    place.put(tool_call("s", "a", write("a.rs"), 30)).await;
-    place.put(tool_call("s", "b", committed("abc", 25), 20)).await;
-    assert_eq!(place.store.first_evidence(&place.scope).await.answered(), Some(20));
+pub async fn the_first_evidence_is_known<E: Engine>(fixture: Fixture<E>) {
+    assert_eq!(fixture.store.first_evidence(&fixture.scope).await.answered(), None);
+    fixture.put(tool_call("s", "a", write("a.rs"), 30)).await;
+    fixture.put(tool_call("s", "b", committed("abc", 25), 20)).await;
+    assert_eq!(fixture.store.first_evidence(&fixture.scope).await.answered(), Some(20));
 }
 
 fn part(stamp: &str, first: usize, count: usize) -> GraphRow {
     GraphRow { stamp: stamp.into(), first, count, bytes: vec![first as u8; count] }
 }
 
-pub async fn parts_of_the_graph_follow_one_another<E: Engine>(place: Place<E>) {
-    let add = async |part| place.store.add_to_commit_graph(&place.scope, part).await.answered();
+pub async fn parts_of_the_graph_follow_one_another<E: Engine>(fixture: Fixture<E>) {
+    let add = async |part| fixture.store.add_to_commit_graph(&fixture.scope, part).await.answered();
     assert!(add(part("one", 0, 3)).await && add(part("one", 3, 2)).await);
-    let parts = async || place.store.commit_graph(&place.scope).await.answered();
+    let parts = async || fixture.store.commit_graph(&fixture.scope).await.answered();
     assert_eq!(parts().await, [part("one", 0, 3), part("one", 3, 2)]);
     // A part with another stamp replaces the graph.
     assert!(add(part("two", 0, 4)).await);
     assert_eq!(parts().await, [part("two", 0, 4)]);
 }
 
-pub async fn of_two_that_add_a_part_one_does<E: Engine>(place: Place<E>) {
-    let other = place.engine.open();
+pub async fn of_two_that_add_a_part_one_does<E: Engine>(fixture: Fixture<E>) {
+    let other = fixture.engine.open();
     let (one, two) = tokio::join!(
-        place.store.add_to_commit_graph(&place.scope, part("one", 0, 3)),
-        other.add_to_commit_graph(&place.scope, part("one", 0, 3))
+        fixture.store.add_to_commit_graph(&fixture.scope, part("one", 0, 3)),
+        other.add_to_commit_graph(&fixture.scope, part("one", 0, 3))
     );
     assert!(one.answered() != two.answered(), "one was first");
-    assert!(!place.store.add_to_commit_graph(&place.scope, part("one", 7, 1)).await.answered(), "a gap");
-    assert_eq!(place.store.commit_graph(&place.scope).await.answered(), [part("one", 0, 3)]);
+    assert!(!fixture.store.add_to_commit_graph(&fixture.scope, part("one", 7, 1)).await.answered(), "a gap");
+    assert_eq!(fixture.store.commit_graph(&fixture.scope).await.answered(), [part("one", 0, 3)]);
 }
 
-pub async fn a_commit_stands_for_those_it_replaces<E: Engine>(place: Place<E>) {
-    let (commits, _) = history(&place, "abc", &[]).await;
-    let (store, scope) = (&place.store, &place.scope);
+pub async fn a_commit_stands_for_those_it_replaces<E: Engine>(fixture: Fixture<E>) {
+    let (commits, _) = history(&fixture, "abc", &[]).await;
+    let (store, scope) = (&fixture.store, &fixture.scope);
     // The first commit was amended, and the result was then squashed.
     let replaced = vec![(commits[0], commits[1]), (commits[1], commits[2])];
     store.replace_commits(scope, commits[..2].to_vec(), None, replaced).await.answered();
@@ -180,9 +189,9 @@ pub async fn a_commit_stands_for_those_it_replaces<E: Engine>(place: Place<E>) {
     assert_eq!(replaced, [(commits[0], sha('a')), (commits[1], sha('b'))]);
 }
 
-pub async fn a_commit_that_is_back_is_not_replaced<E: Engine>(place: Place<E>) {
-    let (commits, _) = history(&place, "ab", &[]).await;
-    let (store, scope) = (&place.store, &place.scope);
+pub async fn a_commit_that_is_back_is_not_replaced<E: Engine>(fixture: Fixture<E>) {
+    let (commits, _) = history(&fixture, "ab", &[]).await;
+    let (store, scope) = (&fixture.store, &fixture.scope);
     let replaced = vec![(commits[0], commits[1])];
     store.replace_commits(scope, vec![commits[0]], None, replaced).await.answered();
     assert_eq!(store.stand_ins(scope, commits.clone()).await.answered().len(), 1);
@@ -194,73 +203,73 @@ pub async fn a_commit_that_is_back_is_not_replaced<E: Engine>(place: Place<E>) {
     assert!(store.stand_ins(scope, commits).await.answered().is_empty());
 }
 
-pub async fn a_prefix_names_one_commit_or_none<E: Engine>(place: Place<E>) {
-    let (commits, _) = history(&place, "ab", &[]).await;
+pub async fn a_prefix_names_one_commit_or_none<E: Engine>(fixture: Fixture<E>) {
+    let (commits, _) = history(&fixture, "ab", &[]).await;
     let mut similar = commit('c', "similar", 90);
     let long = format!("aaaa{}", "b".repeat(36));
     (similar.draft.source_id, similar.draft.commit.as_mut().unwrap().sha) = (Some(long.clone()), long);
-    place.put(similar).await;
+    fixture.put(similar).await;
     let named = async |prefix: &str| {
-        let found = place.store.commit_named(&place.scope, prefix).await.answered();
+        let found = fixture.store.commit_named(&fixture.scope, prefix).await.answered();
         found.map(|(commit, _)| commit)
     };
     assert_eq!((named("bbb").await, named("aaaaa").await), (Some(commits[1]), Some(commits[0])));
     assert_eq!((named("aaa").await, named("ccc").await), (None, None));
 }
 
-pub async fn forgotten_commits_stay_known<E: Engine>(place: Place<E>) {
-    let ids = place.save(vec![commit('a', "one", 10), commit('b', "two", 20)]).await.outcomes;
-    place.forget(&[&ids[0].0], "f1").await;
-    let mut known = place.store.known_commits(&place.scope).await.answered();
+pub async fn forgotten_commits_stay_known<E: Engine>(fixture: Fixture<E>) {
+    let ids = fixture.save(vec![commit('a', "one", 10), commit('b', "two", 20)]).await.outcomes;
+    fixture.forget(&[&ids[0].0], "f1").await;
+    let mut known = fixture.store.known_commits(&fixture.scope).await.answered();
     known.sort();
     assert_eq!(known, [sha('a'), sha('b')], "an import doesn't read them again");
 }
 
-pub async fn commits_are_paged_in_order_of_time<E: Engine>(place: Place<E>) {
-    let (commits, _) = history(&place, "abcd", &[]).await;
+pub async fn commits_are_paged_in_order_of_time<E: Engine>(fixture: Fixture<E>) {
+    let (commits, _) = history(&fixture, "abcd", &[]).await;
     let made = async |after, until, limit| {
-        let rows = place.store.commits_made(&place.scope, after, until, limit).await.answered();
+        let rows = fixture.store.commits_made(&fixture.scope, after, until, limit).await.answered();
         rows.into_iter().map(|row| row.key).collect::<Vec<_>>()
     };
     assert_eq!(made((0, None), 30, 2).await, commits[..2]);
     assert_eq!(made((20, Some(commits[1])), 30, 2).await, commits[2..3]);
-    let rows = place.store.commits_made(&place.scope, (0, None), 99, 1).await.answered();
+    let rows = fixture.store.commits_made(&fixture.scope, (0, None), 99, 1).await.answered();
     assert_eq!(
         (rows[0].time, rows[0].shas.clone(), rows[0].message.as_str()),
         (10, vec![sha('a')], "commit a\nbody")
     );
 }
 
-pub async fn the_last_commit_before_a_time_is_of_its_branch<E: Engine>(place: Place<E>) {
+pub async fn the_last_commit_before_a_time_is_of_its_branch<E: Engine>(fixture: Fixture<E>) {
     for (digit, branch, time) in [('a', "main", 10), ('b', "side", 20)] {
         let mut commit = commit(digit, "a commit", time);
         commit.draft.branch = Some(branch.into());
-        place.put(commit).await;
+        fixture.put(commit).await;
     }
     let places = [("main", 30), ("side", 30), ("side", 15)].map(|(branch, time)| (branch.to_owned(), time));
-    let found = place.store.commits_before(&place.scope, places.to_vec()).await.answered();
+    let found = fixture.store.commits_before(&fixture.scope, places.to_vec()).await.answered();
     assert_eq!(found, [Some(sha('a')), Some(sha('b')), None]);
 }
 
-pub async fn a_summary_of_a_commit_is_known_by_it<E: Engine>(place: Place<E>) {
-    let ids = place.save(vec![commit('a', "one", 10), commit('b', "two", 20)]).await.outcomes;
-    let keys = [place.key(&ids[0].0).await, place.key(&ids[1].0).await];
-    let (store, scope) = (&place.store, &place.scope);
+pub async fn a_summary_of_a_commit_is_known_by_it<E: Engine>(fixture: Fixture<E>) {
+    let ids = fixture.save(vec![commit('a', "one", 10), commit('b', "two", 20)]).await.outcomes;
+    let keys = [fixture.key(&ids[0].0).await, fixture.key(&ids[1].0).await];
+    let (store, scope) = (&fixture.store, &fixture.scope);
     assert_eq!(store.commits_without_summary(scope, 9).await.answered(), [keys[1], keys[0]]);
     let mut draft = Draft::new(Kind::Summary, Provenance::Derived, "two in short", 20);
     draft.references = vec![ids[1].0.clone()];
-    let summary = place.put(prepared(draft, "two in short")).await;
+    let summary = fixture.put(prepared(draft, "two in short")).await;
     assert_eq!(store.commits_without_summary(scope, 9).await.answered(), [keys[0]]);
     assert_eq!(store.summary_of_commit(scope, &ids[1].0).await.answered(), Some(summary));
     assert_eq!(store.summary_of_commit(scope, &ids[0].0).await.answered(), None);
 }
 
-pub async fn an_owner_has_no_commit_of_another<E: Engine>(place: Place<E>) {
-    let (commits, sessions) = history(&place, "ab", &["s"]).await;
-    link(&place, commits[0], &[(sessions[0], 0.6)]).await;
-    place.put(tool_call("s", "a call", write("a.rs"), 10)).await;
-    place.store.add_to_commit_graph(&place.scope, part("one", 0, 3)).await.answered();
-    let (store, stranger) = (&place.store, place.stranger());
+pub async fn an_owner_has_no_commit_of_another<E: Engine>(fixture: Fixture<E>) {
+    let (commits, sessions) = history(&fixture, "ab", &["s"]).await;
+    link(&fixture, commits[0], &[(sessions[0], 0.6)]).await;
+    fixture.put(tool_call("s", "a call", write("a.rs"), 10)).await;
+    fixture.store.add_to_commit_graph(&fixture.scope, part("one", 0, 3)).await.answered();
+    let (store, stranger) = (&fixture.store, fixture.stranger());
     assert!(store.known_commits(&stranger).await.answered().is_empty());
     assert!(store.commits_made(&stranger, (0, None), 99, 9).await.answered().is_empty());
     assert_eq!(store.commit_named(&stranger, "aaaa").await.answered(), None);
@@ -271,9 +280,9 @@ pub async fn an_owner_has_no_commit_of_another<E: Engine>(place: Place<E>) {
     store.link_commits(&stranger, vec![(commits[0], Vec::new())]).await.answered();
     let replaced = vec![(commits[0], commits[1])];
     store.replace_commits(&stranger, commits.clone(), None, replaced).await.answered();
-    assert_eq!(store.sessions_behind(&place.scope, commits[0]).await.answered().len(), 1);
-    assert!(store.stand_ins(&place.scope, commits).await.answered().is_empty());
-    let derived = quarter("theirs", &[place.rows("s").await[0].id.clone()]);
+    assert_eq!(store.sessions_behind(&fixture.scope, commits[0]).await.answered().len(), 1);
+    assert!(store.stand_ins(&fixture.scope, commits).await.answered().is_empty());
+    let derived = quarter("theirs", &[fixture.rows("s").await[0].id.clone()]);
     let saved = store.save(&stranger, vec![derived], 1).await.answered();
     assert_eq!(saved.count(Outcome::Forgotten), 1, "its source has another owner");
 }

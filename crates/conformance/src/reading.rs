@@ -1,97 +1,97 @@
 //! Promises about reading memories and sessions: by key, by place in a session, page by page, and by name.
 
-use super::place::{Answered, Place, fact, message, message_at, name, note, prepared};
+use super::fixture::{Answered, Fixture, fact, message, message_at, name, note, prepared};
 use super::subject::Engine;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Kind, MemoryId, Provenance};
 use tiro_store::*;
 
-pub async fn memories_come_in_the_order_of_their_keys<E: Engine>(place: Place<E>) {
-    place.say("s", &["maple", "willow", "larch"]).await;
-    let mut rows = place.rows("s").await;
+pub async fn memories_come_in_the_order_of_their_keys<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["maple", "willow", "larch"]).await;
+    let mut rows = fixture.rows("s").await;
     rows.sort_by_key(|row| row.ordinal);
     let keys = vec![rows[2].key, rows[0].key, rows[1].key];
-    let texts = place.store.texts(&place.scope, keys.clone()).await.answered();
+    let texts = fixture.store.texts(&fixture.scope, keys.clone()).await.answered();
     assert_eq!(texts.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["larch", "maple", "willow"]);
-    let memories = place.store.memories(&place.scope, keys.clone()).await.answered();
+    let memories = fixture.store.memories(&fixture.scope, keys.clone()).await.answered();
     assert_eq!(memories.iter().map(|memory| memory.key).collect::<Vec<_>>(), keys);
-    let places = place.store.places(&place.scope, keys.clone()).await.answered();
+    let places = fixture.store.places(&fixture.scope, keys.clone()).await.answered();
     assert_eq!(places.iter().map(|found| found.key).collect::<Vec<_>>(), keys);
     assert_eq!(places.iter().map(|found| found.ordinal).collect::<Vec<_>>(), [Some(2), Some(0), Some(1)]);
 }
 
-pub async fn memories_out_of_scope_are_left_out<E: Engine>(place: Place<E>) {
-    place.say("s", &["maple"]).await;
-    place.say("other", &["willow"]).await;
-    let own = place.rows("s").await.remove(0);
-    let keys = vec![place.rows("other").await.remove(0).key, own.key];
-    let scope = place.only(&["s"]);
-    let memories = place.store.memories(&scope, keys.clone()).await.answered();
+pub async fn memories_out_of_scope_are_left_out<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["maple"]).await;
+    fixture.say("other", &["willow"]).await;
+    let own = fixture.rows("s").await.remove(0);
+    let keys = vec![fixture.rows("other").await.remove(0).key, own.key];
+    let scope = fixture.only(&["s"]);
+    let memories = fixture.store.memories(&scope, keys.clone()).await.answered();
     assert_eq!(memories.iter().map(|memory| &memory.id).collect::<Vec<_>>(), [&own.id]);
-    assert_eq!(place.store.texts(&scope, keys.clone()).await.answered(), [(own.key, "maple".to_owned())]);
-    assert_eq!(place.store.places(&scope, keys).await.answered().len(), 1);
+    assert_eq!(fixture.store.texts(&scope, keys.clone()).await.answered(), [(own.key, "maple".to_owned())]);
+    assert_eq!(fixture.store.places(&scope, keys).await.answered().len(), 1);
 }
 
-pub async fn a_search_result_is_shown_at_its_place<E: Engine>(place: Place<E>) {
-    place.say("s", &["maple"]).await;
-    place.say("other", &["willow"]).await;
+pub async fn a_search_result_is_shown_at_its_place<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["maple"]).await;
+    fixture.say("other", &["willow"]).await;
     let mut found = Vec::new();
     for word in ["willow", "maple"] {
-        let hits = place.candidates(&place.scope, &Filter::default(), word).await;
+        let hits = fixture.candidates(&fixture.scope, &Filter::default(), word).await;
         found.extend(hits.iter().map(|hit| (hit.memory, hit.chunk)));
     }
-    let shown = place.store.shown(&place.only(&["s"]), found.clone()).await.answered();
+    let shown = fixture.store.shown(&fixture.only(&["s"]), found.clone()).await.answered();
     assert_eq!(shown.len(), 1);
     let one = &shown[0];
     assert_eq!((one.place, one.memory.text.as_str(), one.chunk.key), (1, "maple", found[1].1));
     assert_eq!((one.chunk.start, one.chunk.end, one.chunk.tokens), (0, 5, 1));
 }
 
-pub async fn messages_are_shown_with_those_around_them<E: Engine>(place: Place<E>) {
-    let ids = place.say("s", &["a", "b", "c", "d", "e"]).await;
+pub async fn messages_are_shown_with_those_around_them<E: Engine>(fixture: Fixture<E>) {
+    let ids = fixture.say("s", &["a", "b", "c", "d", "e"]).await;
     let around = async |ordinal, before, after| {
         let found =
-            place.store.surroundings(&place.scope, &name("s"), ordinal, before, after).await.answered();
+            fixture.store.surroundings(&fixture.scope, &name("s"), ordinal, before, after).await.answered();
         found.into_iter().map(|memory| memory.text).collect::<Vec<_>>().concat()
     };
     assert_eq!(around(2, 1, 1).await, "bcd");
     assert_eq!(around(0, 3, 0).await, "a");
     // A forgotten message is skipped and does not count as a neighbour.
-    place.forget(&[&ids[1]], "f1").await;
+    fixture.forget(&[&ids[1]], "f1").await;
     assert_eq!(around(2, 1, 2).await, "acde");
 }
 
-pub async fn neighbours_come_once_in_the_order_of_keys<E: Engine>(place: Place<E>) {
-    place.say("s", &["a", "b", "c", "d"]).await;
-    let mut rows = place.rows("s").await;
+pub async fn neighbours_come_once_in_the_order_of_keys<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["a", "b", "c", "d"]).await;
+    let mut rows = fixture.rows("s").await;
     rows.sort_by_key(|row| row.ordinal);
     let keys = vec![rows[3].key, rows[1].key];
-    let beside = place.store.beside(&place.scope, keys).await.answered();
+    let beside = fixture.store.beside(&fixture.scope, keys).await.answered();
     assert_eq!(beside.iter().map(|memory| memory.text.as_str()).collect::<Vec<_>>(), ["a", "c"]);
 }
 
-pub async fn marks_are_kept_until_they_are_taken_away<E: Engine>(place: Place<E>) {
-    let ids = place.say("s", &["maple", "willow"]).await;
+pub async fn marks_are_kept_until_they_are_taken_away<E: Engine>(fixture: Fixture<E>) {
+    let ids = fixture.say("s", &["maple", "willow"]).await;
     let unknown = MemoryId::derive(Kind::Message, None, "unknown");
     let named = [unknown, ids[1].clone()];
-    let mark = async |marked| place.store.mark(&place.scope, &named, marked, None).await.answered();
+    let mark = async |marked| fixture.store.mark(&fixture.scope, &named, marked, None).await.answered();
     assert_eq!(mark(true).await, ids[1..]);
-    let marked = async || place.rows("s").await.iter().map(|row| row.marked).collect::<Vec<_>>();
+    let marked = async || fixture.rows("s").await.iter().map(|row| row.marked).collect::<Vec<_>>();
     assert_eq!(marked().await, [false, true]);
     assert_eq!((mark(false).await, marked().await), (ids[1..].to_vec(), vec![false, false]));
 }
 
-pub async fn important_messages_are_marked_or_valued<E: Engine>(place: Place<E>) {
-    let ids = place.say("s", &["a", "b", "c", "d"]).await;
+pub async fn important_messages_are_marked_or_valued<E: Engine>(fixture: Fixture<E>) {
+    let ids = fixture.say("s", &["a", "b", "c", "d"]).await;
     let mark = async |place_of: usize, marked, importance| {
         let ids = [ids[place_of].clone()];
-        place.store.mark(&place.scope, &ids, marked, importance).await.answered();
+        fixture.store.mark(&fixture.scope, &ids, marked, importance).await.answered();
     };
     mark(0, true, None).await;
     mark(1, false, Some(0.9)).await;
     mark(2, false, Some(0.3)).await;
     let important = async |limit| {
-        let found = place.store.important_messages(&place.scope, &name("s"), 0.5, limit).await.answered();
+        let found = fixture.store.important_messages(&fixture.scope, &name("s"), 0.5, limit).await.answered();
         found.into_iter().map(|memory| memory.text).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -100,41 +100,41 @@ pub async fn important_messages_are_marked_or_valued<E: Engine>(place: Place<E>)
     );
 }
 
-pub async fn facts_of_a_session_come_latest_first<E: Engine>(place: Place<E>) {
-    let ids = place.say("s", &["maple"]).await;
+pub async fn facts_of_a_session_come_latest_first<E: Engine>(fixture: Fixture<E>) {
+    let ids = fixture.say("s", &["maple"]).await;
     for (text, time) in [("first", 10), ("third", 30), ("second", 20)] {
         let mut fact = fact("s", text, &[&ids[0]]);
         fact.draft.time = time;
-        place.put(fact).await;
+        fixture.put(fact).await;
     }
-    place.put(fact("other", "elsewhere", &[&ids[0]])).await;
+    fixture.put(fact("other", "elsewhere", &[&ids[0]])).await;
     let facts = async |limit| {
-        let found = place.store.facts(&place.scope, &name("s"), limit).await.answered();
+        let found = fixture.store.facts(&fixture.scope, &name("s"), limit).await.answered();
         found.into_iter().map(|memory| memory.text).collect::<Vec<_>>()
     };
     assert_eq!(facts(9).await, ["third", "second", "first"]);
     assert_eq!(facts(1).await, ["third"]);
 }
 
-pub async fn pages_of_a_list_hold_each_memory_once<E: Engine>(place: Place<E>) {
+pub async fn pages_of_a_list_hold_each_memory_once<E: Engine>(fixture: Fixture<E>) {
     let texts = ["a", "b", "c", "d", "e"];
     for text in texts {
-        place.put(note(text)).await;
+        fixture.put(note(text)).await;
     }
     let (mut seen, mut after) = (Vec::new(), None);
     for _ in 0..texts.len() {
-        let page = place.store.list(&place.scope, &Filter::default(), after, 2).await.answered();
+        let page = fixture.store.list(&fixture.scope, &Filter::default(), after, 2).await.answered();
         after = page.last().map(|memory| memory.key).or(after);
         seen.extend(page.into_iter().map(|memory| memory.text));
     }
     assert_eq!(seen, ["e", "d", "c", "b", "a"]);
 }
 
-pub async fn references_are_known_from_both_ends<E: Engine>(place: Place<E>) {
-    let ids = place.say("s", &["maple"]).await;
-    let derived = place.put(fact("s", "of maple", &[&ids[0]])).await;
-    let (source, derived) = (place.key(&ids[0]).await, place.key(&derived).await);
-    let (store, scope) = (&place.store, &place.scope);
+pub async fn references_are_known_from_both_ends<E: Engine>(fixture: Fixture<E>) {
+    let ids = fixture.say("s", &["maple"]).await;
+    let derived = fixture.put(fact("s", "of maple", &[&ids[0]])).await;
+    let (source, derived) = (fixture.key(&ids[0]).await, fixture.key(&derived).await);
+    let (store, scope) = (&fixture.store, &fixture.scope);
     assert_eq!(store.references(scope, derived).await.answered(), [source]);
     assert_eq!(store.references(scope, source).await.answered(), [derived]);
     assert_eq!(store.refers_to(scope, derived).await.answered(), [source]);
@@ -143,28 +143,28 @@ pub async fn references_are_known_from_both_ends<E: Engine>(place: Place<E>) {
     assert_eq!(taken_from, Some(source));
 }
 
-pub async fn messages_are_read_from_a_place_on<E: Engine>(place: Place<E>) {
-    place.say("s", &["a", "b", "c"]).await;
-    let rows = place.store.session_messages(&place.scope, &name("s"), 1).await.answered();
+pub async fn messages_are_read_from_a_place_on<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["a", "b", "c"]).await;
+    let rows = fixture.store.session_messages(&fixture.scope, &name("s"), 1).await.answered();
     assert_eq!(rows.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [1, 2]);
 }
 
-pub async fn sessions_come_latest_first_with_their_counts<E: Engine>(place: Place<E>) {
-    place
+pub async fn sessions_come_latest_first_with_their_counts<E: Engine>(fixture: Fixture<E>) {
+    fixture
         .save(vec![message_at("old", "a", 10), message_at("old", "b", 20), message_at("new", "c", 30)])
         .await;
-    let sessions = place.store.sessions(&place.scope, 0, 9).await.answered();
+    let sessions = fixture.store.sessions(&fixture.scope, 0, 9).await.answered();
     let rows = sessions.iter().map(|row| (row.id.as_str(), row.memories, row.tokens, row.first, row.last));
     assert_eq!(rows.collect::<Vec<_>>(), [("new", 1, 1, 30, 30), ("old", 2, 2, 10, 20)]);
 }
 
-pub async fn pages_of_sessions_follow_one_another<E: Engine>(place: Place<E>) {
+pub async fn pages_of_sessions_follow_one_another<E: Engine>(fixture: Fixture<E>) {
     for (time, session) in ["a", "b", "c"].iter().enumerate() {
-        place.put(message_at(session, session, time as i64)).await;
+        fixture.put(message_at(session, session, time as i64)).await;
     }
-    for scope in [place.scope.clone(), place.only(&["a", "b", "c"])] {
+    for scope in [fixture.scope.clone(), fixture.only(&["a", "b", "c"])] {
         let page = async |offset, limit| {
-            let rows = place.store.sessions(&scope, offset, limit).await.answered();
+            let rows = fixture.store.sessions(&scope, offset, limit).await.answered();
             rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>().concat()
         };
         assert_eq!(
@@ -174,13 +174,13 @@ pub async fn pages_of_sessions_follow_one_another<E: Engine>(place: Place<E>) {
     }
 }
 
-pub async fn a_session_is_called_by_name_alias_beginning_or_title<E: Engine>(place: Place<E>) {
+pub async fn a_session_is_called_by_name_alias_beginning_or_title<E: Engine>(fixture: Fixture<E>) {
     for session in ["auth refactor", "auth", "maple"] {
-        place.say(session, &["a message"]).await;
+        fixture.say(session, &["a message"]).await;
     }
     let origin =
         Origin { title: Some("Trees in the Park".into()), aliases: vec!["5f3c".into()], ..Origin::default() };
-    place.store.describe_session(&place.scope, &name("maple"), origin).await.answered();
+    fixture.store.describe_session(&fixture.scope, &name("maple"), origin).await.answered();
     for (text, expected) in [
         ("auth", vec!["auth"]),
         ("auth r", vec!["auth refactor"]),
@@ -188,39 +188,40 @@ pub async fn a_session_is_called_by_name_alias_beginning_or_title<E: Engine>(pla
         ("the park", vec!["maple"]),
         ("unknown", vec![]),
     ] {
-        let found = place.store.sessions_called(&place.scope, text, 9).await.answered();
+        let found = fixture.store.sessions_called(&fixture.scope, text, 9).await.answered();
         assert_eq!(found.iter().map(|session| session.as_str()).collect::<Vec<_>>(), expected, "{text}");
     }
 }
 
-pub async fn a_session_is_reached_by_its_alias<E: Engine>(place: Place<E>) {
-    place.say("maple", &["a", "b"]).await;
+pub async fn a_session_is_reached_by_its_alias<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("maple", &["a", "b"]).await;
     let origin = Origin { aliases: vec!["5f3c".into()], ..Origin::default() };
-    place.store.describe_session(&place.scope, &name("maple"), origin).await.answered();
-    assert_eq!(place.rows("5f3c").await.len(), 2);
-    let scope = place.only(&["5f3c"]);
-    assert_eq!(place.store.list(&scope, &Filter::default(), None, 9).await.answered().len(), 2);
+    fixture.store.describe_session(&fixture.scope, &name("maple"), origin).await.answered();
+    assert_eq!(fixture.rows("5f3c").await.len(), 2);
+    let scope = fixture.only(&["5f3c"]);
+    assert_eq!(fixture.store.list(&scope, &Filter::default(), None, 9).await.answered().len(), 2);
 }
 
-pub async fn a_session_is_described_by_title_and_client<E: Engine>(place: Place<E>) {
-    place.say("s", &["how the user began", "and went on"]).await;
-    let about =
-        async || place.store.about_sessions(&place.scope, vec![name("unknown"), name("s")]).await.answered();
+pub async fn a_session_is_described_by_title_and_client<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["how the user began", "and went on"]).await;
+    let about = async || {
+        fixture.store.about_sessions(&fixture.scope, vec![name("unknown"), name("s")]).await.answered()
+    };
     assert_eq!(about().await[1].title.as_deref(), Some("how the user began"));
     let origin =
         Origin { title: Some("A title".into()), client: Some("a client".into()), ..Origin::default() };
-    place.store.describe_session(&place.scope, &name("s"), origin).await.answered();
+    fixture.store.describe_session(&fixture.scope, &name("s"), origin).await.answered();
     let known = about().await;
     assert_eq!((known[1].title.as_deref(), known[1].client.as_deref()), (Some("A title"), Some("a client")));
     assert_eq!((&known[0].title, &known[0].client), (&None, &None));
 }
 
-pub async fn a_description_keeps_what_it_does_not_name<E: Engine>(place: Place<E>) {
-    place.say("s", &["a message"]).await;
+pub async fn a_description_keeps_what_it_does_not_name<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["a message"]).await;
     let describe = async |title: Option<&str>, client: Option<&str>| {
         let (title, client) = (title.map(str::to_owned), client.map(str::to_owned));
         let origin = Origin { title, client, ..Origin::default() };
-        place.store.describe_session(&place.scope, &name("s"), origin).await.answered();
+        fixture.store.describe_session(&fixture.scope, &name("s"), origin).await.answered();
     };
     describe(Some("A title"), Some("a client")).await;
     describe(Some("Another"), None).await;
@@ -233,71 +234,71 @@ pub async fn a_description_keeps_what_it_does_not_name<E: Engine>(place: Place<E
         summaries: Vec::new(),
         conversation: None,
     };
-    place.store.restore_sessions(&place.scope, vec![restored]).await.answered();
-    let about = place.store.about_sessions(&place.scope, vec![name("s")]).await.answered().remove(0);
+    fixture.store.restore_sessions(&fixture.scope, vec![restored]).await.answered();
+    let about = fixture.store.about_sessions(&fixture.scope, vec![name("s")]).await.answered().remove(0);
     assert_eq!((about.title.as_deref(), about.client.as_deref()), (Some("Another"), Some("a client")));
 }
 
-pub async fn a_session_stands_where_it_was_last_seen<E: Engine>(place: Place<E>) {
+pub async fn a_session_stands_where_it_was_last_seen<E: Engine>(fixture: Fixture<E>) {
     let on = |text: &str, branch: Option<&str>, head: Option<&str>| {
         let mut message = message("s", text);
         message.draft.branch = branch.map(str::to_owned);
         message.draft.head_sha = head.map(str::to_owned);
         message
     };
-    place.save(vec![on("a", Some("main"), Some("aaa")), on("b", Some("side"), None)]).await;
-    place.save(vec![on("c", None, Some("ccc"))]).await;
-    let stands = place.store.session_stands(&place.scope, &name("s")).await.answered();
+    fixture.save(vec![on("a", Some("main"), Some("aaa")), on("b", Some("side"), None)]).await;
+    fixture.save(vec![on("c", None, Some("ccc"))]).await;
+    let stands = fixture.store.session_stands(&fixture.scope, &name("s")).await.answered();
     assert_eq!(stands, (Some("side".to_owned()), Some("ccc".to_owned())));
 }
 
-pub async fn ids_of_clients_are_known_in_other_sessions<E: Engine>(place: Place<E>) {
+pub async fn ids_of_clients_are_known_in_other_sessions<E: Engine>(fixture: Fixture<E>) {
     for (session, text, id) in [("s", "a", "id 1"), ("other", "b", "id 2")] {
         let mut message = message(session, text);
         message.draft.source_id = Some(id.into());
-        place.put(message).await;
+        fixture.put(message).await;
     }
     let ids = ["id 1", "id 2", "id 3"].map(str::to_owned).to_vec();
-    let known = place.store.known_elsewhere(&place.scope, &name("s"), ids).await.answered();
+    let known = fixture.store.known_elsewhere(&fixture.scope, &name("s"), ids).await.answered();
     assert_eq!(known.into_iter().collect::<Vec<_>>(), ["id 2"]);
 }
 
-pub async fn tokens_of_a_session_are_those_of_its_living_messages<E: Engine>(place: Place<E>) {
-    let ids = place.say("s", &["a", "b", "c", "d"]).await;
-    place.close_segments("s", &[(0, 0, 1)]).await;
-    let tokens = async || place.store.session_tokens(&place.scope, &name("s")).await.answered();
+pub async fn tokens_of_a_session_are_those_of_its_living_messages<E: Engine>(fixture: Fixture<E>) {
+    let ids = fixture.say("s", &["a", "b", "c", "d"]).await;
+    fixture.close_segments("s", &[(0, 0, 1)]).await;
+    let tokens = async || fixture.store.session_tokens(&fixture.scope, &name("s")).await.answered();
     assert_eq!(tokens().await, 4);
-    place.forget(&[&ids[0], &ids[3]], "f1").await;
+    fixture.forget(&[&ids[0], &ids[3]], "f1").await;
     assert_eq!(tokens().await, 2);
 }
 
-pub async fn an_owner_sees_nothing_of_another<E: Engine>(place: Place<E>) {
-    let ids = place.say("s", &["one", "two"]).await;
-    let Saved::Made(summary) = place.summarise("s", 0, 1).await else { panic!("it is made") };
-    sees_nothing(&place, &place.stranger(), &ids[0], &summary).await;
-    assert!(place.store.is_empty(&place.stranger()).await.answered());
+pub async fn an_owner_sees_nothing_of_another<E: Engine>(fixture: Fixture<E>) {
+    let ids = fixture.say("s", &["one", "two"]).await;
+    let Saved::Made(summary) = fixture.summarise("s", 0, 1).await else { panic!("it is made") };
+    sees_nothing(&fixture, &fixture.stranger(), &ids[0], &summary).await;
+    assert!(fixture.store.is_empty(&fixture.stranger()).await.answered());
     // Both owners may have a session with the same name and a memory with the same id.
     let own = vec![message("s", "one")];
-    place.store.save(&place.stranger(), own, 1).await.answered();
-    let theirs = place.store.session_messages(&place.stranger(), &name("s"), 0).await.answered();
-    assert_eq!((theirs.len(), place.rows("s").await.len()), (1, 2));
+    fixture.store.save(&fixture.stranger(), own, 1).await.answered();
+    let theirs = fixture.store.session_messages(&fixture.stranger(), &name("s"), 0).await.answered();
+    assert_eq!((theirs.len(), fixture.rows("s").await.len()), (1, 2));
 }
 
-pub async fn a_scope_of_sessions_sees_nothing_of_others<E: Engine>(place: Place<E>) {
-    let ids = place.say("s", &["one", "two"]).await;
-    let Saved::Made(summary) = place.summarise("s", 0, 1).await else { panic!("it is made") };
-    sees_nothing(&place, &place.only(&["other"]), &ids[0], &summary).await;
+pub async fn a_scope_of_sessions_sees_nothing_of_others<E: Engine>(fixture: Fixture<E>) {
+    let ids = fixture.say("s", &["one", "two"]).await;
+    let Saved::Made(summary) = fixture.summarise("s", 0, 1).await else { panic!("it is made") };
+    sees_nothing(&fixture, &fixture.only(&["other"]), &ids[0], &summary).await;
 }
 
 /// Asserts that `scope` shows nothing of the session `s`, which has the message and the summary.
 async fn sees_nothing<E: Engine>(
-    place: &Place<E>,
+    fixture: &Fixture<E>,
     scope: &tiro_base::scope::Scope,
     message: &MemoryId,
     summary: &MemoryId,
 ) {
-    let store = &place.store;
-    let keys: Vec<_> = place.rows("s").await.iter().map(|row| row.key).collect();
+    let store = &fixture.store;
+    let keys: Vec<_> = fixture.rows("s").await.iter().map(|row| row.key).collect();
     assert!(store.session_messages(scope, &name("s"), 0).await.answered().is_empty());
     assert!(store.summaries(scope, &name("s"), None).await.answered().is_empty());
     assert_eq!(store.summary(scope, summary).await.answered(), None);
@@ -309,29 +310,29 @@ async fn sees_nothing<E: Engine>(
     assert!(store.sessions_called(scope, "s", 9).await.answered().is_empty());
     assert!(store.surroundings(scope, &name("s"), 0, 9, 9).await.answered().is_empty());
     assert_eq!(store.session_tokens(scope, &name("s")).await.answered(), 0);
-    let late = store.save_summary(scope, place.draft("s", 0, 1).await, 1).await.answered();
+    let late = store.save_summary(scope, fixture.draft("s", 0, 1).await, 1).await.answered();
     assert_eq!(late, Saved::SourcesChanged);
     assert!(store.grown_sessions(scope, 9).await.answered().is_empty());
 }
 
-pub async fn a_memory_of_no_session_is_outside_a_scope_of_sessions<E: Engine>(place: Place<E>) {
+pub async fn a_memory_of_no_session_is_outside_a_scope_of_sessions<E: Engine>(fixture: Fixture<E>) {
     let draft = Draft::new(Kind::Decision, Provenance::UserSaid, "maple", 10);
-    let id = place.put(prepared(draft, "maple")).await;
-    place.say("s", &["willow"]).await;
-    let scope = place.only(&["s"]);
-    assert_eq!(place.store.memory(&scope, &id).await.answered(), None);
-    let listed = place.store.list(&scope, &Filter::default(), None, 9).await.answered();
+    let id = fixture.put(prepared(draft, "maple")).await;
+    fixture.say("s", &["willow"]).await;
+    let scope = fixture.only(&["s"]);
+    assert_eq!(fixture.store.memory(&scope, &id).await.answered(), None);
+    let listed = fixture.store.list(&scope, &Filter::default(), None, 9).await.answered();
     assert_eq!(listed.iter().map(|memory| memory.text.as_str()).collect::<Vec<_>>(), ["willow"]);
 }
 
-pub async fn keys_are_found_by_id<E: Engine>(place: Place<E>) {
-    let said = place.say("s", &["maple", "willow"]).await;
-    place.say("t", &["larch"]).await;
-    place.forget(&[&said[1]], "f1").await;
-    let (store, key) = (&place.store, place.key(&said[0]).await);
+pub async fn keys_are_found_by_id<E: Engine>(fixture: Fixture<E>) {
+    let said = fixture.say("s", &["maple", "willow"]).await;
+    fixture.say("t", &["larch"]).await;
+    fixture.forget(&[&said[1]], "f1").await;
+    let (store, key) = (&fixture.store, fixture.key(&said[0]).await);
     let unknown = MemoryId::derive(Kind::Fact, None, "unknown");
     let ids = vec![said[1].clone(), said[0].clone(), unknown];
-    assert_eq!(store.keys_of(&place.scope, ids.clone()).await.answered(), [None, Some(key), None]);
-    let other = place.only(&["t"]);
+    assert_eq!(store.keys_of(&fixture.scope, ids.clone()).await.answered(), [None, Some(key), None]);
+    let other = fixture.only(&["t"]);
     assert_eq!(store.keys_of(&other, ids).await.answered(), [None, None, None]);
 }

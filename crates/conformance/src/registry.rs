@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::place::{Answered, Place};
+use super::fixture::{Answered, Fixture};
 use super::subject::Engine;
 use tiro_base::error::Kind;
 use tiro_base::memory::Millis;
@@ -33,8 +33,8 @@ async fn spent(registry: &impl Registry) -> u64 {
     registry.spending().await.answered().iter().map(|row| row.spent.0).sum()
 }
 
-pub async fn a_reservation_counts_until_it_is_settled<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_reservation_counts_until_it_is_settled<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     let one = registry.reserve(planned("p", "a", 60, day(100)), 0).await.answered();
     let refused = registry.reserve(planned("q", "b", 60, day(100)), 0).await.unwrap_err();
     assert_eq!(refused.kind(), Kind::Limit);
@@ -49,11 +49,11 @@ pub async fn a_reservation_counts_until_it_is_settled<E: Engine>(place: Place<E>
     assert_eq!((rows.len(), rows[0].calls, rows[0].input, rows[0].output), (2, 1, 10, 5));
 }
 
-pub async fn what_is_sent_is_listed_before_and_after_it_is_settled<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn what_is_sent_is_listed_before_and_after_it_is_settled<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     let list = async || {
         let filter = SentFilter { limit: 9, ..SentFilter::default() };
-        place.engine.registry().sent(filter).await.answered().0
+        fixture.engine.registry().sent(filter).await.answered().0
     };
     let held = registry.reserve(planned("p", "a", 60, SpendLimits::default()), 7).await.answered();
     let open = list().await;
@@ -66,13 +66,13 @@ pub async fn what_is_sent_is_listed_before_and_after_it_is_settled<E: Engine>(pl
 /// Plans to spend 50 within `limits` after `days` days. Asserts that the limit `refused_by` refuses this; if
 /// `refused_by` is `None`, asserts that it is granted.
 async fn second<E: Engine>(
-    place: &Place<E>,
+    fixture: &Fixture<E>,
     limits: SpendLimits,
     (project, provider): (&str, &str),
     days: Millis,
     refused_by: Option<&str>,
 ) {
-    let registry = place.engine.registry();
+    let registry = fixture.engine.registry();
     let second = registry.reserve(planned(project, provider, 50, limits), days * DAY).await;
     match (refused_by, second) {
         (Some(word), Err(refused)) => assert!(refused.to_string().contains(word), "{limits:?}: {refused}"),
@@ -81,8 +81,8 @@ async fn second<E: Engine>(
     }
 }
 
-async fn first<E: Engine>(place: &Place<E>) {
-    let registry = place.engine.registry();
+async fn first<E: Engine>(fixture: &Fixture<E>) {
+    let registry = fixture.engine.registry();
     let first = registry.reserve(planned("p", "a", 50, SpendLimits::default()), DAY).await.answered();
     registry.settle(first, cost(50)).await.answered();
 }
@@ -91,55 +91,55 @@ const NONE: SpendLimits =
     SpendLimits { call: None, provider_day: None, day: None, project: None, total: None };
 const NINETY: Option<Money> = Some(Money(90));
 
-pub async fn a_limit_of_a_call_holds<E: Engine>(place: Place<E>) {
-    first(&place).await;
+pub async fn a_limit_of_a_call_holds<E: Engine>(fixture: Fixture<E>) {
+    first(&fixture).await;
     let limits = SpendLimits { call: Some(Money(49)), ..NONE };
-    second(&place, limits, ("p", "a"), 1, Some("one call")).await;
-    second(&place, SpendLimits { call: Some(Money(50)), ..NONE }, ("p", "a"), 1, None).await;
+    second(&fixture, limits, ("p", "a"), 1, Some("one call")).await;
+    second(&fixture, SpendLimits { call: Some(Money(50)), ..NONE }, ("p", "a"), 1, None).await;
 }
 
-pub async fn a_limit_of_a_provider_holds_for_its_day<E: Engine>(place: Place<E>) {
-    first(&place).await;
+pub async fn a_limit_of_a_provider_holds_for_its_day<E: Engine>(fixture: Fixture<E>) {
+    first(&fixture).await;
     let limits = SpendLimits { provider_day: NINETY, ..NONE };
-    second(&place, limits, ("q", "a"), 1, Some("the provider on a day")).await;
-    second(&place, limits, ("p", "b"), 1, None).await;
-    second(&place, limits, ("p", "a"), 2, None).await;
+    second(&fixture, limits, ("q", "a"), 1, Some("the provider on a day")).await;
+    second(&fixture, limits, ("p", "b"), 1, None).await;
+    second(&fixture, limits, ("p", "a"), 2, None).await;
 }
 
-pub async fn a_limit_of_a_day_holds_for_all_providers<E: Engine>(place: Place<E>) {
-    first(&place).await;
+pub async fn a_limit_of_a_day_holds_for_all_providers<E: Engine>(fixture: Fixture<E>) {
+    first(&fixture).await;
     let limits = SpendLimits { day: NINETY, ..NONE };
-    second(&place, limits, ("q", "b"), 1, Some("a day")).await;
-    second(&place, limits, ("q", "b"), 2, None).await;
+    second(&fixture, limits, ("q", "b"), 1, Some("a day")).await;
+    second(&fixture, limits, ("q", "b"), 2, None).await;
 }
 
-pub async fn a_limit_of_a_project_holds_for_all_days<E: Engine>(place: Place<E>) {
-    first(&place).await;
+pub async fn a_limit_of_a_project_holds_for_all_days<E: Engine>(fixture: Fixture<E>) {
+    first(&fixture).await;
     let limits = SpendLimits { project: NINETY, ..NONE };
-    second(&place, limits, ("q", "a"), 1, None).await;
-    second(&place, limits, ("p", "b"), 2, Some("a project")).await;
+    second(&fixture, limits, ("q", "a"), 1, None).await;
+    second(&fixture, limits, ("p", "b"), 2, Some("a project")).await;
 }
 
-pub async fn a_limit_of_everything_holds_for_ever<E: Engine>(place: Place<E>) {
-    first(&place).await;
-    second(&place, SpendLimits { total: NINETY, ..NONE }, ("q", "b"), 9, Some("everything")).await;
-    second(&place, SpendLimits { total: Some(Money(0)), ..NONE }, ("q", "b"), 9, Some("everything")).await;
-    second(&place, SpendLimits { total: Some(Money(100)), ..NONE }, ("q", "b"), 9, None).await;
+pub async fn a_limit_of_everything_holds_for_ever<E: Engine>(fixture: Fixture<E>) {
+    first(&fixture).await;
+    second(&fixture, SpendLimits { total: NINETY, ..NONE }, ("q", "b"), 9, Some("everything")).await;
+    second(&fixture, SpendLimits { total: Some(Money(0)), ..NONE }, ("q", "b"), 9, Some("everything")).await;
+    second(&fixture, SpendLimits { total: Some(Money(100)), ..NONE }, ("q", "b"), 9, None).await;
 }
 
-pub async fn a_free_call_is_counted_and_never_refused<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_free_call_is_counted_and_never_refused<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     let free = registry.reserve(planned("p", "ollama", 0, day(0)), 0).await.answered();
     registry.settle(free, cost(0)).await.answered();
     assert_eq!(registry.spending().await.answered()[0].calls, 1);
     assert!(registry.reserve(planned("p", "a", 1, day(0)), 0).await.is_err());
 }
 
-pub async fn a_reservation_of_a_dead_process_is_spent<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_reservation_of_a_dead_process_is_spent<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     let dead = registry.reserve(planned("p", "a", 70, day(100)), 0).await.answered();
     // The reservation expired days ago. The next call, by another process, counts it as spent.
-    place.engine.registry().reserve(planned("p", "a", 1, day(100)), 5 * DAY).await.answered();
+    fixture.engine.registry().reserve(planned("p", "a", 1, day(100)), 5 * DAY).await.answered();
     let rows = registry.spending().await.answered();
     assert_eq!((rows[1].day, rows[1].spent, rows[1].failed), (0, Money(70), 1), "{rows:?}");
     // The process was only suspended. The cost that it now reports is lower than the counted amount, which stays
@@ -149,8 +149,8 @@ pub async fn a_reservation_of_a_dead_process_is_spent<E: Engine>(place: Place<E>
     assert_eq!((rows[1].spent, rows[1].calls, rows[1].failed), (Money(70), 1, 0), "{rows:?}");
 }
 
-pub async fn a_clock_that_is_set_back_opens_no_spent_day<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_clock_that_is_set_back_opens_no_spent_day<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     let first = registry.reserve(planned("p", "a", 80, day(100)), 7 * DAY).await.answered();
     registry.settle(first, cost(80)).await.answered();
     for now in [6 * DAY, 0, -DAY, 7 * DAY] {
@@ -162,8 +162,8 @@ pub async fn a_clock_that_is_set_back_opens_no_spent_day<E: Engine>(place: Place
     registry.reserve(planned("p", "a", 80, day(100)), 8 * DAY).await.answered();
 }
 
-pub async fn a_clock_that_was_ahead_ends_no_days<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_clock_that_was_ahead_ends_no_days<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     let first = registry.reserve(planned("p", "a", 80, day(100)), 3_650 * DAY).await.answered();
     registry.settle(first, cost(80)).await.answered();
     // With the right clock it counts as spent today, and the next days are new ones.
@@ -177,8 +177,8 @@ pub async fn a_clock_that_was_ahead_ends_no_days<E: Engine>(place: Place<E>) {
     );
 }
 
-pub async fn a_repeated_request_is_reserved_again_within_the_limits<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_repeated_request_is_reserved_again_within_the_limits<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     let limits = SpendLimits { call: Some(Money(130)), ..day(100) };
     let mut one = registry.reserve(planned("p", "a", 40, limits), 0).await.answered();
     registry.reserve_again(&mut one, 0).await.answered();
@@ -195,8 +195,8 @@ pub async fn a_repeated_request_is_reserved_again_within_the_limits<E: Engine>(p
     assert!(refused.to_string().contains("one call"), "{refused}");
 }
 
-pub async fn a_repeated_request_of_a_dead_process_is_spent<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_repeated_request_of_a_dead_process_is_spent<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     let mut dead = registry.reserve(planned("r", "b", 40, NONE), 0).await.answered();
     registry.reserve_again(&mut dead, 0).await.answered();
     registry.reserve(planned("r", "b", 1, NONE), 5 * DAY).await.answered();
@@ -205,8 +205,8 @@ pub async fn a_repeated_request_of_a_dead_process_is_spent<E: Engine>(place: Pla
     assert_eq!(rows.iter().find(|row| row.day == 0).map(|row| row.spent), Some(Money(80)));
 }
 
-pub async fn spending_is_listed_latest_day_first<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn spending_is_listed_latest_day_first<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     for (provider, days) in [("b", 1), ("b", 3), ("a", 3)] {
         let call = registry.reserve(planned("p", provider, 9, NONE), days * DAY).await.answered();
         registry.settle(call, Spent { has_failed: true, ..cost(5) }).await.answered();
@@ -216,10 +216,10 @@ pub async fn spending_is_listed_latest_day_first<E: Engine>(place: Place<E>) {
     assert_eq!(found.collect::<Vec<_>>(), [(3, "a", 1, 1), (3, "b", 1, 1), (1, "b", 1, 1)]);
 }
 
-pub async fn eight_that_race_for_a_dollar_overspend_nothing<E: Engine>(place: Place<E>) {
+pub async fn eight_that_race_for_a_dollar_overspend_nothing<E: Engine>(fixture: Fixture<E>) {
     const LIMIT: u64 = 1_000_000;
     const MOST: u64 = 7_000;
-    let (engine, granted) = (&place.engine, AtomicU64::new(0));
+    let (engine, granted) = (&fixture.engine, AtomicU64::new(0));
     // Each thread has its own connections, as separate processes would have.
     std::thread::scope(|scope| {
         for number in 0..8 {
@@ -266,11 +266,11 @@ async fn record(registry: &impl Registry, number: u8, name: &str, place: &str, n
     registry.record(&id(number), name, place, now).await.answered();
 }
 
-pub async fn a_recorded_project_is_found_by_id_and_place<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_recorded_project_is_found_by_id_and_place<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     record(&registry, 1, "maple", "/a", 1).await;
     record(&registry, 1, "maple", "/b", 2).await;
-    let found = place.engine.registry().by_place("/a").await.answered().expect("it is recorded");
+    let found = fixture.engine.registry().by_place("/a").await.answered().expect("it is recorded");
     assert_eq!((found.id.clone(), found.name.as_str()), (id(1), "maple"));
     assert_eq!(found.places, ["/b", "/a"], "the latest first");
     assert_eq!(registry.by_id(&id(1)).await.answered(), Some(found));
@@ -280,8 +280,8 @@ pub async fn a_recorded_project_is_found_by_id_and_place<E: Engine>(place: Place
     );
 }
 
-pub async fn projects_are_listed_by_name<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn projects_are_listed_by_name<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     for (number, name) in [(3, "willow"), (2, "maple"), (1, "maple")] {
         record(&registry, number, name, &format!("/{number}"), 1).await;
     }
@@ -291,16 +291,16 @@ pub async fn projects_are_listed_by_name<E: Engine>(place: Place<E>) {
     assert_eq!(rows, [row("maple", 1), row("maple", 2), row("willow", 3)]);
 }
 
-pub async fn a_place_is_of_the_project_recorded_last<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_place_is_of_the_project_recorded_last<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     record(&registry, 1, "maple", "/a", 1).await;
     record(&registry, 2, "willow", "/a", 2).await;
     assert_eq!(registry.by_place("/a").await.answered().map(|row| row.id), Some(id(2)));
     assert_eq!(registry.by_id(&id(1)).await.answered().map(|row| row.places), Some(vec![]));
 }
 
-pub async fn of_two_that_claim_a_place_one_registers_it<E: Engine>(place: Place<E>) {
-    let (registry, other) = (place.engine.registry(), place.engine.registry());
+pub async fn of_two_that_claim_a_place_one_registers_it<E: Engine>(fixture: Fixture<E>) {
+    let (registry, other) = (fixture.engine.registry(), fixture.engine.registry());
     let (first, second) = (id(1), id(2));
     let (one, two) =
         tokio::join!(registry.claim(&first, "maple", "/a", 1), other.claim(&second, "maple", "/a", 1));
@@ -309,8 +309,8 @@ pub async fn of_two_that_claim_a_place_one_registers_it<E: Engine>(place: Place<
     assert_eq!(registry.all().await.answered(), [one]);
 }
 
-pub async fn places_and_projects_leave_the_list<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn places_and_projects_leave_the_list<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     record(&registry, 1, "maple", "/a", 1).await;
     record(&registry, 1, "maple", "/b", 2).await;
     registry.forget_place("/b").await.answered();
@@ -320,8 +320,8 @@ pub async fn places_and_projects_leave_the_list<E: Engine>(place: Place<E>) {
     assert_eq!(registry.by_place("/a").await.answered(), None);
 }
 
-pub async fn an_absorbed_project_gives_its_places<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn an_absorbed_project_gives_its_places<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     record(&registry, 1, "maple", "/a", 1).await;
     record(&registry, 2, "willow", "/b", 2).await;
     registry.absorb(&id(1), &id(2)).await.answered();
@@ -330,8 +330,8 @@ pub async fn an_absorbed_project_gives_its_places<E: Engine>(place: Place<E>) {
     assert_eq!(all[0].places, ["/b", "/a"]);
 }
 
-pub async fn a_copy_knows_its_original<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_copy_knows_its_original<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     record(&registry, 1, "maple", "/a", 1).await;
     registry.note_copy(&id(2), &id(1)).await.answered();
     let original = registry.original(&id(2)).await.answered();
@@ -339,27 +339,27 @@ pub async fn a_copy_knows_its_original<E: Engine>(place: Place<E>) {
     assert_eq!(registry.original(&id(1)).await.answered(), None);
 }
 
-pub async fn the_secret_of_an_installation_never_changes<E: Engine>(place: Place<E>) {
-    let (registry, other) = (place.engine.registry(), place.engine.registry());
+pub async fn the_secret_of_an_installation_never_changes<E: Engine>(fixture: Fixture<E>) {
+    let (registry, other) = (fixture.engine.registry(), fixture.engine.registry());
     let (one, two) = tokio::join!(registry.secret([1; 32]), other.secret([2; 32]));
     let secret = one.answered();
     assert_eq!(two.answered(), secret);
     assert!(secret == [1; 32] || secret == [2; 32]);
-    assert_eq!(place.engine.registry().secret([3; 32]).await.answered(), secret);
+    assert_eq!(fixture.engine.registry().secret([3; 32]).await.answered(), secret);
 }
 
-pub async fn a_provider_is_not_asked_before_its_date<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_provider_is_not_asked_before_its_date<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     assert_eq!(registry.retry_after("a").await.answered(), None);
     for until in [90, 50] {
         registry.note_retry_after("a", until).await.answered();
     }
-    let other = place.engine.registry();
+    let other = fixture.engine.registry();
     assert_eq!(other.retry_after("a").await.answered(), Some(50), "the last date counts");
     assert_eq!(other.retry_after("b").await.answered(), None);
 }
 
-pub async fn a_request_that_is_sent_again_is_counted<E: Engine>(place: Place<E>) {
+pub async fn a_request_that_is_sent_again_is_counted<E: Engine>(place: Fixture<E>) {
     let registry = place.engine.registry();
     let held = registry.reserve(planned("p", "a", 60, SpendLimits::default()), 7).await.answered();
     registry.note_sent_again(&held).await.answered();
@@ -368,7 +368,7 @@ pub async fn a_request_that_is_sent_again_is_counted<E: Engine>(place: Place<E>)
     assert_eq!((sent[0].requests, spent(&registry).await), (2, 60), "nothing more is reserved");
 }
 
-pub async fn the_names_of_what_was_sent_leave_with_their_session<E: Engine>(place: Place<E>) {
+pub async fn the_names_of_what_was_sent_leave_with_their_session<E: Engine>(place: Fixture<E>) {
     let registry = place.engine.registry();
     let project = id(1);
     let mut planned = planned(project.as_str(), "a", 60, SpendLimits::default());

@@ -1,6 +1,6 @@
 //! Promises about backups, restoring from them, and counts.
 
-use super::place::{Answered, NO_ANSWER, Place, commit, embedded, fact, message, name, note, outcomes};
+use super::fixture::{Answered, Fixture, NO_ANSWER, commit, embedded, fact, message, name, note, outcomes};
 use super::subject::Engine;
 use tiro_base::filter::Filter;
 use tiro_base::memory::MemoryId;
@@ -21,16 +21,16 @@ fn restored(memory: PreparedMemory, ordinal: Option<i64>) -> RestoredMemory {
     }
 }
 
-pub async fn a_backup_is_a_store_of_that_moment<E: Engine>(place: Place<E>) {
-    let said = place.say("s", &["maple", "willow"]).await;
-    place.summarise("s", 0, 1).await;
-    place.put(embedded(note("larch"), [1.0, 0.0, 0.0, 0.0])).await;
-    place.forget(&[&place.put(note("oak")).await], "f1").await;
-    let target = place.engine.folder().join("backup.db");
-    place.store.back_up(&place.scope, &target).await.answered();
-    place.put(note("late")).await;
-    let store = place.engine.open_copy(&target);
-    let copy = Place { store, ..place };
+pub async fn a_backup_is_a_store_of_that_moment<E: Engine>(fixture: Fixture<E>) {
+    let said = fixture.say("s", &["maple", "willow"]).await;
+    fixture.summarise("s", 0, 1).await;
+    fixture.put(embedded(note("larch"), [1.0, 0.0, 0.0, 0.0])).await;
+    fixture.forget(&[&fixture.put(note("oak")).await], "f1").await;
+    let target = fixture.engine.folder().join("backup.db");
+    fixture.store.back_up(&fixture.scope, &target).await.answered();
+    fixture.put(note("late")).await;
+    let store = fixture.engine.open_copy(&target);
+    let copy = Fixture { store, ..fixture };
     assert_eq!(copy.listed(&Filter::default()).await, ["larch", "willow", "maple"]);
     assert_eq!(copy.rows("s").await.into_iter().map(|row| row.id).collect::<Vec<_>>(), said);
     assert_eq!((copy.found("larch").await, copy.summaries("s").await.len()), (1, 1));
@@ -40,79 +40,79 @@ pub async fn a_backup_is_a_store_of_that_moment<E: Engine>(place: Place<E>) {
     assert!(check.is_sound(), "{check:?}");
 }
 
-pub async fn a_backup_holds_nothing_of_another_owner<E: Engine>(place: Place<E>) {
-    place.put(note("maple")).await;
-    place.store.save(&place.stranger(), vec![note("a qwzxv")], 1).await.answered();
-    let target = place.engine.folder().join("backup.db");
-    place.store.back_up(&place.scope, &target).await.answered();
+pub async fn a_backup_holds_nothing_of_another_owner<E: Engine>(fixture: Fixture<E>) {
+    fixture.put(note("maple")).await;
+    fixture.store.save(&fixture.stranger(), vec![note("a qwzxv")], 1).await.answered();
+    let target = fixture.engine.folder().join("backup.db");
+    fixture.store.back_up(&fixture.scope, &target).await.answered();
     let bytes = std::fs::read(&target).unwrap();
     assert!(!bytes.windows(5).any(|window| window == b"qwzxv"));
-    let store = place.engine.open_copy(&target);
-    let copy = Place { store, ..place };
+    let store = fixture.engine.open_copy(&target);
+    let copy = Fixture { store, ..fixture };
     assert_eq!(copy.listed(&Filter::default()).await, ["maple"]);
     assert!(copy.store.is_empty(&copy.stranger()).await.answered());
 }
 
-pub async fn a_backup_replaces_no_file<E: Engine>(place: Place<E>) {
-    place.put(note("maple")).await;
-    let target = place.engine.folder().join("backup.db");
+pub async fn a_backup_replaces_no_file<E: Engine>(fixture: Fixture<E>) {
+    fixture.put(note("maple")).await;
+    let target = fixture.engine.folder().join("backup.db");
     std::fs::write(&target, "theirs").unwrap();
-    assert!(place.store.back_up(&place.scope, &target).await.is_err());
+    assert!(fixture.store.back_up(&fixture.scope, &target).await.is_err());
     assert_eq!(std::fs::read(&target).unwrap(), b"theirs");
 }
 
-pub async fn a_message_is_restored_at_its_place<E: Engine>(place: Place<E>) {
+pub async fn a_message_is_restored_at_its_place<E: Engine>(fixture: Fixture<E>) {
     let memories = vec![restored(message("s", "maple"), Some(2)), restored(message("s", "willow"), Some(5))];
-    let receipt = place.store.restore(&place.scope, memories, 1).await.answered();
+    let receipt = fixture.store.restore(&fixture.scope, memories, 1).await.answered();
     assert_eq!((outcomes(&receipt), receipt.pending), (vec![Outcome::Stored; 2], 2));
-    assert_eq!(place.rows("s").await.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [2, 5]);
+    assert_eq!(fixture.rows("s").await.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [2, 5]);
     // If a memory's former ordinal is taken, the memory gets another ordinal.
     let late = vec![restored(message("s", "larch"), Some(2))];
-    place.store.restore(&place.scope, late, 1).await.answered();
-    assert_eq!(place.rows("s").await.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [2, 5, 6]);
+    fixture.store.restore(&fixture.scope, late, 1).await.answered();
+    assert_eq!(fixture.rows("s").await.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [2, 5, 6]);
 }
 
-pub async fn marks_and_links_are_restored<E: Engine>(place: Place<E>) {
-    place.say("s", &["maple"]).await;
+pub async fn marks_and_links_are_restored<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["maple"]).await;
     let known = RestoredMemory { is_marked: true, ..restored(message("s", "maple"), Some(0)) };
     let linked = RestoredMemory { links: vec![(name("s"), 0.7)], ..restored(commit('a', "one", 10), None) };
     let id = linked.memory.id.clone();
-    let receipt = place.store.restore(&place.scope, vec![known, linked], 1).await.answered();
+    let receipt = fixture.store.restore(&fixture.scope, vec![known, linked], 1).await.answered();
     assert_eq!(outcomes(&receipt), [Outcome::AlreadyStored, Outcome::Stored]);
-    assert!(place.rows("s").await[0].marked);
-    let behind = place.store.sessions_behind(&place.scope, place.key(&id).await).await.answered();
+    assert!(fixture.rows("s").await[0].marked);
+    let behind = fixture.store.sessions_behind(&fixture.scope, fixture.key(&id).await).await.answered();
     assert_eq!(behind, [(name("s"), 0.7)]);
 }
 
-pub async fn forgotten_memories_are_restored_as_forgotten<E: Engine>(place: Place<E>) {
+pub async fn forgotten_memories_are_restored_as_forgotten<E: Engine>(fixture: Fixture<E>) {
     let forgotten = Some(("f1".to_owned(), 5));
     let source = message("s", "maple");
     let derived = fact("s", "of maple", &[&source.id]);
     let memories = [source, derived]
         .map(|memory| RestoredMemory { forgotten: forgotten.clone(), ..restored(memory, None) });
     let ids: Vec<MemoryId> = memories.iter().map(|each| each.memory.id.clone()).collect();
-    let receipt = place.store.restore(&place.scope, memories.to_vec(), 1).await.answered();
+    let receipt = fixture.store.restore(&fixture.scope, memories.to_vec(), 1).await.answered();
     assert_eq!(outcomes(&receipt), [Outcome::Stored, Outcome::Stored]);
-    assert!(place.listed(&Filter::default()).await.is_empty());
-    assert_eq!(place.found("maple").await, 0);
-    let undone = place.store.undo(&place.scope, Some("f1"), 6).await;
+    assert!(fixture.listed(&Filter::default()).await.is_empty());
+    assert_eq!(fixture.found("maple").await, 0);
+    let undone = fixture.store.undo(&fixture.scope, Some("f1"), 6).await;
     assert_eq!(undone.expect("it was restored with its operation").ids, ids);
-    assert_eq!(place.rows("s").await.len(), 1);
+    assert_eq!(fixture.rows("s").await.len(), 1);
 }
 
-pub async fn purged_memories_are_not_restored<E: Engine>(place: Place<E>) {
-    let kept = place.put(note("kept")).await;
+pub async fn purged_memories_are_not_restored<E: Engine>(fixture: Fixture<E>) {
+    let kept = fixture.put(note("kept")).await;
     let gone = note("maple");
     let forgotten =
         ForeignForgotten { purged: vec![gone.id.clone(), kept.clone()], ..ForeignForgotten::default() };
-    let added = place.store.restore_forgotten(&place.scope, forgotten).await.answered();
+    let added = fixture.store.restore_forgotten(&fixture.scope, forgotten).await.answered();
     assert_eq!(added, 1, "a living memory stays");
-    assert!(place.living(&kept).await.is_some());
-    let receipt = place.store.restore(&place.scope, vec![restored(gone, None)], 1).await.answered();
+    assert!(fixture.living(&kept).await.is_some());
+    let receipt = fixture.store.restore(&fixture.scope, vec![restored(gone, None)], 1).await.answered();
     assert_eq!(outcomes(&receipt), [Outcome::Forgotten]);
 }
 
-pub async fn sessions_are_restored_where_nothing_is_known<E: Engine>(place: Place<E>) {
+pub async fn sessions_are_restored_where_nothing_is_known<E: Engine>(fixture: Fixture<E>) {
     let origin = Origin {
         client: Some("a client".into()),
         title: Some("A title".into()),
@@ -128,65 +128,65 @@ pub async fn sessions_are_restored_where_nothing_is_known<E: Engine>(place: Plac
         summaries: Vec::new(),
         conversation: None,
     };
-    place.store.restore_sessions(&place.scope, vec![session]).await.answered();
-    place.say("s", &["maple"]).await;
-    let about = place.store.about_sessions(&place.scope, vec![name("s")]).await.answered().remove(0);
+    fixture.store.restore_sessions(&fixture.scope, vec![session]).await.answered();
+    fixture.say("s", &["maple"]).await;
+    let about = fixture.store.about_sessions(&fixture.scope, vec![name("s")]).await.answered().remove(0);
     assert_eq!((about.title.as_deref(), about.client.as_deref()), (Some("A title"), Some("a client")));
-    let stands = place.store.session_stands(&place.scope, &name("s")).await.answered();
-    assert_eq!((stands.0.as_deref(), place.rows("5f3c").await.len()), (Some("main"), 1));
+    let stands = fixture.store.session_stands(&fixture.scope, &name("s")).await.answered();
+    assert_eq!((stands.0.as_deref(), fixture.rows("5f3c").await.len()), (Some("main"), 1));
 }
 
-pub async fn counts_are_of_living_memories<E: Engine>(place: Place<E>) {
-    let said = place.say("s", &["maple", "willow"]).await;
-    place.save(vec![note("larch"), embedded(commit('a', "one", 10), [0.5; 4])]).await;
-    place.forget(&[&said[0]], "f1").await;
-    let sizes = place.store.sizes(&place.scope).await.answered();
+pub async fn counts_are_of_living_memories<E: Engine>(fixture: Fixture<E>) {
+    let said = fixture.say("s", &["maple", "willow"]).await;
+    fixture.save(vec![note("larch"), embedded(commit('a', "one", 10), [0.5; 4])]).await;
+    fixture.forget(&[&said[0]], "f1").await;
+    let sizes = fixture.store.sizes(&fixture.scope).await.answered();
     assert_eq!(sizes, Sizes { commits: 1, messages: 1, notes: 1, sessions: 1, stashed: 0 });
-    let stats = place.store.stats(&place.scope, 1).await.answered();
+    let stats = fixture.store.stats(&fixture.scope, 1).await.answered();
     let kinds: Vec<_> =
         stats.kinds.iter().map(|row| (row.kind.as_str(), row.memories, row.bytes, row.tokens)).collect();
     assert_eq!(kinds, [("commit", 1, 3, 1), ("decision", 1, 5, 1), ("message", 1, 6, 1)]);
     assert_eq!((stats.sessions, stats.embedded, stats.tombstoned, stats.stored_lately), (1, 1, 1, 3));
-    place.forget_session("s", "f2").await;
-    assert_eq!(place.store.sizes(&place.scope).await.answered().sessions, 0);
+    fixture.forget_session("s", "f2").await;
+    assert_eq!(fixture.store.sizes(&fixture.scope).await.answered().sessions, 0);
 }
 
-pub async fn a_store_is_empty_without_living_memories<E: Engine>(place: Place<E>) {
-    let is_empty = async || place.store.is_empty(&place.scope).await.answered();
+pub async fn a_store_is_empty_without_living_memories<E: Engine>(fixture: Fixture<E>) {
+    let is_empty = async || fixture.store.is_empty(&fixture.scope).await.answered();
     assert!(is_empty().await);
-    let id = place.put(note("maple")).await;
+    let id = fixture.put(note("maple")).await;
     assert!(!is_empty().await);
-    place.forget(&[&id], "f1").await;
+    fixture.forget(&[&id], "f1").await;
     assert!(is_empty().await);
 }
 
-pub async fn measurements_and_savings_add_up<E: Engine>(place: Place<E>) {
-    let other = place.engine.open();
+pub async fn measurements_and_savings_add_up<E: Engine>(fixture: Fixture<E>) {
+    let other = fixture.engine.open();
     let savings = Savings { answers: 1, whole: 1000, sent: 100 };
     let measured = |name: &str, micros| vec![Measurement::of(name, micros)];
-    place.store.measure(&place.scope, measured("search", 1000), savings).await.answered();
-    other.measure(&place.scope, measured("search", 1000), savings).await.answered();
-    other.measure(&place.scope, measured("find", 9), Savings::default()).await.answered();
-    let place = place.reopened();
-    let found = place.store.measurements(&place.scope).await.answered();
+    fixture.store.measure(&fixture.scope, measured("search", 1000), savings).await.answered();
+    other.measure(&fixture.scope, measured("search", 1000), savings).await.answered();
+    other.measure(&fixture.scope, measured("find", 9), Savings::default()).await.answered();
+    let fixture = fixture.reopened();
+    let found = fixture.store.measurements(&fixture.scope).await.answered();
     assert_eq!(
         found.iter().map(|row| (row.name.as_str(), row.count)).collect::<Vec<_>>(),
         [("find", 1), ("search", 2)]
     );
-    let total = place.store.savings(&place.scope).await.answered();
+    let total = fixture.store.savings(&fixture.scope).await.answered();
     assert_eq!(total, Savings { answers: 2, whole: 2000, sent: 200 });
-    assert!(place.store.measurements(&place.stranger()).await.expect(NO_ANSWER).is_empty());
+    assert!(fixture.store.measurements(&fixture.stranger()).await.expect(NO_ANSWER).is_empty());
 }
 
-pub async fn superseded_memories_are_restored_as_superseded<E: Engine>(place: Place<E>) {
+pub async fn superseded_memories_are_restored_as_superseded<E: Engine>(fixture: Fixture<E>) {
     let (old, mut new, newest) = (note("maple"), note("willow"), note("larch"));
     new.draft.supersedes = vec![old.id.clone()];
     // The newest memory comes before the one that it replaces, as after a memory was stored twice.
     let newer = RestoredMemory { superseded_by: vec![newest.id.clone()], ..restored(new, None) };
     let old_id = old.id.clone();
     let memories = vec![restored(newest.clone(), None), restored(old, None), newer];
-    place.store.restore(&place.scope, memories, 10).await.answered();
-    let keys = vec![place.key(&old_id).await];
-    let found = place.store.superseded(&place.scope, keys).await.answered();
+    fixture.store.restore(&fixture.scope, memories, 10).await.answered();
+    let keys = vec![fixture.key(&old_id).await];
+    let found = fixture.store.superseded(&fixture.scope, keys).await.answered();
     assert_eq!(found.iter().map(|superseded| &superseded.by).collect::<Vec<_>>(), [&newest.id]);
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use super::broken::{Broken, Fault};
-use super::place::{Answered, NO_ANSWER, Place, name};
+use super::fixture::{Answered, Fixture, NO_ANSWER, name};
 use super::subject::Engine;
 use tiro_store::*;
 
@@ -16,9 +16,9 @@ use tiro_store::*;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a promise against the engine; returns the message of its panic if it is broken.
-fn run<E: Engine>(engine: E, promise: impl AsyncFnOnce(Place<E>)) -> Result<(), String> {
+fn run<E: Engine>(engine: E, promise: impl AsyncFnOnce(Fixture<E>)) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let kept = async { tokio::time::timeout(PATIENCE, promise(Place::new(engine))).await };
+    let kept = async { tokio::time::timeout(PATIENCE, promise(Fixture::new(engine))).await };
     let kept = catch_unwind(AssertUnwindSafe(|| runtime.block_on(kept)));
     let panic = match kept {
         Ok(Ok(())) => return Ok(()),
@@ -30,14 +30,14 @@ fn run<E: Engine>(engine: E, promise: impl AsyncFnOnce(Place<E>)) -> Result<(), 
 }
 
 /// Asserts that the promise holds for the engine.
-pub fn holds<E: Engine>(engine: E, promise: impl AsyncFnOnce(Place<E>)) {
+pub fn holds<E: Engine>(engine: E, promise: impl AsyncFnOnce(Fixture<E>)) {
     if let Err(message) = run(engine, promise) {
         panic!("{message}");
     }
 }
 
 /// Asserts that the fault breaks the promise by a wrong answer, not by an error.
-pub fn breaks<E: Engine>(engine: E, fault: Fault, promise: impl AsyncFnOnce(Place<Broken<E>>)) {
+pub fn breaks<E: Engine>(engine: E, fault: Fault, promise: impl AsyncFnOnce(Fixture<Broken<E>>)) {
     let message = run(Broken::new(engine, fault), promise).expect_err("the fault goes unseen");
     assert!(!message.contains(NO_ANSWER), "it fails for another reason than the fault: {message}");
 }
@@ -74,15 +74,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Asserts that after each step the summaries of the session are made of exactly its living messages.
-async fn a_history_leaves_current_summaries<E: Engine>(mut place: Place<E>, steps: Vec<Step>) {
+async fn a_history_leaves_current_summaries<E: Engine>(mut fixture: Fixture<E>, steps: Vec<Step>) {
     let (mut said, mut operations) = (0, 0);
     let mut late: Option<Summary> = None;
     for step in steps {
-        let rows = place.rows("s").await;
+        let rows = fixture.rows("s").await;
         match step {
             Step::Say(count) => {
                 for _ in 0..count {
-                    place.say("s", &[&format!("w{said}")]).await;
+                    fixture.say("s", &[&format!("w{said}")]).await;
                     said += 1;
                 }
             }
@@ -90,47 +90,47 @@ async fn a_history_leaves_current_summaries<E: Engine>(mut place: Place<E>, step
                 if let Some(row) = rows.get(usize::from(n) % rows.len().max(1)) {
                     operations += 1;
                     let operation = format!("f{operations:03}");
-                    place.forget(&[&row.id], &operation).await;
+                    fixture.forget(&[&row.id], &operation).await;
                     if matches!(step, Step::Purge(_)) {
-                        place.store.purge(&place.scope, &operation, 6).await.answered();
+                        fixture.store.purge(&fixture.scope, &operation, 6).await.answered();
                     }
                 }
             }
-            Step::Undo => drop(place.store.undo(&place.scope, None, 6).await),
+            Step::Undo => drop(fixture.store.undo(&fixture.scope, None, 6).await),
             Step::Summarise(first, more) => {
                 let first = i64::from(first) % (said + 1);
-                late = Some(place.draft("s", first, first + i64::from(more)).await);
-                place.summarise("s", first, first + i64::from(more)).await;
+                late = Some(fixture.draft("s", first, first + i64::from(more)).await);
+                fixture.summarise("s", first, first + i64::from(more)).await;
             }
             // This summary was made before the last changes to the messages.
             Step::SaveLate => {
                 if let Some(summary) = late.take() {
-                    place.store.save_summary(&place.scope, summary, 1).await.answered();
+                    fixture.store.save_summary(&fixture.scope, summary, 1).await.answered();
                 }
             }
             Step::SummariseSession => {
                 if let Some(last) = rows.last() {
-                    let texts = place.texts(rows.iter().map(|row| row.key).collect()).await;
-                    place.summarise_session("s", &texts.join(" | "), last.ordinal).await;
+                    let texts = fixture.texts(rows.iter().map(|row| row.key).collect()).await;
+                    fixture.summarise_session("s", &texts.join(" | "), last.ordinal).await;
                 }
             }
-            Step::Reopen => place = place.reopened(),
+            Step::Reopen => fixture = fixture.reopened(),
         }
-        assert_summaries_are_current(&place).await;
+        assert_summaries_are_current(&fixture).await;
     }
-    let check = place.store.check(&place.scope).await.answered();
+    let check = fixture.store.check(&fixture.scope).await.answered();
     assert!(check.is_sound(), "{check:?}");
 }
 
 /// Asserts that every summary that the store returns is made from the living messages of its range.
-async fn assert_summaries_are_current<E: Engine>(place: &Place<E>) {
-    for row in place.summaries("s").await {
-        let now = place.draft("s", row.summary.first, row.summary.last).await;
+async fn assert_summaries_are_current<E: Engine>(fixture: &Fixture<E>) {
+    for row in fixture.summaries("s").await {
+        let now = fixture.draft("s", row.summary.first, row.summary.last).await;
         assert_eq!((row.summary.text, row.summary.messages), (now.text, now.messages));
     }
-    if let Some(row) = place.store.conversation(&place.scope, &name("s")).await.answered() {
-        let memory = place.living(&row.id).await.expect("it isn't forgotten");
-        assert_eq!(memory.text, place.draft("s", 0, row.last).await.text);
+    if let Some(row) = fixture.store.conversation(&fixture.scope, &name("s")).await.answered() {
+        let memory = fixture.living(&row.id).await.expect("it isn't forgotten");
+        assert_eq!(memory.text, fixture.draft("s", 0, row.last).await.text);
     }
 }
 
@@ -138,8 +138,8 @@ async fn assert_summaries_are_current<E: Engine>(place: &Place<E>) {
 fn histories<E: Engine>(config: Config, engine: impl Fn() -> E) -> Result<(), String> {
     let mut runner = TestRunner::new(Config { source_file: Some(file!()), ..config });
     let kept = runner.run(&steps(), |steps| {
-        let promise = async |place| {
-            a_history_leaves_current_summaries(place, steps).await;
+        let promise = async |fixture| {
+            a_history_leaves_current_summaries(fixture, steps).await;
         };
         run(engine(), promise).map_err(TestCaseError::fail)
     });

@@ -6,57 +6,57 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::place::{Answered, Place, fact, message, message_at, name, note, outcomes, prepared};
+use super::fixture::{Answered, Fixture, fact, message, message_at, name, note, outcomes, prepared};
 use super::subject::Engine;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Kind, MemoryId, MemoryKey, Provenance};
 use tiro_base::scope::{ProjectId, Scope};
 use tiro_store::*;
 
-pub async fn a_write_is_read_by_its_writer<E: Engine>(place: Place<E>) {
-    let id = place.put(note("maple")).await;
-    assert_eq!(place.living(&id).await.map(|memory| memory.text), Some("maple".into()));
-    assert_eq!(place.listed(&Filter::default()).await, ["maple"]);
-    assert_eq!(place.found("maple").await, 1);
+pub async fn a_write_is_read_by_its_writer<E: Engine>(fixture: Fixture<E>) {
+    let id = fixture.put(note("maple")).await;
+    assert_eq!(fixture.living(&id).await.map(|memory| memory.text), Some("maple".into()));
+    assert_eq!(fixture.listed(&Filter::default()).await, ["maple"]);
+    assert_eq!(fixture.found("maple").await, 1);
 }
 
-pub async fn another_handle_sees_an_acknowledged_write<E: Engine>(place: Place<E>) {
-    let other = place.engine.open();
-    let id = place.put(message("s", "maple")).await;
-    let seen = other.memory(&place.scope, &id).await.answered();
+pub async fn another_handle_sees_an_acknowledged_write<E: Engine>(fixture: Fixture<E>) {
+    let other = fixture.engine.open();
+    let id = fixture.put(message("s", "maple")).await;
+    let seen = other.memory(&fixture.scope, &id).await.answered();
     assert_eq!(seen.map(|memory| memory.text), Some("maple".into()));
-    let rows = other.session_messages(&place.scope, &name("s"), 0).await.answered();
+    let rows = other.session_messages(&fixture.scope, &name("s"), 0).await.answered();
     assert_eq!(rows.len(), 1);
 }
 
-pub async fn a_write_is_there_after_reopening<E: Engine>(place: Place<E>) {
-    let id = place.put(note("maple")).await;
-    let place = place.reopened();
-    assert_eq!(place.living(&id).await.map(|memory| memory.text), Some("maple".into()));
-    assert_eq!(place.found("maple").await, 1);
+pub async fn a_write_is_there_after_reopening<E: Engine>(fixture: Fixture<E>) {
+    let id = fixture.put(note("maple")).await;
+    let fixture = fixture.reopened();
+    assert_eq!(fixture.living(&id).await.map(|memory| memory.text), Some("maple".into()));
+    assert_eq!(fixture.found("maple").await, 1);
 }
 
-pub async fn a_write_that_fails_stores_nothing<E: Engine>(place: Place<E>) {
+pub async fn a_write_that_fails_stores_nothing<E: Engine>(fixture: Fixture<E>) {
     let mut wrong = note("willow");
     wrong.chunks[0].end = 1000;
     let memories = vec![note("maple"), wrong];
-    assert!(place.store.save(&place.scope, memories, 1).await.is_err(), "a chunk ends beyond its text");
-    assert_eq!((place.listed(&Filter::default()).await, place.found("maple").await), (Vec::new(), 0));
+    assert!(fixture.store.save(&fixture.scope, memories, 1).await.is_err(), "a chunk ends beyond its text");
+    assert_eq!((fixture.listed(&Filter::default()).await, fixture.found("maple").await), (Vec::new(), 0));
 }
 
-pub async fn a_batch_is_seen_whole_or_not_at_all<E: Engine>(place: Place<E>) {
-    let other = place.engine.open();
+pub async fn a_batch_is_seen_whole_or_not_at_all<E: Engine>(fixture: Fixture<E>) {
+    let other = fixture.engine.open();
     let batch: Vec<String> = (0..40).map(|number| format!("maple {number}")).collect();
     let batch = batch.iter().map(|text| message("s", text)).collect();
     let is_saved = Cell::new(false);
     let save = async {
-        place.save(batch).await;
+        fixture.save(batch).await;
         is_saved.set(true);
     };
     let look = async {
         loop {
             let is_last = is_saved.get();
-            let seen = other.session_messages(&place.scope, &name("s"), 0).await.answered().len();
+            let seen = other.session_messages(&fixture.scope, &name("s"), 0).await.answered().len();
             assert!(seen == 40 || seen == 0 && !is_last, "{seen} of 40 are seen");
             if is_last {
                 return;
@@ -67,37 +67,37 @@ pub async fn a_batch_is_seen_whole_or_not_at_all<E: Engine>(place: Place<E>) {
     tokio::join!(save, look);
 }
 
-pub async fn a_receipt_names_each_memory_in_order<E: Engine>(place: Place<E>) {
-    place.put(note("willow")).await;
+pub async fn a_receipt_names_each_memory_in_order<E: Engine>(fixture: Fixture<E>) {
+    fixture.put(note("willow")).await;
     let memories = vec![note("maple"), note("willow"), note("larch")];
     let ids: Vec<_> = memories.iter().map(|memory| memory.id.clone()).collect();
-    let receipt = place.save(memories).await;
+    let receipt = fixture.save(memories).await;
     let expected = [Outcome::Stored, Outcome::AlreadyStored, Outcome::Stored];
     assert_eq!(receipt.outcomes, ids.into_iter().zip(expected).collect::<Vec<_>>());
     assert_eq!((receipt.pending, receipt.count(Outcome::Stored)), (2, 2));
 }
 
-pub async fn a_memory_is_stored_once<E: Engine>(place: Place<E>) {
-    place.say("s", &["maple"]).await;
-    let again = place.save(vec![message("s", "maple")]).await;
+pub async fn a_memory_is_stored_once<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["maple"]).await;
+    let again = fixture.save(vec![message("s", "maple")]).await;
     assert_eq!(outcomes(&again), [Outcome::AlreadyStored]);
-    assert_eq!((place.rows("s").await.len(), place.found("maple").await), (1, 1));
+    assert_eq!((fixture.rows("s").await.len(), fixture.found("maple").await), (1, 1));
 }
 
-pub async fn another_text_under_an_id_conflicts_and_the_first_stays<E: Engine>(place: Place<E>) {
-    let id = place.put(note("maple")).await;
+pub async fn another_text_under_an_id_conflicts_and_the_first_stays<E: Engine>(fixture: Fixture<E>) {
+    let id = fixture.put(note("maple")).await;
     let mut other = note("willow");
     other.id = id.clone();
-    assert_eq!(outcomes(&place.save(vec![other]).await), [Outcome::Conflict]);
-    assert_eq!(place.living(&id).await.map(|memory| memory.text), Some("maple".into()));
-    assert_eq!((place.found("maple").await, place.found("willow").await), (1, 0));
+    assert_eq!(outcomes(&fixture.save(vec![other]).await), [Outcome::Conflict]);
+    assert_eq!(fixture.living(&id).await.map(|memory| memory.text), Some("maple".into()));
+    assert_eq!((fixture.found("maple").await, fixture.found("willow").await), (1, 0));
 }
 
-pub async fn of_writers_of_one_memory_one_stores_it<E: Engine>(place: Place<E>) {
-    let handles: Vec<E::Store> = (0..4).map(|_| place.engine.open()).collect();
+pub async fn of_writers_of_one_memory_one_stores_it<E: Engine>(fixture: Fixture<E>) {
+    let handles: Vec<E::Store> = (0..4).map(|_| fixture.engine.open()).collect();
     let texts = ["maple", "willow", "larch"];
     for text in texts {
-        let saved = handles.iter().map(|handle| handle.save(&place.scope, vec![message("s", text)], 1));
+        let saved = handles.iter().map(|handle| handle.save(&fixture.scope, vec![message("s", text)], 1));
         let mut met: Vec<Outcome> = Vec::new();
         for receipt in join_all(saved).await {
             met.extend(outcomes(&receipt.answered()));
@@ -105,45 +105,45 @@ pub async fn of_writers_of_one_memory_one_stores_it<E: Engine>(place: Place<E>) 
         assert_eq!(met.iter().filter(|met| **met == Outcome::Stored).count(), 1, "{met:?}");
         assert_eq!(met.iter().filter(|met| **met == Outcome::AlreadyStored).count(), 3, "{met:?}");
         // By now all handles have finished this round.
-        place.say("s", &[text]).await;
+        fixture.say("s", &[text]).await;
     }
-    assert_eq!(place.rows("s").await.len(), texts.len());
+    assert_eq!(fixture.rows("s").await.len(), texts.len());
 }
 
-pub async fn messages_are_numbered_in_the_order_given<E: Engine>(place: Place<E>) {
-    place.say("s", &["maple", "willow"]).await;
-    place.say("s", &["larch"]).await;
-    let rows = place.rows("s").await;
+pub async fn messages_are_numbered_in_the_order_given<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["maple", "willow"]).await;
+    fixture.say("s", &["larch"]).await;
+    let rows = fixture.rows("s").await;
     assert_eq!(rows.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [0, 1, 2]);
-    let texts = place.texts(rows.iter().map(|row| row.key).collect()).await;
+    let texts = fixture.texts(rows.iter().map(|row| row.key).collect()).await;
     assert_eq!(texts, ["maple", "willow", "larch"]);
 }
 
 /// Writes to one session through several handles at once. Returns the session's messages in order, each with its
 /// ordinal and text.
-async fn written_at_once<E: Engine>(place: &Place<E>) -> Vec<(i64, String)> {
-    let handles: Vec<E::Store> = (0..4).map(|_| place.engine.open()).collect();
+async fn written_at_once<E: Engine>(fixture: &Fixture<E>) -> Vec<(i64, String)> {
+    let handles: Vec<E::Store> = (0..4).map(|_| fixture.engine.open()).collect();
     let writers = handles.iter().enumerate().map(async |(writer, handle)| {
         for batch in 0..3 {
             let texts = (0..3).map(|number| format!("{writer} {batch} {number}"));
             let batch = texts.map(|text| message("s", &text)).collect();
-            handle.save(&place.scope, batch, 1).await.answered();
+            handle.save(&fixture.scope, batch, 1).await.answered();
         }
     });
     join_all(writers).await;
-    let rows = place.rows("s").await;
-    let texts = place.texts(rows.iter().map(|row| row.key).collect()).await;
+    let rows = fixture.rows("s").await;
+    let texts = fixture.texts(rows.iter().map(|row| row.key).collect()).await;
     rows.iter().map(|row| row.ordinal).zip(texts).collect()
 }
 
-pub async fn concurrent_writers_share_a_session_without_gaps<E: Engine>(place: Place<E>) {
-    let written = written_at_once(&place).await;
+pub async fn concurrent_writers_share_a_session_without_gaps<E: Engine>(fixture: Fixture<E>) {
+    let written = written_at_once(&fixture).await;
     let ordinals: Vec<i64> = written.iter().map(|(ordinal, _)| *ordinal).collect();
     assert_eq!(ordinals, (0..36).collect::<Vec<i64>>());
 }
 
-pub async fn each_concurrent_writer_keeps_its_order<E: Engine>(place: Place<E>) {
-    let written = written_at_once(&place).await;
+pub async fn each_concurrent_writer_keeps_its_order<E: Engine>(fixture: Fixture<E>) {
+    let written = written_at_once(&fixture).await;
     for writer in ["0 ", "1 ", "2 ", "3 "] {
         let own: Vec<&String> =
             written.iter().map(|(_, text)| text).filter(|text| text.starts_with(writer)).collect();
@@ -155,17 +155,17 @@ pub async fn each_concurrent_writer_keeps_its_order<E: Engine>(place: Place<E>) 
     }
 }
 
-pub async fn the_last_stored_is_listed_first<E: Engine>(place: Place<E>) {
+pub async fn the_last_stored_is_listed_first<E: Engine>(fixture: Fixture<E>) {
     // Memories are ordered by the time at which they were stored, not by their dates.
-    place.put(message_at("s", "maple", 90)).await;
-    place.put(message_at("s", "willow", 10)).await;
-    place.put(message_at("s", "larch", 50)).await;
-    assert_eq!(place.listed(&Filter::default()).await, ["larch", "willow", "maple"]);
-    let found = place.store.list(&place.scope, &Filter::default(), None, 9).await.answered();
+    fixture.put(message_at("s", "maple", 90)).await;
+    fixture.put(message_at("s", "willow", 10)).await;
+    fixture.put(message_at("s", "larch", 50)).await;
+    assert_eq!(fixture.listed(&Filter::default()).await, ["larch", "willow", "maple"]);
+    let found = fixture.store.list(&fixture.scope, &Filter::default(), None, 9).await.answered();
     assert!(found.is_sorted_by(|a, b| a.key > b.key), "keys are ordered by when memories were stored");
 }
 
-pub async fn an_occurrence_is_counted_and_not_stored<E: Engine>(place: Place<E>) {
+pub async fn an_occurrence_is_counted_and_not_stored<E: Engine>(fixture: Fixture<E>) {
     let occurrence = |key: &str| {
         let mut output = message("s", "maple");
         output.draft.occurrence = Some(key.into());
@@ -173,22 +173,22 @@ pub async fn an_occurrence_is_counted_and_not_stored<E: Engine>(place: Place<E>)
     };
     let mut met = Vec::new();
     for key in ["first", "second", "second"] {
-        met.extend(outcomes(&place.save(occurrence(key)).await));
+        met.extend(outcomes(&fixture.save(occurrence(key)).await));
     }
     assert_eq!(met, [Outcome::Stored, Outcome::Repeated, Outcome::AlreadyStored]);
-    assert_eq!(place.rows("s").await.len(), 1);
-    assert_eq!(place.store.stats(&place.scope, 1).await.answered().repeats, 1);
+    assert_eq!(fixture.rows("s").await.len(), 1);
+    assert_eq!(fixture.store.stats(&fixture.scope, 1).await.answered().repeats, 1);
 }
 
-pub async fn a_derived_memory_needs_its_sources<E: Engine>(place: Place<E>) {
-    let said = place.say("s", &["maple", "willow"]).await;
-    place.forget(&[&said[0]], "f1").await;
+pub async fn a_derived_memory_needs_its_sources<E: Engine>(fixture: Fixture<E>) {
+    let said = fixture.say("s", &["maple", "willow"]).await;
+    fixture.forget(&[&said[0]], "f1").await;
     let memories = vec![fact("s", "of both", &[&said[0], &said[1]]), fact("s", "of one", &[&said[1]])];
-    assert_eq!(outcomes(&place.save(memories).await), [Outcome::Forgotten, Outcome::Stored]);
-    assert_eq!(place.listed(&Filter::default()).await, ["of one", "willow"]);
+    assert_eq!(outcomes(&fixture.save(memories).await), [Outcome::Forgotten, Outcome::Stored]);
+    assert_eq!(fixture.listed(&Filter::default()).await, ["of one", "willow"]);
 }
 
-pub async fn the_fields_of_a_memory_are_kept<E: Engine>(place: Place<E>) {
+pub async fn the_fields_of_a_memory_are_kept<E: Engine>(fixture: Fixture<E>) {
     let text = " näme\t«ß» 🌲\r\n\n";
     let mut draft = Draft::new(Kind::Message, Provenance::ModelSaid, text, 77);
     let field = |name: &str| Some(name.to_owned());
@@ -196,8 +196,8 @@ pub async fn the_fields_of_a_memory_are_kept<E: Engine>(place: Place<E>) {
     (draft.speaker, draft.title, draft.topic) = (field("Ada"), field("A title"), field("a topic"));
     (draft.source_id, draft.path, draft.branch) = (field("id 1"), field("src/a.rs"), field("main"));
     (draft.head_sha, draft.importance) = (field("abc"), Some(0.75));
-    let id = place.put(prepared(draft, "key")).await;
-    let stored = place.living(&id).await.expect("it is stored");
+    let id = fixture.put(prepared(draft, "key")).await;
+    let stored = fixture.living(&id).await.expect("it is stored");
     assert_eq!(
         (stored.text.as_str(), stored.kind, stored.provenance),
         (text, Kind::Message, Provenance::ModelSaid)
@@ -215,25 +215,25 @@ pub async fn the_fields_of_a_memory_are_kept<E: Engine>(place: Place<E>) {
     assert_eq!((stored.id, stored.tokens), (id, 1));
 }
 
-pub async fn a_store_admits_its_own_project_only<E: Engine>(place: Place<E>) {
-    let id = place.put(note("maple")).await;
-    let elsewhere = Scope { project: ProjectId::from_random([8; 8]), ..place.scope.clone() };
-    assert!(place.store.memory(&elsewhere, &id).await.is_err());
-    assert!(place.store.save(&elsewhere, vec![note("willow")], 1).await.is_err());
-    assert_eq!(place.listed(&Filter::default()).await, ["maple"]);
+pub async fn a_store_admits_its_own_project_only<E: Engine>(fixture: Fixture<E>) {
+    let id = fixture.put(note("maple")).await;
+    let elsewhere = Scope { project: ProjectId::from_random([8; 8]), ..fixture.scope.clone() };
+    assert!(fixture.store.memory(&elsewhere, &id).await.is_err());
+    assert!(fixture.store.save(&elsewhere, vec![note("willow")], 1).await.is_err());
+    assert_eq!(fixture.listed(&Filter::default()).await, ["maple"]);
 }
 
 /// A new message must not get an ordinal within a range that was already summarised.
-pub async fn the_number_of_a_purged_message_is_not_given_again<E: Engine>(place: Place<E>) {
-    let said = place.say("s", &["one", "two"]).await;
-    place.forget(&[&said[1]], "f1").await;
-    place.summarise("s", 0, 1).await;
-    place.store.purge(&place.scope, "f1", 6).await.answered();
-    let place = place.reopened();
-    place.say("s", &["three"]).await;
-    let ordinals: Vec<i64> = place.rows("s").await.iter().map(|row| row.ordinal).collect();
+pub async fn the_number_of_a_purged_message_is_not_given_again<E: Engine>(fixture: Fixture<E>) {
+    let said = fixture.say("s", &["one", "two"]).await;
+    fixture.forget(&[&said[1]], "f1").await;
+    fixture.summarise("s", 0, 1).await;
+    fixture.store.purge(&fixture.scope, "f1", 6).await.answered();
+    let fixture = fixture.reopened();
+    fixture.say("s", &["three"]).await;
+    let ordinals: Vec<i64> = fixture.rows("s").await.iter().map(|row| row.ordinal).collect();
     assert_eq!(ordinals, [0, 2]);
-    assert_eq!(place.summaries("s").await[0].summary.text, "one");
+    assert_eq!(fixture.summaries("s").await[0].summary.text, "one");
 }
 
 /// Returns a decision that replaces the memories `older`.
@@ -244,63 +244,63 @@ fn instead(text: &str, older: &[&MemoryId]) -> PreparedMemory {
 }
 
 /// Returns the texts of the memories that replaced each of `ids`; a dash for those that hold.
-async fn replaced<E: Engine>(place: &Place<E>, ids: &[&MemoryId]) -> Vec<String> {
+async fn replaced<E: Engine>(fixture: &Fixture<E>, ids: &[&MemoryId]) -> Vec<String> {
     let mut texts = Vec::new();
     for id in ids {
-        let key = place.key(id).await;
-        let found = place.store.superseded(&place.scope, vec![key]).await.answered();
+        let key = fixture.key(id).await;
+        let found = fixture.store.superseded(&fixture.scope, vec![key]).await.answered();
         let by = found.first().map(|superseded| superseded.by_key);
         texts.push(match by {
-            Some(by) => place.texts(vec![by]).await.concat(),
+            Some(by) => fixture.texts(vec![by]).await.concat(),
             None => "-".into(),
         });
     }
     texts
 }
 
-pub async fn a_superseded_memory_names_the_one_that_holds<E: Engine>(place: Place<E>) {
-    let (old, other) = (place.put(note("maple")).await, place.put(note("larch")).await);
-    let new = place.put(instead("willow", &[&old])).await;
-    assert_eq!(replaced(&place, &[&old, &other, &new]).await, ["willow", "-", "-"]);
+pub async fn a_superseded_memory_names_the_one_that_holds<E: Engine>(fixture: Fixture<E>) {
+    let (old, other) = (fixture.put(note("maple")).await, fixture.put(note("larch")).await);
+    let new = fixture.put(instead("willow", &[&old])).await;
+    assert_eq!(replaced(&fixture, &[&old, &other, &new]).await, ["willow", "-", "-"]);
     // Storing the memory again changes nothing, and adds what it replaces.
-    place.save(vec![instead("willow", &[&old, &other])]).await;
-    let place = place.reopened();
-    assert_eq!(replaced(&place, &[&old, &other, &new]).await, ["willow", "willow", "-"]);
+    fixture.save(vec![instead("willow", &[&old, &other])]).await;
+    let fixture = fixture.reopened();
+    assert_eq!(replaced(&fixture, &[&old, &other, &new]).await, ["willow", "willow", "-"]);
 }
 
-pub async fn a_memory_holds_again_once_its_successor_is_forgotten<E: Engine>(place: Place<E>) {
-    let old = place.put(message("s", "maple")).await;
-    let version = place.version(&["s"]).await;
-    let new = place.put(instead("willow", &[&old])).await;
-    let superseded = place.version(&["s"]).await;
-    place.forget(&[&new], "f1").await;
-    assert_eq!(replaced(&place, &[&old]).await, ["-"]);
-    let holds = place.version(&["s"]).await;
+pub async fn a_memory_holds_again_once_its_successor_is_forgotten<E: Engine>(fixture: Fixture<E>) {
+    let old = fixture.put(message("s", "maple")).await;
+    let version = fixture.version(&["s"]).await;
+    let new = fixture.put(instead("willow", &[&old])).await;
+    let superseded = fixture.version(&["s"]).await;
+    fixture.forget(&[&new], "f1").await;
+    assert_eq!(replaced(&fixture, &[&old]).await, ["-"]);
+    let holds = fixture.version(&["s"]).await;
     assert!(version != superseded && superseded != holds, "answers about the session are out of date");
-    place.undo().await;
-    assert_eq!(replaced(&place, &[&old]).await, ["willow"]);
-    assert_ne!(place.version(&["s"]).await, holds);
+    fixture.undo().await;
+    assert_eq!(replaced(&fixture, &[&old]).await, ["willow"]);
+    assert_ne!(fixture.version(&["s"]).await, holds);
 }
 
-pub async fn a_chain_of_successors_leads_to_the_last_living_one<E: Engine>(place: Place<E>) {
-    let a = place.put(note("maple")).await;
-    let b = place.put(instead("willow", &[&a])).await;
-    let c = place.put(instead("larch", &[&b])).await;
-    assert_eq!(replaced(&place, &[&a, &b, &c]).await, ["larch", "larch", "-"]);
-    place.forget(&[&b], "f1").await;
-    assert_eq!(replaced(&place, &[&a]).await, ["larch"]);
-    place.store.purge(&place.scope, "f1", 7).await.answered();
-    assert_eq!(replaced(&place, &[&a]).await, ["larch"]);
-    place.forget(&[&c], "f2").await;
-    assert_eq!(replaced(&place, &[&a]).await, ["-"]);
+pub async fn a_chain_of_successors_leads_to_the_last_living_one<E: Engine>(fixture: Fixture<E>) {
+    let a = fixture.put(note("maple")).await;
+    let b = fixture.put(instead("willow", &[&a])).await;
+    let c = fixture.put(instead("larch", &[&b])).await;
+    assert_eq!(replaced(&fixture, &[&a, &b, &c]).await, ["larch", "larch", "-"]);
+    fixture.forget(&[&b], "f1").await;
+    assert_eq!(replaced(&fixture, &[&a]).await, ["larch"]);
+    fixture.store.purge(&fixture.scope, "f1", 7).await.answered();
+    assert_eq!(replaced(&fixture, &[&a]).await, ["larch"]);
+    fixture.forget(&[&c], "f2").await;
+    assert_eq!(replaced(&fixture, &[&a]).await, ["-"]);
 }
 
-pub async fn a_memory_supersedes_neither_itself_nor_its_successors<E: Engine>(place: Place<E>) {
-    let a = place.put(note("maple")).await;
-    let b = place.put(instead("willow", &[&a])).await;
-    let c = place.put(instead("larch", &[&b])).await;
-    let gone = place.put(note("oak")).await;
-    place.forget(&[&gone], "f1").await;
+pub async fn a_memory_supersedes_neither_itself_nor_its_successors<E: Engine>(fixture: Fixture<E>) {
+    let a = fixture.put(note("maple")).await;
+    let b = fixture.put(instead("willow", &[&a])).await;
+    let c = fixture.put(instead("larch", &[&b])).await;
+    let gone = fixture.put(note("oak")).await;
+    fixture.forget(&[&gone], "f1").await;
     let unknown = MemoryId::derive(Kind::Fact, None, "unknown");
     let wrong = [
         instead("maple", &[&a]),
@@ -311,12 +311,12 @@ pub async fn a_memory_supersedes_neither_itself_nor_its_successors<E: Engine>(pl
     ];
     for memory in wrong {
         let memories = vec![note("birch"), memory];
-        assert!(place.store.save(&place.scope, memories, 1).await.is_err());
-        assert_eq!(place.found("birch").await + place.found("elm").await, 0, "nothing is stored");
+        assert!(fixture.store.save(&fixture.scope, memories, 1).await.is_err());
+        assert_eq!(fixture.found("birch").await + fixture.found("elm").await, 0, "nothing is stored");
     }
-    let stranger = place.store.save(&place.stranger(), vec![instead("elm", &[&a])], 1).await;
+    let stranger = fixture.store.save(&fixture.stranger(), vec![instead("elm", &[&a])], 1).await;
     assert!(stranger.is_err(), "a memory of another owner");
-    assert_eq!(replaced(&place, &[&a, &b, &c]).await, ["larch", "larch", "-"]);
+    assert_eq!(replaced(&fixture, &[&a, &b, &c]).await, ["larch", "larch", "-"]);
 }
 
 /// Returns a statement that is the whole text of the memory.
@@ -335,115 +335,116 @@ fn statement(memory: MemoryKey, value: &str, time: i64) -> Statement {
     }
 }
 
-pub async fn the_latest_living_statement_of_a_subject_holds<E: Engine>(place: Place<E>) {
+pub async fn the_latest_living_statement_of_a_subject_holds<E: Engine>(fixture: Fixture<E>) {
     let texts: Vec<String> = (0..200).map(|number| format!("{} calls", 1000 + number)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let said = place.say("s", &texts).await;
-    let rows = place.rows("s").await;
+    let said = fixture.say("s", &texts).await;
+    let rows = fixture.rows("s").await;
     let mut statements: Vec<NewStatement> = Vec::new();
     for (row, text) in rows.iter().zip(&texts) {
         let same_as = statements.last().map(|before| (before.statement.memory, 0));
         statements.push(NewStatement { statement: statement(row.key, text, 10), same_as });
     }
-    let version = place.version(&["s"]).await;
-    place.store.add_statements(&place.scope, statements, Some((name("s"), 199))).await.answered();
-    assert_ne!(place.version(&["s"]).await, version);
+    let version = fixture.version(&["s"]).await;
+    fixture.store.add_statements(&fixture.scope, statements, Some((name("s"), 199))).await.answered();
+    assert_ne!(fixture.version(&["s"]).await, version);
     let keys: Vec<MemoryKey> = rows.iter().map(|row| row.key).collect();
-    let found = place.store.superseded(&place.scope, keys.clone()).await.answered();
+    let found = fixture.store.superseded(&fixture.scope, keys.clone()).await.answered();
     assert_eq!(found.len(), 199);
     assert!(found.iter().all(|superseded| superseded.by == said[199]));
     assert_eq!((found[0].statement, found[0].by_ordinal), (Some((0, 10)), Some(199)));
-    place.forget(&[&said[199]], "f1").await;
-    let found = place.store.superseded(&place.scope, keys).await.answered();
+    fixture.forget(&[&said[199]], "f1").await;
+    let found = fixture.store.superseded(&fixture.scope, keys).await.answered();
     assert_eq!((found.len(), &found[0].by), (198, &said[198]));
 }
 
-pub async fn a_fact_is_superseded_with_the_statement_that_it_repeats<E: Engine>(place: Place<E>) {
-    let said = place.say("s", &["100 calls", "200 calls"]).await;
-    let fact_id = place.put(fact("s", "100 calls", &[&said[0]])).await;
-    let (old, new) = (place.key(&said[0]).await, place.key(&said[1]).await);
+pub async fn a_fact_is_superseded_with_the_statement_that_it_repeats<E: Engine>(fixture: Fixture<E>) {
+    let said = fixture.say("s", &["100 calls", "200 calls"]).await;
+    let fact_id = fixture.put(fact("s", "100 calls", &[&said[0]])).await;
+    let (old, new) = (fixture.key(&said[0]).await, fixture.key(&said[1]).await);
     let statements = vec![
         NewStatement { statement: statement(old, "100 calls", 10), same_as: None },
         NewStatement { statement: statement(new, "200 calls", 20), same_as: Some((old, 0)) },
     ];
-    place.store.add_statements(&place.scope, statements, Some((name("s"), 1))).await.answered();
-    assert_eq!(replaced(&place, &[&said[0], &fact_id, &said[1]]).await, ["200 calls", "200 calls", "-"]);
+    fixture.store.add_statements(&fixture.scope, statements, Some((name("s"), 1))).await.answered();
+    assert_eq!(replaced(&fixture, &[&said[0], &fact_id, &said[1]]).await, ["200 calls", "200 calls", "-"]);
 }
 
-pub async fn statements_of_a_voice_come_in_order_of_time<E: Engine>(place: Place<E>) {
-    place.say("s", &["100 calls", "200 calls"]).await;
-    let rows = place.rows("s").await;
+pub async fn statements_of_a_voice_come_in_order_of_time<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["100 calls", "200 calls"]).await;
+    let rows = fixture.rows("s").await;
     let new = |place: usize, time| NewStatement {
         statement: statement(rows[place].key, &format!("{place}00 calls"), time),
         same_as: None,
     };
-    place
+    fixture
         .store
-        .add_statements(&place.scope, vec![new(0, 20), new(1, 10)], Some((name("s"), 1)))
+        .add_statements(&fixture.scope, vec![new(0, 20), new(1, 10)], Some((name("s"), 1)))
         .await
         .answered();
-    let stated = place.store.statements(&place.scope, "user", 9).await.answered();
+    let stated = fixture.store.statements(&fixture.scope, "user", 9).await.answered();
     assert_eq!(stated.iter().map(|each| each.time).collect::<Vec<_>>(), [10, 20]);
-    let latest = place.store.statements(&place.scope, "user", 1).await.answered();
+    let latest = fixture.store.statements(&fixture.scope, "user", 1).await.answered();
     assert_eq!(latest, [new(0, 20).statement]);
-    assert!(place.store.statements(&place.scope, "ana", 9).await.answered().is_empty());
+    assert!(fixture.store.statements(&fixture.scope, "ana", 9).await.answered().is_empty());
 }
 
-pub async fn statements_in_memories_come_in_order_of_their_keys<E: Engine>(place: Place<E>) {
-    let said = place.say("s", &["100 calls", "200 calls", "300 calls"]).await;
-    let rows = place.rows("s").await;
+pub async fn statements_in_memories_come_in_order_of_their_keys<E: Engine>(fixture: Fixture<E>) {
+    let said = fixture.say("s", &["100 calls", "200 calls", "300 calls"]).await;
+    let rows = fixture.rows("s").await;
     let new = |place: usize| NewStatement {
         statement: statement(rows[place].key, &format!("{}00 calls", place + 1), 10),
         same_as: None,
     };
     let all = vec![new(0), new(1), new(2)];
-    place.store.add_statements(&place.scope, all, Some((name("s"), 2))).await.answered();
-    place.forget(&[&said[1]], "f1").await;
+    fixture.store.add_statements(&fixture.scope, all, Some((name("s"), 2))).await.answered();
+    fixture.forget(&[&said[1]], "f1").await;
     let keys = vec![rows[2].key, rows[1].key, rows[0].key];
-    let stated = place.store.statements_in(&place.scope, keys.clone()).await.answered();
+    let stated = fixture.store.statements_in(&fixture.scope, keys.clone()).await.answered();
     assert_eq!(stated, [new(2).statement, new(0).statement]);
-    assert!(place.store.statements_in(&place.only(&["t"]), keys).await.answered().is_empty());
+    assert!(fixture.store.statements_in(&fixture.only(&["t"]), keys).await.answered().is_empty());
 }
 
-pub async fn a_statement_is_stored_once<E: Engine>(place: Place<E>) {
-    let said = place.say("s", &["100 calls", "200 calls"]).await;
-    let rows = place.rows("s").await;
+pub async fn a_statement_is_stored_once<E: Engine>(fixture: Fixture<E>) {
+    let said = fixture.say("s", &["100 calls", "200 calls"]).await;
+    let rows = fixture.rows("s").await;
     let new = |key| vec![NewStatement { statement: statement(key, "100 calls", 10), same_as: None }];
     for noted in [0, 1, 0] {
-        place.store.add_statements(&place.scope, new(rows[0].key), Some((name("s"), noted))).await.answered();
+        let until = Some((name("s"), noted));
+        fixture.store.add_statements(&fixture.scope, new(rows[0].key), until).await.answered();
     }
-    place.forget(&[&said[1]], "f1").await;
-    place.store.add_statements(&place.scope, new(rows[1].key), Some((name("s"), 0))).await.answered();
-    assert_eq!(place.store.statements(&place.scope, "user", 9).await.answered().len(), 1);
-    assert_eq!(place.store.noted(&place.scope, &name("s")).await.answered(), 1);
-    assert_eq!(place.store.noted(&place.scope, &name("t")).await.answered(), -1);
+    fixture.forget(&[&said[1]], "f1").await;
+    fixture.store.add_statements(&fixture.scope, new(rows[1].key), Some((name("s"), 0))).await.answered();
+    assert_eq!(fixture.store.statements(&fixture.scope, "user", 9).await.answered().len(), 1);
+    assert_eq!(fixture.store.noted(&fixture.scope, &name("s")).await.answered(), 1);
+    assert_eq!(fixture.store.noted(&fixture.scope, &name("t")).await.answered(), -1);
 }
 
-pub async fn an_owner_sees_no_statement_of_another<E: Engine>(place: Place<E>) {
-    place.say("s", &["100 calls"]).await;
-    let key = place.rows("s").await[0].key;
+pub async fn an_owner_sees_no_statement_of_another<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["100 calls"]).await;
+    let key = fixture.rows("s").await[0].key;
     let new = vec![NewStatement { statement: statement(key, "100 calls", 10), same_as: None }];
-    place.store.add_statements(&place.stranger(), new.clone(), None).await.answered();
-    assert!(place.store.statements(&place.scope, "user", 9).await.answered().is_empty());
-    place.store.add_statements(&place.scope, new, Some((name("s"), 1))).await.answered();
-    assert!(place.store.statements(&place.stranger(), "user", 9).await.answered().is_empty());
+    fixture.store.add_statements(&fixture.stranger(), new.clone(), None).await.answered();
+    assert!(fixture.store.statements(&fixture.scope, "user", 9).await.answered().is_empty());
+    fixture.store.add_statements(&fixture.scope, new, Some((name("s"), 1))).await.answered();
+    assert!(fixture.store.statements(&fixture.stranger(), "user", 9).await.answered().is_empty());
 }
 
-pub async fn extracted_facts_are_removed_unless_they_are_marked<E: Engine>(place: Place<E>) {
-    let said = place.say("s", &["a message"]).await;
+pub async fn extracted_facts_are_removed_unless_they_are_marked<E: Engine>(fixture: Fixture<E>) {
+    let said = fixture.say("s", &["a message"]).await;
     let facts = ["maple", "willow", "larch"].map(|text| fact("s", text, &[&said[0]]));
-    let saved = place.save(facts.to_vec()).await;
-    place.put(note("oak")).await;
+    let saved = fixture.save(facts.to_vec()).await;
+    fixture.put(note("oak")).await;
     let marked = &saved.outcomes[1].0;
-    place.store.mark(&place.scope, std::slice::from_ref(marked), true, None).await.answered();
-    place
+    fixture.store.mark(&fixture.scope, std::slice::from_ref(marked), true, None).await.answered();
+    fixture
         .store
-        .forget(&place.scope, &Selection::Ids(vec![saved.outcomes[2].0.clone()]), "f1", 5)
+        .forget(&fixture.scope, &Selection::Ids(vec![saved.outcomes[2].0.clone()]), "f1", 5)
         .await
         .answered();
-    assert_eq!(place.store.remove_extracts(&place.scope, &name("s"), 9).await.answered(), 1);
-    let mut left = place.listed(&Filter::default()).await;
+    assert_eq!(fixture.store.remove_extracts(&fixture.scope, &name("s"), 9).await.answered(), 1);
+    let mut left = fixture.listed(&Filter::default()).await;
     left.sort_unstable();
     assert_eq!(left, ["a message", "oak", "willow"]);
-    assert_eq!(place.undo().await.ids.len(), 1, "a forgotten fact is not removed for good");
+    assert_eq!(fixture.undo().await.ids.len(), 1, "a forgotten fact is not removed for good");
 }

@@ -16,7 +16,7 @@ const BLOCKS: u8 = 1;
 
 /// Returns the content of the model's file.
 pub fn content(published: &[u8]) -> Result<Content> {
-    let mut reader = Reader { bytes: published, at: 0 };
+    let mut reader = TensorReader { bytes: published, at: 0 };
     let magic = reader.take(4)?;
     // The version, the sizes of the network, the epsilon of its norms, and the size of a block follow.
     let header: Vec<u32> = (0..10).map(|_| reader.number()).collect::<Result<_>>()?;
@@ -54,7 +54,7 @@ fn own_name(name: &str) -> String {
 }
 
 /// Reads the file from its beginning.
-struct Reader<'a> {
+struct TensorReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
@@ -62,7 +62,7 @@ struct Reader<'a> {
 /// The tensors of the file, by name: the type, the number of values, and the bytes.
 struct Tensors<'a>(HashMap<&'a [u8], (u8, usize, &'a [u8])>);
 
-impl<'a> Reader<'a> {
+impl<'a> TensorReader<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let end = self.at.checked_add(length).filter(|end| *end <= self.bytes.len());
         let end = end.ok_or_else(|| malformed("it is too short"))?;

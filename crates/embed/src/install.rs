@@ -111,7 +111,7 @@ pub struct Installed {
 
 /// A model in the data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct InstalledModel {
     /// The model.
     pub model: Model,
     /// The folder to load the model from.
@@ -131,13 +131,13 @@ pub fn chosen(models: &Path) -> Model {
 
 /// Returns the models in the folder `models`, the one that is used first, and verifies every byte of them (in about
 /// 20 ms for the default model).
-pub fn list(models: &Path) -> Vec<Found> {
+pub fn list(models: &Path) -> Vec<InstalledModel> {
     let found = Model::ALL.into_iter().rev().filter_map(|model| {
         let folder = model.folder(models);
         let path = folder.join(weights::FILE);
         let bytes = fs::metadata(&path).ok()?.len();
         let problem = Weights::open(model, &path).err().map(|error| error.to_string());
-        Some(Found { model, folder, bytes, problem })
+        Some(InstalledModel { model, folder, bytes, problem })
     });
     found.collect()
 }

@@ -38,12 +38,12 @@ pub struct WordPiece {
 struct Piece {
     start: u32,
     length: u16,
-    place: Place,
+    place: PiecePosition,
 }
 
 /// Where in a word a piece may be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PiecePosition {
     First,
     Later,
 }
@@ -68,9 +68,11 @@ impl WordPiece {
             wordpiece.add(token)?;
         }
         let special = |token: &str| {
-            wordpiece.find(Place::First.hash_of(token), token.as_bytes(), Place::First).ok_or_else(|| {
-                Error::new(Kind::Model, format!("the vocabulary of the embedding model has no `{token}`"))
-            })
+            wordpiece
+                .find(PiecePosition::First.hash_of(token), token.as_bytes(), PiecePosition::First)
+                .ok_or_else(|| {
+                    Error::new(Kind::Model, format!("the vocabulary of the embedding model has no `{token}`"))
+                })
         };
         let (unknown, start, end) = (special("[UNK]")?, special("[CLS]")?, special("[SEP]")?);
         for token in SPECIAL {
@@ -81,8 +83,8 @@ impl WordPiece {
 
     fn add(&mut self, token: &str) -> Result<()> {
         let (place, piece) = match token.strip_prefix("##") {
-            Some(piece) if !piece.is_empty() => (Place::Later, piece),
-            _ => (Place::First, token),
+            Some(piece) if !piece.is_empty() => (PiecePosition::Later, piece),
+            _ => (PiecePosition::First, token),
         };
         let (Ok(length), Ok(start)) = (u16::try_from(piece.len()), u32::try_from(self.text.len())) else {
             return Err(Error::new(Kind::Model, "the vocabulary of the embedding model is too large"));
@@ -104,7 +106,7 @@ impl WordPiece {
         let (first, bytes) = (ids.len(), word.as_bytes());
         let mut at = 0;
         while at < bytes.len() {
-            let place = if at == 0 { Place::First } else { Place::Later };
+            let place = if at == 0 { PiecePosition::First } else { PiecePosition::Later };
             let (mut hash, mut found) = (place.seed(), None);
             for end in at + 1..=bytes.len().min(at + self.longest) {
                 hash = step(hash, bytes[end - 1]);
@@ -124,7 +126,7 @@ impl WordPiece {
         }
     }
 
-    fn find(&self, hash: u64, piece: &[u8], place: Place) -> Option<u32> {
+    fn find(&self, hash: u64, piece: &[u8], place: PiecePosition) -> Option<u32> {
         let mut slot = self.slot(hash);
         loop {
             let id = self.slots[slot].checked_sub(1)?;
@@ -150,18 +152,24 @@ impl Tokenize for WordPiece {
     }
 
     fn words(&self, text: &str, on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
-        let mut reader =
-            Reader { wordpiece: self, on_word, word: String::new(), characters: 0, range: 0..0, ids: vec![] };
+        let mut reader = WordCollector {
+            wordpiece: self,
+            on_word,
+            word: String::new(),
+            characters: 0,
+            range: 0..0,
+            ids: vec![],
+        };
         // It is no failure if `on_word` breaks off before the end of the text.
         let _ = reader.read(text);
     }
 }
 
-impl Place {
+impl PiecePosition {
     fn seed(self) -> u64 {
         match self {
-            Place::First => 0xcbf2_9ce4_8422_2325,
-            Place::Later => 0x8422_2325_cbf2_9ce4,
+            PiecePosition::First => 0xcbf2_9ce4_8422_2325,
+            PiecePosition::Later => 0x8422_2325_cbf2_9ce4,
         }
     }
 
@@ -177,7 +185,7 @@ fn step(hash: u64, byte: u8) -> u64 {
 }
 
 /// Collects normalised characters into words.
-struct Reader<'a, F> {
+struct WordCollector<'a, F> {
     wordpiece: &'a WordPiece,
     on_word: F,
     /// The normalised word so far, up to [`LONGEST_WORD`] characters.
@@ -189,7 +197,7 @@ struct Reader<'a, F> {
     ids: Vec<u32>,
 }
 
-impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
+impl<F: FnMut(Word<'_>) -> ControlFlow<()>> WordCollector<'_, F> {
     fn read(&mut self, text: &str) -> ControlFlow<()> {
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -219,7 +227,7 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
         self.range = at..at + token.len();
         self.word.push_str(token);
         self.characters = 1;
-        let place = Place::First;
+        let place = PiecePosition::First;
         let id = self.wordpiece.find(place.hash_of(token), token.as_bytes(), place);
         self.emit(id)?;
         ControlFlow::Continue(token.len())

@@ -17,11 +17,11 @@ use std::time::Instant;
 
 use super::budget::Budget;
 use super::folder::{Entry, Folder};
-use super::policy::{FilePath, Place, Roots};
+use super::policy::{FilePath, PathTarget, Roots};
 use super::refusal::Refusal;
 use super::rules::Rules;
 use super::skips::{Skipped, Skips};
-use super::{Found, Limits, form, names};
+use super::{FoundFile, Limits, form, names};
 use tiro_base::error::quoted;
 use tiro_base::humanize;
 use tiro_base::thread::Stat;
@@ -30,7 +30,7 @@ use tiro_base::thread::Stat;
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// The files, in order of the given paths, those of a folder in order of their paths.
-    pub files: Vec<Found>,
+    pub files: Vec<FoundFile>,
     /// The given paths that lead to nothing that may be read, in order.
     pub refused: Vec<Refused>,
     /// What was not taken from folders, by reason.
@@ -91,7 +91,7 @@ pub fn gather_changed(
 ) -> Gathered {
     let places: Vec<_> = paths.iter().map(|path| (path, roots.resolve(path))).collect();
     let named = places.iter().filter_map(|(_, place)| match place {
-        Ok(Place::File(path)) => Some(path.clone()),
+        Ok(PathTarget::File(path)) => Some(path.clone()),
         _ => None,
     });
     let mut walk = Walk {
@@ -110,8 +110,8 @@ pub fn gather_changed(
     };
     for (path, place) in places {
         let taken = match place {
-            Ok(Place::File(path)) => walk.take(&path),
-            Ok(Place::Folder(path)) => match roots.folder(&path) {
+            Ok(PathTarget::File(path)) => walk.take(&path),
+            Ok(PathTarget::Folder(path)) => match roots.folder(&path) {
                 Ok(folder) if walk.found.cut.is_none() => {
                     walk.found.cut = walk.folder(&folder, &path, 0).break_value();
                     Ok(())
@@ -230,8 +230,8 @@ impl Walk<'_> {
             Entry::File if self.take_known(folder, path, name) => Ok(()),
             Entry::File => self.take(path),
             Entry::Link => match self.roots.follow(path)? {
-                Place::Folder(_) => Err(Refusal::LinkToFolder),
-                Place::File(target) => {
+                PathTarget::Folder(_) => Err(Refusal::LinkToFolder),
+                PathTarget::File(target) => {
                     let ignored = match self.named.contains(&target) {
                         true => None,
                         false => self.rules.ignore_anywhere(&target),
@@ -254,7 +254,7 @@ impl Walk<'_> {
         let form = form::of(&opened, path.below(), is_named, self.limits)?;
         self.taken.insert(path.clone());
         let stat = opened.stat;
-        self.found.files.push(Found { path: self.roots.shown(path), stat, form, file: path.clone() });
+        self.found.files.push(FoundFile { path: self.roots.shown(path), stat, form, file: path.clone() });
         Ok(())
     }
 
@@ -266,7 +266,7 @@ impl Walk<'_> {
             return false;
         }
         let form = form::of_name(path.below(), self.named.contains(path));
-        self.found.files.push(Found { path: shown, stat: known, form, file: path.clone() });
+        self.found.files.push(FoundFile { path: shown, stat: known, form, file: path.clone() });
         true
     }
 

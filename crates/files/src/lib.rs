@@ -30,7 +30,7 @@ mod tests;
 
 use std::time::Instant;
 
-pub use self::{gather::Gathered, policy::Place, read::Image};
+pub use self::{gather::Gathered, policy::PathTarget, read::Image};
 pub use budget::{Allowance, Budget, Ending, Exhausted};
 pub use documents::{Confinement, Extractor, Fault, Kind as DocumentKind, Note, attempt, confine, serve};
 pub use gather::{Cut, gather, gather_changed};
@@ -65,7 +65,7 @@ impl Default for Limits {
 
 /// A file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundFile {
     /// Its path as answers show it: relative to the project's root with `/` between names, or absolute.
     pub path: String,
     /// What it looked like.

@@ -90,7 +90,7 @@ impl FilePath {
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PathTarget {
     /// A file.
     File(FilePath),
     /// A folder.
@@ -200,7 +200,7 @@ impl Roots {
     }
 
     /// Finds what `path` leads to. It is relative to the project's root, or absolute. Opens nothing.
-    pub fn resolve(&self, path: &str) -> Result<Place, Refusal> {
+    pub fn resolve(&self, path: &str) -> Result<PathTarget, Refusal> {
         if path.is_empty() || path.contains('\0') {
             return Err(Refusal::Name);
         }
@@ -216,17 +216,17 @@ impl Roots {
         if names::check_no_secret(Path::new(path)).is_ok() {
             return Some(path.to_owned());
         }
-        let (Place::File(found) | Place::Folder(found)) = self.resolve(path).ok()?;
+        let (PathTarget::File(found) | PathTarget::Folder(found)) = self.resolve(path).ok()?;
         let shown = self.shown(&found);
         Some(if shown.is_empty() { ".".to_owned() } else { shown })
     }
 
     /// Finds what the link at `path` leads to. Opens nothing.
-    pub(super) fn follow(&self, path: &FilePath) -> Result<Place, Refusal> {
+    pub(super) fn follow(&self, path: &FilePath) -> Result<PathTarget, Refusal> {
         self.find(&self.roots[path.root].real.join(&path.below))
     }
 
-    fn find(&self, path: &Path) -> Result<Place, Refusal> {
+    fn find(&self, path: &Path) -> Result<PathTarget, Refusal> {
         let given = self
             .roots
             .iter()
@@ -248,17 +248,17 @@ impl Roots {
         }
         self.check_owner(&found)?;
         if found.below.as_os_str().is_empty() {
-            return Ok(Place::Folder(found));
+            return Ok(PathTarget::Folder(found));
         }
         let real = self.roots[found.root].real.join(&found.below);
         let metadata = fs::symlink_metadata(real).map_err(|error| Refusal::of(&error))?;
         if metadata.is_dir() {
-            return Ok(Place::Folder(found));
+            return Ok(PathTarget::Folder(found));
         }
         self.check_name(&found)?;
         given.filter(|_| !self.is_allowed(&found)).map_or(Ok(()), names::check_file)?;
         match metadata.file_type() {
-            kind if kind.is_file() => Ok(Place::File(found)),
+            kind if kind.is_file() => Ok(PathTarget::File(found)),
             kind if kind.is_symlink() => Err(Refusal::Replaced),
             _ => Err(Refusal::Special),
         }

@@ -15,9 +15,9 @@ use std::io;
 use super::budget::{Budget, Exhausted};
 use super::documents::{Extracted, Extractor, Note};
 use super::plain::plain;
-use super::policy::{Place, Roots};
+use super::policy::{PathTarget, Roots};
 use super::refusal::Refusal;
-use super::{Form, Found, Limits, folder};
+use super::{Form, FoundFile, Limits, folder};
 use tiro_base::encoding::{self, NoText, Text};
 use tiro_base::thread::{ContentHash, Stat};
 
@@ -72,7 +72,7 @@ pub struct Image {
 impl Roots {
     /// Reads a file that was found, unless the call has ended. The text of a file of text is the file's own, with a byte order mark if there is
     /// one. Text in another encoding is converted to UTF-8, and a note says so.
-    pub fn read(&self, found: &Found, reading: &Reading<'_>) -> Result<Read, Refusal> {
+    pub fn read(&self, found: &FoundFile, reading: &Reading<'_>) -> Result<Read, Refusal> {
         if reading.budget.has_ended() {
             return Err(Refusal::Budget(Exhausted::Ended));
         }
@@ -95,18 +95,18 @@ impl Roots {
     /// Reads the image at `path`, without its metadata.
     pub fn image(&self, path: &str) -> Result<Image, Refusal> {
         let file = match self.resolve(path)? {
-            Place::File(file) => file,
-            Place::Folder(_) => return Err(Refusal::Folder),
+            PathTarget::File(file) => file,
+            PathTarget::Folder(_) => return Err(Refusal::Folder),
         };
         let stat = Stat::default();
-        let found = Found { path: String::new(), stat, form: Form::Text, file };
+        let found = FoundFile { path: String::new(), stat, form: Form::Text, file };
         let Bytes { bytes, .. } = self.bytes(&found, LARGEST_IMAGE)?;
         let media_type = media_type(&bytes).ok_or(Refusal::NoImage)?;
         Ok(Image { media_type, bytes: plain(bytes) })
     }
 
     /// Returns the bytes of a file, at most `most`.
-    fn bytes(&self, found: &Found, most: u64) -> Result<Bytes, Refusal> {
+    fn bytes(&self, found: &FoundFile, most: u64) -> Result<Bytes, Refusal> {
         for _ in 0..TRIES {
             let opened = self.open(&found.file)?;
             if opened.stat.size > most {

@@ -84,7 +84,7 @@ impl Message {
         self.text.lines().next().unwrap_or("").trim()
     }
 
-    fn decode(bytes: &[u8], reader: &encoding::Reader) -> Message {
+    fn decode(bytes: &[u8], reader: &encoding::RecordDecoder) -> Message {
         let kept = &bytes[..bytes.len().min(MESSAGE_LIMIT)];
         let cut = bytes.len() > kept.len();
         let (text, how) = reader.read(kept, !cut);
@@ -194,9 +194,9 @@ impl<'a> RawCommit<'a> {
 
     /// Returns what reads the texts of the commit. The header names the encoding of all of them, but git doesn't convert
     /// names.
-    fn reader(&self) -> encoding::Reader {
+    fn reader(&self) -> encoding::RecordDecoder {
         let message = &self.message[..self.message.len().min(MESSAGE_LIMIT)];
-        encoding::Reader::new(self.encoding, &[message, Signature::of(self.author).name])
+        encoding::RecordDecoder::new(self.encoding, &[message, Signature::of(self.author).name])
     }
 
     /// Returns the commit without its changes.
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn messages_are_read_in_the_encoding_they_name_or_flagged() {
         let read = |bytes: &[u8], encoding: Option<&str>| {
-            let reader = encoding::Reader::new(encoding.map(str::as_bytes), &[bytes]);
+            let reader = encoding::RecordDecoder::new(encoding.map(str::as_bytes), &[bytes]);
             let message = Message::decode(bytes, &reader);
             (message.text, message.how, message.cut)
         };

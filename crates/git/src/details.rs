@@ -37,7 +37,7 @@ const BATCH: usize = 16;
 pub type Outcome = Result<CommitDetail, Unreadable>;
 
 /// Reads commits on a single thread and caches the objects that neighbouring commits share.
-pub struct Reader<'a> {
+pub struct CommitReader<'a> {
     objects: Handle,
     is_ignored: IsIgnored<'a>,
     boundary: Arc<HashSet<Sha>>,
@@ -48,16 +48,16 @@ pub struct Reader<'a> {
 impl Repository {
     /// Returns a reader of commits. It leaves out the changes to ignored files. Reuse one reader for a whole import,
     /// because it caches objects.
-    pub fn reader<'a>(&self, is_ignored: IsIgnored<'a>) -> Reader<'a> {
+    pub fn reader<'a>(&self, is_ignored: IsIgnored<'a>) -> CommitReader<'a> {
         self.reader_by(is_ignored, Arc::new(self.mailmap()))
     }
 
-    fn reader_by<'a>(&self, is_ignored: IsIgnored<'a>, mailmap: Arc<Mailmap>) -> Reader<'a> {
+    fn reader_by<'a>(&self, is_ignored: IsIgnored<'a>, mailmap: Arc<Mailmap>) -> CommitReader<'a> {
         let objects = self.objects.handle().keeping(OBJECT_CACHE, PACK_CACHE);
         // The list of commits where a shallow clone ends may be unreadable. That does no harm: reading a missing parent
         // fails, so the changes of these commits are unknown with or without the list.
         let boundary = self.shallow().unwrap_or_default();
-        Reader { objects, is_ignored, boundary, mailmap, buffer: Vec::new() }
+        CommitReader { objects, is_ignored, boundary, mailmap, buffer: Vec::new() }
     }
 
     /// Reads `commits` on `threads` threads and passes them to `each` in the given order.
@@ -103,7 +103,7 @@ impl Repository {
 }
 
 fn read_batches<'a>(
-    mut reader: Reader<'_>,
+    mut reader: CommitReader<'_>,
     batches: impl Iterator<Item = &'a [Sha]>,
     sender: &SyncSender<Vec<Outcome>>,
 ) {
@@ -115,7 +115,7 @@ fn read_batches<'a>(
     }
 }
 
-impl Reader<'_> {
+impl CommitReader<'_> {
     /// Reads a commit and compares it with its first parent.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::discover::files::{Folder, Found};
+use super::discover::files::{Folder, PathKind};
 use super::discover::refs;
 use super::reflog::Reflog;
 use super::repository::{KeptRefs, Repository};
@@ -81,7 +81,7 @@ impl Repository {
     fn worktrees(&self) -> Vec<Folder> {
         let common = &self.location.common;
         let (worktrees, _) = common.list("worktrees", WORKTREES).unwrap_or_default();
-        let folders = worktrees.into_iter().filter(|(_, found)| *found == Found::Folder);
+        let folders = worktrees.into_iter().filter(|(_, found)| *found == PathKind::Folder);
         folders.map(|(name, _)| common.within("worktrees").within(&name)).collect()
     }
 
@@ -141,7 +141,7 @@ impl Repository {
     pub fn detached(&self) -> Option<Sha> {
         let git_dir = &self.location.own;
         let is_rebase =
-            ["rebase-merge", "rebase-apply"].iter().any(|name| git_dir.look(name) != Found::Nothing);
+            ["rebase-merge", "rebase-apply"].iter().any(|name| git_dir.look(name) != PathKind::Nothing);
         git_dir.end("HEAD", 128).filter(|_| !is_rebase)?.trim().parse().ok()
     }
 
@@ -181,7 +181,7 @@ fn branches(common: &Folder, beneath: &str) -> String {
         let changed = std::fs::symlink_metadata(common.path().join(&folder));
         let changed = changed.and_then(|metadata| metadata.modified()).ok();
         let (entries, _) = common.list(&folder, ENTRIES).unwrap_or_default();
-        let beneath = entries.into_iter().filter(|(_, found)| *found == Found::Folder);
+        let beneath = entries.into_iter().filter(|(_, found)| *found == PathKind::Folder);
         folders.extend(beneath.map(|(name, _)| format!("{folder}/{name}")));
         times.push(format!("{folder} {changed:?}"));
         at += 1;

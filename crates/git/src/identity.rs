@@ -19,7 +19,7 @@ const LIMIT: u64 = 128;
 
 /// The result of writing an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum WrittenId {
     /// The id of the repository: the one that was given, or the one that was there before.
     Id(String),
     /// The repository is read-only; the text is the error of the operating system.
@@ -63,7 +63,7 @@ pub fn read(common_dir: &Path) -> Result<Option<String>> {
 ///
 /// [`Kind::BadInput`] if `id` or the existing content is not an id. [`Kind::Io`] if writing fails for any reason other
 /// than a read-only repository.
-pub fn write(common_dir: &Path, id: &str) -> Result<Written> {
+pub fn write(common_dir: &Path, id: &str) -> Result<WrittenId> {
     publish(common_dir, id, Replace::No)
 }
 
@@ -73,7 +73,7 @@ pub fn write(common_dir: &Path, id: &str) -> Result<Written> {
 /// # Errors
 ///
 /// The same as for [`write()`].
-pub fn replace(common_dir: &Path, id: &str) -> Result<Written> {
+pub fn replace(common_dir: &Path, id: &str) -> Result<WrittenId> {
     publish(common_dir, id, Replace::Yes)
 }
 
@@ -98,7 +98,7 @@ enum Replace {
     No,
 }
 
-fn publish(common_dir: &Path, id: &str, replace: Replace) -> Result<Written> {
+fn publish(common_dir: &Path, id: &str, replace: Replace) -> Result<WrittenId> {
     if !is_id(id) {
         return Err(Error::bad_input(format!("`{id}` is not a project id")));
     }
@@ -114,13 +114,13 @@ fn publish(common_dir: &Path, id: &str, replace: Replace) -> Result<Written> {
             }
         });
     match published {
-        Ok(_) => Ok(Written::Id(id.to_owned())),
+        Ok(_) => Ok(WrittenId::Id(id.to_owned())),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => match read(common_dir)? {
-            Some(id) => Ok(Written::Id(id)),
+            Some(id) => Ok(WrittenId::Id(id)),
             None => Err(error).context(Kind::Io, || format!("cannot write `{}`", path.display())),
         },
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
-            Ok(Written::ReadOnly(error.to_string()))
+            Ok(WrittenId::ReadOnly(error.to_string()))
         }
         Err(error) => Err(error).context(Kind::Io, || format!("cannot write `{}`", path.display())),
     }
@@ -139,10 +139,10 @@ mod tests {
     fn the_first_id_stays_until_it_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(read(dir.path()).unwrap(), None);
-        assert_eq!(write(dir.path(), "first-id").unwrap(), Written::Id("first-id".to_owned()));
-        assert_eq!(write(dir.path(), "second-id").unwrap(), Written::Id("first-id".to_owned()));
+        assert_eq!(write(dir.path(), "first-id").unwrap(), WrittenId::Id("first-id".to_owned()));
+        assert_eq!(write(dir.path(), "second-id").unwrap(), WrittenId::Id("first-id".to_owned()));
         assert_eq!(read(dir.path()).unwrap().as_deref(), Some("first-id"));
-        assert_eq!(replace(dir.path(), "second-id").unwrap(), Written::Id("second-id".to_owned()));
+        assert_eq!(replace(dir.path(), "second-id").unwrap(), WrittenId::Id("second-id".to_owned()));
         assert_eq!(read(dir.path()).unwrap().as_deref(), Some("second-id"));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
     }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn processes_that_race_agree() {
         let dir = tempfile::tempdir().unwrap();
-        let ids: Vec<Written> = std::thread::scope(|scope| {
+        let ids: Vec<WrittenId> = std::thread::scope(|scope| {
             let write = |n: usize| write(dir.path(), &format!("candidate-{n}")).unwrap();
             let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || write(n))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()

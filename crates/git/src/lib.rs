@@ -43,13 +43,13 @@ mod tests;
 
 pub use ancestry::Reach;
 pub use commit::{Author, CommitDetail, Moment};
-pub use details::{Outcome, Reader};
+pub use details::{CommitReader, Outcome};
 pub use diff::changes::{ChangeKind, Changes, FileChange, Lines, PatchId};
 pub use diff::hunks::line_hash;
 pub use discover::{Trust, excludes};
 pub use graph::GraphPart;
 pub use mailmap::Mailmap;
 pub use reflog::{Action, Reflog};
-pub use repository::{Found, Repository, Tip, Tips};
+pub use repository::{Discovered, Repository, Tip, Tips};
 pub use sha::Sha;
-pub use walk::{History, Known, Listed, Stop};
+pub use walk::{History, KnownCommit, Listed, Stop};

@@ -40,7 +40,7 @@ pub struct Tips {
 }
 
 /// The repository that was found to contain a path.
-pub enum Found {
+pub enum Discovered {
     /// A repository that can be read.
     Repository(Box<Repository>),
     /// A repository that can't be read.
@@ -107,18 +107,18 @@ impl Repository {
     pub fn discover(path: &Path, trust: &Trust) -> Result<Option<Repository>> {
         match Repository::find(path, trust)? {
             None => Ok(None),
-            Some(Found::Repository(repository)) => Ok(Some(*repository)),
-            Some(Found::Broken(broken)) => Err(broken.error),
+            Some(Discovered::Repository(repository)) => Ok(Some(*repository)),
+            Some(Discovered::Broken(broken)) => Err(broken.error),
         }
     }
 
-    /// Like [`Repository::discover`], but returns a repository that can't be read as [`Found::Broken`] instead of an
+    /// Like [`Repository::discover`], but returns a repository that can't be read as [`Discovered::Broken`] instead of an
     /// error.
     ///
     /// # Errors
     ///
     /// [`Kind::BadInput`] if `path` does not exist. [`Kind::Git`] if the repository is refused.
-    pub fn find(path: &Path, trust: &Trust) -> Result<Option<Found>> {
+    pub fn find(path: &Path, trust: &Trust) -> Result<Option<Discovered>> {
         let directory = path
             .canonicalize()
             .context(Kind::BadInput, || format!("cannot open `{}`", path.display()))
@@ -127,8 +127,8 @@ impl Repository {
             })?;
         let start = if directory.is_dir() { &directory } else { directory.parent().unwrap_or(&directory) };
         Ok(discover::search(start, trust)?.map(|location| match &location.unreadable {
-            None => Found::Repository(Box::new(Repository::at(location))),
-            Some(unreadable) => Found::Broken(Broken {
+            None => Discovered::Repository(Box::new(Repository::at(location))),
+            Some(unreadable) => Discovered::Broken(Broken {
                 common_dir: location.common.path().to_owned(),
                 error: unreadable.error(),
                 work_dir: location.work_dir,

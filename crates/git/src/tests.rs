@@ -13,7 +13,7 @@ use tiro_base::error::Kind;
 
 pub fn walked(repository: &Repository) -> History {
     let tips = repository.tips().found;
-    repository.history(&tips, Known::CoversAncestors, &Stop::default(), &mut |_| false).unwrap()
+    repository.history(&tips, KnownCommit::CoversAncestors, &Stop::default(), &mut |_| false).unwrap()
 }
 
 fn all(repository: &Repository) -> Vec<Sha> {
@@ -94,18 +94,18 @@ fn a_history_is_walked_oldest_first_and_resumed() {
     // Several branches reach the other commits, and git doesn't record on which branch those were made.
     assert_eq!(found, [(first, None), (second, None), (side, None), (merge, Some("main"))]);
 
-    let walk = |known: Known, have: &[Sha]| {
+    let walk = |known: KnownCommit, have: &[Sha]| {
         let history =
             repository.history(&tips, known, &Stop::default(), &mut |sha| have.contains(sha)).unwrap();
         history.commits.iter().map(|commit| commit.sha).collect::<Vec<_>>()
     };
-    assert_eq!(walk(Known::CoversAncestors, &[first, second]), [side, merge]);
+    assert_eq!(walk(KnownCommit::CoversAncestors, &[first, second]), [side, merge]);
     assert_eq!(
-        walk(Known::CoversAncestors, &[second, side]),
+        walk(KnownCommit::CoversAncestors, &[second, side]),
         [merge],
         "ancestors of a known commit are known"
     );
-    assert_eq!(walk(Known::OnlyItself, &[second, side]), [first, merge]);
+    assert_eq!(walk(KnownCommit::OnlyItself, &[second, side]), [first, merge]);
 }
 
 #[test]

@@ -28,5 +28,5 @@ pub mod tuning;
 #[cfg(test)]
 pub use self::diff::apply;
 pub use self::frame::quote;
-pub use self::plan::{Full, Moved, Plan, Room, Seen, Sending, State, Why, plan};
+pub use self::plan::{FileState, Full, Moved, Plan, Room, Seen, Sending, Why, plan};
 pub use self::prompt::{INSTRUCTIONS, Said, said, text};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::diff::changes;
 use super::frame::framed;
 use crate::tuning::STALE_SHARE;
-use tiro_base::thread::{Block, ContentHash, Entry, Part, Place, Stat, Thread};
+use tiro_base::thread::{Block, ContentHash, FilePlace, LedgerEntry, Part, Stat, Thread};
 use tiro_text::tokens;
 
 /// A file that the thread knows or that the call names.
@@ -17,21 +17,21 @@ pub struct Seen {
     /// Whether it gets its place before other new files.
     pub is_first: bool,
     /// What is known of it.
-    pub state: State,
+    pub state: FileState,
 }
 
 /// The state of a file when a turn is planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum FileState {
     /// It is as the ledger says; it was not read.
     Unchanged,
     /// It was read.
     Read {
-        /// See [`Entry::stat`].
+        /// See [`LedgerEntry::stat`].
         stat: Option<Stat>,
-        /// See [`Entry::raw`].
+        /// See [`LedgerEntry::raw`].
         raw: ContentHash,
-        /// See [`Entry::sent`].
+        /// See [`LedgerEntry::sent`].
         sent: ContentHash,
         /// The tokens of the whole redacted text.
         tokens: u32,
@@ -92,7 +92,7 @@ pub struct Moved {
     /// Its path.
     pub path: String,
     /// Its new place.
-    pub to: Place,
+    pub to: FilePlace,
 }
 
 /// Why a new epoch begins.
@@ -122,7 +122,7 @@ pub struct Plan {
     /// Whether the places are fixed from now on.
     pub is_fixed: bool,
     /// The entries of the ledger that are new or changed; in a new epoch, all entries.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LedgerEntry>,
     /// How many tokens the files take that are sent.
     pub appended: usize,
     /// How many tokens all inline files would take if each was sent whole.
@@ -141,10 +141,10 @@ pub enum Full {
 /// A file with its place in this turn.
 struct File<'a> {
     path: &'a str,
-    state: &'a State,
-    entry: Entry,
+    state: &'a FileState,
+    entry: LedgerEntry,
     /// The ledger's entry before this turn.
-    known: Option<&'a Entry>,
+    known: Option<&'a LedgerEntry>,
     /// The tokens of its whole text with its frame; 0 if it was searched before.
     whole: usize,
     /// See [`Seen::is_first`].
@@ -164,7 +164,7 @@ pub fn plan(
     let Some(most) = room.most() else {
         return Err(Full::Everything(room.answer + room.fixed + room.history - room.window));
     };
-    let known: BTreeMap<&str, &Entry> =
+    let known: BTreeMap<&str, &LedgerEntry> =
         thread.ledger.iter().map(|entry| (entry.path.as_str(), entry)).collect();
     let mut placed: Vec<File> =
         files.iter().filter_map(|seen| File::of(seen, known.get(seen.path.as_str()).copied())).collect();
@@ -186,14 +186,14 @@ pub fn plan(
 impl<'a> File<'a> {
     /// Returns the file with its place before this turn. A new file overflows until it gets a place. `None` for a file that
     /// is gone and that the thread doesn't know.
-    fn of(seen: &'a Seen, known: Option<&'a Entry>) -> Option<File<'a>> {
+    fn of(seen: &'a Seen, known: Option<&'a LedgerEntry>) -> Option<File<'a>> {
         let mut entry = match (&seen.state, known) {
-            (State::Unchanged | State::Gone(_), None) => return None,
-            (State::Unchanged, Some(known)) => known.clone(),
-            (State::Gone(_), Some(known)) => Entry { is_removed: true, ..known.clone() },
-            (State::Read { stat, raw, sent, tokens, .. }, _) => Entry {
+            (FileState::Unchanged | FileState::Gone(_), None) => return None,
+            (FileState::Unchanged, Some(known)) => known.clone(),
+            (FileState::Gone(_), Some(known)) => LedgerEntry { is_removed: true, ..known.clone() },
+            (FileState::Read { stat, raw, sent, tokens, .. }, _) => LedgerEntry {
                 path: seen.path.clone(),
-                place: known.map_or(Place::Overflow, |known| known.place),
+                place: known.map_or(FilePlace::Overflow, |known| known.place),
                 stat: *stat,
                 raw: *raw,
                 sent: *sent,
@@ -201,17 +201,17 @@ impl<'a> File<'a> {
                 is_removed: false,
             },
         };
-        if entry.is_removed && entry.place == Place::Overflow {
+        if entry.is_removed && entry.place == FilePlace::Overflow {
             entry.tokens = 0;
         }
         // A file that was searched before is not sent any more, so it doesn't matter how long it would be.
-        let is_searched = known.is_some() && entry.place == Place::Overflow;
+        let is_searched = known.is_some() && entry.place == FilePlace::Overflow;
         let whole = if is_searched { 0 } else { framed(&seen.path, entry.tokens as usize) };
         Some(File { path: &seen.path, state: &seen.state, entry, known, whole, is_first: seen.is_first })
     }
 
     fn is_inline(&self) -> bool {
-        self.entry.place == Place::Inline
+        self.entry.place == FilePlace::Inline
     }
 
     fn exists(&self) -> bool {
@@ -224,16 +224,16 @@ impl<'a> File<'a> {
             Some(Sending { path: self.path.to_owned(), part, text, tokens })
         };
         match self.state {
-            State::Unchanged => None,
-            State::Gone(_) if self.known.is_some_and(|known| known.is_removed) => None,
-            State::Gone(why) => {
+            FileState::Unchanged => None,
+            FileState::Gone(_) if self.known.is_some_and(|known| known.is_removed) => None,
+            FileState::Gone(why) => {
                 let why: Arc<str> = why.as_str().into();
                 let tokens = framed(self.path, tokens::count(&why));
                 send(Part::Removal, Some(why), tokens)
             }
-            State::Read { sent: now, text, before, .. } => {
+            FileState::Read { sent: now, text, before, .. } => {
                 let has_copy =
-                    self.known.is_some_and(|known| known.place == Place::Inline && !known.is_removed);
+                    self.known.is_some_and(|known| known.place == FilePlace::Inline && !known.is_removed);
                 if has_copy && self.known.is_some_and(|known| known.sent == *now) {
                     return None;
                 }
@@ -302,7 +302,7 @@ fn place_new(
     for file in new {
         if taken + file.whole <= offered {
             taken += file.whole;
-            file.entry.place = Place::Inline;
+            file.entry.place = FilePlace::Inline;
         } else {
             is_fixed = true;
         }
@@ -366,10 +366,10 @@ fn new_epoch(
                 break;
             }
             total -= files[at].whole;
-            files[at].entry.place = Place::Overflow;
+            files[at].entry.place = FilePlace::Overflow;
             is_fixed = true;
             if files[at].known.is_some() {
-                moved.push(Moved { path: files[at].path.to_owned(), to: Place::Overflow });
+                moved.push(Moved { path: files[at].path.to_owned(), to: FilePlace::Overflow });
             }
         }
         moved.sort_by(|a, b| a.path.cmp(&b.path));
@@ -383,7 +383,7 @@ fn new_epoch(
             continue;
         }
         let text = match file.state {
-            State::Read { text, .. } => text.clone(),
+            FileState::Read { text, .. } => text.clone(),
             _ => None,
         };
         plan.whole += file.whole;

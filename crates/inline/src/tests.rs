@@ -6,14 +6,14 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use tiro_base::thread::{Block, BlockText, ContentHash, Part, Place, Thread};
+use tiro_base::thread::{Block, BlockText, ContentHash, FilePlace, Part, Thread};
 use tiro_text::tokens;
 
 /// An assistant that does with its copies what the prompt says.
 #[derive(Default)]
-struct Reader(BTreeMap<String, String>);
+struct CopyingAssistant(BTreeMap<String, String>);
 
-impl Reader {
+impl CopyingAssistant {
     fn take(&mut self, part: Part, path: &str, text: &str) {
         match part {
             Part::File => {
@@ -35,7 +35,7 @@ impl Reader {
 struct World {
     files: BTreeMap<String, String>,
     thread: Thread,
-    reader: Reader,
+    reader: CopyingAssistant,
     copies: BTreeMap<ContentHash, String>,
     moves: Vec<Moved>,
 }
@@ -51,12 +51,12 @@ impl World {
             .map(|path| {
                 let entry = self.thread.ledger.iter().find(|entry| entry.path == *path);
                 let state = match self.files.get(path) {
-                    None => State::Gone("it no longer exists".into()),
+                    None => FileState::Gone("it no longer exists".into()),
                     Some(text) => {
                         let sent = ContentHash::of(text.as_bytes());
                         match entry.filter(|entry| entry.sent == sent && !entry.is_removed) {
-                            Some(_) => State::Unchanged,
-                            None => State::Read {
+                            Some(_) => FileState::Unchanged,
+                            None => FileState::Read {
                                 stat: None,
                                 raw: sent,
                                 sent,
@@ -76,7 +76,7 @@ impl World {
 
     /// Plans a turn, and lets the reader and the thread take it.
     fn turn(&mut self, room: Room) -> Result<Plan, Full> {
-        let places: BTreeMap<String, Place> =
+        let places: BTreeMap<String, FilePlace> =
             self.thread.ledger.iter().map(|entry| (entry.path.clone(), entry.place)).collect();
         let plan = plan(&self.thread, &self.seen(), room, None, true)?;
         self.thread.turns += 1;
@@ -116,7 +116,7 @@ impl World {
     }
 
     fn inline(&self) -> Vec<&str> {
-        let inline = self.thread.ledger.iter().filter(|entry| entry.place == Place::Inline);
+        let inline = self.thread.ledger.iter().filter(|entry| entry.place == FilePlace::Inline);
         let mut paths: Vec<&str> =
             inline.filter(|entry| !entry.is_removed).map(|entry| entry.path.as_str()).collect();
         paths.sort_unstable();
@@ -191,7 +191,7 @@ fn a_file_that_grows_past_the_window_moves_and_is_reported() {
     world.files.insert("b.rs".into(), words(2000));
     let plan = world.turn(room(1500)).unwrap();
     assert_eq!(plan.new_epoch, Some(Why::Full));
-    assert_eq!(plan.moved, [Moved { path: "b.rs".into(), to: Place::Overflow }]);
+    assert_eq!(plan.moved, [Moved { path: "b.rs".into(), to: FilePlace::Overflow }]);
     assert_eq!((world.inline(), plan.is_fixed), (vec!["a.rs"], true));
 }
 

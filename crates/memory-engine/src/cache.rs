@@ -212,8 +212,8 @@ impl State {
         self.queue.retain(|_, waiting| {
             let is_old = own.contains(&waiting.session) && waiting.changed_at < before;
             let (is_made, is_given_up) = (
-                is_old && waiting.entry.state == queue::State::Completed,
-                is_old && waiting.entry.state == queue::State::Failed,
+                is_old && waiting.entry.state == queue::QueueState::Completed,
+                is_old && waiting.entry.state == queue::QueueState::Failed,
             );
             expired.made += i64::from(is_made);
             expired.given_up += i64::from(is_given_up);

@@ -8,7 +8,7 @@ use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{OwnerId, Scope};
 use tiro_store::decide::leases::{Held, may_take};
-use tiro_store::decide::queue::{self, Entry, Next};
+use tiro_store::decide::queue::{self, Next, QueueEntry};
 use tiro_store::{AskedBy, Attempt, Pace, QueueCounts, QueueKey, Queued, SessionKey, Wanted};
 
 impl MemoryStore {
@@ -29,7 +29,8 @@ impl MemoryStore {
                     let is_shorter = waiting.session == session
                         && (waiting.level, waiting.first) == (level, first)
                         && waiting.last < last;
-                    let is_free = !waiting.entry.by_user && waiting.entry.state != queue::State::Processing;
+                    let is_free =
+                        !waiting.entry.by_user && waiting.entry.state != queue::QueueState::Processing;
                     !(is_shorter && is_free)
                 });
             }
@@ -42,7 +43,7 @@ impl MemoryStore {
                 Some(waiting) => {
                     let entry = queue::requested(Some(waiting.entry), is_users, not_before);
                     // The end of the last lease stays.
-                    waiting.entry = Entry { expires: waiting.entry.expires, ..entry };
+                    waiting.entry = QueueEntry { expires: waiting.entry.expires, ..entry };
                     waiting.changed_at = now;
                 }
                 None => {
@@ -94,7 +95,7 @@ impl MemoryStore {
                 let name = state.sessions.get(&waiting.session).map(|session| session.name.clone());
                 match (next, name) {
                     (Next::GiveUp, _) => {
-                        (waiting.entry.state, waiting.holder) = (queue::State::Failed, None);
+                        (waiting.entry.state, waiting.holder) = (queue::QueueState::Failed, None);
                         waiting.changed_at = now;
                         state.queue.insert(key, waiting);
                     }
@@ -103,7 +104,7 @@ impl MemoryStore {
                         let asked_by = if entry.by_user { AskedBy::User } else { AskedBy::Program };
                         let provider = provider.clone();
                         let wanted = Wanted { session: name, level, first, last, provider, asked_by };
-                        waiting.entry.state = queue::State::Processing;
+                        waiting.entry.state = queue::QueueState::Processing;
                         waiting.entry.expires = clock.saturating_add(lease);
                         waiting.entry.tries += 1;
                         (waiting.holder, waiting.changed_at) = (Some(holder.to_owned()), now);
@@ -127,7 +128,7 @@ impl MemoryStore {
     ) -> Result<()> {
         self.write(scope, |state| {
             if let Some(waiting) = state.held(&scope.owner, entry, holder) {
-                waiting.entry.state = queue::State::Completed;
+                waiting.entry.state = queue::QueueState::Completed;
                 (waiting.holder, waiting.changed_at) = (None, now);
             }
             Ok(())
@@ -170,10 +171,10 @@ impl MemoryStore {
             let mut counts = QueueCounts::default();
             for waiting in state.queue.values().filter(|waiting| state.is_queued_by(waiting, &scope.owner)) {
                 let count = match waiting.entry.state {
-                    queue::State::Pending => &mut counts.pending,
-                    queue::State::Processing => &mut counts.processing,
-                    queue::State::Completed => &mut counts.completed,
-                    queue::State::Failed => &mut counts.failed,
+                    queue::QueueState::Pending => &mut counts.pending,
+                    queue::QueueState::Processing => &mut counts.processing,
+                    queue::QueueState::Completed => &mut counts.completed,
+                    queue::QueueState::Failed => &mut counts.failed,
                 };
                 *count += 1;
             }

@@ -288,7 +288,7 @@ pub struct Waiting {
     /// The provider's name.
     pub provider: String,
     /// Its state.
-    pub entry: queue::Entry,
+    pub entry: queue::QueueEntry,
     /// Who works on it.
     pub holder: Option<String>,
     /// When it changed last.

@@ -10,7 +10,7 @@ use super::MemoryStores;
 use tiro_base::error::Kind;
 use tiro_base::memory::{Draft, Kind as MemoryKind, Provenance};
 use tiro_base::scope::{OwnerId, ProjectId, Scope};
-use tiro_conformance::place::{Answered, Place, prepared};
+use tiro_conformance::fixture::{Answered, Fixture, prepared};
 use tiro_conformance::run;
 use tiro_store::{Files, Lifecycle, Stores};
 
@@ -46,7 +46,7 @@ async fn a_program_finds_its_stores_again_by_their_folder() {
 
 #[tokio::test]
 async fn a_handle_that_was_left_answers_no_call_and_others_do() {
-    let place = Place::new(InMemory::new());
+    let place = Fixture::new(InMemory::new());
     let other = place.store.handle();
     assert_eq!(place.store.identity(), other.identity());
     assert!(place.store.is_current() && place.store.leave());

@@ -7,7 +7,7 @@ use super::state::{Chunk, FileChange, State, Stored};
 use tiro_base::error::{Error, Kind, Result};
 use tiro_base::memory::{Content, Draft, Group, Identity, Memory, MemoryId, MemoryKey, Millis, Provenance};
 use tiro_base::scope::{OwnerId, Scope};
-use tiro_store::decide::stale::{self, Known};
+use tiro_store::decide::stale::{self, KnownMemory};
 use tiro_store::{
     ChunkKey, ChunkRange, Outcome, PendingChunk, PreparedChunk, PreparedMemory, Receipt, SessionKey,
 };
@@ -265,7 +265,7 @@ impl State {
     /// Returns the outcome of storing a memory whose id is known.
     pub fn met_before(&self, owner: &OwnerId, memory: &PreparedMemory) -> Option<Outcome> {
         let stored = self.key_of(owner, &memory.id).and_then(|key| self.memories.get(&key));
-        let known = stored.map(|stored| Known {
+        let known = stored.map(|stored| KnownMemory {
             is_same: stored.text == memory.draft.text || tiro_redact::alike(&stored.text, &memory.draft.text),
             is_forgotten: !stored.is_living(),
         });

@@ -29,12 +29,12 @@ pub(super) fn scan(text: &str, places: Places) -> Vec<Span> {
     let mut found = ENGINE.read_through(text.as_bytes());
     found.spans.extend(invisible::hidden(text, |visible| merged(ENGINE.read_through(visible))));
     let marks = std::mem::take(&mut found.marks);
-    let spans = merged(Found { marks: marks.clone(), ..found });
+    let spans = merged(Findings { marks: marks.clone(), ..found });
     let copies = copies(text.as_bytes(), &spans, places);
     if copies.is_empty() {
         spans
     } else {
-        merged(Found { spans: [spans, copies].concat(), marks, ..Found::default() })
+        merged(Findings { spans: [spans, copies].concat(), marks, ..Findings::default() })
     }
 }
 
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Finds the secrets of `text`, including those in encoded runs.
-    fn read_through(&self, text: &[u8]) -> Found {
+    fn read_through(&self, text: &[u8]) -> Findings {
         let mut found = self.read(text);
         let seed = self.rule("wallet-phrase");
         found.spans.extend(phrases::phrases(text).into_iter().map(|range| Span { range, rule: seed }));
@@ -107,8 +107,8 @@ impl Engine {
         self.rules.iter().find(|rule| rule.id == id).expect("the table has it")
     }
 
-    fn read(&self, text: &[u8]) -> Found {
-        let mut found = Found::default();
+    fn read(&self, text: &[u8]) -> Findings {
+        let mut found = Findings::default();
         for hit in self.heads.find_overlapping_iter(text) {
             let rest = &text[hit.start()..];
             for (literal, rule) in &self.literals[hit.pattern().as_usize()] {
@@ -131,7 +131,7 @@ impl Engine {
         found
     }
 
-    fn try_rule(&self, text: &[u8], hit: Range<usize>, number: usize, found: &mut Found) {
+    fn try_rule(&self, text: &[u8], hit: Range<usize>, number: usize, found: &mut Findings) {
         let rule = self.rules[number];
         if hit.start < found.read_until[number] {
             return;
@@ -217,7 +217,7 @@ impl Engine {
         number: usize,
         before: Before,
         edge: Edge,
-        found: &mut Found,
+        found: &mut Findings,
     ) -> Option<Range<usize>> {
         let start = match before {
             Before::Nothing => hit.start,
@@ -282,7 +282,7 @@ pub(super) fn machine(pattern: &str) -> Machine {
 
 /// The findings of a scan.
 #[derive(Default)]
-struct Found {
+struct Findings {
     spans: Vec<Span>,
     /// The marks of an earlier redaction.
     marks: Vec<Range<usize>>,
@@ -294,8 +294,8 @@ struct Found {
 
 /// Merges overlapping secrets into one, which gets the rule of the highest rank, if possible one that doesn't guess.
 /// Leaves out secrets that overlap a mark of an earlier redaction, unless they are whole blocks.
-fn merged(found: Found) -> Vec<Span> {
-    let Found { mut spans, marks, .. } = found;
+fn merged(found: Findings) -> Vec<Span> {
+    let Findings { mut spans, marks, .. } = found;
     spans.retain(|span| span.rule.rank() >= BLOCK_RANK || !touches(&marks, &span.range));
     spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end), span.rule.guesses()));
     let mut apart: Vec<Span> = Vec::with_capacity(spans.len());

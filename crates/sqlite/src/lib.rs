@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 use connection::{LOOK_AGAIN, blocking, moves_log_at_close, opening};
 use file::connect::connect;
 use file::damage::Damage;
-use file::{damage, migrate, place, readers};
+use file::{damage, migrate, readers, store_file};
 use rusqlite::{Connection, OpenFlags};
 use search::admitted::AdmittedChunks;
 use search::stems::CommonTerms;
@@ -74,7 +74,7 @@ pub struct SqliteStore {
 
 struct Inner {
     path: PathBuf,
-    place: place::Place,
+    store_file: store_file::StoreFile,
     damage: Damage,
     flavour: Flavour,
     project: ProjectId,
@@ -136,7 +136,7 @@ impl SqliteStore {
         let opened = connection::lock(&OPENED).clone();
         for inner in opened.iter().filter_map(Weak::upgrade).filter(|inner| inner.path == path) {
             let former = SqliteStore { inner };
-            if former.inner.place.has_file() && !former.is_current() && !former.close(PATIENCE) {
+            if former.inner.store_file.has_file() && !former.is_current() && !former.close(PATIENCE) {
                 let path = quoted(path.display());
                 return Err(Error::new(
                     Kind::Busy,
@@ -150,13 +150,13 @@ impl SqliteStore {
 
     /// Waits until this process may make the file or change its schema, which one process does at a time. If the log
     /// was removed, one of the processes that have it open moves what is in it into the file before.
-    fn turn(path: &Path) -> Result<place::Turn> {
+    fn turn(path: &Path) -> Result<store_file::Turn> {
         /// Longer than the idle worker of a server takes to notice that the log was removed.
         const PATIENCE: Duration = Duration::from_secs(15);
         let began = Instant::now();
         loop {
-            let turn = place::Turn::take(path)?;
-            if !place::is_lost(path, &turn) {
+            let turn = store_file::Turn::take(path)?;
+            if !store_file::is_lost(path, &turn) {
                 return Ok(turn);
             }
             if began.elapsed() >= PATIENCE {
@@ -176,7 +176,7 @@ impl SqliteStore {
         path: &Path,
         flavour: Flavour,
         project: ProjectId,
-        turn: &place::Turn,
+        turn: &store_file::Turn,
     ) -> Result<SqliteStore> {
         // SQLite would create the file with the permissions that the umask leaves, and it gives the log the
         // same permissions. So `fill` gets an empty file that already exists and is private.
@@ -186,12 +186,12 @@ impl SqliteStore {
             migrate::migrate(&mut writer, path, flavour)?;
             writer.close().map_err(|(_, error)| error.into())
         };
-        let entered = place::Entered::enter(path, turn, fill).map_err(|error| opening(path, error))?;
+        let entered = store_file::Entered::enter(path, turn, fill).map_err(|error| opening(path, error))?;
         let mut writer =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| opening(path, error))?;
         migrate::migrate(&mut writer, path, flavour)?;
-        let place = entered.opened(&writer)?;
-        Ok(SqliteStore::of(path.to_owned(), flavour, project, place, writer))
+        let store_file = entered.opened(&writer)?;
+        Ok(SqliteStore::of(path.to_owned(), flavour, project, store_file, writer))
     }
 
     /// Makes an empty store in memory, called `name` within this process. It is gone when the process ends.
@@ -200,20 +200,20 @@ impl SqliteStore {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut writer = connect(&path, flags)?;
         migrate::migrate(&mut writer, &path, flavour)?;
-        let place = place::Place::blank(path.clone());
-        Ok(SqliteStore::of(path, flavour, project, place, writer))
+        let store_file = store_file::StoreFile::blank(path.clone());
+        Ok(SqliteStore::of(path, flavour, project, store_file, writer))
     }
 
     fn of(
         path: PathBuf,
         flavour: Flavour,
         project: ProjectId,
-        place: place::Place,
+        store_file: store_file::StoreFile,
         writer: Connection,
     ) -> SqliteStore {
         let inner = Inner {
             path: path.clone(),
-            place,
+            store_file,
             damage: Damage::default(),
             flavour,
             project,
@@ -240,7 +240,7 @@ impl SqliteStore {
 
     /// Returns whether the open file is still the one at its path: it wasn't removed, moved or replaced.
     pub fn is_current(&self) -> bool {
-        self.inner.place.is_current()
+        self.inner.store_file.is_current()
     }
 
     /// Closes the store's connections and drops its caches; later calls fail. A connection that a call is using is
@@ -249,7 +249,7 @@ impl SqliteStore {
     ///
     /// Returns whether the writing connection was closed.
     pub fn leave(&self) -> bool {
-        if self.inner.place.is_released() {
+        if self.inner.store_file.is_released() {
             return true;
         }
         // A connection that a call is using keeps what is in the log when the call fails.
@@ -259,7 +259,7 @@ impl SqliteStore {
             return false;
         }
         let keeps_log = !self.is_current();
-        self.inner.place.leave();
+        self.inner.store_file.leave();
         self.inner.readers.close(keeps_log);
         if let Ok(mut vectors) = self.inner.vectors.try_lock() {
             *vectors = VectorCaches::default();
@@ -271,7 +271,7 @@ impl SqliteStore {
             connection::keeps_log_at_close(&writer);
         }
         *writer = empty;
-        self.inner.place.release();
+        self.inner.store_file.release();
         true
     }
 
@@ -287,7 +287,7 @@ impl SqliteStore {
         while !self.leave() && began.elapsed() < patience {
             std::thread::sleep(LOOK_AGAIN);
         }
-        self.inner.place.is_released() && !self.inner.readers.are_lent()
+        self.inner.store_file.is_released() && !self.inner.readers.are_lent()
     }
 
     /// Returns the clock that leases are measured by, for a test to set.

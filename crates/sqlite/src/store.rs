@@ -41,7 +41,7 @@ impl Placed for SqliteStore {
 #[async_trait]
 impl Lifecycle for SqliteStore {
     fn identity(&self) -> String {
-        self.inner.place.identity()
+        self.inner.store_file.identity()
     }
 
     fn is_current(&self) -> bool {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::connection::{BUSY_TIMEOUT, LOOK_AGAIN, Unsynced, Waiting, blocking, lock, moves_log_at_close};
-use super::file::place::{Checkpoint, Filled};
-use super::file::{damage, migrate, place};
+use super::file::store_file::{Checkpoint, Filled};
+use super::file::{damage, migrate, store_file};
 use super::{Inner, SqliteStore};
 use crate::error::{Error, Result};
 use tiro_base::error::{self, Kind};
@@ -32,10 +32,10 @@ impl SqliteStore {
         let turn = self.inner.readers.turn().await;
         blocking(move || {
             let inner = &store.inner;
-            inner.place.check()?;
+            inner.store_file.check()?;
             let mut reader = inner.readers.lend(turn)?;
             // Again, since the file may have been replaced before the connection was opened.
-            inner.place.check()?;
+            inner.store_file.check()?;
             moves_log_at_close(&reader)?;
             let snapshot = reader.transaction().map_err(Error::from);
             let read = snapshot.and_then(|snapshot| work(inner, &snapshot, &scope));
@@ -98,7 +98,7 @@ impl SqliteStore {
                     Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_AGAIN),
                 }
             };
-            store.inner.place.check()?;
+            store.inner.store_file.check()?;
             writer.busy_timeout(patience.saturating_sub(began.elapsed()))?;
             let turn = writer.transaction_with_behavior(TransactionBehavior::Immediate).map(drop);
             writer.busy_timeout(BUSY_TIMEOUT)?;
@@ -118,8 +118,8 @@ impl Inner {
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
         let written = self.write_once(writer, moves, work).map_err(|error| self.explained(writer, error));
-        if written.is_err() && !self.place.is_current() {
-            self.place.rescue(writer);
+        if written.is_err() && !self.store_file.is_current() {
+            self.store_file.rescue(writer);
         }
         written
     }
@@ -127,8 +127,8 @@ impl Inner {
     /// Keeps what is in the log, if it was removed, replaced or cut. Returns false if that is not possible yet.
     pub(crate) fn keep_log(&self, writer: &Connection) -> bool {
         // This finds out whether the log was cut.
-        let whole = Checkpoint::Count.run(writer).and_then(|filled| self.place.check_length(filled));
-        (whole.is_ok() && self.place.is_current()) || self.place.rescue(writer)
+        let whole = Checkpoint::Count.run(writer).and_then(|filled| self.store_file.check_length(filled));
+        (whole.is_ok() && self.store_file.is_current()) || self.store_file.rescue(writer)
     }
 
     /// Returns `error`, unless SQLite reports damage or a failure of the disk in it: then finds out, through
@@ -138,11 +138,11 @@ impl Inner {
             return error;
         }
         let filled = Checkpoint::Count.run(connection).ok();
-        let lost = filled.map_or(Ok(()), |filled| self.place.check_length(filled));
-        lost.and_then(|()| self.place.check_current()).err().unwrap_or_else(|| {
+        let lost = filled.map_or(Ok(()), |filled| self.store_file.check_length(filled));
+        lost.and_then(|()| self.store_file.check_current()).err().unwrap_or_else(|| {
             let judged = self.damage.judge(&self.path, error);
             // The log may have been replaced just before the check, which then read what doesn't belong together.
-            self.place.check_current().err().unwrap_or(judged)
+            self.store_file.check_current().err().unwrap_or(judged)
         })
     }
 
@@ -153,21 +153,21 @@ impl Inner {
         moves: bool,
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
-        self.place.check()?;
-        self.damage.check(&self.path).or_else(|damaged| self.place.check().and(Err(damaged)))?;
-        self.place.check_length(Checkpoint::Count.run(writer)?)?;
+        self.store_file.check()?;
+        self.damage.check(&self.path).or_else(|damaged| self.store_file.check().and(Err(damaged)))?;
+        self.store_file.check_length(Checkpoint::Count.run(writer)?)?;
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         self.may_write(&transaction)?;
         let answer = work(&transaction)?;
-        self.place.check()?;
+        self.store_file.check()?;
         transaction.commit()?;
         let mut filled = Checkpoint::Count.run(writer)?;
         if moves {
             // What would be moved from a log that was cut are zeros.
-            self.place.check_length(filled)?;
+            self.store_file.check_length(filled)?;
             filled = self.move_pages(writer, filled);
         }
-        self.place.acknowledge(filled)?;
+        self.store_file.acknowledge(filled)?;
         self.shorten_log(writer, LONGEST_LOG);
         Ok(answer)
     }
@@ -197,17 +197,17 @@ impl Inner {
     /// Each write checks this in its transaction, since the file may change while a server runs for weeks.
     fn may_write(&self, transaction: &Connection) -> Result<()> {
         migrate::may_write(transaction, self.flavour)?;
-        self.place.check_content(transaction)
+        self.store_file.check_content(transaction)
     }
 
     /// Empties the WAL if it is longer than `most` bytes; otherwise the WAL would keep the size that the
     /// longest write gave it. Does nothing while others read.
     pub(crate) fn shorten_log(&self, writer: &Connection, most: u64) {
-        if !place::beside(&self.path, "-wal").metadata().is_ok_and(|log| log.len() > most) {
+        if !store_file::beside(&self.path, "-wal").metadata().is_ok_and(|log| log.len() > most) {
             return;
         }
         // What would be moved from a log that was cut are zeros.
-        if Checkpoint::Count.run(writer).and_then(|filled| self.place.check_length(filled)).is_err() {
+        if Checkpoint::Count.run(writer).and_then(|filled| self.store_file.check_length(filled)).is_err() {
             return;
         }
         // If this fails, the next write tries again.

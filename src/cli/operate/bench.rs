@@ -17,7 +17,7 @@ use tiro_digest::summarize::{self, Source};
 use tiro_embed::{Embedder, embed_whole, install};
 use tiro_host::engine::Engine;
 use tiro_redact::Redactor;
-use tiro_sqlite::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
+use tiro_sqlite::vectors::{Filter, VectorIndex, VectorRow, encode_f16, rescore};
 use tiro_text::tokens;
 
 /// How many numbers each vector has in the files that `tiro bench vectors` reads.
@@ -238,7 +238,7 @@ fn vectors(data: &Path, queries: &Path, k: usize, rounds: usize, threads: usize)
     let mut index = VectorIndex::new(DIMENSIONS);
     let mut stored: Vec<Vec<u8>> = Vec::with_capacity(rows.len());
     for (row, vector) in rows.iter().enumerate() {
-        index.insert(Entry { chunk: row as i64, memory: row as i64, session: 0, group: 0 }, vector);
+        index.insert(VectorRow { chunk: row as i64, memory: row as i64, session: 0, group: 0 }, vector);
         stored.push(encode_f16(vector));
     }
     drop(rows);

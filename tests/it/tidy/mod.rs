@@ -80,7 +80,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
     (&["rusqlite", "SELECT ", "INSERT INTO", "DELETE FROM", "PRAGMA "], &["sqlite/"], "SQL only in sqlite/"),
     (
         &["from_store(", "in_store("],
-        &["store/", "sqlite/", "memory_engine/", "memory.rs"],
+        &["store/", "sqlite/", "memory_engine/", "memory/mod.rs"],
         "what is behind a key only in engines",
     ),
     (
@@ -116,14 +116,14 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
 /// The places where an error becomes part of a text. Each was checked: the error is Tiro's own, or the text is not
 /// shown. An error of another library can quote a file, so it is kept as the cause, of which only the kind is shown.
 const OWN_ERRORS: &[&str] = &[
-    "caller.rs",
+    "caller/mod.rs",
     "cli/memory/context.rs",
     "cli/print.rs",
     "clients/mod.rs",
     "config/edit.rs",
     "config/file.rs",
     "embed/install.rs",
-    "engine.rs",
+    "engine/mod.rs",
     "error/",
     "git/",
     "llm/failure.rs",
@@ -132,13 +132,13 @@ const OWN_ERRORS: &[&str] = &[
     "server/handler.rs",
     "spool/mod.rs",
     "ingest/catch_up.rs",
-    "tools/operate/demo.rs",
-    "tools/operate/doctor.rs",
+    "tools/operate/demo/mod.rs",
+    "tools/operate/doctor/mod.rs",
     "tools/operate/doctor/finding.rs",
-    "ingest/commits.rs",
+    "ingest/commits/mod.rs",
     "tools/operate/import_preview.rs",
-    "ingest/sessions.rs",
-    "tools/provider/providers.rs",
+    "ingest/sessions/mod.rs",
+    "tools/provider/providers/mod.rs",
     "summaries/queue.rs",
     "tools/context/summarize_all.rs",
 ];
@@ -309,6 +309,12 @@ fn functions(code: &str) -> Vec<(String, usize)> {
     found
 }
 
+/// Returns the modules among the files `paths` that are a file beside a folder of the same name, `x.rs` beside `x/`.
+fn beside_a_folder(paths: &[String]) -> Vec<&String> {
+    let is_in = |folder: &str| paths.iter().any(|path| path.starts_with(folder));
+    paths.iter().filter(|path| path.strip_suffix(".rs").is_some_and(|it| is_in(&format!("{it}/")))).collect()
+}
+
 fn directions(source: &Source, found: &mut Vec<String>) {
     let Some(module) = source.module() else { return };
     let Some(own) = row(module) else {
@@ -396,6 +402,28 @@ fn the_house_is_tidy() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// Where a module's file is must not need a look into two folders.
+#[test]
+fn a_module_with_modules_of_its_own_is_a_folder() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("src"), root.join("crates"), root.join("tests")];
+    let mut paths = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
+            match path.is_dir() {
+                true => folders.push(path),
+                false if name.ends_with(".rs") => paths.push(name),
+                false => {}
+            }
+        }
+    }
+    assert!(paths.len() > 500, "only {} files were read", paths.len());
+    assert_eq!(beside_a_folder(&paths), Vec::<&String>::new());
+    let planted = ["a/x.rs", "a/x/y.rs", "a/xy/mod.rs", "a/z/mod.rs", "a/z/w.rs"].map(str::to_owned);
+    assert_eq!(beside_a_folder(&planted), ["a/x.rs"]);
+}
+
 /// Windows refuses to sync a file that is open only for reading. For this reason every backup and migration failed
 /// there.
 #[test]
@@ -481,7 +509,7 @@ fn a_planted_violation_is_found() {
         ("chunk/x.rs", "//! X.\nuse crate::{error::{Error, Kind}, store::Store};\n", "`chunk` uses `store`"),
         ("tokens/x.rs", "//! X.\nuse crate::chunk::Chunk;\n", "`tokens` uses `chunk`"),
         ("tools/x.rs", "//! X.\nuse rmcp::model::Tool;\n", "only in server/"),
-        ("memory.rs", "//! X.\n#[derive(JsonSchema)]\nstruct A;\n", "only in tools/"),
+        ("memory/mod.rs", "//! X.\n#[derive(JsonSchema)]\nstruct A;\n", "only in tools/"),
         ("tools/x.rs", "//! X.\nconst SQL: &str = \"SELECT 1\";\n", "only in sqlite/"),
         ("tools/x.rs", "//! X.\nfn f(key: MemoryKey) -> i64 { key.in_store() + 1 }\n", "only in engines"),
         ("embed/x.rs", "//! X.\nfn f() { std::env::var(\"HOME\"); }\n", "only in config/"),
@@ -519,7 +547,7 @@ fn what_is_allowed_is_not_found() {
     let allowed = [
         ("tools/x.rs", "//! X.\nuse crate::remember::remember;\nuse crate::retrieve;\n"),
         ("store/x.rs", "//! See `crate::tools`.\nuse crate::error::Error;\n"),
-        ("memory.rs", "//! X.\nuse crate::scope::SessionId;\n"),
+        ("memory/mod.rs", "//! X.\nuse crate::scope::SessionId;\n"),
         (
             "embed/x.rs",
             "//! X.\n#[cfg(test)]\nmod tests {\n    use crate::tools::Tool;\n    fn f() { env::var(\"A\"); }\n}\n",

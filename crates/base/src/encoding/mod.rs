@@ -163,14 +163,14 @@ pub enum How {
 /// Reads the fields of one record, such as a commit, or the versions of a file: they are in one encoding, which may be
 /// named, but some of them may be in UTF-8 nevertheless.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader {
+pub struct RecordDecoder {
     named: Option<Encoding>,
     guessed: Option<Encoding>,
 }
 
-impl Reader {
+impl RecordDecoder {
     /// Returns the reader of a record with these `fields`, which names the encoding `name`.
-    pub fn new(name: Option<&[u8]>, fields: &[&[u8]]) -> Reader {
+    pub fn new(name: Option<&[u8]>, fields: &[&[u8]]) -> RecordDecoder {
         let named = name.and_then(Encoding::named);
         let is_clear = |field: &&&[u8]| {
             std::str::from_utf8(field).is_ok()
@@ -182,7 +182,7 @@ impl Reader {
             // Together they are longer, so the guess is better.
             false => guess::guess(&unclear.join(&b'\n'), false).map(|(encoding, _)| Encoding(encoding)),
         };
-        Reader { named, guessed }
+        RecordDecoder { named, guessed }
     }
 
     /// Reads a field. Unless `bytes` are the whole field, their last character may be incomplete.
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn the_fields_of_a_record_are_read_each_as_it_is() {
         let gbk = b"\xb6\xc9\xc2\xd6";
-        let reader = Reader::new(Some(b"GBK"), &[gbk, "Jörg".as_bytes()]);
+        let reader = RecordDecoder::new(Some(b"GBK"), &[gbk, "Jörg".as_bytes()]);
         assert_eq!(reader.read(gbk, true), ("渡轮".to_owned(), How::AsNamed));
         assert_eq!(reader.read("Jörg".as_bytes(), true), ("Jörg".to_owned(), How::AsNamed));
         // These bytes are Latin letters in UTF-8 too.
@@ -298,9 +298,9 @@ mod tests {
         assert_eq!(reader.read(&gbk[..3], false).0, "渡");
         // A name that doesn't fit.
         let cyrillic = b"\xca\xfd\xf8\xe8\xf0\xee\xe2\xe0\xf2\xfc \xf0\xe0\xf1\xef\xe8\xf1\xe0\xed\xe8\xe5";
-        let reader = Reader::new(Some(b"ISO-2022-JP"), &[cyrillic]);
+        let reader = RecordDecoder::new(Some(b"ISO-2022-JP"), &[cyrillic]);
         assert_eq!(reader.read(cyrillic, true), ("Кэшировать расписание".to_owned(), How::Guessed));
-        let reader = Reader::new(None, &["naïve déjà".as_bytes(), b"\xc3"]);
+        let reader = RecordDecoder::new(None, &["naïve déjà".as_bytes(), b"\xc3"]);
         assert_eq!(
             reader.read(b"na\xc3\xafve d\xc3\xa9j\xff", true),
             ("naïve déj\u{fffd}".to_owned(), How::Replaced)

@@ -5,6 +5,8 @@
 //! replaced between a check and the read. So a file is opened without blocking, checked through its handle, and read
 //! only up to the maximal size. The caller decides whether links are followed: a user's own settings are often links,
 //! but a file that Tiro wrote never is.
+//!
+//! Which files of the user a model may read is decided in `files`.
 
 pub mod unfinished;
 pub mod user_file;

@@ -22,7 +22,7 @@ pub const TEMPORARY: &str = ".tiro-";
 
 /// The content and the mode of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct FileSnapshot {
     /// The content.
     pub bytes: Bytes,
     /// The permission bits; 0 on a platform that has none.
@@ -40,7 +40,7 @@ pub struct Target {
     /// The path, or the target of the link.
     pub path: PathBuf,
     /// The content; `None` if there is no file.
-    pub state: Option<State>,
+    pub state: Option<FileSnapshot>,
 }
 
 /// Reads the file that `path` leads to.
@@ -72,7 +72,7 @@ pub fn look(path: &Path) -> Result<Target> {
     })?;
     let metadata = opened.metadata().context(Kind::Io, failed)?;
     let bytes = super::read_all(opened, LIMIT).context(Kind::Io, failed)?;
-    Ok(Target { state: Some(State { bytes: Bytes(bytes), mode: mode(&metadata) }), path: target })
+    Ok(Target { state: Some(FileSnapshot { bytes: Bytes(bytes), mode: mode(&metadata) }), path: target })
 }
 
 /// Checks that `target`, the file that `path` leads to, may be changed: it is not read-only, and it lies below `home`
@@ -103,7 +103,7 @@ pub fn check(path: &Path, target: &Target, home: &Path) -> Result<()> {
 /// # Errors
 ///
 /// [`Kind::Io`] if it can't be written.
-pub fn replace(target: &Path, state: &State) -> Result<()> {
+pub fn replace(target: &Path, state: &FileSnapshot) -> Result<()> {
     let parent = target.parent().unwrap_or(Path::new("."));
     unfinished::remove_abandoned(parent, |name| {
         name.strip_prefix(TEMPORARY).is_some_and(|rest| rest.len() == 6)

@@ -54,7 +54,7 @@ pub fn member(text: &str, path: &[&str]) -> Result<String> {
 }
 
 /// The position of a member in the text.
-struct Place {
+struct MemberSpan {
     whole: Range<usize>,
     value: Range<usize>,
 }
@@ -64,11 +64,11 @@ fn object<T>(text: &str, look: impl FnOnce(&Object<'_>) -> Option<T>) -> Option<
     look(parsed.value.as_ref()?.as_object()?)
 }
 
-fn find(text: &str, path: &[&str]) -> Option<Place> {
+fn find(text: &str, path: &[&str]) -> Option<MemberSpan> {
     object(text, |object| {
         let (key, parents) = path.split_last()?;
         let member = parents.iter().try_fold(object, |object, key| object.get_object(key))?.get(key)?;
-        Some(Place { whole: range(member), value: range(&member.value) })
+        Some(MemberSpan { whole: range(member), value: range(&member.value) })
     })
 }
 

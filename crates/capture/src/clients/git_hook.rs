@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Change, Client, Finding, GitPlace, Plan, Setup, quoted, unquoted};
 use tiro_base::error::{Error, Result};
-use tiro_base::file::user_file::{self, Bytes, State};
+use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 
 const NAME: &str = "post-commit";
 
@@ -73,7 +73,7 @@ fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<C
             quoted(&path.display().to_string())
         )));
     }
-    let after = State { bytes: Bytes(with_block(text, &block(setup))?.into_bytes()), mode: now.mode };
+    let after = FileSnapshot { bytes: Bytes(with_block(text, &block(setup))?.into_bytes()), mode: now.mode };
     if after == now {
         return Ok(None);
     }
@@ -221,12 +221,12 @@ fn is_read_by_another(text: &str) -> bool {
     text.lines().any(|line| reads(line) && !line.contains("dirname"))
 }
 
-fn executable(text: String) -> State {
-    State { bytes: Bytes(text.into_bytes()), mode: if cfg!(unix) { 0o755 } else { 0 } }
+fn executable(text: String) -> FileSnapshot {
+    FileSnapshot { bytes: Bytes(text.into_bytes()), mode: if cfg!(unix) { 0o755 } else { 0 } }
 }
 
 /// Returns whether git runs the file. Outside Unix, git runs any file.
-fn is_executable(state: &State) -> bool {
+fn is_executable(state: &FileSnapshot) -> bool {
     !cfg!(unix) || state.mode & 0o111 != 0
 }
 

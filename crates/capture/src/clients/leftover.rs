@@ -15,7 +15,7 @@ use super::{
     Client, Finding, GitPlace, Keep, Places, SERVE, claude_code, codex, edit, gemini, git_hook, without,
 };
 use tiro_base::error::{Error, Result};
-use tiro_base::file::user_file::{self, Bytes, State};
+use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 
 /// Removes our entries from the files of all clients and of `repositories`, except from files in the record, and adds
 /// the result to `removed`.
@@ -74,9 +74,10 @@ fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
     }
     user_file::check(path, &target, home)?;
     match left {
-        Some(left) => {
-            user_file::replace(&target.path, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?
-        }
+        Some(left) => user_file::replace(
+            &target.path,
+            &FileSnapshot { bytes: Bytes(left.into_bytes()), mode: now.mode },
+        )?,
         None => user_file::delete(&target.path)?,
     }
     Ok(true)

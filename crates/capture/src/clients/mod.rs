@@ -29,9 +29,9 @@ use serde::{Deserialize, Serialize};
 
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result};
-use tiro_base::file::user_file::{self, State};
+use tiro_base::file::user_file::{self, FileSnapshot};
 
-pub use programs::{Written, written};
+pub use programs::{ConfiguredProgram, written};
 pub use record::{Applied, Removed, apply, lost, was_applied};
 
 /// A program that is set up to use Tiro.
@@ -120,9 +120,9 @@ pub struct Change {
     /// The path as users know it; it may be a link.
     pub path: PathBuf,
     /// The current content; `None` if there is no file.
-    pub before: Option<State>,
+    pub before: Option<FileSnapshot>,
     /// The content after the change.
-    pub after: State,
+    pub after: FileSnapshot,
     /// The purpose of the change, in one line for people.
     pub reason: String,
 }
@@ -329,7 +329,7 @@ fn edited(
         .map(|state| std::str::from_utf8(&state.bytes.0))
         .transpose()
         .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
-    let after = State {
+    let after = FileSnapshot {
         bytes: user_file::Bytes(edit(text)?.into_bytes()),
         mode: before.map_or(mode, |before| before.mode),
     };

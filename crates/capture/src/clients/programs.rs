@@ -14,7 +14,7 @@ use tiro_base::file::user_file;
 
 /// A program that an entry of ours starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct ConfiguredProgram {
     /// The client that the file belongs to.
     pub client: Client,
     /// The file with the entry.
@@ -25,7 +25,7 @@ pub struct Written {
 
 /// Returns the programs that our entries in the files of `places` and in the hooks of `repositories` start. A file that
 /// can't be read counts as a file without entries.
-pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<Written> {
+pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<ConfiguredProgram> {
     let hooks = repositories.iter().filter_map(git_hook::own).map(|path| (Client::Git, path));
     let mut found = Vec::new();
     for (client, path) in places.files().into_iter().chain(hooks) {
@@ -43,7 +43,11 @@ pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<Written> {
         });
         programs.sort();
         programs.dedup();
-        found.extend(programs.into_iter().map(|program| Written { client, path: path.clone(), program }));
+        found.extend(programs.into_iter().map(|program| ConfiguredProgram {
+            client,
+            path: path.clone(),
+            program,
+        }));
     }
     found
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Change, Client, Finding, GitPlace, Keep, claude_code, git_hook, without};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
-use tiro_base::file::user_file::{self, Bytes, State};
+use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 use tiro_base::private;
 
 /// The largest record that is read, in bytes. Arbitrary: the record contains the former text of a few files of at
@@ -65,9 +65,9 @@ struct Recorded {
     client: Client,
     #[serde(with = "tiro_base::file::as_text")]
     path: PathBuf,
-    before: Option<State>,
+    before: Option<FileSnapshot>,
     /// The contents that we wrote, oldest first. There is more than one only while the file is being written.
-    wrote: Vec<State>,
+    wrote: Vec<FileSnapshot>,
     /// Directories that were created for it, outermost first.
     made: Vec<PathBuf>,
 }
@@ -241,15 +241,15 @@ fn note(record: &mut Record, change: &Change) {
 
 fn ours_removed(
     change: &Change,
-    now: &State,
-    former: Option<&State>,
-    wrote: Option<&State>,
-) -> Option<State> {
+    now: &FileSnapshot,
+    former: Option<&FileSnapshot>,
+    wrote: Option<&FileSnapshot>,
+) -> Option<FileSnapshot> {
     let text = std::str::from_utf8(&now.bytes.0).ok();
     match text.map(|text| {
         without(change.client, &change.path, text, former.and_then(text_of), wrote.and_then(text_of))
     }) {
-        Some(Ok(left)) => left.map(|left| State { bytes: Bytes(left.into_bytes()), mode: now.mode }),
+        Some(Ok(left)) => left.map(|left| FileSnapshot { bytes: Bytes(left.into_bytes()), mode: now.mode }),
         _ => Some(now.clone()),
     }
 }
@@ -291,7 +291,7 @@ fn undo(file: &Recorded) -> Result<Undone> {
         match file.before.clone() {
             // If the user changed only the mode, the file keeps the new mode.
             Some(before) if now.mode == wrote.mode => user_file::replace(&target.path, &before)?,
-            Some(before) => user_file::replace(&target.path, &State { mode: now.mode, ..before })?,
+            Some(before) => user_file::replace(&target.path, &FileSnapshot { mode: now.mode, ..before })?,
             None => user_file::delete(&target.path)?,
         }
         return Ok(Undone::Whole);
@@ -302,14 +302,17 @@ fn undo(file: &Recorded) -> Result<Undone> {
     match without(file.client, &file.path, text, before, wrote)? {
         Some(left) if left == text => return Ok(Undone::Nothing),
         Some(left) => {
-            user_file::replace(&target.path, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?;
+            user_file::replace(
+                &target.path,
+                &FileSnapshot { bytes: Bytes(left.into_bytes()), mode: now.mode },
+            )?;
         }
         None => user_file::delete(&target.path)?,
     }
     Ok(Undone::OurEntries)
 }
 
-fn text_of(state: &State) -> Option<&str> {
+fn text_of(state: &FileSnapshot) -> Option<&str> {
     std::str::from_utf8(&state.bytes.0).ok()
 }
 
@@ -340,7 +343,7 @@ fn load(dir: &Path) -> Result<Record> {
 
 fn write_record(dir: &Path, record: &Record) -> Result<()> {
     let bytes = serde_json::to_vec(record).context(Kind::Io, || "cannot record".to_owned())?;
-    user_file::replace(&dir.join(FILE), &State { bytes: Bytes(bytes), mode: 0o600 })
+    user_file::replace(&dir.join(FILE), &FileSnapshot { bytes: Bytes(bytes), mode: 0o600 })
 }
 
 /// Locks the record until the returned file is dropped or the process ends. On file systems without locks, it assumes

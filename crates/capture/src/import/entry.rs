@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::Written;
+use super::evidence::WrittenFile;
 use super::gist;
 use tiro_base::memory::{Millis, Role};
 use tiro_base::times;
 
 /// An entry of a session: a message or a tool call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct TranscriptEntry {
     /// Identifies the entry within the session. It is the same when the line is read again, and in a forked session's
     /// copy of the line.
     pub key: String,
@@ -37,7 +37,7 @@ pub struct Entry {
     /// Files that a tool call read or changed, as the call names them.
     pub files: Vec<String>,
     /// The files that the call changed; empty if it failed.
-    pub written: Vec<Written>,
+    pub written: Vec<WrittenFile>,
     /// The abbreviated ids of the commits that the call made, as git printed them; empty if git printed none. `None`
     /// if the call made no commit.
     pub commits: Option<Vec<String>>,

@@ -21,7 +21,7 @@ const MOST_FILES: usize = 64;
 
 /// A file that a tool call changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     /// The path, as the call names it.
     pub path: String,
     /// Hashes of the lines that were added and removed, sorted. Empty if the call doesn't contain these lines.
@@ -30,7 +30,7 @@ pub struct Written {
 
 /// Returns the files that a call changes. If `shape` is an edit, these are the files that it edits; otherwise, the
 /// files that the call's command line writes.
-pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape) -> Vec<Written> {
+pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape) -> Vec<WrittenFile> {
     let fields = fields(arguments);
     if shape != Shape::Edit {
         let command = command(arguments).filter(|line| !line.contains("<private>")).unwrap_or_default();
@@ -42,7 +42,7 @@ pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape)
     let Some(path) = files.first() else { return Vec::new() };
     // The lines of a notebook can't be compared with a commit, because the file stores them as JSON strings.
     let lines = if path.ends_with(".ipynb") { Vec::new() } else { changed(&fields) };
-    vec![Written { path: path.clone(), lines }]
+    vec![WrittenFile { path: path.clone(), lines }]
 }
 
 fn fields<'a>(arguments: &'a Arguments<'_>) -> Fields<'a> {
@@ -90,15 +90,15 @@ fn sample(mut hashes: Vec<u32>) -> Vec<u32> {
 }
 
 /// Returns the files that a patch changes, each with the hashes of its changed lines.
-fn patched(patch: &str) -> Vec<Written> {
-    let mut all: Vec<Written> = Vec::new();
+fn patched(patch: &str) -> Vec<WrittenFile> {
+    let mut all: Vec<WrittenFile> = Vec::new();
     for line in patch[..patch.floor_char_boundary(MOST_BYTES)].lines() {
         let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
         if let Some(path) = heads.iter().find_map(|head| line.strip_prefix(head)) {
             if all.len() == MOST_FILES {
                 break;
             }
-            all.push(Written { path: path.trim().to_owned(), lines: Vec::new() });
+            all.push(WrittenFile { path: path.trim().to_owned(), lines: Vec::new() });
         } else if let Some(file) = all.last_mut() {
             let hash = match line.split_at_checked(1) {
                 Some(("+", line)) if !line.starts_with("++ ") => line_hash(true, line),
@@ -108,7 +108,7 @@ fn patched(patch: &str) -> Vec<Written> {
             file.lines.extend(hash);
         }
     }
-    all.into_iter().map(|file| Written { lines: sample(file.lines), ..file }).collect()
+    all.into_iter().map(|file| WrittenFile { lines: sample(file.lines), ..file }).collect()
 }
 
 /// Returns the command line that a call runs.
@@ -125,8 +125,8 @@ pub(super) fn command(arguments: &Arguments<'_>) -> Option<String> {
 /// Returns the files that a command line writes, as far as its words show it: by redirections, edits in place, moves,
 /// copies and removals. Includes the hashes of the written lines if the command line contains them, as in a
 /// here-document.
-fn by_command(line: &str) -> Vec<Written> {
-    let mut files: Vec<Written> = Vec::new();
+fn by_command(line: &str) -> Vec<WrittenFile> {
+    let mut files: Vec<WrittenFile> = Vec::new();
     for command in shell::commands(&line[..line.floor_char_boundary(MOST_BYTES)]) {
         let (name, arguments) = command.name();
         let said = match name {
@@ -157,7 +157,7 @@ fn by_command(line: &str) -> Vec<Written> {
                 && !path.contains('\n')
         };
         for path in command.writes.iter().chain(named).filter(is_file) {
-            files.push(Written { path: path.clone(), lines: lines.clone() });
+            files.push(WrittenFile { path: path.clone(), lines: lines.clone() });
         }
     }
     files.dedup_by(|one, other| one.path == other.path);
@@ -286,6 +286,6 @@ mod tests {
         assert!(lines(r#"{"file_path": "a.rs", "old_string": "}", "new_string": "{"}"#).is_empty());
         let patch = "*** Begin Patch\n*** Update File: b.rs\n@@\n-let old = 1;\n+let new = 2;\n*** End Patch";
         let patched = written(&Arguments::Text(patch.into()), &["b.rs".to_owned()], Shape::Edit);
-        assert_eq!(patched, [Written { path: "b.rs".to_owned(), lines: expected }]);
+        assert_eq!(patched, [WrittenFile { path: "b.rs".to_owned(), lines: expected }]);
     }
 }

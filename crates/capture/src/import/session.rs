@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use super::clean::{self, Private};
-use super::entry::{About, Counts, Entry, Line, Outcome, Part};
-use super::evidence::{self, Written};
+use super::entry::{About, Counts, Line, Outcome, Part, TranscriptEntry};
+use super::evidence::{self, WrittenFile};
 use super::fingerprint::fingerprint;
 use super::gist::{self, Arguments, Gist, Shape};
 use tiro_base::memory::{Millis, Role};
@@ -41,7 +41,7 @@ struct Open {
     shape: Shape,
     command: Option<String>,
     private: Private,
-    entry: Entry,
+    entry: TranscriptEntry,
 }
 
 /// The state of a session while its transcript is read.
@@ -58,7 +58,7 @@ pub(super) struct Session {
     /// The latest time read so far.
     latest: Option<Millis>,
     /// Entries that are held back, each with the byte at which its line begins.
-    held: Vec<(u64, Entry)>,
+    held: Vec<(u64, TranscriptEntry)>,
 }
 
 impl Session {
@@ -132,18 +132,18 @@ impl Session {
         self.unsettled().map(|(_, entry)| entry.since).min().unwrap_or(self.about.last)
     }
 
-    fn unsettled(&self) -> impl Iterator<Item = (u64, &Entry)> {
+    fn unsettled(&self) -> impl Iterator<Item = (u64, &TranscriptEntry)> {
         let open = self.open.iter().map(|open| (open.at, &open.entry));
         open.chain(self.held.iter().map(|(at, entry)| (*at, entry)))
     }
 
     /// Returns the entries that are held back. This is called when the file has no more lines.
-    pub fn rest(&mut self) -> Vec<Entry> {
+    pub fn rest(&mut self) -> Vec<TranscriptEntry> {
         self.held.drain(..).map(|(_, entry)| entry).collect()
     }
 
     /// Returns the entries that need not be held back any longer.
-    pub fn settled(&mut self) -> Vec<Entry> {
+    pub fn settled(&mut self) -> Vec<TranscriptEntry> {
         let held = self.held.iter().position(|(_, entry)| entry.until.is_none()).unwrap_or(self.held.len());
         let bytes: usize = self.held[held..].iter().map(|(_, entry)| entry.text.len()).sum();
         let is_full = self.held.len() - held > MOST_HELD || bytes > BYTES_HELD;
@@ -198,14 +198,21 @@ impl Session {
                 private.note(text);
             }
         }
-        let context = Entry { copy_of: line.copy_of, ..self.context(line.time, line.is_subagent) };
+        let context = TranscriptEntry { copy_of: line.copy_of, ..self.context(line.time, line.is_subagent) };
         for part in line.parts {
             match part {
                 Part::Text { role, text, is_summary } => {
                     let text = clean::readable(private.strip(text)).trim().to_owned();
                     let key = line.key.as_deref().map_or_else(|| format!("at:{}", self.at), str::to_owned);
                     let speaker = line.speaker.as_deref().map(str::to_owned);
-                    self.add_text(Entry { key, role, speaker, text, is_summary, ..context.clone() });
+                    self.add_text(TranscriptEntry {
+                        key,
+                        role,
+                        speaker,
+                        text,
+                        is_summary,
+                        ..context.clone()
+                    });
                 }
                 Part::Call { id, tool, arguments } => {
                     self.open_call(id.into_owned(), &tool, &arguments, private.for_call(), context.clone());
@@ -219,7 +226,7 @@ impl Session {
         self.counts.private += private.replaced;
     }
 
-    fn add_text(&mut self, entry: Entry) {
+    fn add_text(&mut self, entry: TranscriptEntry) {
         if entry.text.is_empty() {
             return self.skip("empty");
         }
@@ -236,7 +243,7 @@ impl Session {
         tool: &str,
         arguments: &Arguments<'_>,
         mut private: Private,
-        context: Entry,
+        context: TranscriptEntry,
     ) {
         let tool = &tool[..tool.floor_char_boundary(LONGEST_NAME)];
         if self.seen.contains(&id) || self.open.iter().any(|open| open.id == id) {
@@ -251,8 +258,14 @@ impl Session {
         let Gist { text, files, shape } = gist::gist(tool, arguments, &mut private);
         let written = evidence::written(arguments, &files, shape);
         let command = evidence::command(arguments);
-        let entry =
-            Entry { key: id.clone(), speaker: Some(tool.to_owned()), text, files, written, ..context };
+        let entry = TranscriptEntry {
+            key: id.clone(),
+            speaker: Some(tool.to_owned()),
+            text,
+            files,
+            written,
+            ..context
+        };
         if self.open.len() == MOST_OPEN {
             let first = self.open.remove(0);
             self.give_up(first);
@@ -261,8 +274,8 @@ impl Session {
     }
 
     /// Returns an entry without text that has the given time, and the current folder and branch of the session.
-    fn context(&self, time: Option<Millis>, is_subagent: bool) -> Entry {
-        Entry {
+    fn context(&self, time: Option<Millis>, is_subagent: bool) -> TranscriptEntry {
+        TranscriptEntry {
             key: String::new(),
             role: Role::Tool,
             speaker: None,
@@ -305,7 +318,7 @@ impl Session {
         open.entry.written.retain(|_| outcome != Outcome::Failed);
         open.entry
             .written
-            .extend(changed.iter().map(|path| Written { path: path.clone(), ..Written::default() }));
+            .extend(changed.iter().map(|path| WrittenFile { path: path.clone(), ..WrittenFile::default() }));
         open.entry.files.extend(changed);
         let command = open.command.as_deref().filter(|_| outcome != Outcome::Failed);
         open.entry.commits = command.and_then(|command| evidence::commits(command, &output));
@@ -354,7 +367,7 @@ impl Session {
         }
     }
 
-    fn emit(&mut self, at: u64, mut entry: Entry) {
+    fn emit(&mut self, at: u64, mut entry: TranscriptEntry) {
         if entry.key.len() > LONGEST_NAME {
             entry.key = format!("hash:{}", blake3::hash(entry.key.as_bytes()).to_hex());
         }

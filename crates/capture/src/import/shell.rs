@@ -46,7 +46,7 @@ pub(super) fn commands(text: &str) -> Vec<Command> {
     let mut all = Vec::new();
     let mut texts = vec![(text.to_owned(), 0)];
     while let Some((text, depth)) = texts.pop() {
-        for command in Reader::new(&text).read() {
+        for command in ShellReader::new(&text).read() {
             let (name, rest) = command.name();
             let is_shell = matches!(name, "sh" | "bash" | "zsh" | "dash");
             let handed = rest.iter().position(|word| word.starts_with('-') && word.ends_with('c'));
@@ -83,7 +83,7 @@ struct Awaited {
     is_indented: bool,
 }
 
-struct Reader<'a> {
+struct ShellReader<'a> {
     rest: &'a str,
     done: Vec<Command>,
     command: Command,
@@ -95,9 +95,9 @@ struct Reader<'a> {
     awaited: Vec<Awaited>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(text: &'a str) -> Reader<'a> {
-        Reader {
+impl<'a> ShellReader<'a> {
+    fn new(text: &'a str) -> ShellReader<'a> {
+        ShellReader {
             rest: text,
             done: Vec::new(),
             command: Command::default(),
@@ -342,7 +342,7 @@ mod tests {
     fn only_the_first_of_very_many_commands_are_read() {
         for part in ["<<a ", "b;", "a <<b;", "(", "<<a;\n", "'"] {
             let line = part.repeat(1_000_000 / part.len());
-            assert!(Reader::new(&line).read().len() <= MOST_COMMANDS, "{part}");
+            assert!(ShellReader::new(&line).read().len() <= MOST_COMMANDS, "{part}");
             assert!(commands(&line).len() <= MOST_COMMANDS, "{part}");
         }
         let line = "a <<b;".repeat(MOST_COMMANDS - 1) + "c\ntext\nb\n";

@@ -19,14 +19,14 @@ const STEP: Millis = 15 * 60 * 1000;
 
 /// A date that was found.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct FoundDate {
     /// The time, as if it were in UTC.
     at: Millis,
     /// Whether it names no offset from UTC, so that it may be a local time.
     is_local: bool,
 }
 
-impl Found {
+impl FoundDate {
     /// Returns the time, if local times are `behind` UTC.
     fn utc(self, behind: Millis) -> Millis {
         if self.is_local { self.at + behind } else { self.at }
@@ -83,7 +83,7 @@ struct Head {
     from: usize,
     to: usize,
     role: Role,
-    time: Option<Found>,
+    time: Option<FoundDate>,
     is_sidechain: bool,
 }
 
@@ -171,7 +171,7 @@ fn id(line: &str) -> Option<String> {
 }
 
 /// Returns the first date in a text, with its time if it has one.
-fn date(text: &str) -> Option<Found> {
+fn date(text: &str) -> Option<FoundDate> {
     let text = &text[..text.floor_char_boundary(LONGEST_DATE)];
     let is_part = |c: char| c.is_ascii_digit() || "-:. TZ+".contains(c);
     let start = text.find(|c: char| c.is_ascii_digit()).filter(|start| text[*start..].len() >= 10)?;
@@ -181,7 +181,7 @@ fn date(text: &str) -> Option<Found> {
     let is_local = found.get(11..).is_some_and(|clock| !clock.contains(['Z', '+', '-']));
     let parsed = times::parse_time("date", &found).ok();
     parsed
-        .map(|at| Found { at, is_local })
+        .map(|at| FoundDate { at, is_local })
         .or_else(|| date(&rest[rest.find(|c: char| !c.is_ascii_digit())?..]))
 }
 

@@ -10,7 +10,7 @@
 //!
 //! The time of an entry is that of its line. If a line has no time, its entry and those after it are held back until a
 //! later time is read. The known times before and after the entry then limit when it can have been written
-//! ([`Entry::since`], [`Entry::until`]).
+//! ([`TranscriptEntry::since`], [`TranscriptEntry::until`]).
 //!
 //! A message is not lost because part of it is odd. Bytes that are not UTF-8, halves of characters and control characters
 //! are replaced, objects that stand on one line are read one after the other, and such lines are counted.
@@ -31,7 +31,7 @@ use super::formats;
 use super::session::Session;
 use tiro_base::memory::Millis;
 
-pub use entry::{About, Counts, Entry, Forked};
+pub use entry::{About, Counts, Forked, TranscriptEntry};
 pub use formats::Format;
 
 /// The longest text in which objects are searched after something that is no JSON, in bytes, and how many places are
@@ -61,7 +61,7 @@ impl Transcript {
     }
 
     /// Reads a whole line that begins `at` bytes into the file, and returns the entries that are now complete.
-    pub fn line(&mut self, at: u64, line: &[u8]) -> Vec<Entry> {
+    pub fn line(&mut self, at: u64, line: &[u8]) -> Vec<TranscriptEntry> {
         self.session.begin_line(at);
         let line = String::from_utf8_lossy(line);
         let text = trimmed(&line);
@@ -81,7 +81,7 @@ impl Transcript {
     ///
     /// If this is no JSON but contains the id of an open call, the line counts as the call's result, and the call is
     /// closed.
-    pub fn cut(&mut self, at: u64, kept: &[u8], bytes: u64) -> Vec<Entry> {
+    pub fn cut(&mut self, at: u64, kept: &[u8], bytes: u64) -> Vec<TranscriptEntry> {
         self.session.begin_line(at);
         let kept = String::from_utf8_lossy(kept);
         match self.read(at, trimmed(&kept)) {
@@ -150,7 +150,7 @@ impl Transcript {
 
     /// Returns the entries that are still held back because no line with a later timestamp has followed. This is
     /// called when the file has no more lines.
-    pub fn rest(&mut self) -> Vec<Entry> {
+    pub fn rest(&mut self) -> Vec<TranscriptEntry> {
         self.session.rest()
     }
 
@@ -166,7 +166,7 @@ impl Transcript {
 
     /// Stops waiting for results. Returns the entries of the calls that have no result, and the entries that are held
     /// back.
-    pub fn finish(&mut self) -> Vec<Entry> {
+    pub fn finish(&mut self) -> Vec<TranscriptEntry> {
         self.session.give_up_calls();
         self.session.rest()
     }

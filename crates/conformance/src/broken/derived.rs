@@ -1,6 +1,6 @@
 //! Faults of summaries, their queue, leases, the cache and cursors.
 
-use super::super::place::HOUR;
+use super::super::fixture::HOUR;
 use super::{BrokenStore, Fault};
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, Level, MemoryId, Millis};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::place::SPACE;
+use super::super::fixture::SPACE;
 use super::{BrokenStore, Fault};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;

@@ -1,7 +1,7 @@
 //! Promises about what is recorded beside the memories: attempts, leases that are seen, cursors, authors, and what a
 //! write reports on the way.
 
-use super::place::{Answered, HOUR, Place, commit, message_at, name, note, prepared, sha};
+use super::fixture::{Answered, Fixture, HOUR, commit, message_at, name, note, prepared, sha};
 use super::subject::{Engine, OWNER};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Kind, Level, Millis, Provenance};
@@ -9,46 +9,47 @@ use tiro_base::scope::{OwnerId, ProjectId, Scope};
 use tiro_store::*;
 use tiro_text::words::Term;
 
-pub async fn a_write_reports_how_many_memories_are_durable<E: Engine>(place: Place<E>) {
+pub async fn a_write_reports_how_many_memories_are_durable<E: Engine>(fixture: Fixture<E>) {
     let mut reported = Vec::new();
     let memories = (0..3).map(|number| note(&format!("n{number}"))).collect();
     let mut report = |count| reported.push(count);
-    place.store.save_reporting(&place.scope, memories, 1, &mut report).await.answered();
+    fixture.store.save_reporting(&fixture.scope, memories, 1, &mut report).await.answered();
     assert_eq!(reported.last(), Some(&3), "{reported:?}");
 }
 
-pub async fn a_sound_text_is_read_as_sound_and_in_order<E: Engine>(place: Place<E>) {
-    place.say("s", &["oak", "ash", "elm"]).await;
-    let keys: Vec<_> = place.rows("s").await.into_iter().map(|row| row.key).rev().collect();
-    let read = place.store.checked_texts(&place.scope, keys.clone()).await.answered();
+pub async fn a_sound_text_is_read_as_sound_and_in_order<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["oak", "ash", "elm"]).await;
+    let keys: Vec<_> = fixture.rows("s").await.into_iter().map(|row| row.key).rev().collect();
+    let read = fixture.store.checked_texts(&fixture.scope, keys.clone()).await.answered();
     let text = |(key, text): (_, &str)| (key, text.to_owned(), false);
     assert_eq!(read, keys.into_iter().zip(["elm", "ash", "oak"]).map(text).collect::<Vec<_>>());
 }
 
-pub async fn a_small_store_is_searched_with_the_weights_of_another<E: Engine>(place: Place<E>) {
+pub async fn a_small_store_is_searched_with_the_weights_of_another<E: Engine>(fixture: Fixture<E>) {
     let filter = Filter::default();
-    place.save(vec![note("oak ash"), note("oak elm")]).await;
+    fixture.save(vec![note("oak ash"), note("oak elm")]).await;
     let terms = vec![Term::new("oak"), Term::new("elm")];
-    let own = place.store.lexical(&place.scope, &filter, &filter.groups(), terms.clone(), 9).await.answered();
+    let own =
+        fixture.store.lexical(&fixture.scope, &filter, &filter.groups(), terms.clone(), 9).await.answered();
     let (candidates, weights) = own;
-    let scope = &place.scope;
+    let scope = &fixture.scope;
     let as_other =
-        place.store.lexical_as(scope, &filter, &filter.groups(), terms, weights, 9).await.answered();
+        fixture.store.lexical_as(scope, &filter, &filter.groups(), terms, weights, 9).await.answered();
     let keys = |found: &[LexicalCandidate]| found.iter().map(|each| each.chunk).collect::<Vec<_>>();
     assert_eq!((as_other.len(), keys(&as_other)), (2, keys(&candidates)), "its own weights change nothing");
 }
 
-pub async fn an_author_gets_another_name_and_is_found_by_it<E: Engine>(place: Place<E>) {
+pub async fn an_author_gets_another_name_and_is_found_by_it<E: Engine>(fixture: Fixture<E>) {
     let mut memory = commit('a', "prune the quince", 5);
     memory.draft.speaker = Some("ana".into());
-    place.save(vec![memory, commit('b', "water the maple", 6)]).await;
-    let rows = place.store.commit_authors(&place.scope, None, 9).await.answered();
+    fixture.save(vec![memory, commit('b', "water the maple", 6)]).await;
+    let rows = fixture.store.commit_authors(&fixture.scope, None, 9).await.answered();
     let authors: Vec<_> = rows.iter().map(|row| (row.sha.clone(), row.author.as_deref())).collect();
     assert_eq!(authors, [(sha('b'), None), (sha('a'), Some("ana"))], "those stored last come first");
     let (key, before) = (rows[1].key, Some(rows[0].key));
-    let older = place.store.commit_authors(&place.scope, before, 9).await.answered();
+    let older = fixture.store.commit_authors(&fixture.scope, before, 9).await.answered();
     assert!(older.iter().any(|row| row.key == key), "{older:?}");
-    let chunks = place.store.chunks_of(&place.scope, vec![key]).await.answered();
+    let chunks = fixture.store.chunks_of(&fixture.scope, vec![key]).await.answered();
     assert_eq!((chunks.len(), chunks[0].0, chunks[0].1.start, chunks[0].1.tokens), (1, key, 0, 1));
     let renamed = Renamed {
         key,
@@ -56,41 +57,42 @@ pub async fn an_author_gets_another_name_and_is_found_by_it<E: Engine>(place: Pl
         indexed: Some("ines prune the quince".into()),
         tokens: vec![(chunks[0].1.key, 7)],
     };
-    place.store.rename_authors(&place.scope, vec![renamed]).await.answered();
-    let rows = place.store.commit_authors(&place.scope, None, 9).await.answered();
+    fixture.store.rename_authors(&fixture.scope, vec![renamed]).await.answered();
+    let rows = fixture.store.commit_authors(&fixture.scope, None, 9).await.answered();
     assert_eq!(rows[1].author.as_deref(), Some("ines"));
-    let chunks = place.store.chunks_of(&place.scope, vec![key]).await.answered();
+    let chunks = fixture.store.chunks_of(&fixture.scope, vec![key]).await.answered();
     assert_eq!(chunks[0].1.tokens, 7);
-    assert_eq!(place.candidates(&place.scope, &Filter::default(), "ines").await.len(), 1);
+    assert_eq!(fixture.candidates(&fixture.scope, &Filter::default(), "ines").await.len(), 1);
 }
 
-pub async fn what_is_only_forgotten_is_left_when_purges_are_finished<E: Engine>(place: Place<E>) {
-    place.say("s", &["oak", "ash"]).await;
-    let rows = place.rows("s").await;
-    place.forget(&[&rows[0].id], "f1").await;
-    place.forget(&[&rows[1].id], "f2").await;
-    place.store.purge(&place.scope, "f2", 6).await.answered();
-    let finished = place.store.finish_purges(&place.scope, Millis::MAX).await.answered();
+pub async fn what_is_only_forgotten_is_left_when_purges_are_finished<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["oak", "ash"]).await;
+    let rows = fixture.rows("s").await;
+    fixture.forget(&[&rows[0].id], "f1").await;
+    fixture.forget(&[&rows[1].id], "f2").await;
+    fixture.store.purge(&fixture.scope, "f2", 6).await.answered();
+    let finished = fixture.store.finish_purges(&fixture.scope, Millis::MAX).await.answered();
     assert!(finished.ids.is_empty(), "no purge was interrupted: {finished:?}");
-    let undone = place.store.undo(&place.scope, Some("f1"), 7).await;
+    let undone = fixture.store.undo(&fixture.scope, Some("f1"), 7).await;
     assert!(undone.is_ok(), "it was not purged: {undone:?}");
-    assert_eq!(place.rows("s").await.len(), 1, "it comes back");
+    assert_eq!(fixture.rows("s").await.len(), 1, "it comes back");
 }
 
-pub async fn a_version_is_foreseen_and_not_stored<E: Engine>(place: Place<E>) {
-    place.say("s", &["oak", "ash"]).await;
-    let draft = place.draft("s", 0, 1).await;
-    let Saved::Made(foreseen) = place.store.foresee_version(&place.scope, draft.clone(), 1).await.answered()
+pub async fn a_version_is_foreseen_and_not_stored<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["oak", "ash"]).await;
+    let draft = fixture.draft("s", 0, 1).await;
+    let Saved::Made(foreseen) =
+        fixture.store.foresee_version(&fixture.scope, draft.clone(), 1).await.answered()
     else {
         panic!("its messages are the same");
     };
-    assert!(place.store.summary(&place.scope, &foreseen).await.answered().is_none(), "nothing is stored");
-    let stored = place.store.save_version(&place.scope, draft, 1, 2).await.answered();
+    assert!(fixture.store.summary(&fixture.scope, &foreseen).await.answered().is_none(), "nothing is stored");
+    let stored = fixture.store.save_version(&fixture.scope, draft, 1, 2).await.answered();
     assert_eq!(stored, Saved::Made(foreseen));
 }
 
-pub async fn attempts_of_a_model_are_listed_newest_first<E: Engine>(place: Place<E>) {
-    place.say("s", &["oak", "ash"]).await;
+pub async fn attempts_of_a_model_are_listed_newest_first<E: Engine>(fixture: Fixture<E>) {
+    fixture.say("s", &["oak", "ash"]).await;
     for (took_ms, model) in [(30, "m"), (20, "other"), (10, "m")] {
         let attempt = Attempt {
             session: name("s"),
@@ -107,39 +109,40 @@ pub async fn attempts_of_a_model_are_listed_newest_first<E: Engine>(place: Place
             error: None,
             at: 100 - took_ms,
         };
-        place.store.attempt(&place.scope, attempt).await.answered();
+        fixture.store.attempt(&fixture.scope, attempt).await.answered();
     }
-    let paces = async |most| place.store.paces(&place.scope, "lab".into(), "m".into(), most).await.answered();
+    let paces =
+        async |most| fixture.store.paces(&fixture.scope, "lab".into(), "m".into(), most).await.answered();
     let pace = |took| Pace { input: 5, output: 2, took };
     assert_eq!(paces(9).await, [pace(10), pace(30)]);
     assert_eq!(paces(1).await, [pace(10)]);
 }
 
-pub async fn a_lease_is_seen_as_long_as_it_is_held<E: Engine>(place: Place<E>) {
-    place.store.clock().set(HOUR);
-    let is_leased = async || place.store.is_leased(&place.scope, "work").await.answered();
+pub async fn a_lease_is_seen_as_long_as_it_is_held<E: Engine>(fixture: Fixture<E>) {
+    fixture.store.clock().set(HOUR);
+    let is_leased = async || fixture.store.is_leased(&fixture.scope, "work").await.answered();
     assert!(!is_leased().await);
-    place.store.lease(&place.scope, "work", "p1", 50).await.answered();
+    fixture.store.lease(&fixture.scope, "work", "p1", 50).await.answered();
     assert!(is_leased().await);
-    place.store.clock().set(HOUR + 50);
+    fixture.store.clock().set(HOUR + 50);
     assert!(!is_leased().await, "it ended");
 }
 
-pub async fn the_newest_time_is_that_of_what_was_stored_last<E: Engine>(place: Place<E>) {
-    let newest = async || place.store.newest(&place.scope).await.answered();
+pub async fn the_newest_time_is_that_of_what_was_stored_last<E: Engine>(fixture: Fixture<E>) {
+    let newest = async || fixture.store.newest(&fixture.scope).await.answered();
     assert_eq!(newest().await, None);
-    place.store.save(&place.scope, vec![note("oak")], 40).await.answered();
-    place.store.save(&place.scope, vec![message_at("s", "elm", 3)], 90).await.answered();
+    fixture.store.save(&fixture.scope, vec![note("oak")], 40).await.answered();
+    fixture.store.save(&fixture.scope, vec![message_at("s", "elm", 3)], 90).await.answered();
     assert_eq!(newest().await, Some(90), "it is the time of storing");
 }
 
-pub async fn a_cursor_is_found_by_the_end_of_its_source<E: Engine>(place: Place<E>) {
-    place.store.set_import_cursor(&place.scope, "claude /home/ines/a.jsonl", "7", 1).await.answered();
-    let has = async |end: &str| place.store.has_import_cursor(&place.scope, end).await.answered();
+pub async fn a_cursor_is_found_by_the_end_of_its_source<E: Engine>(fixture: Fixture<E>) {
+    fixture.store.set_import_cursor(&fixture.scope, "claude /home/ines/a.jsonl", "7", 1).await.answered();
+    let has = async |end: &str| fixture.store.has_import_cursor(&fixture.scope, end).await.answered();
     assert!(has("/a.jsonl").await);
     assert!(!has("/b.jsonl").await);
-    let stranger = place.stranger();
-    assert!(!place.store.has_import_cursor(&stranger, "/a.jsonl").await.answered());
+    let stranger = fixture.stranger();
+    assert!(!fixture.store.has_import_cursor(&stranger, "/a.jsonl").await.answered());
 }
 
 /// Returns a fact of the owner in the project.
@@ -148,18 +151,18 @@ fn of_project(id: &ProjectId) -> (Scope, PreparedMemory) {
     (Scope::project(OwnerId::new(OWNER), id.clone()), prepared(draft, "quince"))
 }
 
-pub async fn a_store_is_found_by_its_project<E: Engine>(place: Place<E>) {
-    let (registry, id) = (place.engine.registry(), ProjectId::from_random([1; 8]));
+pub async fn a_store_is_found_by_its_project<E: Engine>(fixture: Fixture<E>) {
+    let (registry, id) = (fixture.engine.registry(), ProjectId::from_random([1; 8]));
     registry.record(&id, "maple", "/a", 1).await.answered();
     assert!(registry.existing_store(&id).await.answered().is_none(), "nothing is stored yet");
     let (scope, memory) = of_project(&id);
     registry.store(&id).await.answered().save(&scope, vec![memory], 1).await.answered();
-    let other = place.engine.registry().existing_store(&id).await.answered();
+    let other = fixture.engine.registry().existing_store(&id).await.answered();
     assert!(!other.expect("it was made").is_empty(&scope).await.answered());
 }
 
-pub async fn a_project_that_left_the_registry_is_a_stray<E: Engine>(place: Place<E>) {
-    let registry = place.engine.registry();
+pub async fn a_project_that_left_the_registry_is_a_stray<E: Engine>(fixture: Fixture<E>) {
+    let registry = fixture.engine.registry();
     let ids = [1, 2].map(|number| ProjectId::from_random([number; 8]));
     for (id, seen) in ids.iter().zip(["/a", "/b"]) {
         registry.record(id, "maple", seen, 1).await.answered();
@@ -168,7 +171,7 @@ pub async fn a_project_that_left_the_registry_is_a_stray<E: Engine>(place: Place
     }
     assert!(registry.strays().await.answered().is_empty());
     registry.absorb(&ids[0], &ids[1]).await.answered();
-    let strays = place.engine.registry().strays().await.answered();
+    let strays = fixture.engine.registry().strays().await.answered();
     assert_eq!(strays.iter().map(|row| &row.id).collect::<Vec<_>>(), [&ids[0]]);
     let store = registry.existing_store(&ids[0]).await.answered().expect("it stays");
     assert!(!store.is_empty(&of_project(&ids[0]).0).await.answered());

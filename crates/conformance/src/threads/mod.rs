@@ -9,12 +9,12 @@ mod recording;
 pub use leaving::*;
 pub use recording::*;
 
-use super::place::{Answered, Place, fact, message, name};
+use super::fixture::{Answered, Fixture, fact, message, name};
 use super::subject::Engine;
 use tiro_base::error::Kind as ErrorKind;
 use tiro_base::memory::{Kind, Provenance, Role};
 use tiro_base::thread::{
-    Block, BlockText, ContentHash, Entry, Part, Place as FilePlace, Spent, Thread, ThreadName,
+    Block, BlockText, ContentHash, FilePlace, LedgerEntry, Part, Spent, Thread, ThreadName,
 };
 use tiro_store::tuning::BLOB_BYTES;
 use tiro_store::*;
@@ -82,8 +82,8 @@ pub fn turn(thread: &ThreadName, number: u32) -> TurnRecord {
 }
 
 /// Returns an entry of the ledger for a file that was sent as it is.
-pub fn entry(path: &str, text: &str, place: FilePlace) -> Entry {
-    Entry {
+pub fn entry(path: &str, text: &str, place: FilePlace) -> LedgerEntry {
+    LedgerEntry {
         path: path.into(),
         place,
         stat: None,
@@ -103,32 +103,32 @@ pub fn with_file(mut turn: TurnRecord, path: &str, text: &str) -> TurnRecord {
 }
 
 /// Records a turn.
-pub async fn record<E: Engine>(place: &Place<E>, thread: &ThreadName, turn: TurnRecord) -> Recorded {
-    place.store.record_turn(&place.scope, thread, turn).await.answered()
+pub async fn record<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName, turn: TurnRecord) -> Recorded {
+    fixture.store.record_turn(&fixture.scope, thread, turn).await.answered()
 }
 
 /// Returns a thread that has turns.
-pub async fn read<E: Engine>(place: &Place<E>, thread: &ThreadName) -> Thread {
-    place.store.thread(&place.scope, thread).await.answered().expect("it is recorded")
+pub async fn read<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName) -> Thread {
+    fixture.store.thread(&fixture.scope, thread).await.answered().expect("it is recorded")
 }
 
 /// Returns the copy of the file that the assistant has.
-pub async fn copy<E: Engine>(place: &Place<E>, thread: &ThreadName, path: &str) -> Option<String> {
-    let copies = place.store.copies(&place.scope, thread, vec![path.into()]).await.answered();
+pub async fn copy<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName, path: &str) -> Option<String> {
+    let copies = fixture.store.copies(&fixture.scope, thread, vec![path.into()]).await.answered();
     assert!(copies.keys().all(|found| found == path));
     copies.into_values().next()
 }
 
 /// Returns the texts of the thread's blocks; a dash for those without one.
-pub async fn texts<E: Engine>(place: &Place<E>, thread: &ThreadName) -> Vec<String> {
+pub async fn texts<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName) -> Vec<String> {
     let text = |block: Block| match block.text {
         BlockText::Message(_, text) | BlockText::Blob(_, text) => text.unwrap_or("-".into()),
     };
-    read(place, thread).await.blocks.into_iter().map(text).collect()
+    read(fixture, thread).await.blocks.into_iter().map(text).collect()
 }
 
 /// Returns an error's kind; panics if the turn was recorded.
-pub async fn refused<E: Engine>(place: &Place<E>, thread: &ThreadName, turn: TurnRecord) -> ErrorKind {
-    let recorded = place.store.record_turn(&place.scope, thread, turn).await;
+pub async fn refused<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName, turn: TurnRecord) -> ErrorKind {
+    let recorded = fixture.store.record_turn(&fixture.scope, thread, turn).await;
     recorded.expect_err("the turn is recorded").kind()
 }

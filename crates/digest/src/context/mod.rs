@@ -6,7 +6,7 @@
 //! model, and [`assemble`] divides the budget.
 //!
 //! Everything here is pure: functions get all they need, even the time, as arguments. Equally good candidates are
-//! ordered by id. Summaries are made in `summarize`, and search is in `retrieve`.
+//! ordered by id. The store is read in `assembly`, summaries are made in `summarize`, and search is in `retrieve`.
 
 pub mod assemble;
 pub mod entities;
@@ -15,7 +15,7 @@ pub mod importance;
 pub mod render;
 pub mod segment;
 pub mod tier;
-mod words;
+mod topic_words;
 
 use tiro_base::memory::{Millis, Role};
 

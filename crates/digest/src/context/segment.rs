@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::{Message, words};
+use super::{Message, topic_words};
 use crate::tuning::contexts::{LONGEST_SEGMENT, NEW_WORDS, SEGMENT, SHORTEST_SEGMENT, SILENCE};
 use tiro_base::memory::Role;
 
@@ -43,7 +43,7 @@ pub fn close(open: &[Message<'_>]) -> Vec<Segment> {
             start = place;
             said.clear();
         }
-        said.extend(words::characteristic(next.text));
+        said.extend(topic_words::characteristic(next.text));
     }
     closed
 }
@@ -61,7 +61,7 @@ fn ends(run: &[Message<'_>], next: &Message<'_>, said: &HashSet<String>) -> bool
 
 /// Returns whether `next` has enough words to have a topic and none of these words is in `said`.
 fn is_new_topic(next: &Message<'_>, said: &HashSet<String>) -> bool {
-    let new = words::set(next.text);
+    let new = topic_words::set(next.text);
     new.len() >= NEW_WORDS && new.is_disjoint(said)
 }
 

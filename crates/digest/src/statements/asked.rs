@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::lists::has;
 use super::read::topics;
-use super::words::{Token, stem, tokens};
+use super::tokens::{Token, stem, tokens};
 use super::{About, Stated};
 use tiro_base::memory::{MemoryKey, Millis};
 

@@ -18,8 +18,8 @@ mod subjects;
 mod takes_back;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod value;
-mod words;
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! Reads names that a speaker chooses.
 
 use super::lists::has;
+use super::tokens::Token;
 use super::value::Value;
-use super::words::Token;
 
 /// Verbs that choose a name, in order.
 const CHOOSES: &[&str] = &[

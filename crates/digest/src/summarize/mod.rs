@@ -21,7 +21,7 @@ mod talk;
 mod tests;
 mod title;
 mod topics;
-mod words;
+mod word_keys;
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ use tiro_base::memory::{Level, Millis, Role};
 
 pub use commit::{Commit, commit_by_model, commit_request};
 pub use extract::{NO_SENTENCE, extract};
-pub use model::{SHOWN_AGAIN, Wish, Written, by_model, requests};
+pub use model::{SHOWN_AGAIN, Wish, WrittenSummary, by_model, requests};
 pub use quality::{cite, quality};
 pub use title::title;
 pub use topics::topics;

@@ -35,7 +35,7 @@ const WRONG: usize = 600;
 
 /// A summary by a model that was accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Written {
+pub struct WrittenSummary {
     /// The text.
     pub text: String,
     /// The ordinals of the sources from which its sentences come, ascending.
@@ -104,7 +104,7 @@ pub async fn by_model<A, W>(
     wish: &Wish<'_>,
     count: &(dyn Fn(&str) -> usize + Sync),
     mut ask: A,
-) -> Result<Written>
+) -> Result<WrittenSummary>
 where
     A: FnMut(Request) -> W,
     W: Future<Output = Result<Reply>>,
@@ -131,7 +131,7 @@ where
     });
     let all: Vec<Source<'_>> = previous.into_iter().chain(sources.iter().copied()).collect();
     let written = until_good(last, wish, count, &|text| judge(text, &all), ask).await?;
-    Ok(Written { cited: cite(&written.text, sources), ..written })
+    Ok(WrittenSummary { cited: cite(&written.text, sources), ..written })
 }
 
 /// Requests a text that `judge` accepts. If the first answer is rejected, asks once more and says what is wrong.
@@ -143,7 +143,7 @@ pub(super) async fn until_good<A, W>(
     count: &(dyn Fn(&str) -> usize + Sync),
     judge: &(dyn Fn(&str) -> Verdict + Sync),
     mut ask: A,
-) -> Result<Written>
+) -> Result<WrittenSummary>
 where
     A: FnMut(Request) -> W,
     W: Future<Output = Result<Reply>>,
@@ -163,7 +163,7 @@ where
             if verdict.accepts() {
                 let Verdict { quality, is_partial, .. } = verdict;
                 let (text, is_cut) = (text.to_owned(), text.len() < all.len());
-                return Ok(Written { text, cited: Vec::new(), quality, is_cut, is_partial });
+                return Ok(WrittenSummary { text, cited: Vec::new(), quality, is_cut, is_partial });
             }
             (verdict.fault.to_owned(), verdict.wrong.join("; "))
         };
@@ -301,7 +301,11 @@ mod tests {
     }
 
     /// Asks a model that gives `answers`, one after the other. Returns the result and the requests that the model got.
-    fn asked(sources: &[Source<'_>], window: usize, answers: &[&str]) -> (Result<Written>, Vec<Request>) {
+    fn asked(
+        sources: &[Source<'_>],
+        window: usize,
+        answers: &[&str],
+    ) -> (Result<WrittenSummary>, Vec<Request>) {
         let asked = RefCell::new(Vec::new());
         let wish = Wish {
             level: Level::Standard,

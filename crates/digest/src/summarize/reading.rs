@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::words::{self, words};
+use super::word_keys::{self, words};
 use super::{Corrected, Source};
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
@@ -111,7 +111,7 @@ impl Reading {
         }
         for source in sources {
             for word in words(source.speaker) {
-                if let Some(number) = reading.numbers.get(&words::key(word.text)) {
+                if let Some(number) = reading.numbers.get(&word_keys::key(word.text)) {
                     reading.words[*number as usize].is_speaker = true;
                 }
             }
@@ -136,7 +136,7 @@ impl Reading {
         };
         let step = (sources.len() * share.min(bytes / sources.len().max(1))).div_ceil(MOST_BYTES).max(1);
         let openings: Vec<&str> = OPENINGS.split_whitespace().collect();
-        let decisions: HashSet<String> = DECISIONS.split_whitespace().map(words::key).collect();
+        let decisions: HashSet<String> = DECISIONS.split_whitespace().map(word_keys::key).collect();
         let last = sources.len().saturating_sub(1);
         for (place, source) in sources.iter().enumerate() {
             if place % step != 0 && place != last {
@@ -190,20 +190,20 @@ impl Reading {
         let mut numbers = Vec::new();
         let mut decides = false;
         for (place, word) in words(text).into_iter().enumerate() {
-            let key = words::key(word.text);
+            let key = word_keys::key(word.text);
             decides |= decisions.contains(&key);
-            if !keep_common && words::is_common(word.text, &key) {
+            if !keep_common && word_keys::is_common(word.text, &key) {
                 continue;
             }
             let next = self.words.len() as u32;
             let number = *self.numbers.entry(key).or_insert(next);
             if number == next {
-                self.words.push(Word { has_digit: words::has_digit(word.text), ..Word::default() });
+                self.words.push(Word { has_digit: word_keys::has_digit(word.text), ..Word::default() });
             }
             let known = &mut self.words[number as usize];
             known.times += 1;
             let is_capital = word.text.starts_with(char::is_uppercase) && place > 0;
-            known.as_name += u32::from(!word.is_pair && (is_capital || words::is_identifier(word.text)));
+            known.as_name += u32::from(!word.is_pair && (is_capital || word_keys::is_identifier(word.text)));
             if !numbers.contains(&number) {
                 numbers.push(number);
                 known.sentences += 1;
@@ -217,8 +217,8 @@ impl Reading {
     fn focus_on(&mut self, focus: &str) {
         let wanted: Vec<u32> = words(focus)
             .iter()
-            .map(|word| (words::key(word.text), word.text))
-            .filter(|(key, word)| !words::is_common(word, key))
+            .map(|word| (word_keys::key(word.text), word.text))
+            .filter(|(key, word)| !word_keys::is_common(word, key))
             .filter_map(|(key, _)| self.numbers.get(&key).copied())
             .collect();
         if wanted.is_empty() {
@@ -289,7 +289,7 @@ fn worth(text: &str, form: Form, is_open: bool, openings: &[&str]) -> f64 {
     let last = text.rsplit(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
     let refers =
         REFERENCES.contains(&first.as_str()) || matches!(last, "it" | "this" | "that" | "these" | "them");
-    let is_fragment = spoken.next().is_none() && !text.chars().any(words::is_spaceless);
+    let is_fragment = spoken.next().is_none() && !text.chars().any(word_keys::is_spaceless);
     let is_short = spoken.nth(5).is_none();
     if text.len() < 40 && SPACELESS_OPENINGS.iter().any(|opening| text.starts_with(opening)) {
         return 0.0;
@@ -307,7 +307,7 @@ fn worth(text: &str, form: Form, is_open: bool, openings: &[&str]) -> f64 {
 pub(super) fn roughly(text: &str) -> usize {
     let (mut tokens, mut run) = (0, 0);
     for c in text.chars() {
-        if words::is_spaceless(c) {
+        if word_keys::is_spaceless(c) {
             (tokens, run) = (tokens + 1, 0);
         } else if c.is_alphanumeric() {
             run += c.len_utf8();
@@ -350,7 +350,7 @@ pub(super) fn spelling(reading: &Reading, number: u32) -> String {
     for sentence in reading.sentences.iter().filter(|each| each.words.binary_search(&number).is_ok()).take(50)
     {
         for word in words(&sentence.text) {
-            if reading.numbers.get(&words::key(word.text)) == Some(&number) {
+            if reading.numbers.get(&word_keys::key(word.text)) == Some(&number) {
                 match spellings.iter_mut().find(|(known, _)| *known == word.text) {
                     Some((_, times)) => *times += 1,
                     None => spellings.push((word.text, 1)),

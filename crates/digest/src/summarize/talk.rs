@@ -300,7 +300,7 @@ pub(super) fn quote(sentence: &Sentence) -> String {
     let text = &sentence.text;
     let is_ended = text
         .ends_with(|c: char| !c.is_alphanumeric() && !matches!(c, ')' | ']' | '\'' | '`' | '"' | '+' | '%'));
-    let is_spaceless = text.chars().next_back().is_some_and(super::words::is_spaceless);
+    let is_spaceless = text.chars().next_back().is_some_and(super::word_keys::is_spaceless);
     let stop = if is_ended || is_spaceless { "" } else { "." };
     let corrected = sentence.corrected.map_or(String::new(), |by| format!(" [corrected in #{by}]"));
     format!("{text}{stop}{corrected}")

@@ -4,7 +4,7 @@ use super::Source;
 use super::cues::{chooses, only_prepares, stands_alone};
 use super::exchanges::central;
 use super::reading::{Reading, Sentence};
-use super::words::{self, words};
+use super::word_keys::{self, words};
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
 use tiro_text::blocks::Form;
@@ -129,7 +129,7 @@ pub fn title(sources: &[Source<'_>]) -> String {
     let best = asked.max_by(|a, b| rate(a).total_cmp(&rate(b)).then(b.source.cmp(&a.source)));
     let Some(best) = best else { return String::new() };
     let worth = |clause: &str| {
-        let keys = words(clause).into_iter().map(|word| words::key(word.text));
+        let keys = words(clause).into_iter().map(|word| word_keys::key(word.text));
         let numbers: Vec<u32> = keys.filter_map(|key| reading.numbers.get(&key).copied()).collect();
         weight(&numbers) / ((numbers.len() + 3) as f64).sqrt()
     };
@@ -203,7 +203,7 @@ fn shortened(clause: &str) -> String {
         title += word;
     }
     let first_word = title.split(' ').next().unwrap_or_default();
-    let is_name = words::is_identifier(first_word) || first_word.contains(['_', '.', '/', ':']);
+    let is_name = word_keys::is_identifier(first_word) || first_word.contains(['_', '.', '/', ':']);
     let mut characters = title.chars();
     match characters.next() {
         Some(first) if !is_name => first.to_uppercase().chain(characters).collect(),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::cues::verbs_of_requests;
 use super::exchanges::is_assisted;
 use super::reading::{Reading, recurring, spelling};
-use super::words;
+use super::word_keys;
 use super::{Source, Topic};
 use tiro_base::memory::Role;
 
@@ -28,7 +28,7 @@ fn keep_asked(reading: &mut Reading, sources: &[Source<'_>]) {
     let asked = reading.sentences.iter().filter(|sentence| sources[sentence.source].role == Role::User);
     let asked: HashSet<u32> = asked.flat_map(|sentence| sentence.words.iter().copied()).collect();
     let verbs: HashSet<u32> =
-        verbs_of_requests().filter_map(|verb| reading.numbers.get(&words::key(verb)).copied()).collect();
+        verbs_of_requests().filter_map(|verb| reading.numbers.get(&word_keys::key(verb)).copied()).collect();
     for sentence in &mut reading.sentences {
         sentence.words.retain(|word| asked.contains(word) && !verbs.contains(word));
     }

@@ -83,13 +83,13 @@ impl Extractor {
     }
 
     /// Waits until another process may run.
-    fn wait_for_place(&self, turn: &Turn<'_>) -> Result<Place<'_>, Exhausted> {
+    fn wait_for_place(&self, turn: &Turn<'_>) -> Result<ProcessSlot<'_>, Exhausted> {
         loop {
             turn.check()?;
             let mut running = lock(&self.running);
             if *running < cores().min(AT_ONCE) {
                 *running += 1;
-                return Ok(Place(&self.running));
+                return Ok(ProcessSlot(&self.running));
             }
             drop(running);
             thread::sleep(LOOK);
@@ -154,9 +154,9 @@ impl Extractor {
 }
 
 /// The place of a process among those that run at the same time.
-struct Place<'e>(&'e Mutex<usize>);
+struct ProcessSlot<'e>(&'e Mutex<usize>);
 
-impl Drop for Place<'_> {
+impl Drop for ProcessSlot<'_> {
     fn drop(&mut self) {
         *lock(self.0) -= 1;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{LIMITS, Tree, fs, gather};
-use crate::Found;
+use crate::FoundFile;
 
 const FOLDERS: &[&str] = &["a", "a-b", "b", "c.d"];
 const FILES: &[&str] = &["a", "b.log", "g.txt", ".env", ".hidden", "z"];
@@ -87,7 +87,7 @@ proptest! {
         let mut expected: Vec<&String> = made.iter().filter(|path| is_taken(path)).collect();
         expected.sort();
         let gathered = gather(&tree.roots(), &[".".to_owned()], &LIMITS);
-        let found: Vec<&String> = gathered.files.iter().map(|Found { path, .. }| path).collect();
+        let found: Vec<&String> = gathered.files.iter().map(|FoundFile { path, .. }| path).collect();
         prop_assert_eq!(&found, &expected);
         // Each file that was not found is counted, or lies in a folder that is.
         let skipped: usize = gathered.skipped.iter().map(|it| it.files).sum();

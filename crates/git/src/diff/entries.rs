@@ -261,7 +261,7 @@ pub(crate) fn in_utf8(old: Vec<u8>, new: Vec<u8>) -> (Vec<u8>, Vec<u8>, bool) {
     if encoding::is_utf8(&old) && encoding::is_utf8(&new) {
         return (old, new, false);
     }
-    let reader = encoding::Reader::new(None, &[&old, &new]);
+    let reader = encoding::RecordDecoder::new(None, &[&old, &new]);
     let [old, new] = [old, new].map(|bytes| reader.read(&bytes, true).0.into_bytes());
     (old, new, true)
 }

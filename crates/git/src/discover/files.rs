@@ -46,7 +46,7 @@ impl fmt::Display for Fault {
 
 /// What is at a path. It is determined without opening anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum PathKind {
     /// Nothing.
     Nothing,
     /// A regular file.
@@ -59,21 +59,21 @@ pub(crate) enum Found {
     Special,
 }
 
-impl Found {
+impl PathKind {
     /// Returns what is at `path`. A link is reported as a link, not as what it leads to.
-    pub fn at(path: &Path) -> Found {
+    pub fn at(path: &Path) -> PathKind {
         match path.symlink_metadata() {
-            Ok(metadata) => Found::of(metadata.file_type()),
-            Err(_) => Found::Nothing,
+            Ok(metadata) => PathKind::of(metadata.file_type()),
+            Err(_) => PathKind::Nothing,
         }
     }
 
-    fn of(kind: fs::FileType) -> Found {
+    fn of(kind: fs::FileType) -> PathKind {
         match () {
-            () if kind.is_symlink() => Found::Link,
-            () if kind.is_file() => Found::File,
-            () if kind.is_dir() => Found::Folder,
-            () => Found::Special,
+            () if kind.is_symlink() => PathKind::Link,
+            () if kind.is_file() => PathKind::File,
+            () if kind.is_dir() => PathKind::Folder,
+            () => PathKind::Special,
         }
     }
 }
@@ -156,11 +156,11 @@ impl Folder {
     }
 
     /// Returns what is at `name`. For a link, this is the link itself or, if links are followed, what it leads to.
-    pub fn look(&self, name: &str) -> Found {
+    pub fn look(&self, name: &str) -> PathKind {
         let path = self.path.join(name);
-        match Found::at(&path) {
-            Found::Link if self.follows => {
-                fs::metadata(&path).map_or(Found::Nothing, |it| Found::of(it.file_type()))
+        match PathKind::at(&path) {
+            PathKind::Link if self.follows => {
+                fs::metadata(&path).map_or(PathKind::Nothing, |it| PathKind::of(it.file_type()))
             }
             found => found,
         }
@@ -168,7 +168,7 @@ impl Folder {
 
     /// Returns at most `most` entries of the subfolder `name`, sorted by name, and whether these are all entries. If
     /// there is no such folder, returns no entries.
-    pub fn list(&self, name: &str, most: usize) -> Result<(Vec<(String, Found)>, bool), Fault> {
+    pub fn list(&self, name: &str, most: usize) -> Result<(Vec<(String, PathKind)>, bool), Fault> {
         let Some(entries) = self.entries(name)? else { return Ok((Vec::new(), true)) };
         let mut found = Vec::new();
         for entry in entries {
@@ -190,9 +190,9 @@ impl Folder {
             Err(fault) => return Err(fault),
         };
         let metadata = file.metadata().map_err(|error| Fault::Unreadable(error.kind()))?;
-        match Found::of(metadata.file_type()) {
-            Found::File => Ok(Some((file, metadata))),
-            Found::Folder => Err(Fault::Folder),
+        match PathKind::of(metadata.file_type()) {
+            PathKind::File => Ok(Some((file, metadata))),
+            PathKind::Folder => Err(Fault::Folder),
             _ => Err(Fault::Special),
         }
     }
@@ -254,11 +254,11 @@ mod by_steps {
                 }
             };
             match kind(folder, last)? {
-                Found::Nothing => return Ok(None),
-                Found::Link => return Err(Fault::Link),
-                Found::Folder => return Err(Fault::Folder),
-                Found::Special => return Err(Fault::Special),
-                Found::File => {}
+                PathKind::Nothing => return Ok(None),
+                PathKind::Link => return Err(Fault::Link),
+                PathKind::Folder => return Err(Fault::Folder),
+                PathKind::Special => return Err(Fault::Special),
+                PathKind::File => {}
             }
             // A pipe or a link may replace the file at this very moment. With these flags, opening a pipe doesn't
             // block, and opening a link fails.
@@ -274,7 +274,7 @@ mod by_steps {
         pub(super) fn entries(
             &self,
             name: &str,
-        ) -> Result<Option<impl Iterator<Item = (String, Found)> + use<>>, Fault> {
+        ) -> Result<Option<impl Iterator<Item = (String, PathKind)> + use<>>, Fault> {
             let entered = match self.follows {
                 true => enter_itself(&self.path.join(name)),
                 false => self.enter(name),
@@ -290,12 +290,12 @@ mod by_steps {
                     return None;
                 }
                 let found = match entry.file_type() {
-                    FileType::RegularFile => Found::File,
-                    FileType::Directory => Found::Folder,
-                    FileType::Symlink => Found::Link,
+                    FileType::RegularFile => PathKind::File,
+                    FileType::Directory => PathKind::Folder,
+                    FileType::Symlink => PathKind::Link,
                     // Some file systems don't list the types of entries, so the type is looked up.
-                    FileType::Unknown => Found::at(&path.join(&*name)),
-                    _ => Found::Special,
+                    FileType::Unknown => PathKind::at(&path.join(&*name)),
+                    _ => PathKind::Special,
                 };
                 Some((name.into_owned(), found))
             })))
@@ -308,7 +308,7 @@ mod by_steps {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 folder = match openat(&folder, step, flags, Mode::empty()) {
                     Ok(inner) => inner,
-                    Err(Errno::LOOP | Errno::NOTDIR) if kind(&folder, step)? == Found::Link => {
+                    Err(Errno::LOOP | Errno::NOTDIR) if kind(&folder, step)? == PathKind::Link => {
                         return Err(Fault::Link);
                     }
                     Err(errno) => return nothing_or(&errno.into()),
@@ -326,15 +326,15 @@ mod by_steps {
         }
     }
 
-    fn kind(folder: &OwnedFd, name: &str) -> Result<Found, Fault> {
+    fn kind(folder: &OwnedFd, name: &str) -> Result<PathKind, Fault> {
         match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => Found::File,
-                FileType::Directory => Found::Folder,
-                FileType::Symlink => Found::Link,
-                _ => Found::Special,
+                FileType::RegularFile => PathKind::File,
+                FileType::Directory => PathKind::Folder,
+                FileType::Symlink => PathKind::Link,
+                _ => PathKind::Special,
             }),
-            Err(errno) => nothing_or(&errno.into()).map(|nothing| nothing.unwrap_or(Found::Nothing)),
+            Err(errno) => nothing_or(&errno.into()).map(|nothing| nothing.unwrap_or(PathKind::Nothing)),
         }
     }
 }
@@ -343,34 +343,34 @@ mod by_steps {
 impl Folder {
     fn open_itself(&self, name: &str) -> Result<Option<File>, Fault> {
         match self.step_by_step(name)? {
-            Found::Nothing => Ok(None),
-            Found::Folder => Err(Fault::Folder),
-            Found::Special | Found::Link => Err(Fault::Special),
-            Found::File => File::open(self.path.join(name)).map(Some).or_else(|error| nothing_or(&error)),
+            PathKind::Nothing => Ok(None),
+            PathKind::Folder => Err(Fault::Folder),
+            PathKind::Special | PathKind::Link => Err(Fault::Special),
+            PathKind::File => File::open(self.path.join(name)).map(Some).or_else(|error| nothing_or(&error)),
         }
     }
 
-    fn entries(&self, name: &str) -> Result<Option<impl Iterator<Item = (String, Found)> + use<>>, Fault> {
-        if !self.follows && self.step_by_step(name)? != Found::Folder {
+    fn entries(&self, name: &str) -> Result<Option<impl Iterator<Item = (String, PathKind)> + use<>>, Fault> {
+        if !self.follows && self.step_by_step(name)? != PathKind::Folder {
             return Ok(None);
         }
         let Ok(entries) = fs::read_dir(self.path.join(name)) else { return Ok(None) };
         Ok(Some(entries.filter_map(|entry| {
             let entry = entry.ok()?;
-            Some((entry.file_name().to_string_lossy().into_owned(), Found::of(entry.file_type().ok()?)))
+            Some((entry.file_name().to_string_lossy().into_owned(), PathKind::of(entry.file_type().ok()?)))
         })))
     }
 
     /// Checks each component of `name`; returns the type of the last one.
-    fn step_by_step(&self, name: &str) -> Result<Found, Fault> {
+    fn step_by_step(&self, name: &str) -> Result<PathKind, Fault> {
         let mut path = self.path.clone();
-        let mut found = Found::Folder;
+        let mut found = PathKind::Folder;
         for step in name.split('/').filter(|step| !step.is_empty()) {
             path.push(step);
-            found = Found::at(&path);
+            found = PathKind::at(&path);
             match found {
-                Found::Link => return Err(Fault::Link),
-                Found::Nothing => return Ok(Found::Nothing),
+                PathKind::Link => return Err(Fault::Link),
+                PathKind::Nothing => return Ok(PathKind::Nothing),
                 _ => {}
             }
         }
@@ -405,8 +405,12 @@ mod tests {
             assert_eq!(folder.read(nothing, 100), Ok(None), "{nothing}");
         }
         assert_eq!(folder.list("a/folder", 9), Err(Fault::Link));
-        let kinds =
-            [("b", Found::Folder), ("folder", Found::Link), ("inside", Found::Link), ("link", Found::Link)];
+        let kinds = [
+            ("b", PathKind::Folder),
+            ("folder", PathKind::Link),
+            ("inside", PathKind::Link),
+            ("link", PathKind::Link),
+        ];
         let kinds = kinds.map(|(name, kind)| (name.to_owned(), kind)).to_vec();
         assert_eq!(folder.list("a", 9), Ok((kinds, true)));
         assert!(!folder.list("a", 2).unwrap().1);

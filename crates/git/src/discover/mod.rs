@@ -19,7 +19,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use files::{Fault, Folder, Found, path_of};
+use files::{Fault, Folder, PathKind, path_of};
 use settings::Settings;
 use tiro_base::error::{Error, Kind, Result};
 
@@ -150,20 +150,20 @@ fn locate(common: &Path, trust: &Trust) -> Result<Location> {
 fn look(directory: &Path, trust: &Trust) -> Result<Option<Location>> {
     let dot_git = directory.join(".git");
     let is_trusted = trust.covers(directory);
-    match Found::at(&dot_git) {
-        Found::Nothing => Ok(None),
-        Found::Folder if !is_git_dir(&dot_git) => Ok(None),
-        Found::Folder => {
+    match PathKind::at(&dot_git) {
+        PathKind::Nothing => Ok(None),
+        PathKind::Folder if !is_git_dir(&dot_git) => Ok(None),
+        PathKind::Folder => {
             let own = Folder::new(dot_git, is_trusted);
             let common = common_dir(&own, None)?;
             open(directory, own, common, trust).map(Some)
         }
-        Found::File => elsewhere(directory, named_git_dir(directory, &dot_git)?, trust).map(Some),
-        Found::Link => match dot_git.canonicalize() {
+        PathKind::File => elsewhere(directory, named_git_dir(directory, &dot_git)?, trust).map(Some),
+        PathKind::Link => match dot_git.canonicalize() {
             Ok(target) if target.is_dir() => elsewhere(directory, target, trust).map(Some),
             _ => Err(cannot_read(&dot_git, Fault::Link)),
         },
-        Found::Special => Err(cannot_read(&dot_git, Fault::Special)),
+        PathKind::Special => Err(cannot_read(&dot_git, Fault::Special)),
     }
 }
 
@@ -219,11 +219,11 @@ fn open(directory: &Path, own: Folder, common: Folder, trust: &Trust) -> Result<
     for (folder, name) in [(&own, "HEAD"), (&common, "objects"), (&common, "refs")] {
         let fault = match (name, folder.look(name)) {
             // Old versions of git wrote `HEAD` as a link. The link's target is read as text; the link is not followed.
-            ("HEAD", Found::File | Found::Link) => continue,
-            (_, Found::Folder) if name != "HEAD" => continue,
-            (_, Found::Link) => Fault::Link,
-            (_, Found::Special) => Fault::Special,
-            ("HEAD", Found::Folder) => Fault::Folder,
+            ("HEAD", PathKind::File | PathKind::Link) => continue,
+            (_, PathKind::Folder) if name != "HEAD" => continue,
+            (_, PathKind::Link) => Fault::Link,
+            (_, PathKind::Special) => Fault::Special,
+            ("HEAD", PathKind::Folder) => Fault::Folder,
             _ => Fault::Content,
         };
         return Err(cannot_read(&folder.path().join(name), fault));
@@ -297,12 +297,12 @@ fn named_work_dir(place: &Location) -> Option<PathBuf> {
 
 /// Returns whether a directory has the layout of a git directory.
 fn is_git_dir(directory: &Path) -> bool {
-    let found = |name: &str| Found::at(&directory.join(name));
-    if found("HEAD") == Found::Nothing {
+    let found = |name: &str| PathKind::at(&directory.join(name));
+    if found("HEAD") == PathKind::Nothing {
         return false;
     }
-    let is_folder = |name: &str| matches!(found(name), Found::Folder | Found::Link);
-    (is_folder("objects") && is_folder("refs")) || found("commondir") != Found::Nothing
+    let is_folder = |name: &str| matches!(found(name), PathKind::Folder | PathKind::Link);
+    (is_folder("objects") && is_folder("refs")) || found("commondir") != PathKind::Nothing
 }
 
 fn cannot_read(path: &Path, fault: Fault) -> Error {

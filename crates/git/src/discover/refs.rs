@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::Location;
-use super::files::{Folder, Found};
+use super::files::{Folder, PathKind};
 use crate::sha::Sha;
 
 /// The maximum number of bytes of a loose reference.
@@ -215,7 +215,7 @@ pub(crate) fn beneath(location: &Location, kept: &Packed, heads: &str) -> Branch
             if !is_name(&name) {
                 continue;
             }
-            if found == Found::Folder {
+            if found == PathKind::Folder {
                 folders.push(name);
                 continue;
             }
@@ -225,7 +225,7 @@ pub(crate) fn beneath(location: &Location, kept: &Packed, heads: &str) -> Branch
                 break;
             }
             let branch = name[heads.len()..].to_owned();
-            let target = read(&opened, &file, &name, found == Found::Link);
+            let target = read(&opened, &file, &name, found == PathKind::Link);
             let sha = target.and_then(|target| match target {
                 Some(Target::Name(next)) => resolve(location, kept, &next),
                 Some(Target::Id(sha)) => Ok(Some(sha)),

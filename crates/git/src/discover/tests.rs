@@ -154,7 +154,7 @@ fn control_files_of_gigabytes_are_refused_by_their_size() {
             Ok(found) => {
                 let repository = found.unwrap();
                 let history =
-                    repository.history(&[], crate::Known::OnlyItself, &Stop::default(), &mut |_| false);
+                    repository.history(&[], crate::KnownCommit::OnlyItself, &Stop::default(), &mut |_| false);
                 let faults = repository.tips().faults.join(" ");
                 format!(
                     "{faults} {} {}",

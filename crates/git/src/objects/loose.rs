@@ -5,7 +5,7 @@ use gix::objs::Kind;
 use gix::zlib::{Inflate, Status};
 
 use super::fault::{Fault, expect};
-use crate::discover::files::{self, Folder, Found};
+use crate::discover::files::{self, Folder, PathKind};
 
 /// How many bytes are unpacked to read the header: more than any header has.
 const HEADER: usize = 64;
@@ -18,7 +18,7 @@ fn name(id: &gix::ObjectId) -> String {
 /// Returns whether a loose file exists for the object.
 pub(super) fn exists(directories: &[Folder], id: &gix::ObjectId) -> bool {
     let name = name(id);
-    directories.iter().any(|directory| directory.look(&name) == Found::File)
+    directories.iter().any(|directory| directory.look(&name) == PathKind::File)
 }
 
 /// Reads the object `id` into `buffer`. Fails if it is not of `kind` or has more than `most` bytes.

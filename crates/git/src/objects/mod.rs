@@ -20,7 +20,7 @@ use gix::odb::pack::cache::Object;
 use gix::odb::pack::cache::lru::MemoryCappedHashmap as Bases;
 use gix::odb::pack::cache::object::MemoryCappedHashmap as Recent;
 
-use super::discover::files::{Folder, Found};
+use super::discover::files::{Folder, PathKind};
 use fault::expect;
 use packs::{Pack, Packs};
 
@@ -49,7 +49,7 @@ impl Objects {
         while let Some(directory) = directories.get(at).cloned() {
             at += 1;
             if !directory.follows() {
-                lacks_alternates |= directory.look("info/alternates") != Found::Nothing;
+                lacks_alternates |= directory.look("info/alternates") != PathKind::Nothing;
                 continue;
             }
             let text = directory.read("info/alternates", ALTERNATES_LIMIT).ok().flatten().unwrap_or_default();

@@ -2,9 +2,9 @@
 //!
 //! Parents come before their children. So even an import that stops early has stored all ancestors of every commit that
 //! it stored. The import can be resumed without a cursor: the next walk stops at known commits
-//! ([`Known::CoversAncestors`]). Such a walk misses unknown commits *below* known ones. There are such commits
+//! ([`KnownCommit::CoversAncestors`]). Such a walk misses unknown commits *below* known ones. There are such commits
 //! after a shallow clone was deepened, or after commits were imported out of order. For these cases,
-//! [`Known::OnlyItself`] walks the whole history and leaves out known commits.
+//! [`KnownCommit::OnlyItself`] walks the whole history and leaves out known commits.
 //!
 //! Only the ids of commits and the links to their parents are kept in memory: less than 100 bytes for each commit.
 
@@ -22,7 +22,7 @@ const EDGE_LIMIT: usize = 20_000_000;
 
 /// What a known commit says about its ancestors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownCommit {
     /// All ancestors of a known commit are known too, so the walk stops there.
     CoversAncestors,
     /// Ancestors of a known commit may be unknown, so the walk continues below it and reads the whole history.
@@ -69,7 +69,7 @@ impl Repository {
     pub fn history(
         &self,
         tips: &[Tip],
-        known: Known,
+        known: KnownCommit,
         stop: &Stop,
         is_known: &mut dyn FnMut(&Sha) -> bool,
     ) -> Result<History> {
@@ -90,7 +90,7 @@ impl Repository {
             }
             let is_known = is_known(&sha);
             graph.nodes[node].state = State::LeftOut;
-            if is_known && known == Known::CoversAncestors {
+            if is_known && known == KnownCommit::CoversAncestors {
                 return Ok(());
             }
             match commit::parents(&mut objects, &sha, &mut buffer) {

@@ -6,7 +6,7 @@ mod since;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use history::{History, Known, Listed};
+pub use history::{History, KnownCommit, Listed};
 
 /// A flag that stops a walk when its result is no longer needed. Clones share the flag.
 #[derive(Clone, Debug, Default)]

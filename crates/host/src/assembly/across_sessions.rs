@@ -13,7 +13,7 @@ use crate::assembly::passages::{
     Chosen, Part, Passage, Room, SMALL_FRAME, Shown, cost, fact_line, remembered,
 };
 use crate::assembly::quote::{self, quote};
-use crate::assembly::{Asked, IncludeLevel};
+use crate::assembly::{ContextRequest, IncludeLevel};
 use crate::engine::Engine;
 use crate::project::OpenProject;
 use crate::summaries::messages;
@@ -28,7 +28,7 @@ use tiro_digest::tuning::contexts::{self, PASSAGE};
 use tiro_digest::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
 use tiro_embed::Encoders;
 use tiro_recall::retrieve::rank::{Ranked, Weights, may_answer};
-use tiro_recall::retrieve::{self, Found, cues};
+use tiro_recall::retrieve::{self, SearchResult, cues};
 use tiro_store::ReadStore;
 
 /// The kinds of memories in a context. Files and logs are left out.
@@ -66,7 +66,7 @@ pub struct Hit {
 pub async fn choose(
     engine: &Engine,
     project: &OpenProject,
-    asked: &Asked,
+    asked: &ContextRequest,
     encoders: &Encoders<'_>,
 ) -> Result<Chosen> {
     let owners = &engine.installation().await?.registry;
@@ -134,7 +134,11 @@ pub async fn choose(
 }
 
 /// Returns whether one of the best hits may answer the question, or there are no hits.
-async fn answers(project: &OpenProject, places: &[(&dyn ReadStore, &Scope)], found: &Found) -> Result<bool> {
+async fn answers(
+    project: &OpenProject,
+    places: &[(&dyn ReadStore, &Scope)],
+    found: &SearchResult,
+) -> Result<bool> {
     let best = read(places, found.ranked.iter().take(BEST).cloned().collect()).await?;
     let text = |hit: &Hit| retrieve::searched_text(&hit.memory, hit.piece.0..hit.piece.1);
     let (texts, terms, rarity) = (best.iter().map(text).collect(), found.terms.clone(), found.rarity.clone());
@@ -294,7 +298,7 @@ pub fn passage(
 /// Adds a line for each of the latest `count` conversations: its title, and what it was about. Returns their names.
 async fn latest(
     project: &OpenProject,
-    asked: &Asked,
+    asked: &ContextRequest,
     count: usize,
     filling: &mut Filling,
     chosen: &mut Chosen,
@@ -348,7 +352,7 @@ async fn latest(
 /// Adds summaries of the conversations with the highest weights.
 async fn summarise(
     project: &OpenProject,
-    asked: &Asked,
+    asked: &ContextRequest,
     hits: &[Ranked],
     sessions: &HashMap<Conversation, Weighed>,
     filling: &mut Filling,
@@ -386,7 +390,7 @@ async fn summarise(
 /// Returns the names of the conversations in the order of their weights, each with the time of its earliest hit.
 async fn named(
     project: &OpenProject,
-    asked: &Asked,
+    asked: &ContextRequest,
     hits: &[Ranked],
     sessions: &HashMap<Conversation, Weighed>,
 ) -> Result<Vec<(SessionId, Millis)>> {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::assembly::passages::{
     Chosen, FRAME, Part, Passage, SMALL_FRAME, Shown, cost, fact_line, line, longest, remembered,
 };
-use crate::assembly::{Asked, IncludeLevel};
+use crate::assembly::{ContextRequest, IncludeLevel};
 use crate::engine::Engine;
 use crate::project::OpenProject;
 use crate::summaries::notes::NewFacts;
@@ -46,7 +46,7 @@ const LINE: i64 = 6;
 pub struct Choice<'a> {
     pub(super) engine: &'a Engine,
     pub(super) project: &'a OpenProject,
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ContextRequest,
     pub(super) session: &'a SessionId,
     /// The maximum number of tokens that one message may take.
     pub(super) most: usize,
@@ -85,7 +85,7 @@ impl<'a> Choice<'a> {
     pub fn new(
         engine: &'a Engine,
         project: &'a OpenProject,
-        asked: &'a Asked,
+        asked: &'a ContextRequest,
         session: &'a SessionId,
         begins: i64,
     ) -> Choice<'a> {
@@ -348,7 +348,7 @@ fn fits_whole(closed: &[SegmentRow], budget: usize) -> bool {
 }
 
 /// Returns three limits in tokens: for all stable passages, for the facts among them, and for the summaries among them.
-fn limits(asked: &Asked, summary_ratio: f64) -> (usize, usize, usize) {
+fn limits(asked: &ContextRequest, summary_ratio: f64) -> (usize, usize, usize) {
     let budget = asked.budget - FRAME;
     let shares = Shares::of(summary_ratio);
     match asked.level {

@@ -1,5 +1,6 @@
 //! Assembles contexts: chooses what to show of one conversation or of all conversations, given a question and a budget.
 //!
+//! The rules of choosing within a conversation are in `context`, which is pure; here the store is read and searched.
 //! [`within_session`] and [`across_sessions`] choose [`passages`], from which an operation builds its answer.
 
 pub mod across_sessions;
@@ -31,7 +32,7 @@ pub enum IncludeLevel {
 }
 
 /// The checked arguments of a call.
-pub struct Asked {
+pub struct ContextRequest {
     /// The question.
     pub query: String,
     /// The conversation that the question belongs to, if the caller names one.

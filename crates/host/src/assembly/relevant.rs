@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::assembly::Asked;
+use crate::assembly::ContextRequest;
 use crate::assembly::choice::{Choice, fact};
 use crate::assembly::order::is_event;
 use crate::assembly::passages::{Part, Passage, Room, fill, remembered};
@@ -15,7 +15,7 @@ use tiro_digest::context::importance::{Mentions, Signals, importance, recency};
 use tiro_digest::tuning::contexts::{self, PASSAGE};
 use tiro_embed::Encoders;
 use tiro_recall::retrieve::rank::{Ranked, Weights};
-use tiro_recall::retrieve::{self, Found, cues};
+use tiro_recall::retrieve::{self, SearchResult, cues};
 use tiro_recall::tuning::ranking::BEST_SCORE;
 
 /// The maximum number of earlier messages that are read to fill the rest of a budget.
@@ -31,7 +31,7 @@ impl Choice<'_> {
     /// Chooses passages that answer the question and aren't shown yet. Then adds the neighbouring messages of the best
     /// passages, as long as there is room.
     pub async fn relevant(&mut self, encoders: &Encoders<'_>) -> Result<()> {
-        let Asked { scope, query, .. } = self.asked;
+        let ContextRequest { scope, query, .. } = self.asked;
         let store = self.project.store.as_ref();
         let (begun, mut shown): (BTreeSet<i64>, BTreeSet<i64>) =
             self.shown().into_iter().partition(|ordinal| self.long.contains(ordinal));
@@ -41,7 +41,7 @@ impl Choice<'_> {
         let found = match found {
             // The rest of the context was read, so it is shown, and the answer says what it lacks.
             Err(error) if !self.chosen.stable.is_empty() || !self.chosen.live.is_empty() => {
-                Found { notices: vec![partial::notice(error)], ..Found::default() }
+                SearchResult { notices: vec![partial::notice(error)], ..SearchResult::default() }
             }
             found => found?,
         };

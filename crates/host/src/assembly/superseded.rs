@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::assembly::Asked;
+use crate::assembly::ContextRequest;
 use crate::assembly::passages::{Chosen, Part, Passage, cost};
 use crate::project::OpenProject;
 use tiro_base::budget::Budget;
@@ -33,7 +33,7 @@ const SHARE: usize = 8;
 const LONGEST: usize = 80;
 
 /// Marks the superseded passages of `chosen`, and adds the statements that hold instead.
-pub async fn mark(project: &OpenProject, asked: &Asked, chosen: &mut Chosen) -> Result<()> {
+pub async fn mark(project: &OpenProject, asked: &ContextRequest, chosen: &mut Chosen) -> Result<()> {
     let by_time = asks_for_history(&asked.query);
     let key = |passage: &Passage| Some(passage.shows.as_ref()?.key);
     let keys = chosen.stable.iter().chain(&chosen.live).filter_map(key).collect();
@@ -77,7 +77,7 @@ fn latest_first(passages: &mut [Passage]) {
 /// what, those of `outdated` first.
 async fn marked(
     project: &OpenProject,
-    asked: &Asked,
+    asked: &ContextRequest,
     outdated: Vec<Superseded>,
     passages: &mut [Passage],
     is_asked: impl Fn(&Superseded) -> bool,
@@ -128,7 +128,7 @@ fn with_mark(line: &str, mark: &str) -> String {
 /// Returns passages that show what holds now instead of the superseded statements.
 async fn current(
     project: &OpenProject,
-    asked: &Asked,
+    asked: &ContextRequest,
     superseded: Vec<Superseded>,
     shown: &mut HashSet<MemoryId>,
 ) -> Result<Vec<Passage>> {

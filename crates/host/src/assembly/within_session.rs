@@ -6,7 +6,7 @@
 
 use crate::assembly::choice::Choice;
 use crate::assembly::passages::Chosen;
-use crate::assembly::{Asked, IncludeLevel};
+use crate::assembly::{ContextRequest, IncludeLevel};
 use crate::caller::{Caller, Task};
 use crate::engine::Engine;
 use crate::project::OpenProject;
@@ -49,7 +49,7 @@ pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId
 pub async fn choose(
     (engine, caller): (&Engine, &Caller),
     project: &OpenProject,
-    asked: &Asked,
+    asked: &ContextRequest,
     session: &SessionId,
     mut prepared: Prepared,
     encoders: &Encoders<'_>,

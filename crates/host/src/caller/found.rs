@@ -10,7 +10,7 @@ use tiro_store::Store;
 
 /// An open project, and the state of the disk that must stay the same for the project to remain valid.
 #[derive(Clone)]
-pub(super) struct Found {
+pub(super) struct FoundProject {
     pub project: Arc<WritableProject>,
     pub registered_in: Arc<dyn Store>,
     /// The git directory that contains the project's id, if there is such a directory.
@@ -18,7 +18,7 @@ pub(super) struct Found {
     pub around: Arc<Around>,
 }
 
-impl Found {
+impl FoundProject {
     /// Returns whether the project is still the one on the disk. Also returns false if the project's repository
     /// could not be read before, but can be read now. If the result is false, closes the project's store.
     pub fn holds(&self, config: &Config, named: Option<&Path>) -> bool {

@@ -12,7 +12,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
 use super::file::{Sources, parsed_to, text};
 use super::providers::{Configured, Use};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
-use tiro_base::file::user_file::{Bytes, State, look, replace};
+use tiro_base::file::user_file::{Bytes, FileSnapshot, look, replace};
 
 /// A change of one setting.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -240,7 +240,7 @@ fn edit(
     }
     check(&new, sources, changed)?;
     let target = look(path)?;
-    replace(&target.path, &State { bytes: Bytes(new.into_bytes()), mode: 0o600 })?;
+    replace(&target.path, &FileSnapshot { bytes: Bytes(new.into_bytes()), mode: 0o600 })?;
     Ok(true)
 }
 

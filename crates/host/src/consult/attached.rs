@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use super::Callable;
 use super::functions::Returned;
-use super::look::{self, Copy, Reader, Unreached};
+use super::look::{self, Copy, FileReader, Unreached};
 use super::receipt::{Receipt, Skipped};
 use crate::engine::{Embedding, Engine};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize::thousands;
 use tiro_base::parallel::{beside, cores, on_all_cores};
 use tiro_embed::Embedder;
-use tiro_files::{Form, Found};
+use tiro_files::{Form, FoundFile};
 use tiro_inline::Plan;
 use tiro_llm::Function;
 use tiro_recall::ephemeral::{Ask, Index, LeftOut, MOST_BYTES, Origin, Source};
@@ -59,8 +59,8 @@ pub struct Attached {
     left_out: Vec<LeftOut>,
     /// The attachments that the budget of the call did not reach.
     unreached: Option<Skipped>,
-    overflow: Vec<Found>,
-    reader: Option<Arc<Reader>>,
+    overflow: Vec<FoundFile>,
+    reader: Option<Arc<FileReader>>,
     index: OnceLock<Index>,
     /// Files that could not be read when the index was made.
     unread: Mutex<Vec<Skipped>>,
@@ -73,7 +73,7 @@ pub struct Attached {
 impl Attached {
     /// Reads the attachments that `paths` lead to. What can't be read is listed in the receipt.
     pub async fn read(
-        reader: &Arc<Reader>,
+        reader: &Arc<FileReader>,
         paths: &[String],
         secret: [u8; 32],
         receipt: &mut Receipt,
@@ -112,7 +112,12 @@ impl Attached {
     }
 
     /// Adds the files that don't fit. They are read by `reader` when the index is made.
-    pub fn add_overflow(&mut self, plan: &Plan, found: &BTreeMap<String, Found>, reader: Arc<Reader>) {
+    pub fn add_overflow(
+        &mut self,
+        plan: &Plan,
+        found: &BTreeMap<String, FoundFile>,
+        reader: Arc<FileReader>,
+    ) {
         self.overflow = plan.overflow.iter().filter_map(|path| found.get(path).cloned()).collect();
         self.reader = Some(reader);
     }
@@ -226,8 +231,8 @@ struct Outcome {
 /// Reads `files` and gives their copies to `take`, in order, as long as the texts have at most `room` bytes. Texts for which
 /// there is no room are not kept, and if the size of the file tells, not read.
 fn copies(
-    reader: &Reader,
-    files: Vec<Found>,
+    reader: &FileReader,
+    files: Vec<FoundFile>,
     mut room: usize,
     mut take: impl FnMut(String, Copy),
 ) -> Outcome {
@@ -235,7 +240,7 @@ fn copies(
     while !rest.is_empty() {
         let later = rest.split_off(look::batch(&rest));
         let batch = std::mem::replace(&mut rest, later);
-        let may_fit = |found: &Found| found.form != Form::Text || found.stat.size <= room as u64;
+        let may_fit = |found: &FoundFile| found.form != Form::Text || found.stat.size <= room as u64;
         let copies = on_all_cores(&batch, |found| may_fit(found).then(|| reader.copy(found)));
         for (found, copy) in batch.into_iter().zip(copies) {
             let bytes = match copy {

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::look::{Looked, Reader};
+use super::look::{FileReader, Looked};
 use super::receipt::Receipt;
 use super::{Question, history, notes};
 use crate::project::OpenProject;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::humanize::thousands;
 use tiro_base::parallel::beside;
-use tiro_base::thread::{Block, BlockText, ContentHash, Entry, Part, Place, Thread};
-use tiro_files::Found;
-use tiro_inline::{Full, INSTRUCTIONS, Plan, Room, Said, Seen, Sending, State, Why, plan};
+use tiro_base::thread::{Block, BlockText, ContentHash, FilePlace, LedgerEntry, Part, Thread};
+use tiro_files::FoundFile;
+use tiro_inline::{FileState, Full, INSTRUCTIONS, Plan, Room, Said, Seen, Sending, Why, plan};
 use tiro_text::tokens;
 
 /// A plan that fits, and the earlier exchanges of its prompt if it begins a new epoch.
@@ -82,7 +82,7 @@ pub(super) fn planned(
 
 /// Returns the blocks for what is sent about files, and the copies of files of which only the changes are sent.
 pub(super) async fn file_blocks(
-    reader: &Arc<Reader>,
+    reader: &Arc<FileReader>,
     project: &OpenProject,
     question: &Question,
     looked: &Looked,
@@ -110,7 +110,7 @@ pub(super) async fn file_blocks(
             }
         };
         if *part == Part::Change
-            && let Some(State::Read { sent, text: Some(whole), .. }) =
+            && let Some(FileState::Read { sent, text: Some(whole), .. }) =
                 looked.seen.iter().find(|seen| seen.path == *path).map(|seen| &seen.state)
         {
             copies.push((*sent, whole.to_string()));
@@ -126,9 +126,9 @@ pub(super) async fn file_blocks(
 /// Returns the whole text of a file that was not kept: the stored copy if it is still current, otherwise the file as it is
 /// now.
 async fn whole(
-    reader: &Arc<Reader>,
-    found: Option<&Found>,
-    entry: Option<&mut Entry>,
+    reader: &Arc<FileReader>,
+    found: Option<&FoundFile>,
+    entry: Option<&mut LedgerEntry>,
     stored: Option<String>,
 ) -> Result<String> {
     let is_current =
@@ -169,7 +169,9 @@ pub(super) fn overflow_note(thread: &Thread, plan: &Plan, is_new_epoch: bool) ->
         thread.ledger.iter().map(|entry| (entry.path.as_str(), entry.sent)).collect();
     let changed = plan.entries.iter().filter(|entry| {
         let known = before.get(entry.path.as_str());
-        entry.place == Place::Overflow && !entry.is_removed && known.is_some_and(|sent| *sent != entry.sent)
+        entry.place == FilePlace::Overflow
+            && !entry.is_removed
+            && known.is_some_and(|sent| *sent != entry.sent)
     });
     let changed: Vec<&str> = changed.map(|entry| entry.path.as_str()).collect();
     notes::changed(&changed).map(|note| notes::block(turn, Part::Note, note))
@@ -177,7 +179,7 @@ pub(super) fn overflow_note(thread: &Thread, plan: &Plan, is_new_epoch: bool) ->
 
 /// Returns whether other files are searched than in the turn before.
 pub(super) fn has_other_overflow(thread: &Thread, plan: &Plan) -> bool {
-    let was = |entry: &&Entry| entry.place == Place::Overflow && !entry.is_removed;
+    let was = |entry: &&LedgerEntry| entry.place == FilePlace::Overflow && !entry.is_removed;
     let before = thread.ledger.iter().filter(was).map(|entry| entry.path.as_str());
     !before.eq(plan.overflow.iter().map(String::as_str))
 }

@@ -13,12 +13,12 @@ use crate::project::OpenProject;
 use tiro_base::error::{Error, Kind, Result};
 use tiro_base::humanize::{counted, some};
 use tiro_base::parallel::{beside, on_all_cores};
-use tiro_base::thread::{ContentHash, Entry, Place, Stat, Thread, ThreadName};
+use tiro_base::thread::{ContentHash, FilePlace, LedgerEntry, Stat, Thread, ThreadName};
 use tiro_files::{
-    Budget, Cut, Exhausted, Extractor, Found, Gathered, Limits, Place as Leads, Reading, Refusal, Roots,
+    Budget, Cut, Exhausted, Extractor, FoundFile, Gathered, Limits, PathTarget, Reading, Refusal, Roots,
     gather, gather_changed,
 };
-use tiro_inline::{Seen, State};
+use tiro_inline::{FileState, Seen};
 use tiro_redact::{self, Redactor};
 use tiro_text::tokens;
 
@@ -33,7 +33,7 @@ const MOST_KEPT: usize = 24 << 20;
 const MOST_READ: u64 = 1 << 30;
 
 /// What reads files.
-pub struct Reader {
+pub struct FileReader {
     /// The path policy.
     pub roots: Roots,
     /// How much is read.
@@ -52,11 +52,11 @@ pub struct Reader {
 
 /// A file that was read and redacted.
 pub struct Copy {
-    /// See [`Entry::stat`].
+    /// See [`LedgerEntry::stat`].
     pub stat: Option<Stat>,
-    /// See [`Entry::raw`].
+    /// See [`LedgerEntry::raw`].
     pub raw: ContentHash,
-    /// See [`Entry::sent`].
+    /// See [`LedgerEntry::sent`].
     pub sent: ContentHash,
     /// The redacted text.
     pub text: String,
@@ -72,7 +72,7 @@ pub struct Looked {
     /// The files of the ledger and of the call, by path.
     pub seen: Vec<Seen>,
     /// How to read them.
-    pub found: BTreeMap<String, Found>,
+    pub found: BTreeMap<String, FoundFile>,
     /// What was left out.
     pub skipped: Vec<Skipped>,
     /// The documents that the budget of the call did not reach.
@@ -83,15 +83,15 @@ pub struct Looked {
     pub notices: Vec<String>,
 }
 
-impl Reader {
+impl FileReader {
     /// Finds the files that `paths` lead to.
     pub fn gather(&self, paths: &[String]) -> Gathered {
         gather(&self.roots, paths, &self.limits, &self.budget)
     }
 
     /// Reads and redacts one file.
-    pub fn copy(&self, found: &Found) -> Result<Copy, Refusal> {
-        let Reader { limits, extractor, budget, .. } = self;
+    pub fn copy(&self, found: &FoundFile) -> Result<Copy, Refusal> {
+        let FileReader { limits, extractor, budget, .. } = self;
         let reading = Reading { limits, now_ns: self.now_ns, extractor, budget };
         let read = self.roots.read(found, &reading)?;
         let redacted = self.redactor.redact(&read.text);
@@ -114,7 +114,7 @@ impl Reader {
 
 /// Looks at the files of `thread` and at those that `context` and `priority` lead to.
 pub async fn look(
-    reader: &Arc<Reader>,
+    reader: &Arc<FileReader>,
     project: &OpenProject,
     name: &ThreadName,
     thread: &Thread,
@@ -122,25 +122,25 @@ pub async fn look(
     priority: &[String],
 ) -> Result<Looked> {
     let mut looked = Looked::default();
-    let known: HashMap<&str, &Entry> =
+    let known: HashMap<&str, &LedgerEntry> =
         thread.ledger.iter().map(|entry| (entry.path.as_str(), entry)).collect();
     let (firsts, gathered) = find(reader, &thread.ledger, context, priority).await?;
     looked.skipped = skipped(&gathered);
     looked.notices.extend(cut(&gathered));
     looked.found = gathered.files.into_iter().map(|found| (found.path.clone(), found)).collect();
-    let mut states: BTreeMap<String, State> = BTreeMap::new();
-    let mut changed: Vec<Found> = Vec::new();
+    let mut states: BTreeMap<String, FileState> = BTreeMap::new();
+    let mut changed: Vec<FoundFile> = Vec::new();
     for (path, found) in &looked.found {
         let is_same = known.get(path.as_str()).is_some_and(|entry| {
             !entry.is_removed && entry.stat == Some(found.stat) && thread.rules == tiro_redact::version()
         });
         match is_same {
-            true => drop(states.insert(path.clone(), State::Unchanged)),
+            true => drop(states.insert(path.clone(), FileState::Unchanged)),
             false => changed.push(found.clone()),
         }
     }
     for entry in thread.ledger.iter().filter(|entry| !looked.found.contains_key(&entry.path)) {
-        states.insert(entry.path.clone(), State::Gone(gone(&reader.roots, &entry.path)));
+        states.insert(entry.path.clone(), FileState::Gone(gone(&reader.roots, &entry.path)));
     }
     let mut unreached = Unreached::default();
     for (path, outcome) in read(reader, project, name, &known, changed).await? {
@@ -154,7 +154,7 @@ pub async fn look(
             }
             Err(why) => {
                 if known.contains_key(path.as_str()) {
-                    states.insert(path.clone(), State::Gone(format!("it {why}")));
+                    states.insert(path.clone(), FileState::Gone(format!("it {why}")));
                 }
                 looked.skipped.extend(unreached.or_skipped(path, why));
             }
@@ -171,8 +171,8 @@ pub async fn look(
 /// Finds the files that `priority` leads to, and those that `context` and `priority` lead to. Files that look as the ledger
 /// says are not opened.
 async fn find(
-    reader: &Arc<Reader>,
-    ledger: &[Entry],
+    reader: &Arc<FileReader>,
+    ledger: &[LedgerEntry],
     context: &[String],
     priority: &[String],
 ) -> Result<(BTreeSet<String>, Gathered)> {
@@ -181,7 +181,7 @@ async fn find(
     let all: Vec<String> = context.iter().chain(priority).cloned().collect();
     let (reader, priority) = (Arc::clone(reader), priority.to_vec());
     beside(move || {
-        let Reader { roots, limits, budget, .. } = &*reader;
+        let FileReader { roots, limits, budget, .. } = &*reader;
         let stat = |path: &str| stats.get(path).copied();
         let find = |paths: &[String]| gather_changed(roots, paths, limits, budget, &stat);
         (find(&priority).files.into_iter().map(|found| found.path).collect(), find(&all))
@@ -189,15 +189,15 @@ async fn find(
     .await
 }
 
-type Outcome = Result<(State, usize, Vec<String>), Refusal>;
+type Outcome = Result<(FileState, usize, Vec<String>), Refusal>;
 
 /// Reads `changed`, and returns the state of each by path.
 async fn read(
-    reader: &Arc<Reader>,
+    reader: &Arc<FileReader>,
     project: &OpenProject,
     name: &ThreadName,
-    known: &HashMap<&str, &Entry>,
-    changed: Vec<Found>,
+    known: &HashMap<&str, &LedgerEntry>,
+    changed: Vec<FoundFile>,
 ) -> Result<Vec<(String, Outcome)>> {
     check_size(&changed)?;
     let mut outcomes = Vec::with_capacity(changed.len());
@@ -206,9 +206,9 @@ async fn read(
     while !rest.is_empty() {
         let later = rest.split_off(batch(&rest));
         let (read, counts) = read_and_count(reader, project, std::mem::replace(&mut rest, later)).await?;
-        let inline = read
-            .iter()
-            .filter(|(path, _)| known.get(path.as_str()).is_some_and(|entry| entry.place == Place::Inline));
+        let inline = read.iter().filter(|(path, _)| {
+            known.get(path.as_str()).is_some_and(|entry| entry.place == FilePlace::Inline)
+        });
         let inline: Vec<String> = inline.map(|(path, _)| path.clone()).collect();
         let mut before = match inline.is_empty() {
             true => HashMap::new(),
@@ -218,7 +218,7 @@ async fn read(
             let outcome = copy.map(|copy| {
                 let tokens = counts.get(&copy.sent).copied().unwrap_or(u32::MAX);
                 kept += copy.text.len();
-                let state = State::Read {
+                let state = FileState::Read {
                     stat: copy.stat,
                     raw: copy.raw,
                     sent: copy.sent,
@@ -240,9 +240,9 @@ type Copies = Vec<(String, Result<Copy, Refusal>)>;
 /// Reads the files of a batch. Also returns the tokens of each copy, by the hash of its text; those of texts that were
 /// counted before are looked up.
 async fn read_and_count(
-    reader: &Arc<Reader>,
+    reader: &Arc<FileReader>,
     project: &OpenProject,
-    batch: Vec<Found>,
+    batch: Vec<FoundFile>,
 ) -> Result<(Copies, HashMap<ContentHash, u32>)> {
     let reads = Arc::clone(reader);
     let copies: Copies = beside(move || {
@@ -277,8 +277,8 @@ async fn read_and_count(
 /// Returns why a file of the ledger was not found.
 fn gone(roots: &Roots, path: &str) -> String {
     match roots.resolve(path) {
-        Ok(Leads::File(_)) => "it is no longer part of the context".to_owned(),
-        Ok(Leads::Folder(_)) => "it is a folder now".to_owned(),
+        Ok(PathTarget::File(_)) => "it is no longer part of the context".to_owned(),
+        Ok(PathTarget::Folder(_)) => "it is a folder now".to_owned(),
         Err(Refusal::Missing) => "it no longer exists".to_owned(),
         Err(why) => format!("it {why}"),
     }
@@ -294,7 +294,7 @@ fn said(why: Refusal) -> String {
 
 /// Counts the tokens of the files that `paths` lead to.
 pub async fn count(
-    reader: &Arc<Reader>,
+    reader: &Arc<FileReader>,
     project: &OpenProject,
     paths: &[String],
 ) -> Result<super::CountedFiles> {
@@ -324,7 +324,7 @@ pub async fn count(
 }
 
 /// Errors with [`Kind::Limit`] if `files` are too large to be read in a call.
-fn check_size(files: &[Found]) -> Result<()> {
+fn check_size(files: &[FoundFile]) -> Result<()> {
     let bytes: u64 = files.iter().map(|found| found.stat.size).sum();
     if bytes <= MOST_READ {
         return Ok(());
@@ -336,7 +336,7 @@ fn check_size(files: &[Found]) -> Result<()> {
 }
 
 /// Returns how many of `files` are read at once.
-pub(super) fn batch(files: &[Found]) -> usize {
+pub(super) fn batch(files: &[FoundFile]) -> usize {
     let mut bytes = 0;
     files
         .iter()

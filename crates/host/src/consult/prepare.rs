@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::attached::{self, Attached};
 use super::compose::{Planned, ask, file_blocks, has_other_overflow, overflow_note, parts, planned};
-use super::look::{self, Looked, Reader};
+use super::look::{self, FileReader, Looked};
 use super::receipt::{Files, Receipt, Skipped};
 use super::window::{Window, window};
 use super::{AROUND_MESSAGE, Callable, Question, history, notes};
@@ -19,7 +19,7 @@ use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize::{some, thousands};
 use tiro_base::thread::{Block, BlockText, ContentHash, Part, Thread};
 use tiro_files::{Allowance, Budget, Limits, Roots};
-use tiro_inline::{Plan, Room, Said, Seen, State, said};
+use tiro_inline::{FileState, Plan, Room, Said, Seen, said};
 use tiro_redact::Redactor;
 use tiro_store::{Sources, TurnRow};
 use tiro_text::tokens;
@@ -77,7 +77,7 @@ pub async fn prepare(
     question: &Question,
     system: &str,
     callables: &[Callable],
-    reader: Arc<Reader>,
+    reader: Arc<FileReader>,
 ) -> Result<Prepared> {
     let installation = engine.installation().await?;
     let key = installation.secret;
@@ -208,7 +208,7 @@ fn of_this_call(
         .chain(notes::images(&question.images))
         .chain(notes::missing(&missing));
     let mut blocks: Vec<Block> = notes.map(|note| notes::block(turn, Part::Note, note)).collect();
-    let is_there = |seen: &Seen| !matches!(seen.state, State::Gone(_));
+    let is_there = |seen: &Seen| !matches!(seen.state, FileState::Gone(_));
     if attached.listing().is_empty() && question.images.is_empty() && !looked.seen.iter().any(is_there) {
         receipt.without_files = true;
         let is_told = |block: &Block| {
@@ -312,7 +312,7 @@ pub async fn reader(
     options: &Options,
     budget: &Budget,
     question: Option<&Question>,
-) -> Result<Reader> {
+) -> Result<FileReader> {
     let redactor = engine.installation().await?.redactor.clone();
     let allowed = question.map_or(&[][..], |question| &question.allowed);
     let only_looks = question.is_some_and(|question| question.is_preview);
@@ -328,7 +328,7 @@ pub async fn reader(
     let limits = Limits { file_bytes: options.files_max_bytes, ..Limits::default() };
     let now_ns = engine.now().saturating_mul(1_000_000);
     let (extractor, budget) = (engine.extractor().clone(), budget.clone());
-    Ok(Reader { roots, limits, extractor, budget, redactor, now_ns, only_looks })
+    Ok(FileReader { roots, limits, extractor, budget, redactor, now_ns, only_looks })
 }
 
 fn images(roots: &Roots, paths: &[String]) -> Result<Vec<tiro_files::Image>> {

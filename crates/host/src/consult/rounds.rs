@@ -65,7 +65,7 @@ pub struct Answered {
 }
 
 /// What came of one request.
-enum Asked {
+enum RequestOutcome {
     /// The answer.
     Answered(Box<ask::Answered>),
     /// The beginning of an answer that broke off, with a mark at its end, and a notice that says why.
@@ -73,7 +73,7 @@ enum Asked {
 }
 
 /// Sends one request. Keeps what arrived of an answer that broke off, since it is paid for.
-async fn ask(round: &Round<'_>, request: &Request) -> Result<Asked> {
+async fn ask(round: &Round<'_>, request: &Request) -> Result<RequestOutcome> {
     let arrived = Mutex::new(String::new());
     let arrived_so_far = || arrived.lock().unwrap_or_else(PoisonError::into_inner);
     let on_text = |piece: &str| {
@@ -88,10 +88,10 @@ async fn ask(round: &Round<'_>, request: &Request) -> Result<Asked> {
         ask::ask_one(engine, caller, options, assistant, matter, request, left, bill, Some(&on_text)).await;
     let begun = arrived_so_far().trim().to_owned();
     match asked {
-        Ok(asked) => Ok(Asked::Answered(Box::new(asked))),
+        Ok(asked) => Ok(RequestOutcome::Answered(Box::new(asked))),
         Err(failed) if failed.kind() == Kind::Provider && !begun.is_empty() => {
             let notice = partial::notice(format!("the answer broke off ({failed}); ask it to go on"));
-            Ok(Asked::BrokeOff(format!("{begun}\n\n{BROKE_OFF}"), notice))
+            Ok(RequestOutcome::BrokeOff(format!("{begun}\n\n{BROKE_OFF}"), notice))
         }
         Err(error) => Err(error),
     }
@@ -111,8 +111,8 @@ pub async fn until_answered(
             request.functions.clear();
         }
         let asked = match ask(&round, &request).await? {
-            Asked::Answered(asked) => *asked,
-            Asked::BrokeOff(text, notice) => {
+            RequestOutcome::Answered(asked) => *asked,
+            RequestOutcome::BrokeOff(text, notice) => {
                 texts.push(text);
                 answered.notices.insert(0, notice);
                 break;

@@ -4,14 +4,14 @@ use tokio::sync::watch;
 
 /// How many pieces of such work run, and whether new ones may begin.
 #[derive(Clone, Copy, Default)]
-struct State {
+struct EndingState {
     running: usize,
     is_ending: bool,
 }
 
 /// Counts the pieces of work that run.
 #[derive(Default)]
-pub struct Ending(watch::Sender<State>);
+pub struct Ending(watch::Sender<EndingState>);
 
 /// A piece of work that runs. It is over when this is dropped.
 pub struct Running<'a>(&'a Ending);

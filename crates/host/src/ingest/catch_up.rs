@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::ingest::commits::authors;
 use crate::ingest::history::{Stored, Wanted, follow_from};
 use crate::ingest::in_time::in_time;
-use crate::ingest::link::{self, Place};
+use crate::ingest::link::{self, WorkTrees};
 use crate::ingest::reading::Importer;
 use crate::ingest::sessions::Imported;
 use crate::ingest::share::{self, FoundBy};
@@ -199,11 +199,11 @@ impl CatchUp<'_> {
             true => self.follow_commits(nudges).await?,
             false => false,
         };
-        let place = Place::of(project);
-        let mut importer = Importer::new(engine, self.caller, project, &place);
+        let work_trees = WorkTrees::of(project);
+        let mut importer = Importer::new(engine, self.caller, project, &work_trees);
         let read = self.follow_sessions(grown, &spool, &mut importer).await?;
         let Importer { output, span, .. } = importer;
-        link::link_span(project, &place, &span, (!self.is_idle()).then_some(GIT_BEFORE_A_CALL)).await?;
+        link::link_span(project, &work_trees, &span, (!self.is_idle()).then_some(GIT_BEFORE_A_CALL)).await?;
         // Until here, another process that finds the references reads and links the same.
         read.into_iter().for_each(Taken::done);
         let mut is_linked = !link::is_unfinished(project).await?;
@@ -355,7 +355,7 @@ impl CatchUp<'_> {
             return Ok(None);
         };
         let is_shared = taken.reference.event == share::SHARED;
-        if let Some(other) = share::elsewhere(engine, self.caller, importer.place, client, &path) {
+        if let Some(other) = share::elsewhere(engine, self.caller, importer.work_trees, client, &path) {
             // The session runs in another project: the agent changed into this project's directory before the hook ran.
             // Or it runs in a copy of this project, which has the same id until a call opens the copy.
             if other == *spool {

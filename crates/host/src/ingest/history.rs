@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::ingest::in_time::in_time;
 use crate::project::OpenProject;
 use tiro_base::error::Result;
-use tiro_git::{Known, Sha};
+use tiro_git::{KnownCommit, Sha};
 
 /// The name of the import cursor that contains the state of the import.
 const SOURCE: &str = "git";
@@ -97,10 +97,10 @@ impl Stored {
     }
 
     /// Returns what a stored commit says about its ancestors.
-    pub fn covers(&self, wanted: Wanted) -> Known {
+    pub fn covers(&self, wanted: Wanted) -> KnownCommit {
         match self.is_whole() || (wanted == Wanted::New && self.claims_all()) {
-            true => Known::CoversAncestors,
-            false => Known::OnlyItself,
+            true => KnownCommit::CoversAncestors,
+            false => KnownCommit::OnlyItself,
         }
     }
 
@@ -122,7 +122,7 @@ impl Stored {
             return Ok(());
         }
         let is_partial = left_out > 0 && self.imported.as_deref().is_some_and(|imported| imported != PARTIAL);
-        if self.covers(wanted) == Known::CoversAncestors || is_partial {
+        if self.covers(wanted) == KnownCommit::CoversAncestors || is_partial {
             let project = caller.begin_project(engine).await?;
             project.store.set_import_cursor(&project.scope, SOURCE, INTERRUPTED, engine.now()).await?;
         }
@@ -179,7 +179,7 @@ pub async fn share(project: &OpenProject) -> Result<Option<Share>> {
             all += 1;
             known.contains(sha)
         };
-        let left = repository.history(&tips, Known::OnlyItself, stop, is_known)?;
+        let left = repository.history(&tips, KnownCommit::OnlyItself, stop, is_known)?;
         let missing = left.commits.len() + left.unreadable.len();
         Ok(Share { all, stored: all.saturating_sub(missing) })
     });

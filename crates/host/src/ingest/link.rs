@@ -55,7 +55,7 @@ impl Span {
 /// linked to a session.
 pub async fn link_span(
     project: &WritableProject,
-    place: &Place,
+    work_trees: &WorkTrees,
     span: &Span,
     patience: Option<Duration>,
 ) -> Result<usize> {
@@ -68,7 +68,7 @@ pub async fn link_span(
         span = first.map(|first| (span.map_or(first, |span| span.0.min(first)), Millis::MAX / 2)).or(span);
     }
     let linked = match span {
-        Some((from, until)) => link(project, place, from - SECOND, until, patience).await?,
+        Some((from, until)) => link(project, work_trees, from - SECOND, until, patience).await?,
         None => Some(0),
     };
     let rules = match linked {
@@ -120,7 +120,7 @@ pub async fn take_back(project: &WritableProject, patience: Duration) -> Result<
 }
 
 /// The project's work trees, and what their reflogs record about commits.
-pub struct Place {
+pub struct WorkTrees {
     /// The root of the work tree that the call came from. If there is no repository, the directory of the call.
     pub root: PathBuf,
     /// The reflog of each work tree. The key is the canonical root of the work tree.
@@ -140,15 +140,15 @@ struct Made {
     action: Action,
 }
 
-impl Place {
+impl WorkTrees {
     /// Reads the reflogs of the project.
-    pub fn of(project: &OpenProject) -> Place {
-        Place::new(&project.root, project.repository.as_deref(), &project.formerly)
+    pub fn of(project: &OpenProject) -> WorkTrees {
+        WorkTrees::new(&project.root, project.repository.as_deref(), &project.formerly)
     }
 
     /// Reads the reflogs of `repository`. `root` is its work tree, or a directory without a repository, and `formerly`
     /// are the roots at which the project was before.
-    pub fn new(root: &Path, repository: Option<&Repository>, formerly: &[PathBuf]) -> Place {
+    pub fn new(root: &Path, repository: Option<&Repository>, formerly: &[PathBuf]) -> WorkTrees {
         let reflogs = repository.map(Repository::reflogs).unwrap_or_default();
         let (mut made, mut pulled): (HashMap<Sha, Made>, _) = (HashMap::new(), HashSet::new());
         let mut all: Vec<_> =
@@ -168,7 +168,7 @@ impl Place {
         pulled.retain(|sha| !made.contains_key(sha));
         let gone = repository.map(Repository::gone_work_trees).unwrap_or_default();
         let formerly = formerly.iter().cloned().chain(gone).collect();
-        Place { root: root.to_owned(), reflogs, formerly, made, pulled }
+        WorkTrees { root: root.to_owned(), reflogs, formerly, made, pulled }
     }
 
     /// Returns the branch on which the commit was made, if a reflog shows it.
@@ -285,7 +285,7 @@ impl Place {
 /// then the links stay as they are.
 async fn link(
     project: &WritableProject,
-    place: &Place,
+    work_trees: &WorkTrees,
     from: Millis,
     until: Millis,
     patience: Option<Duration>,
@@ -297,11 +297,11 @@ async fn link(
     let (from, until) = (from.saturating_sub(AMENDED_WITHIN), until.saturating_add(HORIZON));
     let begin = from.saturating_sub(HORIZON);
     let commits = store.commits_made(scope, (begin, None), until, MOST_COMMITS).await?;
-    let mut ours = place.ours(&project.redactor);
+    let mut ours = work_trees.ours(&project.redactor);
     // If a commit was made here, its author works here, even if the committer has another name.
-    let committed = commits.iter().filter(|row| place.is_committed_here(row));
+    let committed = commits.iter().filter(|row| work_trees.is_committed_here(row));
     ours.extend(committed.filter_map(|row| row.author.clone()));
-    let commits: Vec<Commit> = commits.into_iter().map(|row| place.commit(row)).collect();
+    let commits: Vec<Commit> = commits.into_iter().map(|row| work_trees.commit(row)).collect();
     let todo: Vec<usize> = (0..commits.len()).filter(|&at| commits[at].time >= from).collect();
     if todo.is_empty() {
         return Ok(Some(0));
@@ -314,7 +314,7 @@ async fn link(
     let (lines, replaced) = match project.repository.clone() {
         None => Default::default(),
         Some(repository) => {
-            let (evidence, todo, amended) = (Arc::clone(&evidence), todo.clone(), place.amended());
+            let (evidence, todo, amended) = (Arc::clone(&evidence), todo.clone(), work_trees.amended());
             let until = patience.map(|patience| Instant::now() + patience.max(LEAST_PATIENCE));
             let ask = move |_: &_| read_from_git(&repository, &evidence, &todo, &amended, until);
             match in_time(until, ask).await.flatten() {

@@ -8,7 +8,7 @@
 use crate::engine::Engine;
 use crate::project::OpenProject;
 use tiro_base::memory::Millis;
-use tiro_capture::import::transcript::Entry;
+use tiro_capture::import::transcript::TranscriptEntry;
 use tiro_capture::spool::Spool;
 
 /// How far back in time the summary at the beginning of a transcript may reach, in milliseconds. In Claude Code, a
@@ -30,7 +30,7 @@ impl KeptOut {
     }
 
     /// Returns whether the entry `said` is kept out. `first` is when its session began.
-    pub fn said(&self, said: &Entry, first: Option<Millis>) -> bool {
+    pub fn said(&self, said: &TranscriptEntry, first: Option<Millis>) -> bool {
         // A summary repeats everything since the session began.
         let since = if said.is_summary { said.since.min(first) } else { said.since };
         self.between(since, said.until)
@@ -52,7 +52,7 @@ impl KeptOut {
 }
 
 /// Returns when a session began. `said` is its first entry.
-pub fn began(said: &Entry) -> Option<Millis> {
+pub fn began(said: &TranscriptEntry) -> Option<Millis> {
     match said.is_summary {
         // The summary covers an earlier session, which this one continues.
         true => said.since.map(|since| since.saturating_sub(REACH)),

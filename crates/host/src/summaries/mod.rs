@@ -1,7 +1,8 @@
-//! Makes and stores summaries of ranges of messages, segments, sessions, quarters and commits.
+//! Keeps summaries of ranges of messages, segments, sessions, quarters and commits: reads what they are of, has them
+//! made, and stores them.
 //!
-//! [`make`] makes a summary: a model writes it if the user named a provider for summaries, otherwise it is made of
-//! chosen sentences. [`queue`] asks a model again after a failure. [`sessions`] keeps one memory that represents each
+//! The text comes from `summarize`, which opens no store. [`make`] decides how: a model writes it if the user named a
+//! provider for summaries, otherwise it is made of chosen sentences. [`queue`] asks a model again after a failure. [`sessions`] keeps one memory that represents each
 //! session. [`levels`] opens a summary down to its messages.
 
 mod deadline;

@@ -24,7 +24,7 @@ use tiro_base::memory::{DAMAGED, Draft, Identity, Kind as MemoryKind, Level, Mem
 use tiro_capture::import::git as import;
 use tiro_digest::summarize::{self, Commit, Wish};
 use tiro_embed::Loaded;
-use tiro_git::{Reader, Repository, Sha};
+use tiro_git::{CommitReader, Repository, Sha};
 use tiro_llm::{Request, catalogue};
 use tiro_recall::remember::remember;
 use tiro_redact::Redactor;
@@ -152,7 +152,7 @@ pub async fn summarise(
 }
 
 /// The result of asking about one commit.
-struct Asked {
+struct CommitAnswer {
     text: Result<String>,
     cost_usd: f64,
     disclosed_tokens: u64,
@@ -166,7 +166,7 @@ async fn make(
     writer: &Configured,
     commit: &Memory,
     diff: &str,
-) -> Result<Asked> {
+) -> Result<CommitAnswer> {
     let began = Instant::now();
     let options = &engine.config().options;
     let deadline = deadline::while_waiting(engine, writer);
@@ -188,7 +188,7 @@ async fn make(
     let made = summarize::commit_by_model(&source, &wish, &|text| count(text), asking);
     let late = || Err(Error::new(Kind::Provider, format!("no summary after {} s", deadline.as_secs())));
     let text = tokio::time::timeout(deadline + deadline / 20, made).await.unwrap_or_else(|_| late());
-    Ok(Asked {
+    Ok(CommitAnswer {
         text,
         cost_usd: bill.total().dollars(),
         disclosed_tokens: bill.disclosed(),
@@ -248,7 +248,12 @@ pub fn redactor(installation: Option<&Installation>) -> Redactor {
 
 /// Returns the redacted changed lines of a commit, as a model gets them. Two different secrets get different marks
 /// within this diff, so that a changed secret is visible as a change; the marks of different diffs can't be compared.
-pub fn diff(repository: &Repository, reader: &mut Reader<'_>, redactor: &Redactor, sha: &Sha) -> String {
+pub fn diff(
+    repository: &Repository,
+    reader: &mut CommitReader<'_>,
+    redactor: &Redactor,
+    sha: &Sha,
+) -> String {
     if !repository.contains(sha) {
         return String::new();
     }

@@ -150,7 +150,7 @@ fn text_block(text: &str) -> Option<Value> {
 
 /// Reads an answer.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct AnthropicReader {
     /// The function whose arguments are the answer, if there is one.
     answering: Option<String>,
     /// Whether that function was called.
@@ -159,11 +159,11 @@ pub(super) struct Reader {
     blocks: BTreeMap<u64, Value>,
 }
 
-impl Reader {
+impl AnthropicReader {
     /// Returns a reader of the answer to `asked`.
-    pub fn new(asked: &Asked<'_>) -> Reader {
+    pub fn new(asked: &Asked<'_>) -> AnthropicReader {
         let schema = asked.request.schema.as_ref().filter(|_| !asked.keeps_schema);
-        Reader { answering: schema.map(|(name, _)| name.clone()), ..Reader::default() }
+        AnthropicReader { answering: schema.map(|(name, _)| name.clone()), ..AnthropicReader::default() }
     }
 
     /// Reads a block, or its beginning.
@@ -240,7 +240,7 @@ fn counts(message: &Value) -> Counts {
     Counts { input, cached, written, output: number(message, "/usage/output_tokens") }
 }
 
-impl Read for Reader {
+impl Read for AnthropicReader {
     fn whole(&mut self, answer: &mut Answer, body: &Value) -> Result<(), Misread> {
         let Some(Value::Array(blocks)) = body.get("content") else { return Err(Misread::Unreadable) };
         for (place, block) in (0..).zip(blocks) {

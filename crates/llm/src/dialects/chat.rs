@@ -132,13 +132,13 @@ fn messages(asked: &Asked<'_>, author: &str) -> Vec<Value> {
 
 /// Reads an answer.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct ChatReader {
     /// The members of the message that have thoughts.
     thoughts: Map<String, Value>,
     is_refused: bool,
 }
 
-impl Reader {
+impl ChatReader {
     /// Reads a message, or a part of one.
     fn message(&mut self, answer: &mut Answer, message: &Value) -> Result<(), Misread> {
         match message.get("content") {
@@ -209,7 +209,7 @@ fn counts(body: &Value) -> Counts {
     }
 }
 
-impl Read for Reader {
+impl Read for ChatReader {
     fn whole(&mut self, answer: &mut Answer, body: &Value) -> Result<(), Misread> {
         let choice = list(body, "choices").first().ok_or(Misread::Unreadable)?;
         self.message(answer, choice.get("message").ok_or(Misread::Unreadable)?)?;

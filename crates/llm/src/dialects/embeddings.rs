@@ -23,9 +23,9 @@ pub(super) fn post(asked: &Asked<'_>) -> Post {
 }
 
 /// Reads the vectors, which come whole.
-pub(super) struct Reader;
+pub(super) struct EmbeddingsReader;
 
-impl Read for Reader {
+impl Read for EmbeddingsReader {
     fn whole(&mut self, answer: &mut Answer, body: &Value) -> Result<(), Misread> {
         let items = body.get("data").and_then(Value::as_array).ok_or(Misread::Unreadable)?;
         let mut vectors: Vec<Option<Vec<f32>>> = vec![None; items.len()];
@@ -74,7 +74,7 @@ mod tests {
             "usage": {"prompt_tokens": 9, "total_tokens": 9},
         });
         let mut answer = Answer::default();
-        Reader.whole(&mut answer, &body).unwrap();
+        EmbeddingsReader.whole(&mut answer, &body).unwrap();
         assert_eq!(answer.vectors, [vec![0.6, -0.8], vec![0.0, 1.0]]);
         assert_eq!(answer.counts.input, Some(9));
     }
@@ -92,7 +92,7 @@ mod tests {
         for item in items {
             let mut answer = Answer::default();
             assert_eq!(
-                Reader.whole(&mut answer, &json!({"data": [item]})),
+                EmbeddingsReader.whole(&mut answer, &json!({"data": [item]})),
                 Err(Misread::Unreadable),
                 "{item}"
             );

@@ -118,14 +118,14 @@ fn text_part(text: &str) -> Option<Value> {
 
 /// Reads an answer.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct GeminiReader {
     /// The parts of the answer, with neighbouring texts joined.
     parts: Vec<Value>,
     calls: u64,
     is_signed: bool,
 }
 
-impl Reader {
+impl GeminiReader {
     fn part(&mut self, answer: &mut Answer, part: &Value) -> Result<(), Misread> {
         let is_thought = part.get("thought").and_then(Value::as_bool).unwrap_or(false);
         let is_signed = part.get("thoughtSignature").is_some();
@@ -195,7 +195,7 @@ fn counts(body: &Value) -> Counts {
     }
 }
 
-impl Read for Reader {
+impl Read for GeminiReader {
     fn whole(&mut self, answer: &mut Answer, body: &Value) -> Result<(), Misread> {
         if list(body, "candidates").is_empty() && body.get("promptFeedback").is_none() {
             return Err(Misread::Unreadable);

@@ -73,12 +73,12 @@ impl Dialect {
     /// Returns a reader of the answer.
     pub fn reader(self, asked: &Asked<'_>) -> Box<dyn Read> {
         match self {
-            Dialect::Chat => Box::<chat::Reader>::default(),
-            Dialect::Responses => Box::<responses::Reader>::default(),
-            Dialect::Anthropic => Box::new(anthropic::Reader::new(asked)),
-            Dialect::Gemini => Box::<gemini::Reader>::default(),
-            Dialect::Ollama => Box::<ollama::Reader>::default(),
-            Dialect::Embeddings => Box::new(embeddings::Reader),
+            Dialect::Chat => Box::<chat::ChatReader>::default(),
+            Dialect::Responses => Box::<responses::ResponsesReader>::default(),
+            Dialect::Anthropic => Box::new(anthropic::AnthropicReader::new(asked)),
+            Dialect::Gemini => Box::<gemini::GeminiReader>::default(),
+            Dialect::Ollama => Box::<ollama::OllamaReader>::default(),
+            Dialect::Embeddings => Box::new(embeddings::EmbeddingsReader),
         }
     }
 

@@ -89,12 +89,12 @@ fn messages(asked: &Asked<'_>, author: &str) -> Vec<Value> {
 
 /// Reads an answer.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct OllamaReader {
     thinking: String,
     calls: u64,
 }
 
-impl Read for Reader {
+impl Read for OllamaReader {
     fn whole(&mut self, answer: &mut Answer, body: &Value) -> Result<(), Misread> {
         if body.get("message").is_none() {
             return Err(Misread::Unreadable);

@@ -108,13 +108,13 @@ fn input(turns: &[Turn], author: &str) -> Vec<Value> {
 
 /// Reads an answer.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct ResponsesReader {
     /// The items that are complete, by their places.
     items: BTreeMap<u64, Value>,
     is_refused: bool,
 }
 
-impl Reader {
+impl ResponsesReader {
     /// Reads the items of a whole answer.
     fn output(&mut self, answer: &mut Answer, output: &[Value]) -> Result<(), Misread> {
         for (place, item) in (0..).zip(output) {
@@ -173,7 +173,7 @@ fn call(answer: &mut Answer, place: u64, item: &Value) -> Result<(), Misread> {
     Ok(())
 }
 
-impl Read for Reader {
+impl Read for ResponsesReader {
     fn whole(&mut self, answer: &mut Answer, body: &Value) -> Result<(), Misread> {
         self.end(answer, body)?;
         let Some(Value::Array(output)) = body.get("output") else { return Err(Misread::Unreadable) };

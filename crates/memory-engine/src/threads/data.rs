@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiro_base::memory::{MemoryKey, Millis};
-use tiro_base::thread::{ContentHash, Entry, Part, Spent};
+use tiro_base::thread::{ContentHash, LedgerEntry, Part, Spent};
 use tiro_store::SessionKey;
 
 /// A thread with an assistant.
@@ -30,7 +30,7 @@ pub struct ThreadData {
     /// The blocks of the current epoch.
     pub blocks: Vec<Piece>,
     /// Its files, by path.
-    pub ledger: BTreeMap<String, Entry>,
+    pub ledger: BTreeMap<String, LedgerEntry>,
     /// The copies of files that no block has.
     pub copies: BTreeSet<ContentHash>,
     /// The turns of all epochs.

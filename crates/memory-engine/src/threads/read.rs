@@ -8,7 +8,7 @@ use crate::state::{Piece, PieceText, State, Stored, ThreadData, Turn};
 use tiro_base::error::Result;
 use tiro_base::memory::MemoryKey;
 use tiro_base::scope::{Scope, SessionId};
-use tiro_base::thread::{Block, BlockText, ContentHash, Entry, Place, Spent, Thread, ThreadName};
+use tiro_base::thread::{Block, BlockText, ContentHash, FilePlace, LedgerEntry, Spent, Thread, ThreadName};
 use tiro_store::tuning::TOKEN_COUNTS;
 use tiro_store::{Exchange, ThreadRow, TurnRow};
 
@@ -156,8 +156,8 @@ impl MemoryStore {
 }
 
 /// Returns whether the assistant has the file in its prompt.
-pub fn is_in_prompt(entry: &Entry) -> bool {
-    entry.place == Place::Inline && !entry.is_removed
+pub fn is_in_prompt(entry: &LedgerEntry) -> bool {
+    entry.place == FilePlace::Inline && !entry.is_removed
 }
 
 impl State {
@@ -212,8 +212,8 @@ fn thread_row(thread: &ThreadData, name: ThreadName) -> ThreadRow {
         turns: thread.turns,
         is_fixed: thread.is_fixed,
         window: thread.window,
-        files_inline: files(Place::Inline),
-        files_overflow: files(Place::Overflow),
+        files_inline: files(FilePlace::Inline),
+        files_overflow: files(FilePlace::Overflow),
         tokens: thread.blocks.iter().map(|block| u64::from(block.tokens)).sum(),
         first: thread.history.iter().map(|turn| turn.time).min().unwrap_or(thread.updated),
         last: thread.updated,

@@ -42,7 +42,7 @@ pub struct Hit {
 
 /// What a search found.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct EphemeralResult {
     /// The hits that fit, best first.
     pub hits: Vec<Hit>,
     /// How many chunks have no embedding yet.
@@ -64,7 +64,7 @@ struct Run {
     best: Ranked,
 }
 
-impl Found {
+impl EphemeralResult {
     /// Returns the answer with as many of the best hits as have at most `max_tokens` tokens. If not even the first hit
     /// fits, only its best chunk is shown, or the first lines of that.
     pub(super) fn fit(
@@ -74,10 +74,10 @@ impl Found {
         notices: Vec<String>,
         k: usize,
         max_tokens: usize,
-    ) -> Found {
+    ) -> EphemeralResult {
         let runs = runs(index, &ranked, k);
         let hits: Vec<Hit> = runs.iter().map(|run| index.hit(run)).collect();
-        let mut found = Found { hits, pending, notices, ..Found::default() };
+        let mut found = EphemeralResult { hits, pending, notices, ..EphemeralResult::default() };
         let count = found.hits.len();
         // The tokens of hits add up exactly, so the loop below leaves out few of them.
         let mut total = envelope::OVERHEAD_TOKENS;

@@ -9,13 +9,13 @@
 //!
 //! The index does not read files, redact texts or keep anything after it is dropped.
 
+mod bm25;
 mod found;
 mod lines;
 mod meaning;
 mod passage;
 mod search;
 mod terms;
-mod words;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,9 +28,9 @@ use tiro_text::chunk::{CodeChunk, Language, code};
 use tiro_text::tokens;
 use tiro_text::tuning::{CHUNK_OVERLAP, CHUNK_TOKENS};
 
+use bm25::InvertedIndex;
 use lines::Lines;
 use meaning::Vectors;
-use words::Words;
 
 pub use search::Ask;
 
@@ -80,7 +80,7 @@ pub struct Index {
     left_out: Vec<LeftOut>,
     secret: [u8; 32],
     pieces: Vec<Piece>,
-    words: Words,
+    words: InvertedIndex,
     vectors: Mutex<Vectors>,
 }
 
@@ -127,7 +127,7 @@ impl Index {
             names.insert(unique.clone(), 1);
             kept.push(Kept { name: unique, lines: Lines::of(&text), text, origin });
         }
-        let (pieces, words) = (Vec::new(), Words::default());
+        let (pieces, words) = (Vec::new(), InvertedIndex::default());
         Index { sources: kept, left_out, secret, pieces, words, vectors: Mutex::default() }
     }
 
@@ -201,7 +201,7 @@ impl Index {
         for (source, chunks) in chunked {
             self.pieces.extend(chunks.into_iter().map(|chunk| Piece { source, chunk }));
         }
-        self.words = Words::of(&self.sources, &self.pieces);
+        self.words = InvertedIndex::of(&self.sources, &self.pieces);
         *self.vectors.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) =
             Vectors::new(self.by_priority());
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::found::{Found, Ranked};
+use super::found::{EphemeralResult, Ranked};
 use super::meaning::{self, STEP};
 use super::{Index, terms};
 use crate::tuning::ephemeral::{CANDIDATES, LEXICAL, SEMANTIC};
@@ -32,7 +32,7 @@ impl Index {
     /// by words alone, and the answer says so.
     ///
     /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the query is blank or `k` is 0.
-    pub fn search(&self, embedder: Option<&Embedder>, ask: &Ask<'_>) -> Result<Found> {
+    pub fn search(&self, embedder: Option<&Embedder>, ask: &Ask<'_>) -> Result<EphemeralResult> {
         let query = ask.query.trim();
         if query.is_empty() {
             return Err(Error::bad_input("`query` is empty").hint("say what to look for, in a few words"));
@@ -66,7 +66,7 @@ impl Index {
             notices.extend(self.pending_notice(pending));
         }
         let ranked = ranked.into_iter().map(|(place, score)| Ranked { place, score }).collect();
-        Ok(Found::fit(self, ranked, pending, notices, ask.k, ask.max_tokens))
+        Ok(EphemeralResult::fit(self, ranked, pending, notices, ask.k, ask.max_tokens))
     }
 
     /// Returns the candidates by words and by meaning, best first.

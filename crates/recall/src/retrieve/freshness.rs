@@ -113,27 +113,28 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
     left.sort();
     left.dedup();
     // Most commits are ancestors of `HEAD`, so each commit is looked for there first.
-    let mut places: HashMap<Sha, Place> = HashMap::new();
-    for place in [Place::Head, Place::Branch, Place::Reflog] {
+    let mut places: HashMap<Sha, CommitPlace> = HashMap::new();
+    for place in [CommitPlace::Head, CommitPlace::Branch, CommitPlace::Reflog] {
         if left.is_empty() {
             break;
         }
         let tips = match place {
-            Place::Head => Arc::new(vec![head]),
-            Place::Branch => repository.branch_tips(),
+            CommitPlace::Head => Arc::new(vec![head]),
+            CommitPlace::Branch => repository.branch_tips(),
             _ => repository.reflog_commits(),
         };
         let reached = repository.reached(&tips, &left, Some(until));
         let found = left.iter().zip(reached).filter_map(|(sha, reach)| match reach {
             Reach::Yes => Some((*sha, place)),
             Reach::No => None,
-            Reach::Unknown => Some((*sha, Place::Unknown)),
+            Reach::Unknown => Some((*sha, CommitPlace::Unknown)),
         });
         places.extend(found);
         left.retain(|sha| !places.contains_key(sha));
     }
     for sha in left {
-        places.insert(sha, if repository.contains(&sha) { Place::Object } else { Place::Nowhere });
+        places
+            .insert(sha, if repository.contains(&sha) { CommitPlace::Object } else { CommitPlace::Nowhere });
     }
     let of = |subject: &Subject| one(repository, &head, subject, &places);
     subjects
@@ -144,7 +145,7 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
 
 /// Where a commit was found, the best place first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum CommitPlace {
     Head,
     Unknown,
     Branch,
@@ -153,13 +154,18 @@ enum Place {
     Nowhere,
 }
 
-fn one(repository: &Repository, head: &Sha, subject: &Subject, places: &HashMap<Sha, Place>) -> Standing {
+fn one(
+    repository: &Repository,
+    head: &Sha,
+    subject: &Subject,
+    places: &HashMap<Sha, CommitPlace>,
+) -> Standing {
     let Some(first) = subject.made_at.first() else { return Standing::CURRENT };
     let best = subject.made_at.iter().filter_map(|sha| Some((*places.get(sha)?, *sha))).min();
     let Some((place, sha)) = best else { return Standing::UNKNOWN };
     let gone = |gone| Standing { freshness: Freshness::CommitGone, reached: None, gone: Some(gone) };
     match place {
-        Place::Head => {
+        CommitPlace::Head => {
             let freshness = match file_changed(repository, head, first, subject.path.as_deref()) {
                 Ok(true) => Freshness::FileChanged,
                 Ok(false) => Freshness::Current,
@@ -167,11 +173,11 @@ fn one(repository: &Repository, head: &Sha, subject: &Subject, places: &HashMap<
             };
             Standing { freshness, reached: Some(sha), gone: None }
         }
-        Place::Unknown => Standing::UNKNOWN,
-        Place::Branch => Standing { freshness: Freshness::OtherBranch, reached: None, gone: None },
-        Place::Reflog => gone(Gone::InReflog),
-        Place::Object => gone(Gone::Unnamed),
-        Place::Nowhere => gone(Gone::Removed),
+        CommitPlace::Unknown => Standing::UNKNOWN,
+        CommitPlace::Branch => Standing { freshness: Freshness::OtherBranch, reached: None, gone: None },
+        CommitPlace::Reflog => gone(Gone::InReflog),
+        CommitPlace::Object => gone(Gone::Unnamed),
+        CommitPlace::Nowhere => gone(Gone::Removed),
     }
 }
 

@@ -42,7 +42,7 @@ pub const NO_GOOD_HIT: &str = "nothing here is about this; these are the nearest
 
 /// The result of a search.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct SearchResult {
     /// The memories, best first.
     pub ranked: Vec<Ranked>,
     /// Notices for the user about what the search could not do.
@@ -85,9 +85,9 @@ pub async fn search(
     query: &str,
     filter: &Filter,
     weights: &Weights,
-) -> Result<Found> {
+) -> Result<SearchResult> {
     let groups = filter.groups();
-    let mut found = Found::default();
+    let mut found = SearchResult::default();
     let all = query.len();
     let query = &query[..query.floor_char_boundary(LONGEST_QUERY)];
     if query.len() < all {
@@ -158,7 +158,7 @@ pub async fn search(
 type Failed = (&'static str, Error);
 
 /// Adds the notices of the searches that failed. Errors with the first failure if the others found nothing.
-fn report(failed: Vec<Failed>, found: &mut Found) -> Result<()> {
+fn report(failed: Vec<Failed>, found: &mut SearchResult) -> Result<()> {
     let said = |signal: &str, error: &Error| format!("no search by {signal}: {error}");
     if found.ranked.is_empty()
         && let Some((signal, error)) = failed.first()
@@ -180,7 +180,7 @@ fn report(failed: Vec<Failed>, found: &mut Found) -> Result<()> {
 /// replaced it.
 async fn settle(
     stores: &[(&dyn ReadStore, &Scope)],
-    found: &mut Found,
+    found: &mut SearchResult,
     named: &[(usize, MemoryKey, ChunkKey)],
     query: &str,
     filter: &Filter,
@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn a_search_that_failed_is_told_before_the_hits_and_is_an_error_without_hits() {
         let busy = || Error::new(Kind::Busy, "another process writes");
-        let mut found = Found::default();
+        let mut found = SearchResult::default();
         let error = report(vec![("words", busy())], &mut found).unwrap_err();
         assert_eq!(error.kind(), Kind::Busy);
         assert_eq!(error.with_hint(), "no search by words: another process writes; repeat the call");

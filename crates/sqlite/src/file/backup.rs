@@ -9,7 +9,7 @@ use crate::Inner;
 use crate::SqliteStore;
 use crate::connection::{blocking, lock};
 use crate::error::{Error, Result};
-use crate::file::place::whole;
+use crate::file::store_file::whole;
 use crate::file::{damage, verify};
 use tiro_base::error::{self, Kind, quoted};
 use tiro_base::scope::Scope;
@@ -27,7 +27,7 @@ impl SqliteStore {
         self.admit(scope)?;
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
         blocking(move || {
-            store.inner.place.check()?;
+            store.inner.store_file.check()?;
             let mut damage = Damage::default();
             let copied = whole::make(&target, |copy| {
                 store.inner.copy_to(copy)?;
@@ -84,7 +84,7 @@ impl Inner {
     pub(super) fn copy_to(&self, target: &Path) -> Result<()> {
         // This needs a connection that can write: reading connections refuse to write even to other files.
         let source = crate::file::connect::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        self.place.check()?;
+        self.store_file.check()?;
         // A file name may be any bytes, so it is not passed as a string.
         source.execute("VACUUM INTO CAST(?1 AS TEXT)", [target.as_os_str().as_encoded_bytes()])?;
         Ok(())

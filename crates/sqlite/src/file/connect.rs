@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::place;
+use super::store_file;
 use crate::connection::connect_to;
 use crate::error::Result;
 use crate::foreign::open::uri;
@@ -15,7 +15,9 @@ use crate::foreign::open::uri;
 pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     let opened = connect_to(path, flags);
     match &opened {
-        Err(error) if place::is_fixed(path, error) => Ok(connect_to(Path::new(&uri(path)), place::FIXED)?),
+        Err(error) if store_file::is_fixed(path, error) => {
+            Ok(connect_to(Path::new(&uri(path)), store_file::FIXED)?)
+        }
         _ => Ok(opened?),
     }
 }

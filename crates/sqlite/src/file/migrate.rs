@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use crate::error::{Error, Result};
-use crate::file::place::whole;
+use crate::file::store_file::whole;
 use tiro_base::error::{Context, Kind, quoted};
 use tiro_base::private;
 use tiro_store::Flavour;

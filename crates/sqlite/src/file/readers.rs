@@ -68,7 +68,7 @@ struct Idle {
 }
 
 /// A connection on loan; it returns to the pool when the value is dropped.
-pub(crate) struct Reader<'a> {
+pub(crate) struct LentConnection<'a> {
     readers: &'a Readers,
     /// `None` only while the value is being dropped.
     lent: Option<Idle>,
@@ -91,11 +91,11 @@ impl Readers {
 
     /// Returns an idle connection, or a new one if none is idle. Its statements fail once its snapshot is too
     /// old.
-    pub fn lend(&self, turn: Turn) -> Result<Reader<'_>> {
+    pub fn lend(&self, turn: Turn) -> Result<LentConnection<'_>> {
         let idle = lock(&self.idle).pop();
         let lent = idle.map_or_else(|| self.open(), Ok)?;
         lent.deadline.store(self.millis(self.oldest), Ordering::Relaxed);
-        Ok(Reader { readers: self, lent: Some(lent), _turn: turn })
+        Ok(LentConnection { readers: self, lent: Some(lent), _turn: turn })
     }
 
     /// Closes the connections that are idle now.
@@ -155,7 +155,7 @@ impl Readers {
     }
 }
 
-impl Deref for Reader<'_> {
+impl Deref for LentConnection<'_> {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
@@ -163,13 +163,13 @@ impl Deref for Reader<'_> {
     }
 }
 
-impl DerefMut for Reader<'_> {
+impl DerefMut for LentConnection<'_> {
     fn deref_mut(&mut self) -> &mut Connection {
         &mut self.lent.as_mut().expect("lent until it is dropped").connection
     }
 }
 
-impl Drop for Reader<'_> {
+impl Drop for LentConnection<'_> {
     fn drop(&mut self) {
         let Some(lent) = self.lent.take() else { return };
         if self.readers.keeps_log.load(Ordering::Acquire) {

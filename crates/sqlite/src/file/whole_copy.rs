@@ -13,7 +13,7 @@ use crate::SqliteStore;
 use crate::connection::{blocking, moves_log_at_close};
 use crate::error::{Error, Result};
 use crate::file::backup::owned_tables;
-use crate::file::place::{self, whole};
+use crate::file::store_file::{self, whole};
 use tiro_base::error::{self, Context, Kind, quoted};
 use tiro_base::file;
 use tiro_base::scope::{OwnerId, Scope};
@@ -28,7 +28,7 @@ impl SqliteStore {
         self.admit(scope)?;
         let (store, target) = (self.clone(), target.to_owned());
         blocking(move || {
-            store.inner.place.check()?;
+            store.inner.store_file.check()?;
             whole::make(&target, |copy| {
                 store.inner.copy_to(copy)?;
                 let connection = open(copy)?;
@@ -97,7 +97,7 @@ impl SqliteStore {
                 let is_held: bool =
                     present.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
                 let changes = present.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                if is_held || place::beside(&path, "-wal").metadata().is_ok_and(|log| log.len() > 0) {
+                if is_held || store_file::beside(&path, "-wal").metadata().is_ok_and(|log| log.len() > 0) {
                     return Err(Error::new(
                         Kind::Busy,
                         "other programs use the store that is to be replaced",
@@ -109,7 +109,7 @@ impl SqliteStore {
                 }
                 fs::rename(&staged, &path).context(Kind::Io, failed)?;
                 // It is empty. Without this, the next process would say that it removes the log of another store.
-                ["-wal", "-shm"].iter().for_each(|log| drop(fs::remove_file(place::beside(&path, log))));
+                ["-wal", "-shm"].iter().for_each(|log| drop(fs::remove_file(store_file::beside(&path, log))));
                 drop(changes);
             } else {
                 fs::rename(&staged, &path).context(Kind::Io, failed)?;

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{LATEST, LONGEST_NAME, MOST_BESIDE, Reader, read};
+use super::{BackupReader, LATEST, LONGEST_NAME, MOST_BESIDE, read};
 use crate::error::Result;
 use crate::links::{CommitCall, FileWrite, Known};
 use tiro_base::memory::{MemoryId, Millis};
@@ -14,7 +14,7 @@ use tiro_store::{ForeignCall, ForeignEvidence, ForeignForgotten, ForeignWrite};
 /// hashes of 32 bits.
 const LONGEST_LINES: usize = 256;
 
-impl Reader {
+impl BackupReader {
     /// Returns the sessions that led to the commit in row `commit`, each with its confidence. Ignores links
     /// with a confidence below [`LEAST_CONFIDENCE`]. In files of older versions it ignores all links, because
     /// these were made only because the times fit.

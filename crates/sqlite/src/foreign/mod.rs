@@ -82,12 +82,12 @@ const FITS: &str = "octet_length(m.text) <= ?3 AND coalesce(octet_length(m.index
 /// A backup that is being read.
 pub struct SqliteBackup {
     /// `None` once a read has failed.
-    reader: Option<Reader>,
+    reader: Option<BackupReader>,
     /// How many memories the file has.
     pub all: usize,
 }
 
-struct Reader {
+struct BackupReader {
     connection: Connection,
     /// The owner whose memories are read, as named in the file.
     owner: String,
@@ -130,7 +130,7 @@ impl SqliteBackup {
     }
 }
 
-fn open(scope: &Scope, source: &Path) -> Result<Reader> {
+fn open(scope: &Scope, source: &Path) -> Result<BackupReader> {
     if !source.is_file() {
         return Err(Error::not_found(format!("no backup `{}`", source.display()))
             .hint("`tiro backup FILE` makes one"));
@@ -193,7 +193,7 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         [only] => only.clone(),
         _ => scope.owner.as_str().to_owned(),
     };
-    Ok(Reader {
+    Ok(BackupReader {
         connection,
         owner,
         tables,
@@ -203,7 +203,7 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
     })
 }
 
-impl Reader {
+impl BackupReader {
     fn has(&self, table: &str) -> bool {
         self.tables.contains(table)
     }

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::{LATEST, LONGEST_NAME, MOST_BESIDE, Reader, SqliteBackup, read};
+use super::{BackupReader, LATEST, LONGEST_NAME, MOST_BESIDE, SqliteBackup, read};
 use crate::connection::blocking;
 use crate::error::Result;
 use crate::read::segments;
@@ -42,7 +42,7 @@ impl SqliteBackup {
     }
 }
 
-impl Reader {
+impl BackupReader {
     fn sessions(&mut self, depth: ForeignDepth) -> Result<Option<Vec<ForeignSession>>> {
         /// How many sessions a page has. Arbitrary.
         const PAGE: i64 = 20;

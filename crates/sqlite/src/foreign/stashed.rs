@@ -2,13 +2,13 @@
 
 use rusqlite::OptionalExtension;
 
-use super::{LATEST, LONGEST_NAME, Reader, read};
+use super::{BackupReader, LATEST, LONGEST_NAME, read};
 use crate::columns;
 use crate::error::Result;
 use tiro_base::memory::Millis;
 use tiro_store::{ForeignStash, StashCause};
 
-impl Reader {
+impl BackupReader {
     /// Returns the state in the stash of the memory in the row `seq`.
     pub(super) fn stashed(&self, seq: i64) -> Result<Option<ForeignStash>> {
         let mut statement = self.connection.prepare_cached(

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use crate::columns::is_answer;
 use crate::error::Result;
-use crate::vectors::{self, Entry, Filter as Rows, Hit, VectorIndex};
+use crate::vectors::{self, Filter as Rows, Hit, VectorIndex, VectorRow};
 use tiro_base::memory::{Group, Kind, MemoryKey};
 use tiro_base::scope::{OwnerId, Scope};
 use tiro_store::{ChunkKey, DenseCandidate};
@@ -75,7 +75,7 @@ impl VectorCache {
         limit: usize,
     ) -> Vec<DenseCandidate> {
         let Some(index) = self.indexes.get(&scope.owner) else { return Vec::new() };
-        let is_admitted = |entry: &Entry| match admitted {
+        let is_admitted = |entry: &VectorRow| match admitted {
             Admitted::All => true,
             Admitted::Sessions(sessions) => sessions.binary_search(&entry.session).is_ok(),
             Admitted::Without(sessions) => sessions.binary_search(&entry.session).is_err(),
@@ -154,7 +154,7 @@ impl VectorCache {
             if vector.len() != dimensions {
                 continue;
             }
-            let entry = Entry {
+            let entry = VectorRow {
                 chunk: row.get(0)?,
                 memory: row.get(1)?,
                 session: row.get::<_, Option<i64>>(5)?.unwrap_or_default(),

@@ -5,7 +5,7 @@
 
 mod assembled;
 pub(super) mod chunks;
-mod expiry;
+mod expire_stash;
 mod read;
 
 use std::collections::{BTreeMap, HashSet};

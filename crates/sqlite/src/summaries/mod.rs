@@ -5,7 +5,7 @@
 //! find their messages. The memory that summarises a whole session, of kind `conversation`, is indexed.
 
 pub(super) mod cache;
-pub(super) mod expired;
+pub(super) mod housekeeping;
 pub(super) mod queue;
 
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -61,8 +61,8 @@ impl SqliteStore {
     ) -> error::Result<Saved> {
         self.read(scope, move |_, connection, scope| {
             Ok(match place(connection, scope, &summary, since)? {
-                Place::Known(saved) => saved,
-                Place::New(session, last) => {
+                Insertion::Known(saved) => saved,
+                Insertion::New(session, last) => {
                     Saved::Made(next_id(connection, session, &Summary { last, ..summary })?.1)
                 }
             })
@@ -272,15 +272,15 @@ fn save_summary(
     now: Millis,
 ) -> Result<Saved> {
     match place(connection, scope, summary, since)? {
-        Place::Known(saved) => Ok(saved),
-        Place::New(session, last) => {
+        Insertion::Known(saved) => Ok(saved),
+        Insertion::New(session, last) => {
             insert_version(connection, scope, session, &Summary { last, ..summary.clone() }, now)
         }
     }
 }
 
 /// Whether a summary is to be inserted.
-enum Place {
+enum Insertion {
     /// It is not inserted, and this is the answer.
     Known(Saved),
     /// It is inserted for this session, with this last message.
@@ -288,18 +288,18 @@ enum Place {
 }
 
 /// Decides whether the summary is to be inserted.
-fn place(connection: &Connection, scope: &Scope, summary: &Summary, since: Millis) -> Result<Place> {
+fn place(connection: &Connection, scope: &Scope, summary: &Summary, since: Millis) -> Result<Insertion> {
     let Summary { first, level, .. } = *summary;
     // The session may have been purged after the summary was made.
     let Some(session) = find_session(connection, scope, &summary.session)? else {
-        return Ok(Place::Known(Saved::SourcesChanged));
+        return Ok(Insertion::Known(Saved::SourcesChanged));
     };
     // The range is cut at the end of the session, so that later messages don't fall into it.
     let last: i64 = connection
         .prepare_cached("SELECT min(last, ?2) FROM sessions WHERE seq = ?1")?
         .query_row((session, summary.last), |row| row.get(0))?;
     if hash_of_range(connection, session, first, last)? != summary.source_hash {
-        return Ok(Place::Known(Saved::SourcesChanged));
+        return Ok(Insertion::Known(Saved::SourcesChanged));
     }
     let made: Option<MemoryId> = connection
         .prepare_cached(
@@ -323,9 +323,9 @@ fn place(connection: &Connection, scope: &Scope, summary: &Summary, since: Milli
         )
         .optional()?;
     if let Some(id) = made {
-        return Ok(Place::Known(Saved::AlreadyMade(id)));
+        return Ok(Insertion::Known(Saved::AlreadyMade(id)));
     }
-    Ok(Place::New(session, last))
+    Ok(Insertion::New(session, last))
 }
 
 /// Returns the next version of the summary's range and level, and the id of that version.

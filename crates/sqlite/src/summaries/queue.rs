@@ -13,7 +13,7 @@ use crate::read::segments::{find_session, required_session};
 use tiro_base::error;
 use tiro_base::memory::{Level, Millis};
 use tiro_base::scope::{Scope, SessionId};
-use tiro_store::decide::queue::{self, Entry, Next, State};
+use tiro_store::decide::queue::{self, Next, QueueEntry, QueueState};
 use tiro_store::{AskedBy, Attempt, Pace, QueueCounts, QueueKey, Queued, Wanted};
 
 /// The columns of an entry `q` that decide what may be done with the entry.
@@ -289,9 +289,9 @@ fn next_entry(connection: &Connection, scope: &Scope, now: Millis, clock: Millis
 }
 
 /// Reads the columns [`DECIDING`] of an entry, which begin at `column`.
-fn entry(row: &Row<'_>, column: usize) -> rusqlite::Result<Entry> {
-    Ok(Entry {
-        state: columns::word(row, column, State::parse)?,
+fn entry(row: &Row<'_>, column: usize) -> rusqlite::Result<QueueEntry> {
+    Ok(QueueEntry {
+        state: columns::word(row, column, QueueState::parse)?,
         by_user: row.get(column + 1)?,
         tries: row.get(column + 2)?,
         not_before: row.get(column + 3)?,
@@ -300,7 +300,7 @@ fn entry(row: &Row<'_>, column: usize) -> rusqlite::Result<Entry> {
 }
 
 fn queued(row: &Row<'_>) -> rusqlite::Result<Queued> {
-    let Entry { by_user, tries, .. } = entry(row, 0)?;
+    let QueueEntry { by_user, tries, .. } = entry(row, 0)?;
     let wanted = Wanted {
         session: columns::word(row, 6, SessionId::parse)?,
         level: columns::word(row, 7, Level::parse)?,

@@ -9,7 +9,7 @@ use crate::{SqliteBackup, SqliteStore};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{DAMAGED, Kind, MemoryId};
 use tiro_base::scope::{OwnerId, Scope};
-use tiro_conformance::place::{Place, embedded, name, note};
+use tiro_conformance::fixture::{Fixture, embedded, name, note};
 use tiro_conformance::subject::{Engine, project};
 use tiro_store::WriteMemories;
 use tiro_store::{Damage, Flavour, ForeignPart, Mended, Outcome};
@@ -18,9 +18,9 @@ const RIGHT: &str = "the valve opens at 473 kPa";
 
 #[tokio::test]
 async fn a_damaged_text_is_noticed_and_repaired_by_the_right_one() {
-    let place = Place::new(Sqlite::new());
-    place.say("s", &["oak"]).await;
-    let id = place.put(note(RIGHT)).await;
+    let fixture = Fixture::new(Sqlite::new());
+    fixture.say("s", &["oak"]).await;
+    let id = fixture.put(note(RIGHT)).await;
     let damages = [
         "UPDATE memories SET text = replace(text, '473', '673') WHERE text LIKE '%473%'",
         // A byte that can't be in a text, and a text of another type.
@@ -28,50 +28,50 @@ async fn a_damaged_text_is_noticed_and_repaired_by_the_right_one() {
         "UPDATE memories SET text_hash = zeroblob(32) WHERE text LIKE '%473%'",
     ];
     for (number, damage) in damages.into_iter().enumerate() {
-        damaged(&place, damage);
-        let check = place.store.check(&place.scope).await.unwrap();
+        damaged(&fixture, damage);
+        let check = fixture.store.check(&fixture.scope).await.unwrap();
         assert_eq!(check.damage.memories, [id.to_string()], "{damage}");
-        let opened = place.store.memory(&place.scope, &id).await.unwrap().unwrap();
+        let opened = fixture.store.memory(&fixture.scope, &id).await.unwrap().unwrap();
         assert!(opened.is_damaged && opened.text.len() == RIGHT.len(), "{damage}");
-        let target = place.engine.folder().join(format!("{number}.db"));
-        assert_eq!(place.store.back_up(&place.scope, &target).await.unwrap().memories, [id.to_string()]);
-        let mut foreign = SqliteBackup::open(&place.scope, &target).await.unwrap();
+        let target = fixture.engine.folder().join(format!("{number}.db"));
+        assert_eq!(fixture.store.back_up(&fixture.scope, &target).await.unwrap().memories, [id.to_string()]);
+        let mut foreign = SqliteBackup::open(&fixture.scope, &target).await.unwrap();
         let page = foreign.next(ForeignPart::Original).await.unwrap().unwrap();
         assert_eq!((page.damaged, page.memories.len()), (1, 1));
-        let receipt = place.store.save(&place.scope, vec![note(RIGHT)], 9).await.unwrap();
+        let receipt = fixture.store.save(&fixture.scope, vec![note(RIGHT)], 9).await.unwrap();
         assert_eq!(receipt.outcomes[0].1, Outcome::AlreadyStored);
-        let opened = place.store.memory(&place.scope, &id).await.unwrap().unwrap();
+        let opened = fixture.store.memory(&fixture.scope, &id).await.unwrap().unwrap();
         assert!(!opened.is_damaged && opened.text == RIGHT);
-        assert!(place.store.check(&place.scope).await.unwrap().is_sound());
+        assert!(fixture.store.check(&fixture.scope).await.unwrap().is_sound());
     }
-    assert_eq!(place.listed(&Filter::default()).await, [RIGHT, "oak"]);
-    assert_eq!(place.rows("s").await.len(), 1, "{:?}", name("s"));
+    assert_eq!(fixture.listed(&Filter::default()).await, [RIGHT, "oak"]);
+    assert_eq!(fixture.rows("s").await.len(), 1, "{:?}", name("s"));
 }
 
 #[tokio::test]
 async fn another_text_under_the_id_repairs_nothing() {
-    let place = Place::new(Sqlite::new());
+    let fixture = Fixture::new(Sqlite::new());
     let right = note(RIGHT);
-    place.put(note(RIGHT)).await;
-    damaged(&place, "UPDATE memories SET text = 'the valve opens at 673 kPa'");
+    fixture.put(note(RIGHT)).await;
+    damaged(&fixture, "UPDATE memories SET text = 'the valve opens at 673 kPa'");
     let mut other = note("something else");
     other.id = right.id.clone();
-    let receipt = place.store.save(&place.scope, vec![other], 9).await.unwrap();
+    let receipt = fixture.store.save(&fixture.scope, vec![other], 9).await.unwrap();
     assert_eq!(receipt.outcomes[0].1, Outcome::Conflict);
-    assert!(!place.store.check(&place.scope).await.unwrap().is_sound());
+    assert!(!fixture.store.check(&fixture.scope).await.unwrap().is_sound());
 }
 
 /// What in a row is damaged is noticed by the check, by a backup, and when it is read.
 #[tokio::test]
 async fn a_damaged_row_and_a_damaged_vector_are_noticed() {
-    let place = Place::new(Sqlite::new());
-    let said = place.say("s", &["oak", "elm"]).await;
-    place.put(embedded(note(RIGHT), [1.0, 0.0, 0.0, 0.0])).await;
-    place.store.mark(&place.scope, &said[..1], true, None).await.unwrap();
+    let fixture = Fixture::new(Sqlite::new());
+    let said = fixture.say("s", &["oak", "elm"]).await;
+    fixture.put(embedded(note(RIGHT), [1.0, 0.0, 0.0, 0.0])).await;
+    fixture.store.mark(&fixture.scope, &said[..1], true, None).await.unwrap();
     // The mark changed what the sum covers; the idle worker computes it again, with those of other rows.
-    assert!(place.store.sum_up(&place.scope, 99).await.unwrap() > 1);
-    assert_eq!(place.store.sum_up(&place.scope, 99).await.unwrap(), 0);
-    assert!(place.store.check(&place.scope).await.unwrap().is_sound());
+    assert!(fixture.store.sum_up(&fixture.scope, 99).await.unwrap() > 1);
+    assert_eq!(fixture.store.sum_up(&fixture.scope, 99).await.unwrap(), 0);
+    assert!(fixture.store.check(&fixture.scope).await.unwrap().is_sound());
     for (damage, undo) in [
         ("kind = 'research'", "kind = 'message'"),
         ("provenance = 'imported'", "provenance = 'user_said'"),
@@ -83,34 +83,34 @@ async fn a_damaged_row_and_a_damaged_vector_are_noticed() {
         ("tombstoned_at = 5", "tombstoned_at = NULL"),
         ("owner = 'eve'", "owner = 'ines'"),
     ] {
-        let was = row(&place);
-        damaged(&place, &format!("UPDATE memories SET {damage} WHERE text = 'oak'"));
-        let found = place.store.check(&place.scope).await.unwrap().damage.memories;
+        let was = row(&fixture);
+        damaged(&fixture, &format!("UPDATE memories SET {damage} WHERE text = 'oak'"));
+        let found = fixture.store.check(&fixture.scope).await.unwrap().damage.memories;
         assert_eq!(found, [said[0].to_string()], "{damage}");
-        damaged(&place, &format!("UPDATE memories SET {undo} WHERE text = 'oak'"));
-        if row(&place) == was {
-            assert!(place.store.check(&place.scope).await.unwrap().is_sound(), "{undo}");
+        damaged(&fixture, &format!("UPDATE memories SET {undo} WHERE text = 'oak'"));
+        if row(&fixture) == was {
+            assert!(fixture.store.check(&fixture.scope).await.unwrap().is_sound(), "{undo}");
         }
     }
-    damaged(&place, "UPDATE vectors SET embedding = zeroblob(8)");
-    assert_eq!(place.store.check(&place.scope).await.unwrap().damage.vectors, 1);
-    let target = place.engine.folder().join("damaged.db");
-    assert_eq!(place.store.back_up(&place.scope, &target).await.unwrap().vectors, 1);
+    damaged(&fixture, "UPDATE vectors SET embedding = zeroblob(8)");
+    assert_eq!(fixture.store.check(&fixture.scope).await.unwrap().damage.vectors, 1);
+    let target = fixture.engine.folder().join("damaged.db");
+    assert_eq!(fixture.store.back_up(&fixture.scope, &target).await.unwrap().vectors, 1);
 }
 
 /// What memories have beside them is covered too: a single row, and rows that belong to another row together.
 #[tokio::test]
 async fn a_damaged_row_beside_memories_is_noticed() {
-    let place = Place::new(Sqlite::new());
-    place.say("s", &["oak", "elm"]).await;
-    place.say("t", &["ash"]).await;
-    place.put(note(RIGHT)).await;
-    let connection = Connection::open(place.store.path()).unwrap();
+    let fixture = Fixture::new(Sqlite::new());
+    fixture.say("s", &["oak", "elm"]).await;
+    fixture.say("t", &["ash"]).await;
+    fixture.put(note(RIGHT)).await;
+    let connection = Connection::open(fixture.store.path()).unwrap();
     connection
         .execute("INSERT INTO memory_paths (memory, path) VALUES (4, 'a.rs'), (4, 'b.rs')", [])
         .unwrap();
-    place.store.sum_up(&place.scope, 99).await.unwrap();
-    assert!(place.store.check(&place.scope).await.unwrap().is_sound());
+    fixture.store.sum_up(&fixture.scope, 99).await.unwrap();
+    assert!(fixture.store.check(&fixture.scope).await.unwrap().is_sound());
     for (damage, undo, rows) in [
         ("UPDATE sessions SET title = 'u' WHERE name = 's'", "UPDATE sessions SET title = NULL", 1),
         ("UPDATE chunks SET end_byte = 2 WHERE seq = 1", "UPDATE chunks SET end_byte = 3 WHERE seq = 1", 1),
@@ -126,92 +126,95 @@ async fn a_damaged_row_beside_memories_is_noticed() {
             1,
         ),
     ] {
-        damaged(&place, damage);
-        assert_eq!(place.store.check(&place.scope).await.unwrap().damage.rows, rows, "{damage}");
-        damaged(&place, undo);
-        assert!(place.store.check(&place.scope).await.unwrap().is_sound(), "{undo}");
+        damaged(&fixture, damage);
+        assert_eq!(fixture.store.check(&fixture.scope).await.unwrap().damage.rows, rows, "{damage}");
+        damaged(&fixture, undo);
+        assert!(fixture.store.check(&fixture.scope).await.unwrap().is_sound(), "{undo}");
     }
     // A row that belongs to another owner than what it is about.
     let owner = "UPDATE sessions SET owner = 'jnes' WHERE name = 't'";
-    damaged(&place, owner);
-    assert_eq!(place.store.check(&place.scope).await.unwrap().damage.rows, 1);
-    damaged(&place, &owner.replace("jnes", "ines"));
+    damaged(&fixture, owner);
+    assert_eq!(fixture.store.check(&fixture.scope).await.unwrap().damage.rows, 1);
+    damaged(&fixture, &owner.replace("jnes", "ines"));
     // A summary is marked where it is shown.
     let id = MemoryId::derive(Kind::Summary, None, "of s");
     let insert = "INSERT INTO summaries (owner, id, session, level, first, last, messages, version, provider, model, quality,
             provenance, made_at, source_hash, cited, tokens, text)
         VALUES ('ines', ?1, 1, 'brief', 0, 1, 2, 1, 'extractive', '', 1.0, 'derived', 1, zeroblob(32), '0', 3, 'an oak of 473')";
     connection.execute(insert, [id.as_str()]).unwrap();
-    place.store.sum_up(&place.scope, 99).await.unwrap();
-    damaged(&place, "UPDATE summaries SET text = 'an oak of 673'");
-    let shown = place.store.summary(&place.scope, &id).await.unwrap().unwrap().summary.text;
+    fixture.store.sum_up(&fixture.scope, 99).await.unwrap();
+    damaged(&fixture, "UPDATE summaries SET text = 'an oak of 673'");
+    let shown = fixture.store.summary(&fixture.scope, &id).await.unwrap().unwrap().summary.text;
     assert_eq!(shown, format!("[{DAMAGED}] an oak of 673"));
-    damaged(&place, "UPDATE summaries SET text = 'an oak of 473'");
-    assert_eq!(place.store.summary(&place.scope, &id).await.unwrap().unwrap().summary.text, "an oak of 473");
+    damaged(&fixture, "UPDATE summaries SET text = 'an oak of 473'");
+    assert_eq!(
+        fixture.store.summary(&fixture.scope, &id).await.unwrap().unwrap().summary.text,
+        "an oak of 473"
+    );
     // Triggers remove the sums of what programs change.
     connection.execute("UPDATE sessions SET title = 'a title'", []).unwrap();
     connection.execute("DELETE FROM memory_paths WHERE path = 'b.rs'", []).unwrap();
-    assert!(place.store.check(&place.scope).await.unwrap().is_sound());
-    assert!(place.store.sum_up(&place.scope, 99).await.unwrap() > 0);
-    assert!(place.store.check(&place.scope).await.unwrap().is_sound());
+    assert!(fixture.store.check(&fixture.scope).await.unwrap().is_sound());
+    assert!(fixture.store.sum_up(&fixture.scope, 99).await.unwrap() > 0);
+    assert!(fixture.store.check(&fixture.scope).await.unwrap().is_sound());
 }
 
 /// A cached answer quotes texts.
 #[tokio::test]
 async fn a_damaged_answer_is_not_taken_from_the_cache() {
-    let place = Place::new(Sqlite::new());
-    let cached = async || place.store.cached(&place.scope, [7; 32], 5).await.unwrap();
-    place.store.cache(&place.scope, [7; 32], RIGHT.to_owned(), 5, 100, 1000).await.unwrap();
+    let fixture = Fixture::new(Sqlite::new());
+    let cached = async || fixture.store.cached(&fixture.scope, [7; 32], 5).await.unwrap();
+    fixture.store.cache(&fixture.scope, [7; 32], RIGHT.to_owned(), 5, 100, 1000).await.unwrap();
     assert_eq!(cached().await.as_deref(), Some(RIGHT));
     for damage in [
         "UPDATE context_cache SET body = replace(body, '473', '673')",
         "UPDATE context_cache SET body = CAST(x'ff' || body AS TEXT)",
         "UPDATE context_cache SET body = ''",
     ] {
-        damaged(&place, damage);
+        damaged(&fixture, damage);
         assert_eq!(cached().await, None, "{damage}");
     }
-    place.store.cache(&place.scope, [7; 32], RIGHT.to_owned(), 6, 100, 1000).await.unwrap();
+    fixture.store.cache(&fixture.scope, [7; 32], RIGHT.to_owned(), 6, 100, 1000).await.unwrap();
     assert_eq!(cached().await.as_deref(), Some(RIGHT));
 }
 
 #[tokio::test]
 async fn what_can_be_made_again_is_mended() {
-    let place = Place::new(Sqlite::new());
-    place.say("s", &["oak", "elm"]).await;
-    place.put(embedded(note(RIGHT), [1.0, 0.0, 0.0, 0.0])).await;
-    let waited = place.store.pending(&place.scope).await.unwrap();
-    let before = (place.found("oak").await, place.found("valve").await);
-    damaged(&place, "UPDATE vectors SET embedding = zeroblob(8)");
+    let fixture = Fixture::new(Sqlite::new());
+    fixture.say("s", &["oak", "elm"]).await;
+    fixture.put(embedded(note(RIGHT), [1.0, 0.0, 0.0, 0.0])).await;
+    let waited = fixture.store.pending(&fixture.scope).await.unwrap();
+    let before = (fixture.found("oak").await, fixture.found("valve").await);
+    damaged(&fixture, "UPDATE vectors SET embedding = zeroblob(8)");
     // A vector is not made again from a damaged text.
-    damaged(&place, "UPDATE memories SET text = 'the valve opens at 673 kPa' WHERE kind <> 'message'");
+    damaged(&fixture, "UPDATE memories SET text = 'the valve opens at 673 kPa' WHERE kind <> 'message'");
     let left = Mended { left: 1, ..Mended::default() };
-    assert_eq!(place.store.mend(&place.scope).await.unwrap(), left);
-    place.store.save(&place.scope, vec![note(RIGHT)], 9).await.unwrap();
-    let mended = place.store.mend(&place.scope).await.unwrap();
+    assert_eq!(fixture.store.mend(&fixture.scope).await.unwrap(), left);
+    fixture.store.save(&fixture.scope, vec![note(RIGHT)], 9).await.unwrap();
+    let mended = fixture.store.mend(&fixture.scope).await.unwrap();
     assert_eq!((mended.vectors, mended.left), (1, 0));
-    assert_eq!(place.store.pending(&place.scope).await.unwrap(), waited + 1);
-    assert!(place.store.check(&place.scope).await.unwrap().damage == Damage::default());
+    assert_eq!(fixture.store.pending(&fixture.scope).await.unwrap(), waited + 1);
+    assert!(fixture.store.check(&fixture.scope).await.unwrap().damage == Damage::default());
     for rows in
         ["DELETE FROM text_index WHERE rowid IN (SELECT max(seq) FROM chunks)", "DELETE FROM text_index"]
     {
-        damaged(&place, rows);
-        assert!(place.store.check(&place.scope).await.unwrap().chunks_unindexed > 0);
-        assert!(place.store.mend(&place.scope).await.unwrap().rows > 0);
-        assert!(place.store.check(&place.scope).await.unwrap().is_sound());
-        assert_eq!((place.found("oak").await, place.found("valve").await), before);
+        damaged(&fixture, rows);
+        assert!(fixture.store.check(&fixture.scope).await.unwrap().chunks_unindexed > 0);
+        assert!(fixture.store.mend(&fixture.scope).await.unwrap().rows > 0);
+        assert!(fixture.store.check(&fixture.scope).await.unwrap().is_sound());
+        assert_eq!((fixture.found("oak").await, fixture.found("valve").await), before);
     }
-    assert_eq!(place.store.mend(&place.scope).await.unwrap(), Mended::default());
+    assert_eq!(fixture.store.mend(&fixture.scope).await.unwrap(), Mended::default());
 }
 
 /// A backup from another machine names another owner. What is damaged in it stays known as damaged.
 #[tokio::test]
 async fn a_whole_copy_is_given_to_another_owner() {
-    let place = Place::new(Sqlite::new());
-    let said = place.say("s", &["oak", "elm"]).await;
-    damaged(&place, "UPDATE memories SET time = time + 1 WHERE text = 'oak'");
-    let copy = place.engine.folder().join("copy.db");
-    place.store.copy_whole(&place.scope, &copy).await.unwrap();
+    let fixture = Fixture::new(Sqlite::new());
+    let said = fixture.say("s", &["oak", "elm"]).await;
+    damaged(&fixture, "UPDATE memories SET time = time + 1 WHERE text = 'oak'");
+    let copy = fixture.engine.folder().join("copy.db");
+    fixture.store.copy_whole(&fixture.scope, &copy).await.unwrap();
     let owner = OwnerId::new("tomasz");
     SqliteStore::settle(&copy, Flavour::Project, &owner).await.unwrap();
     let contents = SqliteStore::contents(&copy).await.unwrap();
@@ -236,9 +239,9 @@ async fn a_whole_copy_is_given_to_another_owner() {
 #[ignore = "measures"]
 async fn texts_are_verified_fast() {
     for (count, size) in [(60, 4 << 20), (60_000, 4 << 10)] {
-        let place = Place::new(Sqlite::new());
+        let fixture = Fixture::new(Sqlite::new());
         {
-            let mut connection = Connection::open(place.store.path()).unwrap();
+            let mut connection = Connection::open(fixture.store.path()).unwrap();
             let changes = connection.transaction().unwrap();
             for number in 0..count {
                 let text = format!("{number:08} quince ").repeat(size / 16);
@@ -250,7 +253,7 @@ async fn texts_are_verified_fast() {
             changes.commit().unwrap();
         }
         let began = std::time::Instant::now();
-        let damage = verify::damage(place.store.path()).unwrap();
+        let damage = verify::damage(fixture.store.path()).unwrap();
         let rate = (count * size) as f64 / began.elapsed().as_secs_f64() / 1e6;
         eprintln!("{count} texts of {size} bytes: {rate:.0} MB/s");
         assert_eq!(damage, Damage::default());
@@ -258,8 +261,8 @@ async fn texts_are_verified_fast() {
 }
 
 /// Returns the columns of a memory, as text.
-fn row(place: &Place<Sqlite>) -> String {
-    let connection = Connection::open(place.store.path()).unwrap();
+fn row(fixture: &Fixture<Sqlite>) -> String {
+    let connection = Connection::open(fixture.store.path()).unwrap();
     let sql =
         "SELECT kind || provenance || time || marked || ordinal || tokens || coalesce(speaker, '') || owner
         FROM memories WHERE text = 'oak'";
@@ -267,8 +270,8 @@ fn row(place: &Place<Sqlite>) -> String {
 }
 
 /// Changes the file as damage does: no trigger notices it.
-fn damaged(place: &Place<Sqlite>, sql: &str) {
-    let connection = Connection::open(place.store.path()).unwrap();
+fn damaged(fixture: &Fixture<Sqlite>, sql: &str) {
+    let connection = Connection::open(fixture.store.path()).unwrap();
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
     connection.pragma_update(None, "foreign_keys", false).unwrap();
     assert!(connection.execute(sql, []).unwrap() > 0, "{sql}");
@@ -278,13 +281,13 @@ fn damaged(place: &Place<Sqlite>, sql: &str) {
 /// noticed of those that change anything that is read.
 #[tokio::test]
 async fn flipped_bits_are_noticed() {
-    let place = Place::new(Sqlite::new());
+    let fixture = Fixture::new(Sqlite::new());
     for number in 0..40 {
         let words = format!("reading {number}: the press runs at {} kPa. ", number * 37).repeat(20);
-        place.put(embedded(note(&words), [1.0, number as f32, 0.0, 0.5])).await;
+        fixture.put(embedded(note(&words), [1.0, number as f32, 0.0, 0.5])).await;
     }
-    let target = place.engine.folder().join("sound.db");
-    place.store.back_up(&place.scope, &target).await.unwrap();
+    let target = fixture.engine.folder().join("sound.db");
+    fixture.store.back_up(&fixture.scope, &target).await.unwrap();
     let bytes = std::fs::read(&target).unwrap();
     let sound = content(&target).unwrap();
     let pages = pages(&target);
@@ -296,7 +299,7 @@ async fn flipped_bits_are_noticed() {
         let bit = (random >> 8) as u8 % 8;
         let mut flipped = bytes.clone();
         flipped[at] ^= 1 << bit;
-        let path = place.engine.folder().join(format!("flipped-{flips}.db"));
+        let path = fixture.engine.folder().join(format!("flipped-{flips}.db"));
         std::fs::write(&path, &flipped).unwrap();
         flips += 1;
         match content(&path) {

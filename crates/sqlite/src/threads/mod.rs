@@ -28,25 +28,25 @@ pub(crate) use reset::remove_of_session;
 
 /// The row of a thread, with the numbers that tell whether it changed.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct ThreadVersion {
     seq: i64,
     epoch: u32,
     turns: u32,
 }
 
 /// Returns the thread, whose session may be named by an alias; `None` if the scope has no such thread.
-fn find_thread(connection: &Connection, scope: &Scope, name: &ThreadName) -> Result<Option<Found>> {
+fn find_thread(connection: &Connection, scope: &Scope, name: &ThreadName) -> Result<Option<ThreadVersion>> {
     let Some(session) = find_session(connection, scope, &name.session)? else { return Ok(None) };
     let sql = "SELECT seq, epoch, turns FROM threads WHERE session = ?1 AND assistant = ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let found = statement.query_row((session, &name.assistant), |row| {
-        Ok(Found { seq: row.get(0)?, epoch: row.get(1)?, turns: row.get(2)? })
+        Ok(ThreadVersion { seq: row.get(0)?, epoch: row.get(1)?, turns: row.get(2)? })
     });
     Ok(found.optional()?)
 }
 
 /// Returns the thread as [`find_thread`] does. Errors with `Kind::NotFound` if the scope has no such thread.
-fn required_thread(connection: &Connection, scope: &Scope, name: &ThreadName) -> Result<Found> {
+fn required_thread(connection: &Connection, scope: &Scope, name: &ThreadName) -> Result<ThreadVersion> {
     find_thread(connection, scope, name)?.ok_or_else(|| {
         let (assistant, session) = (quoted(&name.assistant), quoted(&name.session));
         Error::not_found(format!("the session `{session}` has no thread with `{assistant}`"))

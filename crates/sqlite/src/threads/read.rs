@@ -14,7 +14,9 @@ use tiro_base::error::{self, Kind};
 use tiro_base::memory::MemoryId;
 use tiro_base::parallel::on_all_cores;
 use tiro_base::scope::Scope;
-use tiro_base::thread::{Block, BlockText, ContentHash, Entry, Part, Place, Stat, Thread, ThreadName};
+use tiro_base::thread::{
+    Block, BlockText, ContentHash, FilePlace, LedgerEntry, Part, Stat, Thread, ThreadName,
+};
 
 impl SqliteStore {
     pub(crate) async fn thread(&self, scope: &Scope, name: &ThreadName) -> error::Result<Option<Thread>> {
@@ -118,7 +120,7 @@ fn blocks(connection: &Connection, thread: i64) -> Result<Vec<Block>> {
     Ok(rows.into_iter().zip(texts.into_iter().flatten()).map(with_text).collect())
 }
 
-fn ledger(connection: &Connection, thread: i64) -> Result<Vec<Entry>> {
+fn ledger(connection: &Connection, thread: i64) -> Result<Vec<LedgerEntry>> {
     let mut statement = connection.prepare_cached(
         "SELECT path, is_inline, is_removed, size, mtime, ctime, inode, raw, sent, tokens
          FROM thread_files WHERE thread = ?1 ORDER BY path",
@@ -138,9 +140,9 @@ fn ledger(connection: &Connection, thread: i64) -> Result<Vec<Entry>> {
             }
             None => None,
         };
-        Ok(Entry {
+        Ok(LedgerEntry {
             path: row.get(0)?,
-            place: if row.get(1)? { Place::Inline } else { Place::Overflow },
+            place: if row.get(1)? { FilePlace::Inline } else { FilePlace::Overflow },
             stat,
             raw,
             sent: row.get::<_, Option<[u8; 16]>>(8)?.map_or(raw, ContentHash),

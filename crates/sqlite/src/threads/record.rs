@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::blobs::{self, Packed};
-use super::{Found, find_thread};
+use super::{ThreadVersion, find_thread};
 use crate::SqliteStore;
 use crate::connection::blocking;
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::write::save_batch;
 use tiro_base::error::{self, Kind, quoted};
 use tiro_base::memory::MemoryId;
 use tiro_base::scope::{Scope, SessionId, Sessions};
-use tiro_base::thread::{BlockText, ContentHash, Entry, Place, ThreadName};
+use tiro_base::thread::{BlockText, ContentHash, FilePlace, LedgerEntry, ThreadName};
 use tiro_store::{Outcome, Recorded, TurnRecord};
 
 impl SqliteStore {
@@ -89,7 +89,7 @@ fn record(
 }
 
 /// Errors if the turn doesn't continue the stored thread.
-fn continues(connection: &Connection, stored: Option<Found>, turn: &TurnRecord) -> Result<()> {
+fn continues(connection: &Connection, stored: Option<ThreadVersion>, turn: &TurnRecord) -> Result<()> {
     let (epoch, turns) = stored.map_or((0, 0), |found| (found.epoch, found.turns));
     let is_next = turn.epoch == epoch && epoch > 0 || Some(turn.epoch) == epoch.checked_add(1);
     if turns != turn.expected_turns || !is_next {
@@ -246,7 +246,7 @@ fn put_ledger(connection: &Connection, thread: i64, turn: &TurnRecord) -> Result
         remove.execute((thread, path))?;
     }
     // Rows that are inserted in their order fill their pages.
-    let mut entries: Vec<&Entry> = turn.ledger.iter().collect();
+    let mut entries: Vec<&LedgerEntry> = turn.ledger.iter().collect();
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     for entry in entries {
         put_entry(connection, thread, entry)?;
@@ -274,7 +274,7 @@ fn is_not_ahead(connection: &Connection, thread: i64) -> Result<()> {
     }
 }
 
-fn put_entry(connection: &Connection, thread: i64, entry: &Entry) -> Result<()> {
+fn put_entry(connection: &Connection, thread: i64, entry: &LedgerEntry) -> Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO thread_files (thread, path, is_inline, is_removed, size, mtime, ctime, inode,
@@ -286,7 +286,7 @@ fn put_entry(connection: &Connection, thread: i64, entry: &Entry) -> Result<()> 
         .execute(params![
             thread,
             entry.path,
-            entry.place == Place::Inline,
+            entry.place == FilePlace::Inline,
             entry.is_removed,
             entry.stat.map(|stat| stat.size.cast_signed()),
             entry.stat.map(|stat| stat.mtime_ns),

@@ -9,8 +9,10 @@ use crate::SqliteStore;
 use crate::tests::engine::Sqlite;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
 use tiro_base::scope::{OwnerId, Scope};
-use tiro_base::thread::{Block, BlockText, ContentHash, Entry, Part, Place, Spent, Stat, Thread, ThreadName};
-use tiro_conformance::place::{name, prepared};
+use tiro_base::thread::{
+    Block, BlockText, ContentHash, FilePlace, LedgerEntry, Part, Spent, Stat, Thread, ThreadName,
+};
+use tiro_conformance::fixture::{name, prepared};
 use tiro_conformance::subject::{Engine, project};
 use tiro_store::{PreparedMemory, Reset, Selection, TurnRecord};
 
@@ -72,14 +74,14 @@ fn turn(thread: &Thread, assistant: &str, epoch: u32, files: &[(String, String)]
     }
 }
 
-fn entry(path: &str, text: &str, seed: u32) -> Entry {
+fn entry(path: &str, text: &str, seed: u32) -> LedgerEntry {
     let hash = ContentHash::of(text.as_bytes());
     let mtime_ns = 1_790_000_000_000_000_000 + i64::from(seed) * 123_456_789;
     // Writing a file takes some microseconds from the first byte to the last change of its inode.
     let stat = Stat { size: 4096, mtime_ns, ctime_ns: mtime_ns + 40_000, inode: 5_000_000 + u64::from(seed) };
-    Entry {
+    LedgerEntry {
         path: path.into(),
-        place: Place::Inline,
+        place: FilePlace::Inline,
         stat: Some(stat),
         raw: hash,
         sent: hash,
@@ -185,7 +187,7 @@ async fn assert_texts_are_needed(store: &SqliteStore) {
     assert_eq!(count("SELECT count(*) FROM blobs WHERE body IS NULL"), 0, "every text was passed");
     for assistant in ["ada", "bob"] {
         let thread = read(store, assistant).await;
-        let inline = thread.ledger.iter().filter(|entry| entry.place == Place::Inline);
+        let inline = thread.ledger.iter().filter(|entry| entry.place == FilePlace::Inline);
         let paths: Vec<String> = inline.clone().map(|entry| entry.path.clone()).collect();
         if thread == Thread::default() {
             continue;
@@ -269,8 +271,9 @@ fn recorded(step: &Step, thread: &Thread, unique: &str) -> TurnRecord {
             turn
         }
         Step::Rebase(_, some) => {
-            let stays = |entry: &&Entry| entry.path.len() + usize::from(*some) % 2 == 3 || entry.tokens == 0;
-            let kept = |entry: &Entry| {
+            let stays =
+                |entry: &&LedgerEntry| entry.path.len() + usize::from(*some) % 2 == 3 || entry.tokens == 0;
+            let kept = |entry: &LedgerEntry| {
                 let text = (0..4).map(content).find(|text| ContentHash::of(text.as_bytes()) == entry.sent);
                 (entry.path.clone(), text.unwrap())
             };

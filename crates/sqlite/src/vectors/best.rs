@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use super::block::Block;
-use super::{Entry, Hit, MAX_GROUPS};
+use super::{Hit, MAX_GROUPS, VectorRow};
 
 /// Whether the hits are returned in one list or in one list for each label.
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ impl Best {
         block: &Block,
         bounds: &[f32],
         score: impl Fn(usize) -> f32,
-        accepts: &(dyn Fn(&Entry) -> bool + Sync),
+        accepts: &(dyn Fn(&VectorRow) -> bool + Sync),
     ) {
         // Labels that don't occur in this block are left out: if their lists aren't full yet, they would lower
         // the floor.
@@ -76,7 +76,7 @@ impl Best {
     }
 
     /// Adds the row if it is among the best rows seen so far, and returns whether it is.
-    pub(super) fn offer(&mut self, Entry { chunk, memory, group, .. }: Entry, score: f32) -> bool {
+    pub(super) fn offer(&mut self, VectorRow { chunk, memory, group, .. }: VectorRow, score: f32) -> bool {
         let list = match self.split {
             Split::No => 0,
             Split::ByGroup(_) => usize::from(group),

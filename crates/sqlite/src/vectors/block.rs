@@ -1,6 +1,6 @@
 //! A block of rows, stored by column, so that a scan reads contiguous memory.
 
-use super::Entry;
+use super::VectorRow;
 use super::codes::Codes;
 
 /// The maximum number of rows of a block. A scan computes the bounds of all rows of a block before it picks the best
@@ -35,8 +35,8 @@ impl Block {
         self.chunks.len()
     }
 
-    pub(super) fn entry(&self, row: usize) -> Entry {
-        Entry {
+    pub(super) fn entry(&self, row: usize) -> VectorRow {
+        VectorRow {
             chunk: self.chunks[row],
             memory: self.memories[row],
             session: self.sessions[row],
@@ -44,7 +44,7 @@ impl Block {
         }
     }
 
-    pub(super) fn push(&mut self, entry: Entry, vector: &[f32]) {
+    pub(super) fn push(&mut self, entry: VectorRow, vector: &[f32]) {
         self.codes.push(vector);
         self.chunks.push(0);
         self.memories.push(0);
@@ -61,7 +61,7 @@ impl Block {
         self.groups.pop();
     }
 
-    pub(super) fn set(&mut self, row: usize, entry: Entry, vector: &[f32]) {
+    pub(super) fn set(&mut self, row: usize, entry: VectorRow, vector: &[f32]) {
         self.codes.set(row, vector);
         self.set_entry(row, entry);
     }
@@ -76,7 +76,7 @@ impl Block {
         self.set_entry(row, self.entry(from_row));
     }
 
-    fn set_entry(&mut self, row: usize, entry: Entry) {
+    fn set_entry(&mut self, row: usize, entry: VectorRow) {
         self.chunks[row] = entry.chunk;
         self.memories[row] = entry.memory;
         self.sessions[row] = entry.session;

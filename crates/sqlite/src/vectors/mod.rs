@@ -45,7 +45,7 @@ pub const MAX_GROUPS: usize = 256;
 
 /// The ids and the label of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct VectorRow {
     /// The chunk. An index has only one row for each chunk.
     pub chunk: i64,
     /// The memory that the chunk belongs to.
@@ -77,7 +77,7 @@ pub enum Filter<'a> {
     Chunks(&'a [i64]),
     /// The rows for which this function returns true. It is called in no particular order, and only for rows
     /// that would otherwise be hits.
-    Where(&'a (dyn Fn(&Entry) -> bool + Sync)),
+    Where(&'a (dyn Fn(&VectorRow) -> bool + Sync)),
 }
 
 /// The embeddings of one vector space, as int8 codes.
@@ -107,7 +107,7 @@ impl VectorIndex {
     /// # Panics
     ///
     /// If the vector doesn't have the dimensions of the index.
-    pub fn insert(&mut self, entry: Entry, vector: &[f32]) {
+    pub fn insert(&mut self, entry: VectorRow, vector: &[f32]) {
         assert_eq!(vector.len(), self.dimensions, "vectors of one index have one length");
         let place = match self.place_of(entry.chunk) {
             Ok(place) => {
@@ -198,7 +198,7 @@ impl VectorIndex {
             return best.into_hits();
         }
 
-        let accepts: &(dyn Fn(&Entry) -> bool + Sync) = match filter {
+        let accepts: &(dyn Fn(&VectorRow) -> bool + Sync) = match filter {
             Filter::Where(accepts) => accepts,
             _ => &|_| true,
         };
@@ -264,7 +264,7 @@ impl VectorIndex {
         self.blocks[row as usize / BLOCK].chunks[row as usize % BLOCK]
     }
 
-    fn entry(&self, row: usize) -> Entry {
+    fn entry(&self, row: usize) -> VectorRow {
         self.blocks[row / BLOCK].entry(row % BLOCK)
     }
 }

@@ -22,8 +22,8 @@ fn vector(seed: i64, dimensions: usize) -> Vec<f32> {
     values.into_iter().map(|value| value / length).collect()
 }
 
-fn entry(chunk: i64) -> Entry {
-    Entry { chunk, memory: chunk / 2, session: 0, group: (chunk % 3) as u8 }
+fn entry(chunk: i64) -> VectorRow {
+    VectorRow { chunk, memory: chunk / 2, session: 0, group: (chunk % 3) as u8 }
 }
 
 fn index_of(chunks: impl IntoIterator<Item = i64>, dimensions: usize) -> VectorIndex {
@@ -85,7 +85,7 @@ fn filters_leave_only_what_they_name() {
     let wanted: Vec<i64> = (0..9000).step_by(7).flat_map(|chunk| [chunk, chunk]).collect();
     let expected = nearest((0..5000).step_by(7), &query, 10);
     assert_eq!(search_and_rescore(&index, &query, 10, Filter::Chunks(&wanted)), expected);
-    let is_wanted = |entry: &Entry| entry.chunk % 7 == 0;
+    let is_wanted = |entry: &VectorRow| entry.chunk % 7 == 0;
     assert_eq!(search_and_rescore(&index, &query, 10, Filter::Where(&is_wanted)), expected);
     assert!(index.search(&query, 10, Filter::Chunks(&[]), 1).is_empty());
     assert!(index.search(&query, 10, Filter::Where(&|_| false), 1).is_empty());
@@ -200,7 +200,7 @@ proptest! {
         });
         for (kind, index) in INDEXES.iter() {
             let query = kind.vector(seed, index.dimensions);
-            let admits = |entry: &Entry| entry.chunk % every == 0;
+            let admits = |entry: &VectorRow| entry.chunk % every == 0;
             let admitted: Vec<i64> = (0..index.len() as i64).step_by(every as usize).collect();
             let plain = index.search_groups(&query, k, Filter::Chunks(&admitted), 1, groups);
             prop_assert_eq!(&index.search_groups(&query, k, Filter::Where(&admits), threads, groups), &plain);

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::read::memories;
 use tiro_base::memory::MemoryId;
 use tiro_store::Outcome;
-use tiro_store::decide::stale::{self, Known};
+use tiro_store::decide::stale::{self, KnownMemory};
 
 /// Returns the result of storing a memory whose id the store knows; `None` for a new id.
 ///
@@ -41,7 +41,7 @@ pub(super) fn met_before(
                 || is_hash
                 || hash_of_text.as_bytes() == hash
                 || memories::is_alike(connection, owner, id, text)?;
-            Some(Known { is_same, is_forgotten })
+            Some(KnownMemory { is_same, is_forgotten })
         }
         None => None,
     };

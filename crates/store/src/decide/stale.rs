@@ -7,10 +7,10 @@ use tiro_base::memory::{MemoryId, Millis};
 /// Returns the outcome of a write whose id the store already knows. `stored` is the memory that is stored under
 /// this id, if any, and `is_purged` tells whether a memory with this id was purged. Returns `None` if the id is
 /// new, which means that the memory is to be stored.
-pub fn outcome(stored: Option<Known>, is_purged: bool) -> Option<Outcome> {
+pub fn outcome(stored: Option<KnownMemory>, is_purged: bool) -> Option<Outcome> {
     match stored {
-        Some(Known { is_forgotten: true, .. }) => Some(Outcome::Forgotten),
-        Some(Known { is_same: true, .. }) => Some(Outcome::AlreadyStored),
+        Some(KnownMemory { is_forgotten: true, .. }) => Some(Outcome::Forgotten),
+        Some(KnownMemory { is_same: true, .. }) => Some(Outcome::AlreadyStored),
         Some(_) => Some(Outcome::Conflict),
         None => is_purged.then_some(Outcome::Forgotten),
     }
@@ -18,7 +18,7 @@ pub fn outcome(stored: Option<Known>, is_purged: bool) -> Option<Outcome> {
 
 /// A memory that is stored under an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownMemory {
     /// Whether its text is the same as that of the write.
     pub is_same: bool,
     /// Whether it is forgotten.
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn known_memories_are_not_stored_again() {
-        let known = |is_same, is_forgotten| Some(Known { is_same, is_forgotten });
+        let known = |is_same, is_forgotten| Some(KnownMemory { is_same, is_forgotten });
         for (stored, is_purged, expected) in [
             (None, false, None),
             (None, true, Some(Outcome::Forgotten)),

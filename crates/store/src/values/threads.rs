@@ -2,7 +2,7 @@
 
 use super::{PreparedMemory, Receipt};
 use tiro_base::memory::{MemoryId, Millis};
-use tiro_base::thread::{Block, ContentHash, Entry, Spent, ThreadName};
+use tiro_base::thread::{Block, ContentHash, LedgerEntry, Spent, ThreadName};
 
 /// A turn to record, with everything that it changes in its thread.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct TurnRecord {
     /// here: the messages are stored already, or are in `memories`.
     pub blocks: Vec<Block>,
     /// The new and changed entries of the ledger.
-    pub ledger: Vec<Entry>,
+    pub ledger: Vec<LedgerEntry>,
     /// The paths whose entries are removed from the ledger.
     pub ledger_removed: Vec<String>,
     /// The texts by hash that `blocks` does not contain, such as the copy of a file of which only the changes were

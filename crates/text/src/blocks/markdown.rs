@@ -12,7 +12,7 @@ use super::{Block, Kind, Run, code};
 /// Returns the blocks of `text` in order.
 pub(super) fn blocks(text: &str) -> Vec<Block> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut reader = Reader { source: text, ..Reader::default() };
+    let mut reader = MarkdownReader { source: text, ..MarkdownReader::default() };
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         reader.read(event, range);
     }
@@ -22,7 +22,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
 
 /// The state of reading.
 #[derive(Default)]
-struct Reader<'a> {
+struct MarkdownReader<'a> {
     source: &'a str,
     blocks: Vec<Block>,
     open: Option<Open>,
@@ -44,7 +44,7 @@ struct Open {
     bold: Vec<Range<usize>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MarkdownReader<'a> {
     fn read(&mut self, event: Event<'a>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(&tag, &range),

@@ -2,10 +2,10 @@
 
 pub mod arguments;
 pub mod beginning;
+pub mod plain_word;
 pub mod progress;
 pub mod schema;
 pub mod tool;
-pub mod words;
 
 use std::path::Path;
 
@@ -73,7 +73,7 @@ pub fn kind(argument: &str, word: &str) -> Result<Kind> {
         let also = || ALSO_CALLED.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind);
         Kind::parse(word).or_else(also)
     };
-    let plain = words::plain(word);
+    let plain = plain_word::plain(word);
     let singular = || match plain.strip_suffix("ies") {
         Some(stem) => known(&format!("{stem}y")),
         None => known(plain.strip_suffix('s')?),
@@ -102,7 +102,7 @@ const ROLES: [(&str, Role); 10] = [
 /// Returns the role that `word` means: the name of a role, or one of the words in [`ROLES`], in any case. Errors for any
 /// other word.
 pub fn role(argument: &str, word: &str) -> Result<Role> {
-    let plain = words::plain(word);
+    let plain = plain_word::plain(word);
     let also = || ROLES.iter().find(|(name, _)| *name == plain).map(|(_, role)| *role);
     Role::parse(&plain).or_else(also).ok_or_else(|| {
         Error::bad_input(format!("`{argument}` is not a role: `{}`", quoted(word)))

@@ -7,7 +7,7 @@ use tiro_base::envelope;
 use tiro_base::error::{Result, quoted};
 use tiro_base::humanize::{counted, thousands};
 use tiro_base::money::Money;
-use tiro_base::thread::Place;
+use tiro_base::thread::FilePlace;
 use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::consult::{self, Files, Receipt, Reported};
@@ -106,7 +106,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
                     thread.ledger.iter().filter(move |entry| entry.place == place && !entry.is_removed);
                 Files::of(entries.map(|entry| entry.path.as_str()))
             };
-            (described.inline, described.overflow) = (at(Place::Inline), at(Place::Overflow));
+            (described.inline, described.overflow) = (at(FilePlace::Inline), at(FilePlace::Overflow));
             described.context = thread.context;
             let turns = project.store.turns(&project.scope, &row.name, 1).await?;
             let receipt = turns.into_iter().next().and_then(|turn| turn.receipt);

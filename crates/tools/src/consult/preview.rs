@@ -10,7 +10,7 @@ use super::chat::{Args, assistant, functions, question};
 use tiro_base::envelope::name;
 use tiro_base::error::Result;
 use tiro_base::humanize::{counted, thousands};
-use tiro_base::thread::{Part, Place};
+use tiro_base::thread::{FilePlace, Part};
 use tiro_host::ask;
 use tiro_host::caller::Caller;
 use tiro_host::config::Configured;
@@ -230,7 +230,7 @@ fn searchable(previewed: &Previewed) -> Vec<File> {
     let prepared = &previewed.prepared;
     let entries = prepared.thread.ledger.iter().chain(&prepared.plan.entries);
     let known: HashMap<&str, usize> = entries
-        .filter(|entry| entry.place == Place::Overflow)
+        .filter(|entry| entry.place == FilePlace::Overflow)
         .map(|entry| (entry.path.as_str(), entry.tokens as usize))
         .collect();
     let overflow = prepared.plan.overflow.iter().map(|path| File {

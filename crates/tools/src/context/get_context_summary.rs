@@ -35,7 +35,7 @@ use tiro_host::summaries::levels::Depth;
 use tiro_host::summaries::wanted::Wanted;
 use tiro_host::summaries::{make, messages};
 use tiro_recall::retrieve::rank::Weights;
-use tiro_recall::retrieve::{self, Found};
+use tiro_recall::retrieve::{self, SearchResult};
 use tiro_store::MessageRow;
 
 /// The name of the tool in MCP.
@@ -154,7 +154,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let places = [(project.store.as_ref(), &scope)];
     // Without a question there is nothing to search for, and all of the named conversations are wanted.
     let found = match query.is_empty() {
-        true => Found::default(),
+        true => SearchResult::default(),
         false => retrieve::search(&places, &encoders, &query, &filter, &Weights::default()).await?,
     };
     notices.extend(found.notices);

@@ -13,7 +13,7 @@ use tiro_base::memory::Millis;
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
 use tiro_host::ask;
-use tiro_host::assembly::{Asked, IncludeLevel, across_sessions, superseded, within_session};
+use tiro_host::assembly::{ContextRequest, IncludeLevel, across_sessions, superseded, within_session};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_host::ingest::catch_up;
@@ -170,7 +170,7 @@ struct CachedAnswer {
 }
 
 /// Records what the context of a session shows, so that stashing can tell how many tokens it frees.
-async fn record(project: &OpenProject, asked: &Asked, key: [u8; 32], lines: Vec<ShownLine>) {
+async fn record(project: &OpenProject, asked: &ContextRequest, key: [u8; 32], lines: Vec<ShownLine>) {
     let Some(session) = &asked.session else { return };
     let recorded = project.books.record_assembly(&project.scope, session, key, lines).await;
     recorded.unwrap_or_else(|error| error.log());
@@ -189,7 +189,7 @@ async fn read(
     caller: &Caller,
     project: &OpenProject,
     args: &Args,
-) -> Result<(Asked, Option<String>)> {
+) -> Result<(ContextRequest, Option<String>)> {
     let query = args.query.trim().to_owned();
     if query.is_empty() {
         return Err(Error::bad_input("`query` is empty").hint("name the task, or ask a question"));
@@ -219,7 +219,7 @@ async fn read(
     let options = &engine.config().options;
     let usual = if session.is_some() { options.session_max_tokens } else { options.context_max_tokens };
     let (budget, notice) = budget(caller, args.max_tokens, usual)?;
-    let asked = Asked {
+    let asked = ContextRequest {
         query,
         scope: Scope { sessions, ..project.scope.clone() },
         session,
@@ -249,7 +249,7 @@ async fn require_session(project: &OpenProject, session: &SessionId) -> Result<(
 
 /// Returns the versions of the project's and the owner's memories. Every write that could change the answer changes at
 /// least one of the two.
-async fn version(engine: &Engine, project: &OpenProject, asked: &Asked) -> Result<[Version; 2]> {
+async fn version(engine: &Engine, project: &OpenProject, asked: &ContextRequest) -> Result<[Version; 2]> {
     let own = project.store.source_version(&asked.scope).await?;
     let owners = &engine.installation().await?.registry;
     Ok([own, owners.memories().source_version(owners.scope()).await?])
@@ -259,7 +259,7 @@ async fn version(engine: &Engine, project: &OpenProject, asked: &Asked) -> Resul
 fn key(
     (engine, caller): (&Engine, &Caller),
     args: &Args,
-    asked: &Asked,
+    asked: &ContextRequest,
     space: Option<&str>,
     version: [Version; 2],
 ) -> [u8; 32] {

@@ -10,7 +10,7 @@ use crate::common::beginning::beginning_in_bytes;
 use crate::memory::behind;
 use crate::memory::hits::{self, Behind, Frame, Page, Ranking, ScoreParts, SupersededBy};
 use crate::memory::show;
-use crate::stash::expired::given_and_over;
+use crate::stash::hidden_segments::given_and_over;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;

@@ -20,7 +20,7 @@ use tiro_host::config::Use;
 use tiro_host::engine::Engine;
 use tiro_host::ingest::cursor::Cursor;
 use tiro_host::ingest::history::{self, Stored};
-use tiro_host::ingest::link::Place;
+use tiro_host::ingest::link::WorkTrees;
 use tiro_host::ingest::sessions::{Account, Keep, Subject};
 use tiro_host::ingest::{commits, reading, sessions};
 use tiro_host::project::OpenProject;
@@ -165,11 +165,11 @@ async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha
 /// Reports how many entries of a client's sessions would be imported.
 pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) -> Result<Sessions> {
     let seen = caller.look(engine).await?;
-    let mut place = Place::new(&seen.root, seen.repository.as_deref(), &seen.formerly);
+    let mut work_trees = WorkTrees::new(&seen.root, seen.repository.as_deref(), &seen.formerly);
     let mut output = Sessions { dry_run: true, ..Sessions::default() };
     let found = if args.transcripts.is_empty() {
         let subject = (Subject::seen(&seen), args.client);
-        let search = sessions::search(engine, caller, subject, &mut place, Keep::No, |_, _| {}).await?;
+        let search = sessions::search(engine, caller, subject, &mut work_trees, Keep::No, |_, _| {}).await?;
         output.account = Some(search.account);
         search.found
     } else {

@@ -80,7 +80,7 @@ pub async fn install(
 /// Lists the installed models. Reads each of their files and compares its hash with the expected one.
 pub fn list(engine: &Engine) -> Listed {
     let models = install::list(&engine.config().model_dir);
-    let model = |model: install::Found| Model {
+    let model = |model: install::InstalledModel| Model {
         name: model.model.name().to_owned(),
         folder: model.folder.display().to_string(),
         bytes: model.bytes,

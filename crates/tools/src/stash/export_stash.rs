@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::expired;
+use super::hidden_segments;
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::MemoryKey;
@@ -59,7 +59,8 @@ pub async fn run(
     let project = caller.project(engine).await?;
     let (store, scope) = (project.store.as_ref(), &project.scope);
     // What expired is not exported.
-    let filter = Filter { stash: Some(expired::hidden(engine, &project).await?), ..Filter::default() };
+    let filter =
+        Filter { stash: Some(hidden_segments::hidden(engine, &project).await?), ..Filter::default() };
     let mut after: Option<MemoryKey> = None;
     loop {
         let rows = store.list_stash(scope, &filter, after, PAGE).await?;

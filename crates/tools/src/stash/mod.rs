@@ -1,7 +1,7 @@
 //! The stash: segments of context that are put aside, found again, and brought back.
 
-pub(super) mod expired;
 mod given;
+pub(super) mod hidden_segments;
 mod named;
 mod preview;
 

@@ -15,7 +15,7 @@ use super::look::Look;
 use super::unpacked::plain;
 use crate::clients::Client;
 use tiro_base::error::{Context, Kind, Result, quoted};
-use tiro_base::file::user_file::{self, Bytes, State};
+use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 use tiro_base::file::{self, Links, text_of};
 use tiro_base::parallel;
 use tiro_base::private;
@@ -109,7 +109,7 @@ impl Looks {
 pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     private::create_dir(path.parent().expect("it is in a folder"))?;
     let bytes = serde_json::to_vec(value).context(Kind::Io, || "cannot write a list".to_owned())?;
-    user_file::replace(path, &State { bytes: Bytes(bytes), mode: 0o600 })
+    user_file::replace(path, &FileSnapshot { bytes: Bytes(bytes), mode: 0o600 })
 }
 
 /// Reads the file at `path`; what is damaged counts as empty.

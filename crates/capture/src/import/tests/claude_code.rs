@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{file, lines_of, read};
-use crate::import::transcript::{About, Entry, Format, Transcript};
+use crate::import::transcript::{About, Format, Transcript, TranscriptEntry};
 use tiro_base::memory::Role;
 
 fn user(uuid: &str, content: Value) -> Value {
@@ -33,7 +33,7 @@ fn with(mut line: Value, name: &str, value: Value) -> Value {
     line
 }
 
-fn all(lines: &[Value]) -> Vec<Entry> {
+fn all(lines: &[Value]) -> Vec<TranscriptEntry> {
     read(Format::ClaudeCode, &file(lines)).0
 }
 
@@ -66,7 +66,7 @@ fn a_session_is_read_in_order() {
     ];
     let (said, about, counts) = read(Format::ClaudeCode, &file(&lines));
     assert_eq!(lines_of(&said), ["User: hello there", "Assistant: Hi from the mock."]);
-    let first = Entry {
+    let first = TranscriptEntry {
         key: "1".into(),
         role: Role::User,
         speaker: None,
@@ -357,7 +357,7 @@ fn reading_continues_at_the_first_open_call() {
     assert_eq!((keys.join(" ").as_str(), first.open_from()), ("1 t2", Some(places[1])));
     let mut second = Transcript::new(Format::ClaudeCode, first.about().clone());
     let rest = &bytes[places[1] as usize..];
-    let again: Vec<Entry> =
+    let again: Vec<TranscriptEntry> =
         rest.split_inclusive(|b| *b == b'\n').flat_map(|line| second.line(0, line)).collect();
     assert_eq!(lines_of(&again), ["Tool: Bash: b\nok:\nB", "Tool: Bash: a\nok:\nA"]);
     assert_eq!(second.open_from(), None);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{file, lines_of, read};
-use crate::import::transcript::{Entry, Format};
+use crate::import::transcript::{Format, TranscriptEntry};
 
 fn line(ordinal: u64, kind: &str, payload: Value) -> Value {
     json!({"timestamp": "2026-11-20T13:58:52.243Z", "ordinal": ordinal, "type": kind, "payload": payload})
@@ -27,11 +27,11 @@ fn meta(id: &str) -> Value {
     )
 }
 
-fn all(lines: &[Value]) -> Vec<Entry> {
+fn all(lines: &[Value]) -> Vec<TranscriptEntry> {
     read(Format::Codex, &file(lines)).0
 }
 
-fn called(call: Value, output: Value) -> Entry {
+fn called(call: Value, output: Value) -> TranscriptEntry {
     let said = all(&[item(1, call), item(2, output)]);
     assert_eq!(said.len(), 1, "{said:?}");
     said[0].clone()

@@ -8,7 +8,7 @@ mod generate;
 mod odd;
 mod robust;
 
-use super::transcript::{About, Entry, Format, Transcript};
+use super::transcript::{About, Format, Transcript, TranscriptEntry};
 use serde_json::Value;
 
 /// Returns the content of a file that consists of these lines.
@@ -18,7 +18,7 @@ fn file(lines: &[Value]) -> Vec<u8> {
 
 /// Reads a whole file. Returns the entries, including those of calls without a result. Also returns what the reader
 /// knew and counted before it gave up waiting for these results.
-fn read(client: Format, bytes: &[u8]) -> (Vec<Entry>, About, super::transcript::Counts) {
+fn read(client: Format, bytes: &[u8]) -> (Vec<TranscriptEntry>, About, super::transcript::Counts) {
     let mut transcript = Transcript::new(client, About::default());
     let (mut said, mut at) = (Vec::new(), 0);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -31,6 +31,6 @@ fn read(client: Format, bytes: &[u8]) -> (Vec<Entry>, About, super::transcript::
 }
 
 /// Returns the role and the text of each entry, as one string per entry.
-fn lines_of(said: &[Entry]) -> Vec<String> {
+fn lines_of(said: &[TranscriptEntry]) -> Vec<String> {
     said.iter().map(|said| format!("{:?}: {}", said.role, said.text)).collect()
 }

@@ -1,6 +1,6 @@
 //! Entries that are read and not stored yet.
 
-use tiro_capture::import::transcript::Entry;
+use tiro_capture::import::transcript::TranscriptEntry;
 
 /// The maximum number of entries that one transaction stores, and the most bytes of their texts. The last line of a
 /// transaction can exceed both limits.
@@ -11,7 +11,7 @@ const BATCH_BYTES: usize = 2 * 1024 * 1024;
 #[derive(Default)]
 pub(super) struct Batch {
     /// Each entry, with the offset of the line that completed it.
-    pub said: Vec<(u64, Entry)>,
+    pub said: Vec<(u64, TranscriptEntry)>,
     bytes: usize,
     /// How many of the entries the client has compacted since, if the transcript shows a compaction.
     pub compacted: Option<usize>,
@@ -19,7 +19,7 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Adds entries that the line at `end` completed.
-    pub fn take(&mut self, end: u64, said: Vec<Entry>) {
+    pub fn take(&mut self, end: u64, said: Vec<TranscriptEntry>) {
         self.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
         self.said.extend(said.into_iter().map(|said| (end, said)));
     }

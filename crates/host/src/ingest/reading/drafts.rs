@@ -2,10 +2,10 @@
 
 use super::forks;
 use crate::ingest::cursor::Kept;
-use crate::ingest::link::Place;
+use crate::ingest::link::WorkTrees;
 use tiro_base::memory::{Draft, FileWrite, LONGEST_TEXT, Millis, Provenance, Role, Work};
 use tiro_base::scope::SessionId;
-use tiro_capture::import::transcript::Entry;
+use tiro_capture::import::transcript::TranscriptEntry;
 
 /// The maximum number of bytes that are stored of one session. The first limit is for its tool outputs, the second
 /// for all its entries. A longer session is probably an agent in a loop.
@@ -14,18 +14,18 @@ const ALL_KEPT: usize = 16 * 1024 * 1024;
 
 /// Returns whether the entry exceeds the limit of one entry or the limit of its session. `kept` is how much of
 /// the session is already stored.
-pub(super) fn is_too_much(said: &Entry, kept: Kept) -> bool {
+pub(super) fn is_too_much(said: &TranscriptEntry, kept: Kept) -> bool {
     let size = said.text.len();
     let is_tool = said.role == Role::Tool;
     kept.all + size > ALL_KEPT || (is_tool && kept.tools + size > TOOLS_KEPT) || size > LONGEST_TEXT
 }
 
 pub(super) fn draft(
-    said: Entry,
+    said: TranscriptEntry,
     session: &SessionId,
     time: Millis,
     files: Vec<String>,
-    place: &Place,
+    work_trees: &WorkTrees,
 ) -> Draft {
     let (role, identity) = (forks::role(&said), forks::identity(&said));
     let provenance = match role {
@@ -49,20 +49,20 @@ pub(super) fn draft(
         true => Some(said.speaker.map_or("sub-agent".to_owned(), |name| format!("sub-agent {name}"))),
         false => said.speaker,
     };
-    let reflog = said.worktree.as_deref().and_then(|directory| place.work_tree(directory));
-    let reflog = reflog.and_then(|root| place.reflogs.get(&root));
+    let reflog = said.worktree.as_deref().and_then(|directory| work_trees.work_tree(directory));
+    let reflog = reflog.and_then(|root| work_trees.reflogs.get(&root));
     draft.head_sha = reflog.and_then(|reflog| reflog.at(time)).map(|sha| sha.to_string());
     draft.branch = said.branch.filter(|branch| branch != "HEAD" && !branch.is_empty());
     draft.files = files;
     let directory = said.worktree.as_deref();
     let writes = said.written.into_iter().filter_map(|written| {
-        let (path, root) = place.relative(&written.path, directory)?;
+        let (path, root) = work_trees.relative(&written.path, directory)?;
         Some(FileWrite { path, worktree: Some(root.to_string_lossy().into_owned()), lines: written.lines })
     });
     draft.work = Work {
         writes: writes.collect(),
         worktree: directory
-            .and_then(|it| place.work_tree(it))
+            .and_then(|it| work_trees.work_tree(it))
             .map(|root| root.to_string_lossy().into_owned()),
         ended: said.until,
         commits: said.commits,

@@ -14,7 +14,7 @@ use crate::summaries::messages;
 use tiro_base::error::Result;
 use tiro_base::memory::{Identity, Kind, MemoryId, Millis, Role};
 use tiro_base::scope::SessionId;
-use tiro_capture::import::transcript::{About, Entry};
+use tiro_capture::import::transcript::{About, TranscriptEntry};
 use tiro_redact::Redactor;
 
 /// How long after the copy was made its entries can be dated, in milliseconds. Some versions date all copies anew.
@@ -33,9 +33,9 @@ pub struct Prefix {
 #[derive(Default)]
 pub struct Divided {
     /// Those of the session itself.
-    pub own: Vec<(u64, Entry)>,
+    pub own: Vec<(u64, TranscriptEntry)>,
     /// Copies, by the names of the original sessions.
-    pub copies: BTreeMap<String, Vec<(u64, Entry)>>,
+    pub copies: BTreeMap<String, Vec<(u64, TranscriptEntry)>>,
     /// How many copies are already stored.
     pub stored: usize,
 }
@@ -74,7 +74,7 @@ impl Originals {
         project: &OpenProject,
         session: &SessionId,
         about: &About,
-        said: &[(u64, Entry)],
+        said: &[(u64, TranscriptEntry)],
     ) -> Result<()> {
         let mut names: Vec<&str> = vec![session.as_str()];
         names.extend(said.iter().filter_map(|(_, said)| Some(said.copy_of.as_ref()?.session.as_str())));
@@ -104,7 +104,7 @@ impl Originals {
         &mut self,
         redactor: &Redactor,
         (session, about, prefix): (&SessionId, &About, &mut Prefix),
-        said: Vec<(u64, Entry)>,
+        said: Vec<(u64, TranscriptEntry)>,
         elsewhere: &HashSet<String>,
     ) -> Divided {
         let mut divided = Divided::default();
@@ -113,7 +113,7 @@ impl Originals {
                 Belongs::Here => divided.own.push((end, said)),
                 Belongs::Stored => divided.stored += 1,
                 Belongs::There { session, key } => {
-                    divided.copies.entry(session).or_default().push((end, Entry { key, ..said }));
+                    divided.copies.entry(session).or_default().push((end, TranscriptEntry { key, ..said }));
                 }
             }
         }
@@ -124,7 +124,7 @@ impl Originals {
         &mut self,
         redactor: &Redactor,
         (session, about, prefix): (&SessionId, &About, &mut Prefix),
-        said: &Entry,
+        said: &TranscriptEntry,
         elsewhere: &HashSet<String>,
     ) -> Belongs {
         let is_known = elsewhere.contains(&said.key) || self.copies.contains(&said.key);
@@ -170,7 +170,7 @@ impl Originals {
         if is_known || is_copied { Belongs::Stored } else { Belongs::Here }
     }
 
-    fn holds(&self, redactor: &Redactor, session: &str, said: &Entry) -> Option<Held> {
+    fn holds(&self, redactor: &Redactor, session: &str, said: &TranscriptEntry) -> Option<Held> {
         let original = self.sessions.get(session)?;
         let id = project::session_id(redactor, "session", session).ok()?;
         let Identity::Named(name) = identity(said) else { return None };
@@ -188,7 +188,7 @@ enum Held {
 }
 
 /// Returns the identity of an entry within its session.
-pub fn identity(said: &Entry) -> Identity {
+pub fn identity(said: &TranscriptEntry) -> Identity {
     match said.fingerprint {
         Some(fingerprint) => Identity::Named(format!("like:{fingerprint:016x}")),
         None => Identity::Named(format!("id:{}", said.key)),
@@ -196,12 +196,12 @@ pub fn identity(said: &Entry) -> Identity {
 }
 
 /// Returns the kind of memory that an entry becomes.
-pub fn kind(said: &Entry) -> Kind {
+pub fn kind(said: &TranscriptEntry) -> Kind {
     if said.is_summary { Kind::Summary } else { Kind::Message }
 }
 
 /// Returns the role of the memory that an entry becomes. Clients write their summary of a conversation as a user message.
-pub fn role(said: &Entry) -> Role {
+pub fn role(said: &TranscriptEntry) -> Role {
     if said.is_summary { Role::Assistant } else { said.role }
 }
 

@@ -17,7 +17,7 @@ use tiro_base::error::Result;
 use tiro_base::memory::{Millis, Role};
 use tiro_capture::clients::Client;
 use tiro_capture::clients::transcripts::{Line, Lines};
-use tiro_capture::import::transcript::{About, Entry, Format, Transcript};
+use tiro_capture::import::transcript::{About, Format, Transcript, TranscriptEntry};
 use tiro_store::SessionRow;
 
 /// The title of a session of which only the prompts are left.
@@ -58,12 +58,12 @@ impl Importer<'_> {
     ///
     /// If the list can't be read or the prompts can't be stored.
     pub async fn follow_prompts(&mut self, path: &Path, sessions: &HashSet<String>) -> Result<Prompts> {
-        let mut within = Within::new(self.engine, self.caller, self.place, self.others);
+        let mut within = Within::new(self.engine, self.caller, self.work_trees, self.others);
         let listed = self.left(path, sessions, &mut within).await?;
         let mut prompts = Prompts::default();
         let mut stored: Option<Vec<SessionRow>> = None;
         for (name, lines) in listed {
-            let mut said: Vec<Entry> = Vec::new();
+            let mut said: Vec<TranscriptEntry> = Vec::new();
             let mut reader = Transcript::new(Format::ClaudeCode, About::default());
             for listed in lines {
                 let is_dated = listed.session_id.is_none();
@@ -84,7 +84,7 @@ impl Importer<'_> {
                 continue;
             }
             let about = About { title: Some(TITLE.to_owned()), ..reader.about().clone() };
-            let visited = Visited::new(self.engine, self.caller, self.place);
+            let visited = Visited::new(self.engine, self.caller, self.work_trees);
             let source = format!("prompts:{name}");
             let mut reading =
                 Reading::new((Client::ClaudeCode, path), source, Cursor::default(), reader, None, visited);

@@ -12,8 +12,8 @@ use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_capture::clients::Client;
 use tiro_capture::clients::transcripts::{Line, Lines, Listed, Trees};
-use tiro_capture::import::transcript::{About, Entry, Transcript};
-use tiro_git::{Known, Repository, Sha, Stop};
+use tiro_capture::import::transcript::{About, Transcript, TranscriptEntry};
+use tiro_git::{KnownCommit, Repository, Sha, Stop};
 use tiro_store::CommitRow;
 
 /// How many bytes of sessions are read for one directory, and for all of them together.
@@ -115,7 +115,7 @@ fn done(client: Client, directory: &str, sessions: &[&Listed], left: &mut u64) -
 }
 
 impl Done {
-    fn note(&mut self, said: &Entry, directory: &str) {
+    fn note(&mut self, said: &TranscriptEntry, directory: &str) {
         let stood = Path::new(said.worktree.as_deref().unwrap_or(directory));
         if stood.starts_with(directory) {
             self.commits.extend(said.commits.iter().flatten().cloned());
@@ -168,7 +168,7 @@ fn all_commits(repository: &Repository, stored: &[String]) -> Vec<String> {
         true
     };
     // If the history can't be read, its commits prove nothing.
-    drop(repository.history(&repository.tips().found, Known::OnlyItself, &Stop::default(), is_known));
+    drop(repository.history(&repository.tips().found, KnownCommit::OnlyItself, &Stop::default(), is_known));
     all.sort_unstable();
     all.dedup();
     all

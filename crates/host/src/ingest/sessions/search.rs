@@ -13,7 +13,7 @@ use super::gone;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::ingest::cursor::{Cursor, Read};
-use crate::ingest::link::Place;
+use crate::ingest::link::WorkTrees;
 use crate::ingest::share::{Whose, Within};
 use crate::project::{self, OpenProject, SeenProject};
 use tiro_base::error::{Error, Result, quoted};
@@ -78,13 +78,13 @@ enum Belongs {
     Gone(String),
 }
 
-/// Searches the transcripts of `client`. Adds to `place` what is found out of former roots of the project. `progress` is
+/// Searches the transcripts of `client`. Adds to `work_trees` what is found out of former roots of the project. `progress` is
 /// called with the number of bytes that were looked at and the total.
 pub async fn search(
     engine: &Engine,
     caller: &Caller,
     (subject, client): (Subject<'_>, Client),
-    place: &mut Place,
+    work_trees: &mut WorkTrees,
     keep: Keep,
     progress: impl FnMut(u64, u64) + Send,
 ) -> Result<Search> {
@@ -93,10 +93,10 @@ pub async fn search(
     let (mut looks, mut trees) = (Looks::of(data_dir, client), Trees::of(data_dir));
     let looked = looks.look_at(&listing.files, progress);
     if let Some(id) = subject.id() {
-        trees.add(&place.roots(), id);
+        trees.add(&work_trees.roots(), id);
     }
     let (ours, mut others) = trees.gone(subject.id());
-    place.formerly.extend(ours);
+    work_trees.formerly.extend(ours);
     others.extend(roots_of_others(engine, subject.id()).await);
 
     let mut sorted = Sorted::new(client);
@@ -106,13 +106,13 @@ pub async fn search(
         sorted.account.leave_out(Why::Unreadable, &path.to_string_lossy(), path);
     }
     let all: Vec<(&Listed, Result<Look>)> = listing.files.iter().zip(looked).collect();
-    sorted.sort(&mut Within::new(engine, caller, place, &others), all.iter());
+    sorted.sort(&mut Within::new(engine, caller, work_trees, &others), all.iter());
     let gone = std::mem::take(&mut sorted.gone);
     let proven =
         gone::proven((subject.open, subject.repository), (client, engine.now()), &gone, &mut trees).await?;
     let is_any_proven = !proven.is_empty();
-    place.formerly.extend(proven);
-    let mut within = Within::new(engine, caller, place, &others);
+    work_trees.formerly.extend(proven);
+    let mut within = Within::new(engine, caller, work_trees, &others);
     if is_any_proven {
         let names: HashSet<&Path> = gone.values().flatten().map(|each| each.path.as_path()).collect();
         sorted.sort(&mut within, all.iter().filter(|(listed, _)| names.contains(listed.path.as_path())));
@@ -177,7 +177,7 @@ fn belongs(within: &mut Within<'_>, client: Client, path: &Path, look: &Look) ->
     if whose.first() == Some(&Whose::Ours) {
         return Belongs::Here;
     }
-    let roots = within.place().roots_and_former();
+    let roots = within.work_trees().roots_and_former();
     if directories.is_empty() && transcripts::is_named_after(client, path, look.hash.as_deref(), &roots) {
         return Belongs::Here;
     }

@@ -6,17 +6,17 @@ use std::path::{Component, Path, PathBuf};
 use crate::caller::Caller;
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::ingest::link::Place;
+use crate::ingest::link::WorkTrees;
 use crate::project;
 
 /// Knows which directories lie in a project.
 pub struct Within<'a> {
     config: &'a Config,
     named: Option<&'a Path>,
-    place: &'a Place,
+    work_trees: &'a WorkTrees,
     /// The path that identifies the project, see [`project::place`].
     own: Option<PathBuf>,
-    /// Roots of this project that no longer exist, in addition to those of `place`.
+    /// Roots of this project that no longer exist, in addition to those of `work_trees`.
     formerly: Vec<PathBuf>,
     /// Roots of other projects, also of those that no longer exist. They may lie inside this project.
     others: Vec<PathBuf>,
@@ -37,18 +37,23 @@ pub enum Whose {
 }
 
 impl<'a> Within<'a> {
-    /// Returns what knows the directories of the project at `place`. `others` are roots of other projects,
+    /// Returns what knows the directories of the project at `work_trees`. `others` are roots of other projects,
     /// including those that no longer exist.
-    pub fn new(engine: &'a Engine, caller: &'a Caller, place: &'a Place, others: &[PathBuf]) -> Within<'a> {
+    pub fn new(
+        engine: &'a Engine,
+        caller: &'a Caller,
+        work_trees: &'a WorkTrees,
+        others: &[PathBuf],
+    ) -> Within<'a> {
         let (config, named) = (engine.config(), caller.named());
-        let own = project::place(&place.root, config, named).ok().flatten();
+        let own = project::place(&work_trees.root, config, named).ok().flatten();
         let others = others.to_vec();
-        Within { config, named, place, own, formerly: Vec::new(), others, known: HashMap::new() }
+        Within { config, named, work_trees, own, formerly: Vec::new(), others, known: HashMap::new() }
     }
 
     /// Returns the project's work trees.
-    pub fn place(&self) -> &'a Place {
-        self.place
+    pub fn work_trees(&self) -> &'a WorkTrees {
+        self.work_trees
     }
 
     /// Adds a root of this project that no longer exists.
@@ -86,7 +91,7 @@ impl<'a> Within<'a> {
 
     fn find(&mut self, directory: &Path) -> Whose {
         let Ok(there) = directory.canonicalize() else { return self.find_gone(&plain(directory)) };
-        let (ours, others) = (innermost(&self.place.roots(), &there), innermost(&self.others, &there));
+        let (ours, others) = (innermost(&self.work_trees.roots(), &there), innermost(&self.others, &there));
         match project::place_and_repository(&there, self.config, self.named) {
             Ok(Some((place, _))) if self.own.as_ref() == Some(&place) => Whose::Ours,
             // The place of a repository is its git directory.
@@ -101,9 +106,10 @@ impl<'a> Within<'a> {
     }
 
     fn find_gone(&mut self, directory: &Path) -> Whose {
-        let former = innermost(&self.place.formerly, directory).max(innermost(&self.formerly, directory));
+        let former =
+            innermost(&self.work_trees.formerly, directory).max(innermost(&self.formerly, directory));
         let others = innermost(&self.others, directory);
-        if former.max(others) > innermost(&self.place.roots(), directory) {
+        if former.max(others) > innermost(&self.work_trees.roots(), directory) {
             return if former >= others { Whose::Ours } else { Whose::Others };
         }
         // The nearest folder above it that exists decides.
@@ -117,8 +123,9 @@ impl<'a> Within<'a> {
     /// Returns whether `directory` lies beneath a root of the project, and perhaps in another project there.
     pub fn may_have(&mut self, directory: &str) -> bool {
         let path = plain(Path::new(directory));
-        let is_beneath =
-            |path: &Path| innermost(&self.place.roots(), path) + innermost(&self.place.formerly, path) > 0;
+        let is_beneath = |path: &Path| {
+            innermost(&self.work_trees.roots(), path) + innermost(&self.work_trees.formerly, path) > 0
+        };
         is_beneath(&path) || path.canonicalize().is_ok_and(|real| is_beneath(&real))
     }
 
@@ -131,7 +138,7 @@ impl<'a> Within<'a> {
         let directory = Path::new(directory);
         let canonical = directory.canonicalize();
         let directory = canonical.as_deref().unwrap_or(directory);
-        self.place.roots().iter().any(|root| root.starts_with(directory))
+        self.work_trees.roots().iter().any(|root| root.starts_with(directory))
     }
 }
 

@@ -9,7 +9,7 @@ use tiro_digest::summarize::Corrected;
 use tiro_store::MessageRow;
 
 /// A statement of a message.
-struct Place {
+struct MessageStatement {
     /// The index of the message.
     message: usize,
     value: String,
@@ -21,7 +21,7 @@ struct Place {
 pub fn corrections(texts: &[(MessageRow, String)]) -> Vec<Vec<Corrected>> {
     let mut by_voice: HashMap<String, (Subjects, Vec<usize>)> = HashMap::new();
     // The statements about the same thing, in order, for each thing.
-    let mut subjects: Vec<Vec<Place>> = Vec::new();
+    let mut subjects: Vec<Vec<MessageStatement>> = Vec::new();
     for (message, (row, text)) in texts.iter().enumerate() {
         let Voice::Person(name) = said(row, text).voice() else { continue };
         let (known, subject_of) = by_voice.entry(name).or_default();
@@ -33,7 +33,7 @@ pub fn corrections(texts: &[(MessageRow, String)]) -> Vec<Vec<Corrected>> {
                 subjects.push(Vec::new());
             }
             let corrected = Corrected { range: stated.start..stated.end, by: row.ordinal };
-            subjects[subject].push(Place { message, value: stated.value, corrected });
+            subjects[subject].push(MessageStatement { message, value: stated.value, corrected });
         }
     }
     let mut found = vec![Vec::new(); texts.len()];

@@ -8,7 +8,7 @@ use tiro_base::error::Result;
 use tiro_base::filter::{Expiry, Filter, Stash};
 use tiro_base::memory::{Content, Group, Kind, Memory, MemoryKey, Millis};
 use tiro_base::scope::Scope;
-use tiro_conformance::place::{SPACE, name};
+use tiro_conformance::fixture::{SPACE, name};
 use tiro_conformance::subject::Engine;
 use tiro_conformance::threads::thread;
 use tiro_store::*;

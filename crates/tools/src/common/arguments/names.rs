@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::values::unquoted;
-use crate::common::words::plain;
+use crate::common::plain_word::plain;
 
 /// The names of objects that clients put around the arguments.
 pub(super) const WRAPPERS: [&str; 8] =
@@ -268,32 +268,32 @@ const EXAMPLES: [(&str, &str); 36] = [
 
 /// The argument that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place<'a> {
+pub(super) enum NamedArgument<'a> {
     /// An argument of the tool.
     Own(&'a str),
     /// A field of an argument that is an object.
     Inner(&'a str, &'a str),
 }
 
-impl<'a> Place<'a> {
+impl<'a> NamedArgument<'a> {
     /// Returns the argument's own name.
     pub fn name(self) -> &'a str {
         match self {
-            Place::Own(name) | Place::Inner(_, name) => name,
+            NamedArgument::Own(name) | NamedArgument::Inner(_, name) => name,
         }
     }
 }
 
 /// Returns the argument of `properties` that `name` stands for, in camelCase, kebab-case or snake_case; `None` if there is
 /// none. A field of an argument counts as an argument if no other argument has such a field.
-pub(super) fn resolve<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<Place<'a>> {
+pub(super) fn resolve<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<NamedArgument<'a>> {
     let name = snake_case(name);
     if let Some(own) = known(&name, properties) {
-        return Some(Place::Own(own));
+        return Some(NamedArgument::Own(own));
     }
     let inner = |(outer, schema): (&'a String, &'a Value)| {
         let fields = schema.get("properties").and_then(Value::as_object)?;
-        Some(Place::Inner(outer, known(&name, fields)?))
+        Some(NamedArgument::Inner(outer, known(&name, fields)?))
     };
     let mut inner = properties.iter().filter_map(inner);
     inner.next().filter(|_| inner.next().is_none())

@@ -34,14 +34,14 @@ pub struct List {
     /// When it was written.
     pub made_at: String,
     /// The stores, that of the owner first.
-    pub stores: Vec<Entry>,
+    pub stores: Vec<ArchiveEntry>,
     /// Whether the configuration is in it.
     pub configuration: bool,
 }
 
 /// A store in the archive.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Entry {
+pub struct ArchiveEntry {
     /// The name of the entry.
     pub name: String,
     /// The project's id; `None` for the store of the owner.
@@ -59,23 +59,23 @@ pub struct Entry {
 }
 
 /// An archive that is being written.
-pub struct Writer {
+pub struct ArchiveWriter {
     archive: ZipWriter<BufWriter<File>>,
     list: List,
 }
 
-impl Writer {
+impl ArchiveWriter {
     /// Begins an archive in the new file `path`, which only this user can read.
-    pub fn begin(path: &Path, made_at: String) -> Result<Writer> {
+    pub fn begin(path: &Path, made_at: String) -> Result<ArchiveWriter> {
         private::create(path)?;
         let file = File::options().write(true).open(path).context(Kind::Io, unwritten)?;
         let program = env!("CARGO_PKG_VERSION").to_owned();
         let list = List { format: FORMAT, program, made_at, stores: Vec::new(), configuration: false };
-        Ok(Writer { archive: ZipWriter::new(BufWriter::new(file)), list })
+        Ok(ArchiveWriter { archive: ZipWriter::new(BufWriter::new(file)), list })
     }
 
     /// Adds the store at `path` as `entry`, whose size and hash are filled in.
-    pub fn add_store(&mut self, mut entry: Entry, path: &Path) -> Result<()> {
+    pub fn add_store(&mut self, mut entry: ArchiveEntry, path: &Path) -> Result<()> {
         self.archive.start_file(&entry.name, options()).context(Kind::Io, unwritten)?;
         let source = File::open(path).context(Kind::Io, unwritten)?;
         let (bytes, hash) = copy(source, &mut self.archive).context(Kind::Io, unwritten)?;
@@ -104,13 +104,13 @@ impl Writer {
 }
 
 /// An archive that is read. It may come from anywhere.
-pub struct Reader {
+pub struct ArchiveReader {
     archive: ZipArchive<BufReader<File>>,
     /// What is in it.
     pub list: List,
 }
 
-impl Reader {
+impl ArchiveReader {
     /// Returns whether the file at `path` begins as an archive does.
     pub fn is_archive(path: &Path) -> bool {
         let mut begin = [0; 4];
@@ -121,7 +121,7 @@ impl Reader {
     /// Opens the archive at `path` and reads its list.
     ///
     /// Errors with [`Kind::BadInput`] if it is not a backup of everything, or a later Tiro wrote it.
-    pub fn open(path: &Path) -> Result<Reader> {
+    pub fn open(path: &Path) -> Result<ArchiveReader> {
         let file = file::open(path, Links::Followed, u64::MAX)
             .context(Kind::Io, || format!("cannot read `{}`", quoted(path.display())))?;
         let unusable = |why: &str| {
@@ -145,13 +145,13 @@ impl Reader {
         if list.stores.first().is_none_or(|first| first.project.is_some()) {
             return Err(unusable("it has no store of the owner"));
         }
-        Ok(Reader { archive, list })
+        Ok(ArchiveReader { archive, list })
     }
 
     /// Writes the store `entry` to the new file `target`, and checks it.
     ///
     /// Errors with [`Kind::BadInput`] if it is not as it was written.
-    pub fn take_store(&mut self, entry: &Entry, target: &Path) -> Result<()> {
+    pub fn take_store(&mut self, entry: &ArchiveEntry, target: &Path) -> Result<()> {
         let damaged = || format!("`{}` in the backup is damaged", quoted(&entry.name));
         let source = self.archive.by_name(&entry.name).context(Kind::BadInput, damaged)?;
         let file = File::create_new(target).context(Kind::Io, unwritten)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::archive::{Entry, Reader, Writer};
+use super::archive::{ArchiveEntry, ArchiveReader, ArchiveWriter};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::unfinished::{self, UNFINISHED, Workshop};
 use tiro_base::file::{self, Links};
@@ -82,7 +82,7 @@ pub async fn back_up(engine: &Engine, file: &Path) -> Result<Everything> {
         .context(Kind::Io, unwritten)
         .map_err(|error| error.hint("name a folder that exists and can be written"))?;
     let written = workshop.path().join("backup");
-    let mut writer = Writer::begin(&written, times::show_time(engine.now()))?;
+    let mut writer = ArchiveWriter::begin(&written, times::show_time(engine.now()))?;
     let mut answer = copy_stores(engine, &installation, workshop.path(), &mut writer).await?;
     add_configuration(engine, &mut writer, &mut answer)?;
     writer.finish()?;
@@ -100,7 +100,7 @@ async fn copy_stores(
     engine: &Engine,
     installation: &Installation,
     workshop: &Path,
-    writer: &mut Writer,
+    writer: &mut ArchiveWriter,
 ) -> Result<Everything> {
     let registry = &installation.registry;
     let mut answer = Everything {
@@ -159,7 +159,7 @@ async fn copy(engine: &Engine, store: &dyn Store, scope: &Scope, workshop: &Path
 
 /// Adds the copy in the workshop to the archive.
 fn add(
-    writer: &mut Writer,
+    writer: &mut ArchiveWriter,
     answer: &mut Everything,
     row: Option<&ProjectRow>,
     contents: Contents,
@@ -171,7 +171,7 @@ fn add(
             (format!("projects/{}/tiro.db", row.id.as_str()), format!("project `{}`", quoted(&row.name)))
         }
     };
-    let entry = Entry {
+    let entry = ArchiveEntry {
         name,
         project: row.map(|row| row.id.as_str().to_owned()),
         project_name: row.map(|row| row.name.clone()).unwrap_or_default(),
@@ -211,7 +211,7 @@ pub(super) fn damaged(what: &str, contents: &Contents) -> Option<String> {
 }
 
 /// Adds the configuration, with secrets replaced, and notes where the keys of the providers are.
-fn add_configuration(engine: &Engine, writer: &mut Writer, answer: &mut Everything) -> Result<()> {
+fn add_configuration(engine: &Engine, writer: &mut ArchiveWriter, answer: &mut Everything) -> Result<()> {
     let sources = &engine.config().sources;
     let Some(path) = sources.file.as_deref().filter(|path| path.exists()) else { return Ok(()) };
     let text = file::read_to_string(path, Links::Followed, LARGEST_CONFIGURATION)
@@ -234,7 +234,7 @@ fn add_configuration(engine: &Engine, writer: &mut Writer, answer: &mut Everythi
 
 /// Reads the archive `written` again and compares every store with the list.
 async fn verify(engine: &Engine, written: &Path, workshop: &Path) -> Result<()> {
-    let mut reader = Reader::open(written)?;
+    let mut reader = ArchiveReader::open(written)?;
     reader.configuration()?;
     for entry in reader.list.stores.clone() {
         let target = workshop.join(COPY);

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::archive::{Entry, Reader};
+use super::archive::{ArchiveEntry, ArchiveReader};
 use super::everything::{OWNERS, damaged};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::path_of;
 use tiro_base::file::unfinished::{self, UNFINISHED, Workshop};
-use tiro_base::file::user_file::{self, Bytes, State};
+use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 use tiro_base::humanize::counted;
 use tiro_base::private;
 use tiro_base::scope::ProjectId;
@@ -83,12 +83,12 @@ pub struct Unlinked {
 
 /// Returns whether the file is a backup of everything, or another archive.
 pub fn is_archive(file: &Path) -> bool {
-    Reader::is_archive(file)
+    ArchiveReader::is_archive(file)
 }
 
 /// Returns what the backup contains, and whether restoring it would replace something. Changes nothing.
 pub fn plan(engine: &Engine, file: &Path) -> Result<Planned> {
-    let Reader { list, .. } = Reader::open(file)?;
+    let ArchiveReader { list, .. } = ArchiveReader::open(file)?;
     Ok(Planned {
         made_at: list.made_at.clone(),
         projects: list.stores.len() - 1,
@@ -101,7 +101,7 @@ pub fn plan(engine: &Engine, file: &Path) -> Result<Planned> {
 /// Restores everything from the backup `file`. What is stored here is replaced, and kept in a folder of its own.
 pub async fn restore(engine: &Engine, file: &Path) -> Result<RestoredEverything> {
     let restored = plan(engine, file)?;
-    let mut reader = Reader::open(file)?;
+    let mut reader = ArchiveReader::open(file)?;
     let data_dir = &engine.config().data_dir;
     private::data_dir(data_dir)?;
     clean(data_dir);
@@ -151,7 +151,7 @@ struct Unpacked {
 }
 
 /// Unpacks all stores into the workshop, checks them and brings them up to date.
-async fn unpack(engine: &Engine, reader: &mut Reader, workshop: &Path) -> Result<Vec<Unpacked>> {
+async fn unpack(engine: &Engine, reader: &mut ArchiveReader, workshop: &Path) -> Result<Vec<Unpacked>> {
     let mut stores = Vec::new();
     let projects = engine.config().data_dir.join("projects");
     let files = engine.stores().files();
@@ -184,7 +184,7 @@ async fn unpack(engine: &Engine, reader: &mut Reader, workshop: &Path) -> Result
     Ok(stores)
 }
 
-fn malformed(entry: &Entry) -> Error {
+fn malformed(entry: &ArchiveEntry) -> Error {
     Error::bad_input(format!("`{}` in the backup is not as its list says", quoted(&entry.name)))
         .hint("restore an earlier backup; nothing was changed")
 }
@@ -329,7 +329,7 @@ fn configure(engine: &Engine, text: Option<String>) -> Result<String> {
     if let Some(folder) = path.parent() {
         private::make_dir(folder).context(Kind::Io, || format!("cannot make the folder of `{shown}`"))?;
     }
-    user_file::replace(path, &State { bytes: Bytes(text.into_bytes()), mode: 0o600 })?;
+    user_file::replace(path, &FileSnapshot { bytes: Bytes(text.into_bytes()), mode: 0o600 })?;
     Ok(format!("The configuration was written to `{shown}`; keys of providers are not in a backup"))
 }
 

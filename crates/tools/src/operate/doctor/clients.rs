@@ -5,7 +5,7 @@ use std::path::Path;
 use super::finding::{Finding, failed};
 use crate::operate::init;
 use tiro_base::error::quoted;
-use tiro_capture::clients::{self, Client, Written};
+use tiro_capture::clients::{self, Client, ConfiguredProgram};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 
@@ -89,8 +89,8 @@ pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
 }
 
 /// Reports a program that is gone. `is_here` says whether `tiro init` replaces it when it runs in this directory.
-fn gone(written: &Written, is_here: bool) -> Finding {
-    let Written { client, path, program } = written;
+fn gone(written: &ConfiguredProgram, is_here: bool) -> Finding {
+    let ConfiguredProgram { client, path, program } = written;
     let (file, program) = (quoted(path.display()), quoted(program.display()));
     let found = format!("{}: `{file}` starts `{program}`, which is gone", client.name());
     match is_here {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::found::Found;
+use super::found::FoundSegments;
 use super::group::Group;
 use crate::common::tool::Answer;
 use crate::stash::preview::Preview;
@@ -52,7 +52,7 @@ impl Output {
 }
 
 /// Returns the answer with as many segments and groups as fit.
-pub(super) fn fit(mut found: Found, form: Form, secret: &[u8; 32]) -> Output {
+pub(super) fn fit(mut found: FoundSegments, form: Form, secret: &[u8; 32]) -> Output {
     let mut dropped = 0;
     loop {
         let output = answer(&found, dropped, form, secret);
@@ -66,7 +66,7 @@ pub(super) fn fit(mut found: Found, form: Form, secret: &[u8; 32]) -> Output {
     }
 }
 
-fn answer(found: &Found, dropped: usize, form: Form, secret: &[u8; 32]) -> Output {
+fn answer(found: &FoundSegments, dropped: usize, form: Form, secret: &[u8; 32]) -> Output {
     let next = found.offset + found.groups.len();
     let has_next = found.lists && (found.has_more || dropped > 0) && !found.groups.is_empty();
     let mut output = Output {
@@ -86,7 +86,7 @@ fn answer(found: &Found, dropped: usize, form: Form, secret: &[u8; 32]) -> Outpu
     output
 }
 
-fn rendered(found: &Found, output: &Output, secret: &[u8; 32]) -> String {
+fn rendered(found: &FoundSegments, output: &Output, secret: &[u8; 32]) -> String {
     let body: String = match found.lists {
         true => found.groups.iter().map(Group::lines).collect(),
         false => found.previews.iter().map(Preview::lines).collect(),

@@ -5,7 +5,7 @@ use crate::stash::preview::Preview;
 
 /// What a call found.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundSegments {
     /// The segments found.
     pub previews: Vec<Preview>,
     /// The groups listed.
@@ -28,7 +28,7 @@ pub(super) struct Found {
     pub notices: Vec<String>,
 }
 
-impl Found {
+impl FoundSegments {
     /// Returns whether nothing was found.
     pub fn is_empty(&self) -> bool {
         self.total == 0

@@ -1,6 +1,6 @@
 //! Lists the stash by topic and session, so that a new session learns what is there.
 
-use super::found::Found;
+use super::found::FoundSegments;
 use super::group::{Example, Group};
 use crate::common::beginning::beginning;
 use tiro_base::error::{Error, Result, quoted};
@@ -24,7 +24,7 @@ pub(super) async fn list(
     scope: &Scope,
     filter: &Filter,
     cursor: Option<&str>,
-) -> Result<Found> {
+) -> Result<FoundSegments> {
     let offset = cursor.map_or(Ok(0), |cursor| {
         cursor.parse::<u32>().map(|offset| offset as usize).map_err(|_| {
             Error::bad_input(format!("`cursor` was not returned by this tool: `{}`", quoted(cursor)))
@@ -33,7 +33,7 @@ pub(super) async fn list(
     })?;
     let page = StashPage { filter: filter.clone(), offset, groups: GROUPS, ids: NAMED };
     let contents = project.store.stash_contents(scope, page).await?;
-    let mut found = Found { lists: true, offset, ..Found::default() };
+    let mut found = FoundSegments { lists: true, offset, ..FoundSegments::default() };
     (found.total, found.tokens) = (contents.memories.unsigned_abs() as usize, contents.tokens);
     found.has_more = offset + contents.page.len() < contents.groups.unsigned_abs() as usize;
     for group in contents.page {

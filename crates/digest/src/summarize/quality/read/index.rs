@@ -9,7 +9,7 @@ use super::functions::is_function;
 use super::negatives::{self, Negated};
 use super::tokens::{Kind, Token, pair_key, sentences, stem, tokens};
 use crate::summarize::Source;
-use crate::summarize::words::is_common;
+use crate::summarize::word_keys::is_common;
 
 /// The maximum number of tokens of a passage, unless one sentence has more. Arbitrary.
 const PASSAGE: usize = 60;

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::summarize::words::is_spaceless;
+use crate::summarize::word_keys::is_spaceless;
 use tiro_text::blocks::{self, Block};
 
 /// The number of letters that a stem keeps. Words that begin alike mostly mean the same ("inspired", "inspiration"),

@@ -4,21 +4,21 @@ use super::super::shown;
 use super::{SESSIONS, Step, VECTORS, WORDS, World, assistant_name, session_name};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Identity, Kind, Level, MemoryKey, Millis, Provenance};
-use tiro_conformance::place::{HOUR, Place, SPACE, conversation, name, prepared, quarter};
+use tiro_conformance::fixture::{Fixture, HOUR, SPACE, conversation, name, prepared, quarter};
 use tiro_conformance::subject::Engine;
 use tiro_conformance::threads::{thread, turn, with_file};
 use tiro_store::*;
 
 /// An engine while a history is made on it.
 pub struct Side<E: Engine> {
-    pub place: Place<E>,
+    pub place: Fixture<E>,
     /// The entries that were taken from the queue.
     taken: Vec<QueueKey>,
 }
 
 impl<E: Engine> Side<E> {
     pub fn new(engine: E) -> Side<E> {
-        Side { place: Place::new(engine), taken: Vec::new() }
+        Side { place: Fixture::new(engine), taken: Vec::new() }
     }
 
     /// Makes a call; returns the answer in words that are the same for all engines.

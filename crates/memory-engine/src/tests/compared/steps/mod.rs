@@ -5,7 +5,7 @@ mod make;
 use proptest::prelude::*;
 
 use tiro_base::memory::{FileWrite, MemoryId, Millis, Role, Work};
-use tiro_conformance::place::{commit, conversation, embedded, fact, message_at, note, sha, tool_call};
+use tiro_conformance::fixture::{commit, conversation, embedded, fact, message_at, note, sha, tool_call};
 use tiro_conformance::threads::{thread, turn};
 use tiro_store::PreparedMemory;
 

@@ -210,17 +210,17 @@ fn settle_object(
 fn adopt(
     fields: &mut Map<String, Value>,
     properties: &Map<String, Value>,
-    place: names::Place,
+    place: names::NamedArgument,
     mut field: Value,
     (given, required): (&Path, &dyn Fn(&str) -> bool),
     remarks: &mut Remarks,
 ) -> Result<bool> {
     let (name, property, is_required, target) = match place {
-        names::Place::Own(name) => {
+        names::NamedArgument::Own(name) => {
             let Some(property) = properties[name].as_object() else { return Ok(false) };
             (name, property, required(name), fields)
         }
-        names::Place::Inner(outer, name) => {
+        names::NamedArgument::Inner(outer, name) => {
             let Some(outer_schema) = properties[outer].as_object() else { return Ok(false) };
             let inner = outer_schema.get("properties").and_then(Value::as_object);
             let Some(property) = inner.and_then(|inner| inner[name].as_object()) else { return Ok(false) };

@@ -17,7 +17,7 @@ use crate::config::Ignored;
 use crate::engine::Engine;
 use crate::ingest::history::{self, Stored, Wanted};
 use crate::ingest::in_time::in_time;
-use crate::ingest::link::{self, Place, Span};
+use crate::ingest::link::{self, Span, WorkTrees};
 use crate::ingest::{graph, pointer};
 use crate::project::{OpenProject, WritableProject};
 use crate::summaries::of_commits;
@@ -26,7 +26,7 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
 use tiro_capture::import::git::{self as import, CommitDraft};
 use tiro_embed::Loaded;
-use tiro_git::{History, Known, Listed, Outcome as Read, Repository, Sha, Stop, Tip, Tips};
+use tiro_git::{History, KnownCommit, Listed, Outcome as Read, Repository, Sha, Stop, Tip, Tips};
 use tiro_recall::remember::remember;
 use tiro_redact::{self, Redaction};
 use tiro_store::Outcome;
@@ -107,7 +107,7 @@ pub async fn import(
         in_time(until, move |stop| find(&repository, &known, &stored, args, stop)).await
     };
     let Some(found) = found else { return Ok(Imported { is_unfinished: true, ..Imported::default() }) };
-    let Found { history, tips, skipped, unreadable, notices } = found?;
+    let ImportPlan { history, tips, skipped, unreadable, notices } = found?;
     let mut output = Imported { unreadable, notices, left_out: skipped, ..Imported::default() };
     // If a call waits for this import, catching up follows the names of authors and reads the graph later.
     let learns = until.is_none();
@@ -125,7 +125,7 @@ pub async fn import(
         } else {
             // Another process may have stored the commits and not linked them yet.
             let (span, left) = (span_of_head(&project, repository, until).await?, left(until));
-            output.linked = link::link_span(&project, &Place::of(&project), &span, left).await?;
+            output.linked = link::link_span(&project, &WorkTrees::of(&project), &span, left).await?;
         }
         if may_be_whole(&output) {
             stored.end(engine, caller, wanted, &tips).await?;
@@ -140,10 +140,10 @@ pub async fn import(
     let mut reading = read(Arc::clone(repository), history, threads, ignored);
     let mut done = 0;
     let mut span = Span::default();
-    let place = Place::of(&project);
+    let work_trees = WorkTrees::of(&project);
     while let Some(batch) = next_batch(&mut reading, until, &mut output).await {
         done += batch.len();
-        let drafts = drafts(batch, &place, &mut span, &mut output);
+        let drafts = drafts(batch, &work_trees, &mut span, &mut output);
         store(engine, &project, drafts, &mut output).await?;
         progress(done, all);
     }
@@ -154,7 +154,7 @@ pub async fn import(
     if learns {
         graph::learn(&project, None).await?;
     }
-    output.linked = link::link_span(&project, &place, &span, left(until)).await?;
+    output.linked = link::link_span(&project, &work_trees, &span, left(until)).await?;
     engine.wrote();
     pointer::point(engine, &project).await?;
     summarise(engine, caller, summarize, &mut output, &mut progress).await?;
@@ -198,14 +198,14 @@ async fn next_batch(
 }
 
 /// Returns the drafts to store, and counts the commits that are left out.
-fn drafts(batch: Vec<Turn>, place: &Place, span: &mut Span, output: &mut Imported) -> Vec<Draft> {
+fn drafts(batch: Vec<Turn>, work_trees: &WorkTrees, span: &mut Span, output: &mut Imported) -> Vec<Draft> {
     let mut drafts = Vec::with_capacity(batch.len());
     for commit in batch {
         match commit {
             Ok(None) => output.ignored += 1,
             Ok(Some(commit)) => {
                 note(&mut output.flags, &commit);
-                let branch = place.branch(&commit.sha).map(str::to_owned);
+                let branch = work_trees.branch(&commit.sha).map(str::to_owned);
                 let draft = draft(CommitDraft { branch: branch.or(commit.branch.clone()), ..commit });
                 span.widen(draft.time);
                 drafts.push(draft);
@@ -258,7 +258,7 @@ async fn summarise(
 }
 
 /// What an import of a repository will do.
-pub struct Found {
+pub struct ImportPlan {
     /// The commits to import, oldest first.
     pub history: History,
     /// The commits from which the search started: those that branches point at, and those named in `also`.
@@ -278,7 +278,7 @@ pub fn find(
     stored: &Stored,
     args: Args,
     stop: &Stop,
-) -> Result<Found> {
+) -> Result<ImportPlan> {
     let mut notices = Vec::new();
     if repository.is_shallow() {
         notices.push("the clone is shallow: older commits are not in it (`git fetch --unshallow`)".into());
@@ -306,7 +306,7 @@ pub fn find(
         Some(seen) => {
             let new = repository.since(&tips, seen, stop)?;
             let is_old = &mut |sha: &Sha| !new.contains(sha);
-            let mut history = repository.history(&tips, Known::CoversAncestors, stop, is_old)?;
+            let mut history = repository.history(&tips, KnownCommit::CoversAncestors, stop, is_old)?;
             history.commits.retain(|commit| !known.contains(&commit.sha));
             history
         }
@@ -326,7 +326,7 @@ pub fn find(
         notices.push(format!("{skipped} older commits were left out by `limit`"));
     }
     let tips = tips.into_iter().map(|tip| tip.sha).collect();
-    Ok(Found { history, tips, skipped, unreadable, notices })
+    Ok(ImportPlan { history, tips, skipped, unreadable, notices })
 }
 
 fn repository(project: &OpenProject) -> Result<&Arc<Repository>> {

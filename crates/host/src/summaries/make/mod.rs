@@ -230,7 +230,7 @@ struct Asking<'a> {
 type Question = (Request, oneshot::Sender<Result<Reply>>);
 
 /// A model's summary, or why there is none.
-type Written = Result<summarize::Written>;
+type Written = Result<summarize::WrittenSummary>;
 
 impl Asking<'_> {
     /// Returns the summary, and whether the model failed. After a failure, the summary consists of chosen sentences; it

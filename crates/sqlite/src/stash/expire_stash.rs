@@ -56,7 +56,7 @@ impl SqliteStore {
         let store = self.clone();
         blocking(move || {
             let Ok(writer) = store.inner.writer.try_lock() else { return Ok(0) };
-            store.inner.place.check()?;
+            store.inner.store_file.check()?;
             let pragma = |name: &str| writer.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0));
             let (pages, free): (i64, i64) = (pragma("page_count")?, pragma("freelist_count")?);
             if free * FEW <= pages {

@@ -1,7 +1,7 @@
 //! Lists the providers of language models, and says what leaves the machine for each. Adds, changes, tests and removes
 //! providers.
 
-mod words;
+mod text;
 
 use std::time::{Duration, Instant};
 

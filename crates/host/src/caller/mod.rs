@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use self::around::Around;
-use self::found::Found;
+use self::found::FoundProject;
 use self::later::Later;
 use crate::config::Config;
 use crate::engine::{Engine, Latest, LetGo, Notices, PATIENCE_OF_CLOSING};
@@ -36,20 +36,20 @@ pub use self::toolset::{Toolset, Toolsets};
 
 /// A caller, with the project that was opened for it. Several calls can use it at the same time.
 pub struct Caller {
-    state: Arc<State>,
+    state: Arc<CallerState>,
 }
 
 /// What all calls of a caller share.
-struct State {
+struct CallerState {
     owner: OwnerId,
     directory: Option<PathBuf>,
     /// Whether the user named the directory as the project. If so, a bare repository in it is accepted.
     is_named: bool,
     toolsets: Toolsets,
     form: Form,
-    project: Latest<Found>,
+    project: Latest<FoundProject>,
     /// The empty project in memory that is used until something is stored for the project.
-    blank_project: Latest<Found>,
+    blank_project: Latest<FoundProject>,
     refs: Mutex<Option<String>>,
     following: tokio::sync::Mutex<()>,
     later: Later,
@@ -64,7 +64,7 @@ struct State {
     serves_tools: AtomicBool,
 }
 
-impl LetGo for State {
+impl LetGo for CallerState {
     fn let_go(&self) {
         drop((self.project.let_go(), self.blank_project.let_go()));
     }
@@ -86,7 +86,7 @@ impl Caller {
     }
 
     fn new(owner: OwnerId, directory: Option<PathBuf>, is_named: bool) -> Caller {
-        let state = State {
+        let state = CallerState {
             owner,
             directory,
             is_named,
@@ -205,7 +205,7 @@ impl Caller {
         Ok(self.found(engine).await?.project)
     }
 
-    async fn found(&self, engine: &Engine) -> Result<Found> {
+    async fn found(&self, engine: &Engine) -> Result<FoundProject> {
         if self.state.project.last().is_some() {
             return self.begin(engine).await;
         }
@@ -244,7 +244,7 @@ impl Caller {
             };
             let registered_in = Arc::clone(installation.registry.memories());
             let project = Arc::new(WritableProject::new(project, store));
-            Ok(Found { project, registered_in, keeps_id: None, around })
+            Ok(FoundProject { project, registered_in, keeps_id: None, around })
         };
         self.state.blank_project.get_or_open(|found| found.holds(engine.config(), self.named()), blank).await
     }
@@ -257,7 +257,7 @@ impl Caller {
         Ok(self.begin(engine).await?.project)
     }
 
-    async fn begin(&self, engine: &Engine) -> Result<Found> {
+    async fn begin(&self, engine: &Engine) -> Result<FoundProject> {
         engine.opened().used(&(Arc::clone(&self.state) as Arc<dyn LetGo>));
         let open = async || {
             let directory = self.directory()?;
@@ -297,7 +297,7 @@ impl Caller {
             };
             let registered_in = Arc::clone(registry.memories());
             let project = Arc::new(WritableProject::new(project, store));
-            Ok(Found { project, registered_in, keeps_id, around })
+            Ok(FoundProject { project, registered_in, keeps_id, around })
         };
         self.state.project.get_or_open(|found| found.holds(engine.config(), self.named()), open).await
     }

@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use crate::caller::Caller;
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::ingest::link::Place;
+use crate::ingest::link::WorkTrees;
 use crate::project;
 use tiro_base::memory::Role;
 use tiro_capture::clients::{Client, transcripts};
-use tiro_capture::import::transcript::Entry;
+use tiro_capture::import::transcript::TranscriptEntry;
 use tiro_capture::spool::{self, Reference, Spool};
 
 pub use within::{Whose, Within};
@@ -54,7 +54,7 @@ pub struct Share<'a> {
     is_held_here: bool,
     /// Entries of this turn that were written while the agent was in a folder above the project. They wait until the
     /// turn acts in the project.
-    waiting: Vec<Entry>,
+    waiting: Vec<TranscriptEntry>,
     /// Whether this turn has acted in the project yet.
     is_here: bool,
 }
@@ -70,7 +70,7 @@ impl<'a> Share<'a> {
         began_in: Option<PathBuf>,
     ) -> Option<Share<'a>> {
         let is_named_after = || {
-            let (hash, roots) = (transcripts::hash_of(client, path), within.place().roots_and_former());
+            let (hash, roots) = (transcripts::hash_of(client, path), within.work_trees().roots_and_former());
             transcripts::is_named_after(client, path, hash.as_deref(), &roots)
         };
         let is_named = found_by == FoundBy::Name || (began_in.is_none() && is_named_after());
@@ -121,7 +121,7 @@ impl<'a> Share<'a> {
 
     /// Returns the entries that belong to the project. They include earlier entries of the turn that waited for the
     /// turn's first action in the project.
-    pub fn take(&mut self, said: Vec<Entry>) -> Vec<Entry> {
+    pub fn take(&mut self, said: Vec<TranscriptEntry>) -> Vec<TranscriptEntry> {
         let mut taken = Vec::new();
         for said in said {
             if begins_turn(&said) {
@@ -165,14 +165,14 @@ pub struct Visited<'a> {
 
 impl<'a> Visited<'a> {
     /// Returns an empty collection.
-    pub fn new(engine: &'a Engine, caller: &'a Caller, place: &Place) -> Visited<'a> {
+    pub fn new(engine: &'a Engine, caller: &'a Caller, work_trees: &WorkTrees) -> Visited<'a> {
         let (config, named) = (engine.config(), caller.named());
-        let own = project::place(&place.root, config, named).ok().flatten();
+        let own = project::place(&work_trees.root, config, named).ok().flatten();
         Visited { config, named, own, directories: BTreeSet::new(), found: BTreeMap::new() }
     }
 
     /// Collects the repositories of the directories that the agent was in, and of the files that it changed.
-    pub fn note(&mut self, said: &[Entry]) {
+    pub fn note(&mut self, said: &[TranscriptEntry]) {
         for said in said {
             let stood = said.worktree.as_deref().unwrap_or_default();
             let wrote = said.written.iter().map(|written| &written.path);
@@ -219,7 +219,7 @@ impl<'a> Visited<'a> {
 }
 
 /// Returns whether the entry is a new request of the user, which begins a turn.
-pub fn begins_turn(said: &Entry) -> bool {
+pub fn begins_turn(said: &TranscriptEntry) -> bool {
     said.role == Role::User && !said.is_subagent && !said.is_summary
 }
 
@@ -236,16 +236,16 @@ fn directories<'f>(files: impl Iterator<Item = &'f String>, stood: &str) -> Vec<
 pub fn elsewhere(
     engine: &Engine,
     caller: &Caller,
-    place: &Place,
+    work_trees: &WorkTrees,
     client: Client,
     path: &Path,
 ) -> Option<Spool> {
     let config = engine.config();
     let directory = transcripts::directory_of(client, path)?;
-    if place.work_tree(&directory.to_string_lossy()).is_some() {
+    if work_trees.work_tree(&directory.to_string_lossy()).is_some() {
         // A repository inside this one is a separate project.
         let nested = project::place(&directory, config, caller.named()).ok().flatten();
-        let own = project::place(&place.root, config, caller.named()).ok().flatten();
+        let own = project::place(&work_trees.root, config, caller.named()).ok().flatten();
         if nested.is_none() || nested == own {
             return None;
         }

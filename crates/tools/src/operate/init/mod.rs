@@ -1,7 +1,7 @@
 //! Connects Tiro to the agents installed on this machine, and disconnects it.
 
 mod history;
-mod words;
+mod text;
 
 pub use history::{keep_transcripts, retention};
 
@@ -21,7 +21,7 @@ use tiro_host::caller::Caller;
 use tiro_host::config::UnusedKey;
 use tiro_host::engine::Engine;
 use tiro_host::ingest::history::{Stored, follow_from};
-use tiro_host::ingest::link::Place;
+use tiro_host::ingest::link::WorkTrees;
 use tiro_host::ingest::sessions::{self, Account, Keep, Subject};
 use tiro_host::project::{self, SeenProject};
 
@@ -271,7 +271,7 @@ pub async fn lost(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Findi
 }
 
 /// Returns the programs that our entries start: those of the clients, and of the hooks of all known repositories.
-pub async fn written(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Written>> {
+pub async fn written(engine: &Engine, caller: &Caller) -> Result<Vec<clients::ConfiguredProgram>> {
     Ok(clients::written(&sessions::places(engine)?, &repositories(engine, caller).await))
 }
 
@@ -344,14 +344,15 @@ async fn backfill(engine: &Engine, caller: &Caller, project: &SeenProject) -> Re
         let known: std::collections::HashSet<String> = known.into_iter().collect();
         let tips = repository.tips().found;
         let is_known = &mut |sha: &Sha| known.contains(&sha.to_string());
-        let history = repository.history(&tips, tiro_git::Known::OnlyItself, &Stop::default(), is_known)?;
+        let history =
+            repository.history(&tips, tiro_git::KnownCommit::OnlyItself, &Stop::default(), is_known)?;
         backfill.commits = history.commits.len();
     }
     let mut bytes = 0;
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
-        let mut place = Place::new(&project.root, repository, &project.formerly);
+        let mut work_trees = WorkTrees::new(&project.root, repository, &project.formerly);
         let subject = (Subject::seen(project), client);
-        let search = sessions::search(engine, caller, subject, &mut place, Keep::No, |_, _| {}).await?;
+        let search = sessions::search(engine, caller, subject, &mut work_trees, Keep::No, |_, _| {}).await?;
         let new = search.found.iter().filter(|each| each.unread > 0);
         let (transcripts, size) = new.fold((0, 0), |(count, size), each| (count + 1, size + each.unread));
         if transcripts > 0 {

@@ -100,7 +100,7 @@ fn strings(paths: &[&str]) -> Vec<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
-fn read(roots: &Roots, found: &Found) -> Result<Read, Refusal> {
+fn read(roots: &Roots, found: &FoundFile) -> Result<Read, Refusal> {
     let extractor = Extractor::new("/nothing".into());
     let budget = Budget::default();
     roots.read(found, &Reading { limits: &LIMITS, now_ns: 0, extractor: &extractor, budget: &budget })
@@ -323,7 +323,11 @@ fn as_nobody(name: &str) {
     command.args([name, "--exact"]).env("TMPDIR", folder.path()).current_dir(folder.path());
     let ran = command.uid(NOBODY).gid(NOBODY).output().unwrap();
     let told = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success() && told.contains("1 passed"), "{told}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(
+        ran.status.success() && told.contains("1 passed"),
+        "{told}{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
 }
 
 #[test]
@@ -450,7 +454,7 @@ fn a_file_that_is_replaced_after_it_was_found_is_refused() {
     let tree = Tree::new(&[("f", "inside"), ("folder/f", "inside")]);
     let roots = tree.roots();
     let files = tree.gather(&["f", "folder/f"]).files;
-    let why = |found: &Found| read(&roots, found).err();
+    let why = |found: &FoundFile| read(&roots, found).err();
     assert_eq!((why(&files[0]), why(&files[1])), (None, None));
     fs::remove_file(tree.at("f")).unwrap();
     assert_eq!(why(&files[0]), Some(Refusal::Missing));

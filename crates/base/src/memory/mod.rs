@@ -5,7 +5,7 @@
 //! kind and the provenance of a memory never change. Whether it is marked, stashed, expiring or forgotten is stored
 //! separately.
 
-mod words;
+mod enums;
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result, quoted};
 use crate::scope::SessionId;
 
-pub use self::words::words;
-pub use self::words::{Content, Group, Kind, Level, Provenance, Role};
+pub use self::enums::words;
+pub use self::enums::{Content, Group, Kind, Level, Provenance, Role};
 
 /// Milliseconds since 1970-01-01 UTC.
 pub type Millis = i64;

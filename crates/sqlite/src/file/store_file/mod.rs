@@ -3,7 +3,7 @@
 //!
 //! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite continues to
 //! write to it. Processes that open the path later don't find these writes. So an open store remembers the file
-//! that it opened, and its log ([`Place`]), and checks the path before it begins a write, before it commits, and
+//! that it opened, and its log ([`StoreFile`]), and checks the path before it begins a write, before it commits, and
 //! before it returns. A check is three system calls.
 //!
 //! SQLite finds the log and its index (`-wal`, `-shm`) only by their names. After a file is replaced, SQLite
@@ -65,7 +65,7 @@ impl FileId {
 }
 
 /// The path at which a store was opened, and the file that was there.
-pub(crate) struct Place {
+pub(crate) struct StoreFile {
     path: PathBuf,
     /// `None` for a store in memory, which can't be replaced.
     file: Option<FileId>,
@@ -113,10 +113,10 @@ impl Entered {
         Ok(Entered { path: path.to_owned(), file, open })
     }
 
-    /// Returns the place of the file behind `connection`, and says in `<name>.open` which log the file has. The
+    /// Returns the store file of the file behind `connection`, and says in `<name>.open` which log the file has. The
     /// connection must have been opened after [`Entered::enter`] returned. If the file was replaced before the
-    /// connection was opened, the place is not current.
-    pub(crate) fn opened(self, connection: &Connection) -> Result<Place> {
+    /// connection was opened, the store file is not current.
+    pub(crate) fn opened(self, connection: &Connection) -> Result<StoreFile> {
         let Entered { path, file, mut open } = self;
         let is_read_only = connection.is_readonly("main")?;
         if look(&path).is_ok_and(|now| now == file) {
@@ -129,7 +129,7 @@ impl Entered {
             Noted::of(file, log).write(open);
         }
         let page_bytes: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
-        Ok(Place {
+        Ok(StoreFile {
             path,
             file: Some(file),
             log,
@@ -144,10 +144,10 @@ impl Entered {
     }
 }
 
-impl Place {
-    /// Returns the place of a store in memory.
-    pub(crate) fn blank(path: PathBuf) -> Place {
-        Place {
+impl StoreFile {
+    /// Returns the store file of a store in memory.
+    pub(crate) fn blank(path: PathBuf) -> StoreFile {
+        StoreFile {
             path,
             file: None,
             log: None,
@@ -187,7 +187,7 @@ impl Place {
             .hint("this write was not stored; repeat the call, which opens the store that is there now"))
     }
 
-    /// Errors as [`Place::check`] does, for a read, or a write of which it isn't known whether it was stored.
+    /// Errors as [`StoreFile::check`] does, for a read, or a write of which it isn't known whether it was stored.
     pub(crate) fn check_current(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
@@ -196,7 +196,7 @@ impl Place {
         Err(Error::new(Kind::Store, message).hint("repeat the call, which opens the store that is there now"))
     }
 
-    /// Errors as [`Place::check`] does, and also if the log, which is `filled`, was cut. This is called right after
+    /// Errors as [`StoreFile::check`] does, and also if the log, which is `filled`, was cut. This is called right after
     /// each commit.
     pub(crate) fn acknowledge(&self, filled: Filled) -> Result<()> {
         self.check_length(filled)?;
@@ -242,7 +242,7 @@ impl Place {
         self.is_released.store(true, Ordering::Release);
     }
 
-    /// Returns whether [`Place::release`] was called.
+    /// Returns whether [`StoreFile::release`] was called.
     pub(crate) fn is_released(&self) -> bool {
         self.is_released.load(Ordering::Acquire)
     }
@@ -257,12 +257,12 @@ impl Place {
             .hint("restart the programs that use it; this write was not stored"))
     }
 
-    /// Returns what the place has open: equal for two places of the same file.
+    /// Returns what the store file has open: equal for two values of the same file.
     pub(crate) fn identity(&self) -> String {
         format!("{:?}", (&self.path, self.file))
     }
 
-    /// Records that the store was closed, so the place is not current any more.
+    /// Records that the store was closed, so the store file is not current any more.
     pub(crate) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }

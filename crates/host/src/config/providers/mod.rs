@@ -125,7 +125,7 @@ impl Sources {
                 })?),
             };
             for (name, item) in tables.into_iter().flat_map(TableLike::iter) {
-                found.push(Reader { name, path, document: &document, sources: self }.provider(item)?);
+                found.push(ProviderReader { name, path, document: &document, sources: self }.provider(item)?);
             }
         }
         // This skips known servers whose service has no address of its own: they must be configured by name.
@@ -214,14 +214,14 @@ fn usual_uses(provider: &Provider) -> Vec<Use> {
 }
 
 /// Reads the table of one provider in the file.
-struct Reader<'a> {
+struct ProviderReader<'a> {
     name: &'a str,
     path: &'a Path,
     document: &'a Document<String>,
     sources: &'a Sources,
 }
 
-impl Reader<'_> {
+impl ProviderReader<'_> {
     fn provider(&self, item: &Item) -> Result<Configured> {
         let Some(table) = item.as_table_like().filter(|_| is_provider(self.name)) else {
             let place = file::place(self.path, self.document, item);

@@ -70,7 +70,7 @@ impl Home {
     }
 
     /// Returns every file and directory in the home with its bytes and mode.
-    pub(super) fn everything(&self) -> Vec<(PathBuf, Option<State>)> {
+    pub(super) fn everything(&self) -> Vec<(PathBuf, Option<FileSnapshot>)> {
         let mut found = Vec::new();
         let mut left = vec![self.dir.path().to_owned()];
         while let Some(dir) = left.pop() {

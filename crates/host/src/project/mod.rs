@@ -15,8 +15,8 @@ use tiro_base::error::{Context, Error, Kind, Result};
 use tiro_base::file::{path_of, text_of};
 use tiro_base::memory::Millis;
 use tiro_base::scope::{ProjectId, SessionId};
-use tiro_git::identity::Written;
-use tiro_git::{Found, Repository, Trust, identity};
+use tiro_git::identity::WrittenId;
+use tiro_git::{Discovered, Repository, Trust, identity};
 use tiro_redact::Redactor;
 use tiro_store::{ProjectRow, Registry};
 
@@ -80,8 +80,8 @@ pub fn place_and_repository(
         .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;
     let (place, work_dir, repository) = match Repository::find(&directory, &trust(config, named))? {
         None => (directory.clone(), None, None),
-        Some(Found::Broken(broken)) => (broken.common_dir, broken.work_dir, None),
-        Some(Found::Repository(it)) => (it.common_dir(), it.work_dir(), Some(*it)),
+        Some(Discovered::Broken(broken)) => (broken.common_dir, broken.work_dir, None),
+        Some(Discovered::Repository(it)) => (it.common_dir(), it.work_dir(), Some(*it)),
     };
     let root = work_dir.unwrap_or(directory);
     let is_everything = refuse_everything(&root, config.home.as_deref()).is_err();
@@ -223,12 +223,12 @@ fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Aro
             let (root, place) = (directory.to_owned(), directory.to_owned());
             Around { repository: None, trouble: None, root, place }
         }
-        Some(Found::Repository(repository)) => {
+        Some(Discovered::Repository(repository)) => {
             let place = repository.common_dir();
             let root = repository.work_dir().unwrap_or_else(|| place.clone());
             Around { repository: Some(*repository), trouble: None, root, place }
         }
-        Some(Found::Broken(broken)) => {
+        Some(Discovered::Broken(broken)) => {
             let place = broken.common_dir;
             let root = broken.work_dir.unwrap_or_else(|| place.clone());
             Around { repository: None, trouble: Some(broken.error), root, place }
@@ -267,11 +267,11 @@ async fn repository_id(
         }
     };
     let id = match written {
-        Written::Id(id) => ProjectId::parse(&id).ok_or_else(|| {
+        WrittenId::Id(id) => ProjectId::parse(&id).ok_or_else(|| {
             Error::new(Kind::Git, format!("`{place}` contains an invalid project id"))
                 .hint("remove the file `tiro-project-id` in that directory")
         })?,
-        Written::ReadOnly(_) => registry.by_place(&place).await?.map_or(fresh, |row| row.id),
+        WrittenId::ReadOnly(_) => registry.by_place(&place).await?.map_or(fresh, |row| row.id),
     };
     Ok((id, copied))
 }

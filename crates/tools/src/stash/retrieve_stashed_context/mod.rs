@@ -12,9 +12,9 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::found::Found;
+use self::found::FoundSegments;
 use super::preview::{Preview, rounded};
-use super::{expired, named};
+use super::{hidden_segments, named};
 use crate::common;
 use crate::common::beginning::beginning;
 use tiro_base::error::{Error, Result, partial};
@@ -142,7 +142,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if !caller.await_stash(STASHING).await {
         notices.push(partial::notice(UNSTASHED));
     }
-    let filter = Filter { stash: Some(expired::hidden(engine, &project).await?), ..filter };
+    let filter = Filter { stash: Some(hidden_segments::hidden(engine, &project).await?), ..filter };
     let query = asked(&args);
     let mut found = match (&args.from_segment, query.is_empty()) {
         (Some(from), _) => walk(engine, caller, &project, from, hops).await?,
@@ -199,14 +199,14 @@ async fn search(
     filter: &Filter,
     query: &str,
     (top_k, least): (usize, f64),
-) -> Result<Found> {
+) -> Result<FoundSegments> {
     let (store, now, options) = (project.store.as_ref(), engine.now(), &engine.config().options);
     let weights = profile::Weights {
         relevance: options.stash_weight_relevance,
         age: options.stash_weight_age,
         stash_age: options.stash_weight_stash_age,
     };
-    let mut found = Found::default();
+    let mut found = FoundSegments::default();
     let encoders = ask::encoders(engine, caller, &mut found.notices).await;
     let searched = retrieve::search(&[(store, scope)], &encoders, query, filter, &Weights::default()).await?;
     found.notices.extend(searched.notices);
@@ -255,9 +255,9 @@ async fn walk(
     project: &OpenProject,
     from: &str,
     hops: usize,
-) -> Result<Found> {
+) -> Result<FoundSegments> {
     let ids = named::ids(engine, caller, "from_segment", &[from.to_owned()]).await?;
-    let mut found = Found::default();
+    let mut found = FoundSegments::default();
     let mut seen: HashSet<MemoryKey> = HashSet::new();
     let mut reached = named::keys(engine, caller, &ids).await?;
     let mut order: Vec<(usize, MemoryKey)> = Vec::new();
@@ -281,10 +281,10 @@ async fn walk(
     let mut stashed = states(project, order.iter().map(|(_, key)| *key)).await?;
     // A text that was given to the stash no longer exists once its time is over. A message only left the stash.
     let is_gone = |key: &MemoryKey| {
-        stashed.get(key).is_some_and(|segment| segment.is_given && expired::is_over(segment, engine))
+        stashed.get(key).is_some_and(|segment| segment.is_given && hidden_segments::is_over(segment, engine))
     };
     order.retain(|(_, key)| !is_gone(key));
-    stashed.retain(|_, segment| !expired::is_over(segment, engine));
+    stashed.retain(|_, segment| !hidden_segments::is_over(segment, engine));
     found.total = order.len();
     let memories =
         project.store.memories(&project.scope, order.iter().map(|(_, key)| *key).collect()).await?;

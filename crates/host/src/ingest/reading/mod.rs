@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::ingest::cursor::{Cursor, Kept};
-use crate::ingest::link::{Place, Span};
+use crate::ingest::link::{Span, WorkTrees};
 use crate::ingest::pauses::{self, KeptOut};
 use crate::ingest::sessions::imported::Imported;
 use crate::ingest::share::{self, FoundBy, Share, Visited, Within};
@@ -26,7 +26,7 @@ use tiro_base::memory::{Draft, Millis, Role};
 use tiro_base::scope::SessionId;
 use tiro_capture::clients::Client;
 use tiro_capture::clients::transcripts::{self, Line, Lines};
-use tiro_capture::import::transcript::{About, Entry, Format, Transcript};
+use tiro_capture::import::transcript::{About, Format, Transcript, TranscriptEntry};
 use tiro_embed::Loaded;
 use tiro_recall::remember::remember;
 use tiro_store::{HEADLESS, Origin};
@@ -61,7 +61,7 @@ pub struct Importer<'a> {
     caller: &'a Caller,
     project: &'a WritableProject,
     /// The project's work trees and reflogs.
-    pub place: &'a Place,
+    pub work_trees: &'a WorkTrees,
     /// Roots of other projects, also of those that no longer exist.
     pub others: &'a [PathBuf],
     /// The sums so far.
@@ -105,10 +105,10 @@ impl<'a> Importer<'a> {
         engine: &'a Engine,
         caller: &'a Caller,
         project: &'a WritableProject,
-        place: &'a Place,
+        work_trees: &'a WorkTrees,
     ) -> Importer<'a> {
         let (output, span) = (Imported::default(), Span::default());
-        Importer { engine, caller, project, place, others: &[], output, span, copies: HashSet::new() }
+        Importer { engine, caller, project, work_trees, others: &[], output, span, copies: HashSet::new() }
     }
 
     /// Reads the new lines of one transcript for at most `patience`, and stores their entries. `progress` is called
@@ -141,10 +141,10 @@ impl<'a> Importer<'a> {
         let reader = Transcript::new(format(client)?, cursor.about());
         let most = patience.map_or(u64::MAX, |_| STEP);
         let mut lines = Lines::resume(path, cursor.at, cursor.looked, most)?;
-        let within = Within::new(self.engine, self.caller, self.place, self.others);
+        let within = Within::new(self.engine, self.caller, self.work_trees, self.others);
         let began_in = transcripts::directory_of(client, path);
         let share = Share::of(within, (client, path, found_by), began_in);
-        let visited = Visited::new(self.engine, self.caller, self.place);
+        let visited = Visited::new(self.engine, self.caller, self.work_trees);
         let mut reading = Reading::new((client, path), source, cursor, reader, share, visited);
         reading.stashes = matches!(found_by, FoundBy::Hook(_));
         reading.originals.copies = std::mem::take(&mut self.copies);
@@ -239,7 +239,7 @@ impl<'a> Importer<'a> {
         &mut self,
         reading: &mut Reading<'_>,
         about: &About,
-        said: Vec<(u64, Entry)>,
+        said: Vec<(u64, TranscriptEntry)>,
     ) -> Result<()> {
         if said.is_empty() {
             return Ok(());
@@ -298,7 +298,7 @@ impl<'a> Importer<'a> {
     fn origin(&self, reading: &Reading<'_>, about: &About, pauses: &KeptOut) -> Origin {
         let redacted = |text: &str| self.project.redactor.redact(text).text.into_owned();
         let title = about.title.as_deref().filter(|_| !pauses.title(reading.cursor.first, about.last));
-        let work_tree = about.worktree.as_deref().and_then(|directory| self.place.work_tree(directory));
+        let work_tree = about.worktree.as_deref().and_then(|directory| self.work_trees.work_tree(directory));
         Origin {
             client: Some(match about.is_headless {
                 true => format!("{}{HEADLESS}", reading.client.word()),
@@ -316,7 +316,7 @@ impl<'a> Importer<'a> {
         reading: &mut Reading<'_>,
         session: &SessionId,
         pauses: &KeptOut,
-        said: Vec<(u64, Entry)>,
+        said: Vec<(u64, TranscriptEntry)>,
     ) -> Vec<Draft> {
         let ignored = &self.engine.config().ignored;
         let cursor = &mut reading.cursor;
@@ -325,7 +325,7 @@ impl<'a> Importer<'a> {
         for (end, said) in said {
             let time = said.time.or(said.since).unwrap_or_else(|| self.engine.now());
             let files =
-                said.files.iter().filter_map(|file| self.place.relative(file, said.worktree.as_deref()));
+                said.files.iter().filter_map(|file| self.work_trees.relative(file, said.worktree.as_deref()));
             let files: Vec<String> = files.map(|(file, _)| file).collect();
             let is_unwanted = pauses.said(&said, cursor.first)
                 || ignored.session(session.as_str())
@@ -341,7 +341,7 @@ impl<'a> Importer<'a> {
             kept.add(more);
             cursor.keeps(end, more);
             self.span.widen(time);
-            let mut draft = draft(said, session, time, files, self.place);
+            let mut draft = draft(said, session, time, files, self.work_trees);
             draft.work.writes.retain(|write| !ignored.path(&write.path));
             drafts.push(draft);
         }

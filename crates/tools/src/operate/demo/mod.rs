@@ -168,7 +168,11 @@ struct Steps<'s> {
 }
 
 impl Steps<'_> {
-    async fn timed<T: Found>(&mut self, what: &str, work: impl Future<Output = Result<T>>) -> Result<T> {
+    async fn timed<T: StepOutcome>(
+        &mut self,
+        what: &str,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let began = Instant::now();
         let done = work.await?;
         let step = Step { what: what.to_owned(), found: done.found(), milliseconds: millis(began) };
@@ -179,11 +183,11 @@ impl Steps<'_> {
 }
 
 /// A result of a step that can be shown on one line.
-trait Found {
+trait StepOutcome {
     fn found(&self) -> String;
 }
 
-impl Found for String {
+impl StepOutcome for String {
     fn found(&self) -> String {
         self.clone()
     }
@@ -196,7 +200,7 @@ struct History {
     found: String,
 }
 
-impl Found for History {
+impl StepOutcome for History {
     fn found(&self) -> String {
         self.found.clone()
     }

@@ -8,7 +8,7 @@ use tiro_store::tuning::{BM25_B, BM25_K1, LEAST_WEIGHT};
 
 /// The inverted index of the chunks.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct InvertedIndex {
     key_by_term: HashMap<String, u32>,
     /// For each term, the chunks that have it, and how often.
     postings: Vec<Vec<(u32, u32)>>,
@@ -16,10 +16,10 @@ pub(super) struct Words {
     lengths: Vec<u32>,
 }
 
-impl Words {
+impl InvertedIndex {
     /// Returns the index of `pieces`. A piece is also found by the words of its file's name and of the items around it.
-    pub(super) fn of(sources: &[Kept], pieces: &[Piece]) -> Words {
-        let mut words = Words::default();
+    pub(super) fn of(sources: &[Kept], pieces: &[Piece]) -> InvertedIndex {
+        let mut words = InvertedIndex::default();
         let stemmer = terms::stemmer();
         // Each identifier is divided and stemmed only once.
         let mut keys_by_identifier: HashMap<&str, Vec<u32>> = HashMap::new();

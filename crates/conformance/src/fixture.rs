@@ -33,7 +33,7 @@ impl<T> Answered<T> for Result<T, Error> {
 }
 
 /// A handle on a store of an engine, and a scope in it.
-pub struct Place<E: Engine> {
+pub struct Fixture<E: Engine> {
     /// The engine.
     pub engine: E,
     /// A handle on its store.
@@ -42,18 +42,18 @@ pub struct Place<E: Engine> {
     pub scope: Scope,
 }
 
-impl<E: Engine> Place<E> {
+impl<E: Engine> Fixture<E> {
     /// Opens the store of `engine`.
-    pub fn new(engine: E) -> Place<E> {
+    pub fn new(engine: E) -> Fixture<E> {
         let store = engine.open();
-        Place { engine, store, scope: Scope::project(OwnerId::new(OWNER), project()) }
+        Fixture { engine, store, scope: Scope::project(OwnerId::new(OWNER), project()) }
     }
 
     /// Closes the store and opens it again.
-    pub fn reopened(self) -> Place<E> {
-        let Place { engine, store, .. } = self;
+    pub fn reopened(self) -> Fixture<E> {
+        let Fixture { engine, store, .. } = self;
         drop(store);
-        Place::new(engine)
+        Fixture::new(engine)
     }
 
     /// Returns the scope of these sessions.

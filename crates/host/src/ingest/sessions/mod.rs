@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::ingest::cursor::Cursor;
-use crate::ingest::link::{Place, link_span};
+use crate::ingest::link::{WorkTrees, link_span};
 use crate::ingest::pointer;
 use crate::ingest::reading::Importer;
 use crate::ingest::share::FoundBy;
@@ -58,19 +58,19 @@ pub async fn import(
 ) -> Result<Imported> {
     let project = caller.begin_project(engine).await?;
     let began = Instant::now();
-    let mut place = Place::of(&project);
+    let mut work_trees = WorkTrees::of(&project);
     let is_named = !args.transcripts.is_empty();
     let (mut account, mut others, mut sessions) = (None, Vec::new(), HashSet::new());
     let mut found = if is_named {
         named(args.transcripts)?
     } else {
         let subject = (Subject::open(&project), args.client);
-        let search = search(engine, caller, subject, &mut place, Keep::Yes, &mut progress).await?;
+        let search = search(engine, caller, subject, &mut work_trees, Keep::Yes, &mut progress).await?;
         (account, others, sessions) = (Some(search.account), search.others, search.sessions);
         search.found
     };
     originals_first(&mut found);
-    let mut importer = Importer::new(engine, caller, &project, &place);
+    let mut importer = Importer::new(engine, caller, &project, &work_trees);
     importer.others = &others;
     if found.is_empty() {
         let notice = format!("no session of {} ran in this project", args.client.name());
@@ -103,7 +103,7 @@ pub async fn import(
     }
     let Importer { mut output, span, .. } = importer;
     output.account = account.map(|account| Account { is_done: true, ..account });
-    output.commits_linked = link_span(&project, &place, &span, args.patience).await?;
+    output.commits_linked = link_span(&project, &work_trees, &span, args.patience).await?;
     if output.imported > 0 {
         engine.wrote();
         let left = args.patience.map_or(SUMMARISING, |patience| patience.saturating_sub(began.elapsed()));
