@@ -5,6 +5,11 @@
 //! which begins by reading, would often fail with "database is locked" at its first write if there are many
 //! writers. SQLite's calls block, so they run on blocking threads.
 
+#![allow(
+    clippy::missing_docs_in_private_items,
+    reason = "what a method promises is in the traits of `tiro-store`, and is not said twice"
+)]
+
 mod columns;
 mod connection;
 mod errno;
