@@ -2,7 +2,7 @@
 //!
 //! It is the second engine: it proves that nothing outside an engine depends on SQLite, and it is the model with which
 //! random calls on SQLite are compared (`tests/compared/`). It is for tests, and no part of the program. All handles
-//! share one [`State`] behind a mutex. A read looks at the state; a write changes a copy of it, which takes the place
+//! share one `State` behind a mutex. A read looks at the state; a write changes a copy of it, which takes the place
 //! of the state if nothing failed. So each write takes effect as a whole or not at all, without a journal. Rows of the
 //! text index are made when they are searched, and vectors are compared one by one.
 //!
