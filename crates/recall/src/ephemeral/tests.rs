@@ -220,7 +220,7 @@ fn repository() -> Index {
 
 /// Questions, each with the file that answers and a part of the answering lines.
 const QUESTIONS: [(&str, &str, &str); 12] = [
-    ("where is a lease renewed?", "crates/store/src/sqlite/leases.rs", "fn lease"),
+    ("where is a lease renewed?", "crates/sqlite/src/leases.rs", "fn lease"),
     ("how are secrets with high entropy recognised?", "crates/redact/src/", "entropy"),
     (
         "which code decides whether a token count of two joined texts adds up?",
@@ -242,11 +242,7 @@ const QUESTIONS: [(&str, &str, &str); 12] = [
         "fn without_duplicates",
     ),
     ("read the parents of a commit object", "crates/git/src/commit.rs", "fn read"),
-    (
-        "which tables are deleted when a memory is purged",
-        "crates/store/src/sqlite/forget/purge.rs",
-        "DELETE FROM",
-    ),
+    ("which tables are deleted when a memory is purged", "crates/sqlite/src/forget/purge.rs", "DELETE FROM"),
     ("escape characters that hide text from people", "crates/base/src/envelope/escape.rs", "fn escape"),
 ];
 
