@@ -8,12 +8,10 @@ use crate::MemoryRegistry;
 use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{ProjectId, Scope};
-use tiro_store::{
-    Planned, ProjectRow, Registry, Reservation, SentFilter, SentRow, SpendingRow, Spent, Store,
-};
+use tiro_store::{Planned, ProjectRow, Reservation, SentFilter, SentRow, SpendingRow, Spent, Store};
 
 #[async_trait]
-impl Registry for MemoryRegistry {
+impl tiro_store::Registry for MemoryRegistry {
     fn memories(&self) -> &Arc<dyn Store> {
         MemoryRegistry::memories(self)
     }

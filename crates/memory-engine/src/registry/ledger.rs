@@ -8,7 +8,7 @@ use tiro_base::error::{Error, Kind, Result};
 use tiro_base::memory::Millis;
 use tiro_base::money::Money;
 use tiro_base::scope::ProjectId;
-use tiro_store::decide::spending::{self, Limit, Refusal, Settled};
+use tiro_store::decide::spending::{self, Limit, Settled};
 use tiro_store::{Planned, Reservation, SentFilter, SentRow, SpendingRow, Spent};
 
 /// How long a reservation still counts as open after its deadline.
@@ -228,7 +228,7 @@ impl Ledger {
         });
         match spending::refusal(&planned.limits, planned.most, before) {
             None => Ok(()),
-            Some(refusal) => Err(refused(planned, refusal, day - today)),
+            Some(refusal) => Err(refusal.error(planned, day - today)),
         }
     }
 
@@ -281,21 +281,4 @@ impl Ledger {
             (row.session, row.assistant, row.sources) = (None, None, None);
         }
     }
-}
-
-/// Returns the error for a request that would exceed a limit; `ahead` is how many days the ledger's day is ahead of
-/// today.
-fn refused(planned: &Planned, Refusal { limit, amount, before }: Refusal, ahead: i64) -> Error {
-    let (provider, most, limited) = (&planned.provider, planned.most, limit.as_str());
-    let message = format!(
-        "asking `{provider}` may cost {most}, and the limit of {limited} is {amount}, of which {before} is spent"
-    );
-    let days = if ahead == 1 { "a day".to_owned() } else { format!("{ahead} days") };
-    let hint = match ahead {
-        1.. if limit.is_daily() => {
-            format!("the clock was {days} ahead before, and the ledger stays at the later day")
-        }
-        _ => "the configuration sets the limits".to_owned(),
-    };
-    Error::new(Kind::Limit, message).hint(hint)
 }

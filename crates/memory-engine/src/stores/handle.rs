@@ -15,13 +15,25 @@ use tiro_base::memory::{Content, Draft, Group, Level, Memory, MemoryId, MemoryKe
 use tiro_base::scope::{ProjectId, Scope, SessionId};
 use tiro_base::thread::{ContentHash, Thread, ThreadName};
 use tiro_store::clock::Clock;
-use tiro_store::*;
+use tiro_store::{
+    About, Attempt, AuthorRow, BehindRow, CacheStats, CallRow, Check, ChunkKey, ChunkRange, CommitLinks,
+    CommitRow, ConversationRow, Damage, DenseCandidate, Exchange, Expired, ForeignForgotten, ForeignSession,
+    Forgotten, GraphRow, GrownSession, LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement,
+    Mended, MessageRow, Neighbour, NewStatement, Operation, Origin, Outcome, Pace, PendingChunk,
+    PreparedChunk, PreparedMemory, QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Renamed, Reset,
+    ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection, SessionRow, ShownLine, ShownMemory,
+    Sizes, StashContents, StashExpired, StashPage, StashReceipt, StashedMemory, Stashing, Statement, Stats,
+    SummarisedSegment, Summary, SummaryRow, Superseded, ThreadRow, TurnRecord, TurnRow, Upkeep, Version,
+    Vocabulary, Wanted, WriteRow, methods,
+};
 use tiro_text::words::Term;
 
+/// The traits are not imported here: `MemoryStore::$name` then means the method of that name in the file of its subject, and
+/// the compiler reports one that is missing, instead of a method that calls itself.
 macro_rules! delegate {
     ($($subject:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+ })+) => {$(
         #[async_trait]
-        impl $subject for MemoryStore {$(
+        impl tiro_store::$subject for MemoryStore {$(
             async fn $name(&self, scope: &Scope $(, $argument: $type)*) -> Result<$answer> {
                 MemoryStore::$name(self, scope $(, $argument)*).await
             }
@@ -30,7 +42,7 @@ macro_rules! delegate {
 }
 methods!(delegate);
 
-impl Placed for MemoryStore {
+impl tiro_store::Placed for MemoryStore {
     fn project(&self) -> &ProjectId {
         &self.project
     }
@@ -42,7 +54,7 @@ impl Placed for MemoryStore {
 
 /// Nobody can replace or remove the data, and no work is left for later.
 #[async_trait]
-impl Lifecycle for MemoryStore {
+impl tiro_store::Lifecycle for MemoryStore {
     fn identity(&self) -> String {
         format!("{:p}", Arc::as_ptr(&self.state))
     }

@@ -15,7 +15,7 @@ use crate::registry::sent;
 use tiro_base::error::{self, Kind};
 use tiro_base::memory::Millis;
 use tiro_base::money::Money;
-use tiro_store::decide::spending::{self, Limit, Refusal, Settled};
+use tiro_store::decide::spending::{self, Limit, Settled};
 use tiro_store::{Planned, Reservation, SpendingRow, Spent};
 
 /// How long a reservation still counts as open after its deadline, in milliseconds. Arbitrary: a process may be
@@ -196,7 +196,7 @@ fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, toda
     }
     match spending::refusal(&planned.limits, planned.most, before) {
         None => Ok(()),
-        Some(refusal) => Err(refused(planned, refusal, day - today)),
+        Some(refusal) => Err(refusal.error(planned, day - today).into()),
     }
 }
 
@@ -216,28 +216,6 @@ fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, 
         Ok(connection.prepare_cached(&sql)?.query_row((day, word), |row| row.get(0).map(money))?)
     };
     Ok(Money(sum("spent", "spending")?.0 + sum("reserved", "reservations")?.0))
-}
-
-/// Returns the error for a request that would exceed a limit; `ahead` is how many days the ledger's day is ahead of
-/// today.
-fn refused(planned: &Planned, Refusal { limit, amount, before }: Refusal, ahead: i64) -> Error {
-    let (provider, most) = (&planned.provider, planned.most);
-    let message = format!(
-        "asking `{provider}` may cost {most}, and the limit of {} is {amount}, of which {before} is spent",
-        limit.as_str()
-    );
-    let ahead = match ahead {
-        1.. if limit.is_daily() => {
-            format!("; the clock was {} ahead before, and the ledger stays at the later day", days(ahead))
-        }
-        _ => String::new(),
-    };
-    let hint = format!("`tiro provider show` shows the spending; the configuration sets the limits{ahead}");
-    Error::new(Kind::Limit, message).hint(hint)
-}
-
-fn days(count: i64) -> String {
-    if count == 1 { "a day".into() } else { format!("{count} days") }
 }
 
 fn add(connection: &Connection, row: &SpendingRow) -> Result<()> {

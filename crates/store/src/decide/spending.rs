@@ -3,7 +3,8 @@
 //! An amount that may have been spent stays counted: if the process of a call dies, the whole reserved amount
 //! counts as spent. The day of the ledger doesn't go back by a few days, even if the clock does.
 
-use crate::{SpendLimits, Spent};
+use crate::{Planned, SpendLimits, Spent};
+use tiro_base::error::{Error, Kind};
 use tiro_base::money::Money;
 
 /// A limit on what may be spent.
@@ -62,6 +63,28 @@ pub struct Refusal {
     pub amount: Money,
     /// The amount that already counts against the limit: what was spent and what is reserved.
     pub before: Money,
+}
+
+impl Refusal {
+    /// Returns the error for the request; `ahead` is how many days the ledger's day is ahead of today.
+    pub fn error(self, planned: &Planned, ahead: i64) -> Error {
+        let Refusal { limit, amount, before } = self;
+        let (provider, most) = (&planned.provider, planned.most);
+        let message = format!(
+            "asking `{provider}` may cost {most}, and the limit of {} is {amount}, of which {before} is spent",
+            limit.as_str()
+        );
+        let ahead = match ahead {
+            1.. if limit.is_daily() => {
+                let days = if ahead == 1 { "a day".to_owned() } else { format!("{ahead} days") };
+                format!("; the clock was {days} ahead before, and the ledger stays at the later day")
+            }
+            _ => String::new(),
+        };
+        let hint =
+            format!("`tiro provider show` shows the spending; the configuration sets the limits{ahead}");
+        Error::new(Kind::Limit, message).hint(hint)
+    }
 }
 
 /// Returns the first limit that a request might exceed if it costs up to `most`. `before` has the amount that
