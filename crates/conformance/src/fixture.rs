@@ -1,5 +1,7 @@
 //! A store, with helper methods that write and read what promises need.
 
+use std::sync::Arc;
+
 use super::subject::{Engine, OWNER, project};
 use tiro_base::error::Error;
 use tiro_base::filter::Filter;
@@ -33,24 +35,24 @@ impl<T> Answered<T> for Result<T, Error> {
 }
 
 /// A handle on a store of an engine, and a scope in it.
-pub struct Fixture<E: Engine> {
+pub struct Fixture {
     /// The engine.
-    pub engine: E,
+    pub engine: Box<dyn Engine>,
     /// A handle on its store.
-    pub store: E::Store,
+    pub store: Arc<dyn Store>,
     /// The scope of the owner [`OWNER`].
     pub scope: Scope,
 }
 
-impl<E: Engine> Fixture<E> {
+impl Fixture {
     /// Opens the store of `engine`.
-    pub fn new(engine: E) -> Fixture<E> {
+    pub fn new(engine: Box<dyn Engine>) -> Fixture {
         let store = engine.open();
         Fixture { engine, store, scope: Scope::project(OwnerId::new(OWNER), project()) }
     }
 
     /// Closes the store and opens it again.
-    pub fn reopened(self) -> Fixture<E> {
+    pub fn reopened(self) -> Fixture {
         let Fixture { engine, store, .. } = self;
         drop(store);
         Fixture::new(engine)

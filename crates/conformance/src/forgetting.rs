@@ -4,7 +4,6 @@
 use super::fixture::{
     Answered, Fixture, HOUR, embedded, fact, message, name, note, outcomes, quarter, wanted,
 };
-use super::subject::Engine;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Level, MemoryId};
 use tiro_store::*;
@@ -12,7 +11,7 @@ use tiro_store::*;
 const NEAR: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
 
 /// Reads in several ways, and returns how many of the reads return the message `maple` of the session `s`.
-async fn answers<E: Engine>(fixture: &Fixture<E>, id: &MemoryId) -> usize {
+async fn answers(fixture: &Fixture, id: &MemoryId) -> usize {
     let (store, scope) = (&fixture.store, &fixture.scope);
     let all = Filter::default();
     let around = store.surroundings(scope, &name("s"), 0, 9, 9).await.answered();
@@ -31,12 +30,12 @@ async fn answers<E: Engine>(fixture: &Fixture<E>, id: &MemoryId) -> usize {
 }
 
 /// Stores two messages of the session `s`, `maple` and another, and returns the id of `maple`.
-async fn maple<E: Engine>(fixture: &Fixture<E>) -> MemoryId {
+async fn maple(fixture: &Fixture) -> MemoryId {
     let memories = vec![embedded(message("s", "maple"), NEAR), message("s", "willow")];
     fixture.save(memories).await.outcomes.remove(0).0
 }
 
-pub async fn a_forgotten_memory_leaves_every_answer<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_forgotten_memory_leaves_every_answer(fixture: Fixture) {
     let id = maple(&fixture).await;
     assert_eq!(answers(&fixture, &id).await, 7);
     let key = fixture.key(&id).await;
@@ -50,7 +49,7 @@ pub async fn a_forgotten_memory_leaves_every_answer<E: Engine>(fixture: Fixture<
     assert_eq!(answers(&fixture, &id).await, 0);
 }
 
-pub async fn undoing_brings_back_every_answer<E: Engine>(fixture: Fixture<E>) {
+pub async fn undoing_brings_back_every_answer(fixture: Fixture) {
     let id = maple(&fixture).await;
     fixture.forget(&[&id], "f1").await;
     let fixture = fixture.reopened();
@@ -60,7 +59,7 @@ pub async fn undoing_brings_back_every_answer<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.rows("s").await[0].ordinal, 0, "a message comes back at its place");
 }
 
-pub async fn the_last_operation_is_undone_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_last_operation_is_undone_first(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     for (time, (id, operation)) in said.iter().zip(["f1", "f2"]).enumerate() {
         let selection = Selection::Ids(vec![id.clone()]);
@@ -70,7 +69,7 @@ pub async fn the_last_operation_is_undone_first<E: Engine>(fixture: Fixture<E>) 
     assert_eq!(fixture.undo().await.ids, [said[0].clone()]);
 }
 
-pub async fn an_operation_is_undone_once<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_operation_is_undone_once(fixture: Fixture) {
     assert!(fixture.store.undo(&fixture.scope, None, 6).await.is_err());
     let said = fixture.say("s", &["maple"]).await;
     fixture.forget(&[&said[0]], "f1").await;
@@ -80,7 +79,7 @@ pub async fn an_operation_is_undone_once<E: Engine>(fixture: Fixture<E>) {
     assert!(fixture.store.undo(&fixture.scope, None, 7).await.is_err());
 }
 
-pub async fn a_preview_of_undoing_changes_nothing<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_preview_of_undoing_changes_nothing(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     let forgotten = fixture.forget(&[&said[0], &said[1]], "f1").await;
     let would = fixture.store.undoable(&fixture.scope, None).await.answered();
@@ -88,7 +87,7 @@ pub async fn a_preview_of_undoing_changes_nothing<E: Engine>(fixture: Fixture<E>
     assert_eq!((fixture.undo().await, fixture.rows("s").await.len()), (would, 2));
 }
 
-pub async fn a_session_is_forgotten_whole<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_session_is_forgotten_whole(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     fixture.say("other", &["larch"]).await;
     assert_eq!(fixture.forget_session("s", "f1").await.ids, said);
@@ -96,7 +95,7 @@ pub async fn a_session_is_forgotten_whole<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.listed(&Filter::default()).await, ["larch"]);
 }
 
-pub async fn a_filter_selects_what_is_forgotten<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_filter_selects_what_is_forgotten(fixture: Fixture) {
     fixture.put(note("maple")).await;
     let said = fixture.say("s", &["willow"]).await;
     let messages = Filter { kinds: Some(vec![Kind::Message]), ..Filter::default() };
@@ -105,7 +104,7 @@ pub async fn a_filter_selects_what_is_forgotten<E: Engine>(fixture: Fixture<E>) 
     assert_eq!((forgotten.ids, fixture.listed(&Filter::default()).await), (said, vec!["maple".to_owned()]));
 }
 
-pub async fn a_scope_of_sessions_bounds_forgetting<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_scope_of_sessions_bounds_forgetting(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     let others = fixture.say("other", &["willow"]).await;
     let ids = Selection::Ids(vec![said[0].clone(), others[0].clone()]);
@@ -113,7 +112,7 @@ pub async fn a_scope_of_sessions_bounds_forgetting<E: Engine>(fixture: Fixture<E
     assert_eq!((forgotten.ids, fixture.rows("other").await.len()), (said, 1));
 }
 
-pub async fn a_memory_is_forgotten_once<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_memory_is_forgotten_once(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     fixture.forget(&[&said[0]], "f1").await;
     let again = fixture.forget(&[&said[0]], "f2").await;
@@ -121,7 +120,7 @@ pub async fn a_memory_is_forgotten_once<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.store.operations(&fixture.scope, 9).await.answered().len(), 1);
 }
 
-pub async fn a_derived_memory_leaves_and_returns_with_its_source<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_derived_memory_leaves_and_returns_with_its_source(fixture: Fixture) {
     let said = fixture.say("s", &["the durian smells", "two"]).await;
     let fact = |text: &str| fact("s", text, &[&said[0]]);
     let id = fixture.put(fact("durian: smells")).await;
@@ -138,7 +137,7 @@ pub async fn a_derived_memory_leaves_and_returns_with_its_source<E: Engine>(fixt
 
 /// A transaction forgets or restores only a limited number of memories. An operation with more memories still
 /// forgets and restores all of them, and the memories derived from them.
-pub async fn several_transactions_are_one_operation<E: Engine>(fixture: Fixture<E>) {
+pub async fn several_transactions_are_one_operation(fixture: Fixture) {
     let said = fixture.say("s", &["oak", "ash", "elm", "fir", "yew", "box", "bay", "may"]).await;
     let others = fixture.say("other", &["ivy"]).await;
     let trees = fixture.put(fact("s", "trees", &[&said[0], &said[7]])).await;
@@ -162,7 +161,7 @@ pub async fn several_transactions_are_one_operation<E: Engine>(fixture: Fixture<
     assert!(fixture.store.undo(&fixture.scope, Some("f1"), 7).await.is_err());
 }
 
-pub async fn a_selection_is_shown_without_a_change<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_selection_is_shown_without_a_change(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     let derived = fixture.put(fact("s", "a maple", &[&said[0]])).await;
     let selection = Selection::Ids(vec![said[0].clone()]);
@@ -176,7 +175,7 @@ pub async fn a_selection_is_shown_without_a_change<E: Engine>(fixture: Fixture<E
     assert_eq!((reached(Reach::Living).await, reached(Reach::Forgotten).await.len()), (Vec::new(), 2));
 }
 
-pub async fn forgotten_memories_are_found_by_their_words<E: Engine>(fixture: Fixture<E>) {
+pub async fn forgotten_memories_are_found_by_their_words(fixture: Fixture) {
     let said = fixture.say("s", &["a red maple", "a red oak", "a blue maple"]).await;
     let with = async |words: &[&str], most| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
@@ -190,14 +189,14 @@ pub async fn forgotten_memories_are_found_by_their_words<E: Engine>(fixture: Fix
     assert_eq!(with(&["maple"], 1).await, (vec![said[0].clone()], 1));
 }
 
-pub async fn a_forgotten_message_is_found_by_its_place<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_forgotten_message_is_found_by_its_place(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     fixture.forget(&[&said[1]], "f1").await;
     let at = async |ordinal| fixture.store.forgotten_at(&fixture.scope, &name("s"), ordinal).await.answered();
     assert_eq!((at(0).await, at(1).await, at(2).await), (None, Some(said[1].clone()), None));
 }
 
-pub async fn operations_are_listed_newest_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn operations_are_listed_newest_first(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow", "larch"]).await;
     for (time, id) in said.iter().enumerate() {
         let (selection, operation) = (Selection::Ids(vec![id.clone()]), format!("f{time}"));
@@ -218,7 +217,7 @@ pub async fn operations_are_listed_newest_first<E: Engine>(fixture: Fixture<E>) 
     assert_eq!((listed(9).await, listed(1).await), (expected.to_vec(), expected[..1].to_vec()));
 }
 
-pub async fn a_purged_memory_is_in_no_file<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_purged_memory_is_in_no_file(fixture: Fixture) {
     let said = fixture.say("s", &["a qwzxv maple", "willow"]).await;
     assert!(fixture.engine.holds("qwzxv"));
     fixture.forget(&[&said[0]], "f1").await;
@@ -229,7 +228,7 @@ pub async fn a_purged_memory_is_in_no_file<E: Engine>(fixture: Fixture<E>) {
     assert_eq!((fixture.found("qwzxv").await, fixture.rows("s").await.len()), (0, 1));
 }
 
-pub async fn a_purged_memory_does_not_come_back<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_purged_memory_does_not_come_back(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     fixture.forget(&[&said[0]], "f1").await;
     fixture.store.purge(&fixture.scope, "f1", 6).await.answered();
@@ -243,7 +242,7 @@ pub async fn a_purged_memory_does_not_come_back<E: Engine>(fixture: Fixture<E>) 
     assert!(reached.ids.is_empty());
 }
 
-pub async fn forgotten_memories_are_purged_too<E: Engine>(fixture: Fixture<E>) {
+pub async fn forgotten_memories_are_purged_too(fixture: Fixture) {
     let said = fixture.say("s", &["a qwzxv maple", "a qwzxv willow", "larch"]).await;
     fixture.forget(&[&said[0]], "f1").await;
     let selection = Selection::Ids(said[..2].to_vec());
@@ -257,7 +256,7 @@ pub async fn forgotten_memories_are_purged_too<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.rows("s").await.len(), 1);
 }
 
-pub async fn a_purge_takes_derived_memories_too<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_purge_takes_derived_memories_too(fixture: Fixture) {
     let said = fixture.say("s", &["the durian smells", "two"]).await;
     fixture.put(fact("s", "durian: smells", &[&said[0]])).await;
     // The message is forgotten and restored once before it is forgotten and purged.
@@ -268,7 +267,7 @@ pub async fn a_purge_takes_derived_memories_too<E: Engine>(fixture: Fixture<E>) 
     assert!(!fixture.engine.holds("durian"));
 }
 
-pub async fn a_purge_takes_summaries_answers_and_requests<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_purge_takes_summaries_answers_and_requests(fixture: Fixture) {
     let said = fixture.say("s", &["the qwzxv rings", "two"]).await;
     fixture.summarise("s", 0, 1).await;
     fixture.summarise_session("s", "a qwzxv in short", 1).await;
@@ -285,7 +284,7 @@ pub async fn a_purge_takes_summaries_answers_and_requests<E: Engine>(fixture: Fi
 }
 
 /// The name of a session can contain text from the session.
-pub async fn a_purged_session_loses_its_name<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_purged_session_loses_its_name(fixture: Fixture) {
     fixture.say("the qwzxv session", &["maple"]).await;
     fixture.forget_session("the qwzxv session", "f1").await;
     fixture.store.purge(&fixture.scope, "f1", 6).await.answered();
@@ -294,7 +293,7 @@ pub async fn a_purged_session_loses_its_name<E: Engine>(fixture: Fixture<E>) {
     assert!(!fixture.engine.holds("qwzxv"));
 }
 
-pub async fn another_owner_undoes_and_purges_nothing<E: Engine>(fixture: Fixture<E>) {
+pub async fn another_owner_undoes_and_purges_nothing(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     let stranger = fixture.stranger();
     let selection = Selection::Ids(said.clone());
@@ -309,7 +308,7 @@ pub async fn another_owner_undoes_and_purges_nothing<E: Engine>(fixture: Fixture
 
 /// The summary of a quarter replaces old conversations. It is kept when the conversations are forgotten because of
 /// their age, and removed when the user forgets them.
-pub async fn a_summary_of_a_quarter_outlives_retired_sessions<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_summary_of_a_quarter_outlives_retired_sessions(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     let Saved::Made(conversation) = fixture.summarise_session("s", "willow", 0).await else {
         panic!("it is made")

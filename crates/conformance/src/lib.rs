@@ -350,7 +350,7 @@ macro_rules! holds {
         $(mod $subject {
             $(#[test]
             fn $promise() {
-                $crate::run::holds($new(), async |fixture| $crate::$subject::$promise(fixture).await);
+                $crate::run::holds(Box::new($new()), |fixture| Box::pin($crate::$subject::$promise(fixture)));
             })+
         })+
     };
@@ -367,8 +367,9 @@ macro_rules! breaks {
         $(mod $subject {
             $(#[test]
             fn $promise() {
-                let fault = $crate::broken::Fault::$fault;
-                $crate::run::breaks($new(), fault, async |fixture| $crate::$subject::$promise(fixture).await);
+                $crate::run::breaks(Box::new($new()), $crate::broken::Fault::$fault, |fixture| {
+                    Box::pin($crate::$subject::$promise(fixture))
+                });
             })+
         })+
     };

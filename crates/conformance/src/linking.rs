@@ -1,17 +1,12 @@
 //! Promises about commits: which sessions led to them, the evidence for this, and the graph of commits.
 
 use super::fixture::{Answered, Fixture, commit, message_at, name, prepared, quarter, sha, tool_call};
-use super::subject::Engine;
 use tiro_base::memory::{Draft, FileWrite, Kind, MemoryKey, Millis, Provenance, Work};
 use tiro_store::*;
 
 /// Stores commits made at 10, 20, … ms, and one message for each session. Returns the keys of the commits and of
 /// the sessions.
-async fn history<E: Engine>(
-    fixture: &Fixture<E>,
-    commits: &str,
-    sessions: &[&str],
-) -> (Vec<MemoryKey>, Vec<SessionKey>) {
+async fn history(fixture: &Fixture, commits: &str, sessions: &[&str]) -> (Vec<MemoryKey>, Vec<SessionKey>) {
     let (mut made, mut opened) = (Vec::new(), Vec::new());
     for (number, digit) in commits.chars().enumerate() {
         let id = fixture.put(commit(digit, &format!("commit {digit}\nbody"), 10 * (number as i64 + 1))).await;
@@ -24,11 +19,11 @@ async fn history<E: Engine>(
     (made, opened)
 }
 
-async fn link<E: Engine>(fixture: &Fixture<E>, commit: MemoryKey, sessions: &[(SessionKey, f64)]) {
+async fn link(fixture: &Fixture, commit: MemoryKey, sessions: &[(SessionKey, f64)]) {
     fixture.store.link_commits(&fixture.scope, vec![(commit, sessions.to_vec())]).await.answered();
 }
 
-pub async fn links_keep_their_order_and_confidence<E: Engine>(fixture: Fixture<E>) {
+pub async fn links_keep_their_order_and_confidence(fixture: Fixture) {
     let (commits, sessions) = history(&fixture, "a", &["s", "t"]).await;
     let links = [(sessions[1], 0.9), (sessions[0], 0.6)];
     link(&fixture, commits[0], &links).await;
@@ -38,7 +33,7 @@ pub async fn links_keep_their_order_and_confidence<E: Engine>(fixture: Fixture<E
     assert_eq!(behind, [(name("t"), 0.9), (name("s"), 0.6)]);
 }
 
-pub async fn new_links_replace_the_old<E: Engine>(fixture: Fixture<E>) {
+pub async fn new_links_replace_the_old(fixture: Fixture) {
     let (commits, sessions) = history(&fixture, "a", &["s", "t"]).await;
     link(&fixture, commits[0], &[(sessions[0], 0.6)]).await;
     link(&fixture, commits[0], &[(sessions[1], 0.9)]).await;
@@ -48,7 +43,7 @@ pub async fn new_links_replace_the_old<E: Engine>(fixture: Fixture<E>) {
     assert!(fixture.store.commits_of(&fixture.scope, &name("t")).await.answered().is_empty());
 }
 
-pub async fn a_link_leaves_with_its_session<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_link_leaves_with_its_session(fixture: Fixture) {
     let (commits, sessions) = history(&fixture, "a", &["s"]).await;
     link(&fixture, commits[0], &[(sessions[0], 0.6)]).await;
     fixture.forget_session("s", "f1").await;
@@ -65,7 +60,7 @@ pub async fn a_link_leaves_with_its_session<E: Engine>(fixture: Fixture<E>) {
     );
 }
 
-pub async fn commits_of_a_session_come_latest_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn commits_of_a_session_come_latest_first(fixture: Fixture) {
     let (commits, sessions) = history(&fixture, "abc", &["s"]).await;
     for commit in [commits[0], commits[2]] {
         link(&fixture, commit, &[(sessions[0], 0.6)]).await;
@@ -76,7 +71,7 @@ pub async fn commits_of_a_session_come_latest_first<E: Engine>(fixture: Fixture<
     );
 }
 
-pub async fn linked_commits_are_listed_nearest_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn linked_commits_are_listed_nearest_first(fixture: Fixture) {
     let (commits, sessions) = history(&fixture, "abc", &["s"]).await;
     for (commit, confidence) in commits.iter().zip([0.9, 0.8, 0.7]) {
         link(&fixture, *commit, &[(sessions[0], confidence)]).await;
@@ -90,7 +85,7 @@ pub async fn linked_commits_are_listed_nearest_first<E: Engine>(fixture: Fixture
     assert_eq!(came(15, 1).await, (vec!["commit b".to_owned()], 3));
 }
 
-pub async fn a_session_behind_a_commit_is_shown_as_of_its_time<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_session_behind_a_commit_is_shown_as_of_its_time(fixture: Fixture) {
     fixture.save(vec![message_at("s", "a", 10), message_at("s", "b", 20), message_at("t", "c", 50)]).await;
     let origin = Origin { title: Some("A title".into()), ..Origin::default() };
     fixture.store.describe_session(&fixture.scope, &name("s"), origin).await.answered();
@@ -110,7 +105,7 @@ fn committed(sha: &str, ended: Millis) -> Work {
     Work { commits: Some(vec![sha.into()]), ended: Some(ended), ..Work::default() }
 }
 
-pub async fn changes_of_files_come_in_order_of_time<E: Engine>(fixture: Fixture<E>) {
+pub async fn changes_of_files_come_in_order_of_time(fixture: Fixture) {
     for (text, path, time) in [("a", "late.rs", 30), ("b", "early.rs", 10), ("c", "other.rs", 90)] {
         fixture.put(tool_call("s", text, write(path), time)).await;
     }
@@ -124,7 +119,7 @@ pub async fn changes_of_files_come_in_order_of_time<E: Engine>(fixture: Fixture<
     assert_eq!(rows[0].lines.len(), 2);
 }
 
-pub async fn evidence_leaves_with_its_message<E: Engine>(fixture: Fixture<E>) {
+pub async fn evidence_leaves_with_its_message(fixture: Fixture) {
     let call = fixture.put(tool_call("s", "a", write("a.rs"), 10)).await;
     fixture.put(tool_call("s", "b", committed("abc", 25), 20)).await;
     fixture.forget(&[&call], "f1").await;
@@ -134,7 +129,7 @@ pub async fn evidence_leaves_with_its_message<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.store.file_writes(&fixture.scope, 0, 99).await.answered().len(), 1);
 }
 
-pub async fn calls_that_commit_are_known_by_their_time<E: Engine>(fixture: Fixture<E>) {
+pub async fn calls_that_commit_are_known_by_their_time(fixture: Fixture) {
     for (text, sha, time) in [("a", "aaa", 10), ("b", "bbb", 20), ("c", "ccc", 30)] {
         fixture.put(tool_call("s", text, committed(sha, time + 5), time)).await;
     }
@@ -143,7 +138,7 @@ pub async fn calls_that_commit_are_known_by_their_time<E: Engine>(fixture: Fixtu
     assert_eq!(rows, [("bbb", 20, 25)]);
 }
 
-pub async fn the_first_evidence_is_known<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_first_evidence_is_known(fixture: Fixture) {
     assert_eq!(fixture.store.first_evidence(&fixture.scope).await.answered(), None);
     fixture.put(tool_call("s", "a", write("a.rs"), 30)).await;
     fixture.put(tool_call("s", "b", committed("abc", 25), 20)).await;
@@ -154,7 +149,7 @@ fn part(stamp: &str, first: usize, count: usize) -> GraphRow {
     GraphRow { stamp: stamp.into(), first, count, bytes: vec![first as u8; count] }
 }
 
-pub async fn parts_of_the_graph_follow_one_another<E: Engine>(fixture: Fixture<E>) {
+pub async fn parts_of_the_graph_follow_one_another(fixture: Fixture) {
     let add = async |part| fixture.store.add_to_commit_graph(&fixture.scope, part).await.answered();
     assert!(add(part("one", 0, 3)).await && add(part("one", 3, 2)).await);
     let parts = async || fixture.store.commit_graph(&fixture.scope).await.answered();
@@ -164,7 +159,7 @@ pub async fn parts_of_the_graph_follow_one_another<E: Engine>(fixture: Fixture<E
     assert_eq!(parts().await, [part("two", 0, 4)]);
 }
 
-pub async fn of_two_that_add_a_part_one_does<E: Engine>(fixture: Fixture<E>) {
+pub async fn of_two_that_add_a_part_one_does(fixture: Fixture) {
     let other = fixture.engine.open();
     let (one, two) = tokio::join!(
         fixture.store.add_to_commit_graph(&fixture.scope, part("one", 0, 3)),
@@ -175,7 +170,7 @@ pub async fn of_two_that_add_a_part_one_does<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.store.commit_graph(&fixture.scope).await.answered(), [part("one", 0, 3)]);
 }
 
-pub async fn a_commit_stands_for_those_it_replaces<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_commit_stands_for_those_it_replaces(fixture: Fixture) {
     let (commits, _) = history(&fixture, "abc", &[]).await;
     let (store, scope) = (&fixture.store, &fixture.scope);
     // The first commit was amended, and the result was then squashed.
@@ -189,7 +184,7 @@ pub async fn a_commit_stands_for_those_it_replaces<E: Engine>(fixture: Fixture<E
     assert_eq!(replaced, [(commits[0], sha('a')), (commits[1], sha('b'))]);
 }
 
-pub async fn a_commit_that_is_back_is_not_replaced<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_commit_that_is_back_is_not_replaced(fixture: Fixture) {
     let (commits, _) = history(&fixture, "ab", &[]).await;
     let (store, scope) = (&fixture.store, &fixture.scope);
     let replaced = vec![(commits[0], commits[1])];
@@ -203,7 +198,7 @@ pub async fn a_commit_that_is_back_is_not_replaced<E: Engine>(fixture: Fixture<E
     assert!(store.stand_ins(scope, commits).await.answered().is_empty());
 }
 
-pub async fn a_prefix_names_one_commit_or_none<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_prefix_names_one_commit_or_none(fixture: Fixture) {
     let (commits, _) = history(&fixture, "ab", &[]).await;
     let mut similar = commit('c', "similar", 90);
     let long = format!("aaaa{}", "b".repeat(36));
@@ -217,7 +212,7 @@ pub async fn a_prefix_names_one_commit_or_none<E: Engine>(fixture: Fixture<E>) {
     assert_eq!((named("aaa").await, named("ccc").await), (None, None));
 }
 
-pub async fn forgotten_commits_stay_known<E: Engine>(fixture: Fixture<E>) {
+pub async fn forgotten_commits_stay_known(fixture: Fixture) {
     let ids = fixture.save(vec![commit('a', "one", 10), commit('b', "two", 20)]).await.outcomes;
     fixture.forget(&[&ids[0].0], "f1").await;
     let mut known = fixture.store.known_commits(&fixture.scope).await.answered();
@@ -225,7 +220,7 @@ pub async fn forgotten_commits_stay_known<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(known, [sha('a'), sha('b')], "an import doesn't read them again");
 }
 
-pub async fn commits_are_paged_in_order_of_time<E: Engine>(fixture: Fixture<E>) {
+pub async fn commits_are_paged_in_order_of_time(fixture: Fixture) {
     let (commits, _) = history(&fixture, "abcd", &[]).await;
     let made = async |after, until, limit| {
         let rows = fixture.store.commits_made(&fixture.scope, after, until, limit).await.answered();
@@ -240,7 +235,7 @@ pub async fn commits_are_paged_in_order_of_time<E: Engine>(fixture: Fixture<E>) 
     );
 }
 
-pub async fn the_last_commit_before_a_time_is_of_its_branch<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_last_commit_before_a_time_is_of_its_branch(fixture: Fixture) {
     for (digit, branch, time) in [('a', "main", 10), ('b', "side", 20)] {
         let mut commit = commit(digit, "a commit", time);
         commit.draft.branch = Some(branch.into());
@@ -251,7 +246,7 @@ pub async fn the_last_commit_before_a_time_is_of_its_branch<E: Engine>(fixture: 
     assert_eq!(found, [Some(sha('a')), Some(sha('b')), None]);
 }
 
-pub async fn a_summary_of_a_commit_is_known_by_it<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_summary_of_a_commit_is_known_by_it(fixture: Fixture) {
     let ids = fixture.save(vec![commit('a', "one", 10), commit('b', "two", 20)]).await.outcomes;
     let keys = [fixture.key(&ids[0].0).await, fixture.key(&ids[1].0).await];
     let (store, scope) = (&fixture.store, &fixture.scope);
@@ -264,7 +259,7 @@ pub async fn a_summary_of_a_commit_is_known_by_it<E: Engine>(fixture: Fixture<E>
     assert_eq!(store.summary_of_commit(scope, &ids[0].0).await.answered(), None);
 }
 
-pub async fn an_owner_has_no_commit_of_another<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_owner_has_no_commit_of_another(fixture: Fixture) {
     let (commits, sessions) = history(&fixture, "ab", &["s"]).await;
     link(&fixture, commits[0], &[(sessions[0], 0.6)]).await;
     fixture.put(tool_call("s", "a call", write("a.rs"), 10)).await;

@@ -2,45 +2,39 @@
 //! the cursors of imports.
 
 use futures_util::future::join_all;
+use std::sync::Arc;
 
 use super::fixture::{Answered, Fixture, HOUR, name, wanted};
-use super::subject::Engine;
 use tiro_base::memory::{Level, Millis};
 use tiro_store::*;
 
 const LEASE: Millis = 120_000;
 
 /// Opens a session `s` of two messages.
-async fn begin<E: Engine>(fixture: &Fixture<E>) {
+async fn begin(fixture: &Fixture) {
     fixture.say("s", &["one", "two"]).await;
     fixture.store.clock().set(1);
 }
 
-async fn enqueue<E: Engine>(fixture: &Fixture<E>, wanted: Wanted, now: Millis) {
+async fn enqueue(fixture: &Fixture, wanted: Wanted, now: Millis) {
     fixture.store.enqueue(&fixture.scope, wanted, now, now).await.answered();
 }
 
 /// Takes the next entry, after setting the store's clock to `now`.
-async fn take<E: Engine>(fixture: &Fixture<E>, holder: &str, now: Millis) -> Option<Queued> {
+async fn take(fixture: &Fixture, holder: &str, now: Millis) -> Option<Queued> {
     fixture.store.clock().set(now);
     fixture.store.next_queued(&fixture.scope, holder, LEASE, now).await.answered()
 }
 
-async fn fail<E: Engine>(
-    fixture: &Fixture<E>,
-    entry: QueueKey,
-    holder: &str,
-    not_before: Millis,
-    now: Millis,
-) {
+async fn fail(fixture: &Fixture, entry: QueueKey, holder: &str, not_before: Millis, now: Millis) {
     fixture.store.fail(&fixture.scope, entry, holder, "no answer", not_before, now).await.answered();
 }
 
-async fn counts<E: Engine>(fixture: &Fixture<E>) -> QueueCounts {
+async fn counts(fixture: &Fixture) -> QueueCounts {
     fixture.store.queue_counts(&fixture.scope).await.answered()
 }
 
-pub async fn requests_of_the_user_come_first_then_the_oldest<E: Engine>(fixture: Fixture<E>) {
+pub async fn requests_of_the_user_come_first_then_the_oldest(fixture: Fixture) {
     begin(&fixture).await;
     enqueue(&fixture, wanted(Level::Brief, AskedBy::Program), 0).await;
     enqueue(&fixture, wanted(Level::Standard, AskedBy::User), 0).await;
@@ -53,7 +47,7 @@ pub async fn requests_of_the_user_come_first_then_the_oldest<E: Engine>(fixture:
     assert_eq!(levels, [Level::Standard, Level::Detailed, Level::Brief]);
 }
 
-pub async fn an_entry_waits_for_its_date<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_entry_waits_for_its_date(fixture: Fixture) {
     begin(&fixture).await;
     let request = wanted(Level::Brief, AskedBy::Program);
     fixture.store.enqueue(&fixture.scope, request, 100, 0).await.answered();
@@ -63,12 +57,12 @@ pub async fn an_entry_waits_for_its_date<E: Engine>(fixture: Fixture<E>) {
     assert!(!is_due(100).await, "the only entry is taken");
 }
 
-pub async fn several_holders_take_several_entries<E: Engine>(fixture: Fixture<E>) {
+pub async fn several_holders_take_several_entries(fixture: Fixture) {
     begin(&fixture).await;
     for level in [Level::Brief, Level::Standard, Level::Detailed] {
         enqueue(&fixture, wanted(level, AskedBy::Program), 0).await;
     }
-    let handles: Vec<E::Store> = (0..4).map(|_| fixture.engine.open()).collect();
+    let handles: Vec<Arc<dyn Store>> = (0..4).map(|_| fixture.engine.open()).collect();
     let takers = handles.iter().enumerate().map(async |(number, handle)| {
         handle.clock().set(1);
         let holder = format!("p{number}");
@@ -82,7 +76,7 @@ pub async fn several_holders_take_several_entries<E: Engine>(fixture: Fixture<E>
     assert_eq!(take(&fixture, "p5", 1).await, None, "all are held");
 }
 
-pub async fn a_dead_holder_loses_its_entry<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_dead_holder_loses_its_entry(fixture: Fixture) {
     begin(&fixture).await;
     enqueue(&fixture, wanted(Level::Standard, AskedBy::User), 0).await;
     let first = take(&fixture, "p1", 1).await.expect("it is due");
@@ -92,7 +86,7 @@ pub async fn a_dead_holder_loses_its_entry<E: Engine>(fixture: Fixture<E>) {
     assert_eq!((again.key, again.tries), (first.key, 1));
 }
 
-pub async fn a_holder_that_lost_its_entry_ends_nothing<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_holder_that_lost_its_entry_ends_nothing(fixture: Fixture) {
     begin(&fixture).await;
     enqueue(&fixture, wanted(Level::Standard, AskedBy::User), 0).await;
     let first = take(&fixture, "p1", 1).await.expect("it is due");
@@ -103,7 +97,7 @@ pub async fn a_holder_that_lost_its_entry_ends_nothing<E: Engine>(fixture: Fixtu
     assert_eq!(counts(&fixture).await, QueueCounts { processing: 1, ..QueueCounts::default() });
 }
 
-pub async fn a_failed_entry_waits_until_its_date<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_failed_entry_waits_until_its_date(fixture: Fixture) {
     begin(&fixture).await;
     enqueue(&fixture, wanted(Level::Standard, AskedBy::User), 0).await;
     enqueue(&fixture, wanted(Level::Brief, AskedBy::Program), 0).await;
@@ -118,7 +112,7 @@ pub async fn a_failed_entry_waits_until_its_date<E: Engine>(fixture: Fixture<E>)
     assert_eq!((again.key, again.tries), (entry, 1));
 }
 
-pub async fn an_entry_is_given_up_after_five_tries<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_entry_is_given_up_after_five_tries(fixture: Fixture) {
     begin(&fixture).await;
     enqueue(&fixture, wanted(Level::Standard, AskedBy::User), 0).await;
     let mut now = 1;
@@ -131,7 +125,7 @@ pub async fn an_entry_is_given_up_after_five_tries<E: Engine>(fixture: Fixture<E
 }
 
 /// An entry also counts as failed if every process that takes it dies.
-pub async fn an_entry_that_was_left_five_times_is_given_up<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_entry_that_was_left_five_times_is_given_up(fixture: Fixture) {
     begin(&fixture).await;
     enqueue(&fixture, wanted(Level::Standard, AskedBy::User), 0).await;
     for tries in 0..5 {
@@ -142,7 +136,7 @@ pub async fn an_entry_that_was_left_five_times_is_given_up<E: Engine>(fixture: F
     assert_eq!(counts(&fixture).await, QueueCounts { failed: 1, ..QueueCounts::default() });
 }
 
-pub async fn a_second_request_revives_an_entry_that_was_given_up<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_second_request_revives_an_entry_that_was_given_up(fixture: Fixture) {
     begin(&fixture).await;
     enqueue(&fixture, wanted(Level::Standard, AskedBy::User), 0).await;
     for now in 1..=5 {
@@ -155,7 +149,7 @@ pub async fn a_second_request_revives_an_entry_that_was_given_up<E: Engine>(fixt
     assert_eq!(counts(&fixture).await, QueueCounts { processing: 1, ..QueueCounts::default() });
 }
 
-pub async fn a_longer_range_takes_the_place_of_a_shorter<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_longer_range_takes_the_place_of_a_shorter(fixture: Fixture) {
     begin(&fixture).await;
     let short = |asked_by| Wanted { last: 0, ..wanted(Level::Brief, asked_by) };
     enqueue(&fixture, short(AskedBy::Program), 0).await;
@@ -167,7 +161,7 @@ pub async fn a_longer_range_takes_the_place_of_a_shorter<E: Engine>(fixture: Fix
     assert_eq!(counts(&fixture).await.pending, 2);
 }
 
-pub async fn finished_and_dropped_entries_are_over<E: Engine>(fixture: Fixture<E>) {
+pub async fn finished_and_dropped_entries_are_over(fixture: Fixture) {
     begin(&fixture).await;
     for level in [Level::Brief, Level::Standard] {
         enqueue(&fixture, wanted(level, AskedBy::Program), 0).await;
@@ -180,7 +174,7 @@ pub async fn finished_and_dropped_entries_are_over<E: Engine>(fixture: Fixture<E
     assert_eq!(take(&fixture, "p1", 900_000).await, None);
 }
 
-pub async fn a_request_names_a_session_of_the_scope<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_request_names_a_session_of_the_scope(fixture: Fixture) {
     begin(&fixture).await;
     let unknown = Wanted { session: name("unknown"), ..wanted(Level::Brief, AskedBy::User) };
     assert!(fixture.store.enqueue(&fixture.scope, unknown, 0, 0).await.is_err());
@@ -188,7 +182,7 @@ pub async fn a_request_names_a_session_of_the_scope<E: Engine>(fixture: Fixture<
     assert!(fixture.store.enqueue(&fixture.stranger(), request, 0, 0).await.is_err());
 }
 
-pub async fn a_scope_of_sessions_takes_its_own_entries<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_scope_of_sessions_takes_its_own_entries(fixture: Fixture) {
     begin(&fixture).await;
     fixture.say("other", &["one", "two"]).await;
     enqueue(&fixture, wanted(Level::Brief, AskedBy::User), 0).await;
@@ -200,7 +194,7 @@ pub async fn a_scope_of_sessions_takes_its_own_entries<E: Engine>(fixture: Fixtu
     assert_eq!(taken.map(|queued| queued.wanted), Some(other));
 }
 
-pub async fn an_owner_takes_no_entry_of_another<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_owner_takes_no_entry_of_another(fixture: Fixture) {
     begin(&fixture).await;
     enqueue(&fixture, wanted(Level::Brief, AskedBy::User), 0).await;
     let (store, stranger) = (&fixture.store, fixture.stranger());
@@ -213,7 +207,7 @@ pub async fn an_owner_takes_no_entry_of_another<E: Engine>(fixture: Fixture<E>) 
 }
 
 /// No caller postpones an entry by more than a day, so a later date was written with a wrong clock.
-pub async fn a_clock_that_is_set_back_holds_up_no_entry<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_clock_that_is_set_back_holds_up_no_entry(fixture: Fixture) {
     begin(&fixture).await;
     let year = 365 * 24 * HOUR;
     enqueue(&fixture, wanted(Level::Standard, AskedBy::User), year).await;
@@ -232,12 +226,12 @@ const MINUTE: Millis = 60_000;
 const BEGAN: Millis = 1_000_000;
 
 /// Sets the store's clock to `now` and asks for the lease `work` for a minute.
-async fn lease<E: Engine>(fixture: &Fixture<E>, holder: &str, now: Millis) -> bool {
+async fn lease(fixture: &Fixture, holder: &str, now: Millis) -> bool {
     fixture.store.clock().set(now);
     fixture.store.lease(&fixture.scope, "work", holder, MINUTE).await.answered()
 }
 
-pub async fn a_lease_has_one_holder<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_lease_has_one_holder(fixture: Fixture) {
     assert!(lease(&fixture, "p1", BEGAN).await);
     assert!(!lease(&fixture, "p2", BEGAN).await);
     let other = fixture.engine.open();
@@ -246,8 +240,8 @@ pub async fn a_lease_has_one_holder<E: Engine>(fixture: Fixture<E>) {
     assert!(lease(&fixture, "p1", BEGAN).await, "a holder may renew its lease");
 }
 
-pub async fn of_several_that_ask_at_once_one_gets_the_lease<E: Engine>(fixture: Fixture<E>) {
-    let handles: Vec<E::Store> = (0..6).map(|_| fixture.engine.open()).collect();
+pub async fn of_several_that_ask_at_once_one_gets_the_lease(fixture: Fixture) {
+    let handles: Vec<Arc<dyn Store>> = (0..6).map(|_| fixture.engine.open()).collect();
     let asked = handles.iter().enumerate().map(async |(number, handle)| {
         handle.clock().set(BEGAN);
         handle.lease(&fixture.scope, "work", &format!("p{number}"), MINUTE).await.answered()
@@ -256,40 +250,40 @@ pub async fn of_several_that_ask_at_once_one_gets_the_lease<E: Engine>(fixture: 
     assert_eq!(granted.iter().filter(|is_granted| **is_granted).count(), 1, "{granted:?}");
 }
 
-pub async fn a_lease_ends_by_the_clock_of_the_store<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_lease_ends_by_the_clock_of_the_store(fixture: Fixture) {
     assert!(lease(&fixture, "p1", BEGAN).await);
     assert!(!lease(&fixture, "p2", BEGAN + MINUTE - 1).await);
     assert!(lease(&fixture, "p2", BEGAN + MINUTE).await);
     assert!(!lease(&fixture, "p1", BEGAN + MINUTE).await, "another holder has it now");
 }
 
-pub async fn a_renewal_lasts_from_its_own_time<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_renewal_lasts_from_its_own_time(fixture: Fixture) {
     assert!(lease(&fixture, "p1", BEGAN).await);
     assert!(lease(&fixture, "p1", BEGAN + MINUTE / 2).await);
     assert!(!lease(&fixture, "p2", BEGAN + MINUTE).await, "it was renewed");
     assert!(lease(&fixture, "p2", BEGAN + MINUTE + MINUTE / 2).await);
 }
 
-pub async fn a_released_lease_is_free<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_released_lease_is_free(fixture: Fixture) {
     assert!(lease(&fixture, "p1", BEGAN).await);
     fixture.store.release(&fixture.scope, "work", "p1").await.answered();
     assert!(lease(&fixture, "p2", BEGAN).await);
 }
 
-pub async fn a_lease_is_released_by_its_holder_only<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_lease_is_released_by_its_holder_only(fixture: Fixture) {
     assert!(lease(&fixture, "p1", BEGAN).await);
     fixture.store.release(&fixture.scope, "work", "p2").await.answered();
     assert!(!lease(&fixture, "p2", BEGAN).await);
 }
 
-pub async fn leases_of_two_names_are_two<E: Engine>(fixture: Fixture<E>) {
+pub async fn leases_of_two_names_are_two(fixture: Fixture) {
     assert!(lease(&fixture, "p1", BEGAN).await);
     assert!(fixture.store.lease(&fixture.scope, "other work", "p2", MINUTE).await.answered());
     fixture.store.release(&fixture.scope, "other work", "p2").await.answered();
     assert!(!lease(&fixture, "p2", BEGAN).await);
 }
 
-pub async fn leases_of_two_owners_are_two<E: Engine>(fixture: Fixture<E>) {
+pub async fn leases_of_two_owners_are_two(fixture: Fixture) {
     assert!(lease(&fixture, "p1", BEGAN).await);
     let stranger = fixture.stranger();
     assert!(fixture.store.lease(&stranger, "work", "p2", MINUTE).await.answered());
@@ -298,18 +292,18 @@ pub async fn leases_of_two_owners_are_two<E: Engine>(fixture: Fixture<E>) {
 }
 
 /// If a lease ends later than any valid lease can, it was written with a wrong clock.
-pub async fn a_clock_that_is_set_back_holds_up_no_lease<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_clock_that_is_set_back_holds_up_no_lease(fixture: Fixture) {
     let year = 365 * 24 * 60 * MINUTE;
     assert!(lease(&fixture, "p1", year).await);
     assert!(!lease(&fixture, "p2", year - MINUTE).await, "a minute earlier it is still held");
     assert!(lease(&fixture, "p2", 5).await);
 }
 
-async fn cursor<E: Engine>(fixture: &Fixture<E>, source: &str) -> Option<String> {
+async fn cursor(fixture: &Fixture, source: &str) -> Option<String> {
     fixture.store.import_cursor(&fixture.scope, source).await.answered()
 }
 
-pub async fn a_cursor_stands_where_it_was_set_last<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_cursor_stands_where_it_was_set_last(fixture: Fixture) {
     assert_eq!(cursor(&fixture, "git").await, None);
     for at in ["first", "second"] {
         fixture.store.set_import_cursor(&fixture.scope, "git", at, 1).await.answered();
@@ -319,14 +313,14 @@ pub async fn a_cursor_stands_where_it_was_set_last<E: Engine>(fixture: Fixture<E
     assert_eq!(cursor(&fixture, "git").await.as_deref(), Some("second"));
 }
 
-pub async fn each_source_has_its_own_cursor<E: Engine>(fixture: Fixture<E>) {
+pub async fn each_source_has_its_own_cursor(fixture: Fixture) {
     fixture.store.set_import_cursor(&fixture.scope, "git", "first", 1).await.answered();
     fixture.store.set_import_cursor(&fixture.scope, "sessions", "second", 1).await.answered();
     assert_eq!(cursor(&fixture, "git").await.as_deref(), Some("first"));
     assert_eq!(cursor(&fixture, "sessions").await.as_deref(), Some("second"));
 }
 
-pub async fn each_owner_has_its_own_cursor<E: Engine>(fixture: Fixture<E>) {
+pub async fn each_owner_has_its_own_cursor(fixture: Fixture) {
     fixture.store.set_import_cursor(&fixture.scope, "git", "first", 1).await.answered();
     assert_eq!(fixture.store.import_cursor(&fixture.stranger(), "git").await.answered(), None);
     fixture.store.set_import_cursor(&fixture.stranger(), "git", "second", 1).await.answered();

@@ -1,12 +1,11 @@
 //! Promises about reading memories and sessions: by key, by place in a session, page by page, and by name.
 
 use super::fixture::{Answered, Fixture, fact, message, message_at, name, note, prepared};
-use super::subject::Engine;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Kind, MemoryId, Provenance};
 use tiro_store::*;
 
-pub async fn memories_come_in_the_order_of_their_keys<E: Engine>(fixture: Fixture<E>) {
+pub async fn memories_come_in_the_order_of_their_keys(fixture: Fixture) {
     fixture.say("s", &["maple", "willow", "larch"]).await;
     let mut rows = fixture.rows("s").await;
     rows.sort_by_key(|row| row.ordinal);
@@ -20,7 +19,7 @@ pub async fn memories_come_in_the_order_of_their_keys<E: Engine>(fixture: Fixtur
     assert_eq!(places.iter().map(|found| found.ordinal).collect::<Vec<_>>(), [Some(2), Some(0), Some(1)]);
 }
 
-pub async fn memories_out_of_scope_are_left_out<E: Engine>(fixture: Fixture<E>) {
+pub async fn memories_out_of_scope_are_left_out(fixture: Fixture) {
     fixture.say("s", &["maple"]).await;
     fixture.say("other", &["willow"]).await;
     let own = fixture.rows("s").await.remove(0);
@@ -32,7 +31,7 @@ pub async fn memories_out_of_scope_are_left_out<E: Engine>(fixture: Fixture<E>) 
     assert_eq!(fixture.store.places(&scope, keys).await.answered().len(), 1);
 }
 
-pub async fn a_search_result_is_shown_at_its_place<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_search_result_is_shown_at_its_place(fixture: Fixture) {
     fixture.say("s", &["maple"]).await;
     fixture.say("other", &["willow"]).await;
     let mut found = Vec::new();
@@ -47,7 +46,7 @@ pub async fn a_search_result_is_shown_at_its_place<E: Engine>(fixture: Fixture<E
     assert_eq!((one.chunk.start, one.chunk.end, one.chunk.tokens), (0, 5, 1));
 }
 
-pub async fn messages_are_shown_with_those_around_them<E: Engine>(fixture: Fixture<E>) {
+pub async fn messages_are_shown_with_those_around_them(fixture: Fixture) {
     let ids = fixture.say("s", &["a", "b", "c", "d", "e"]).await;
     let around = async |ordinal, before, after| {
         let found =
@@ -61,7 +60,7 @@ pub async fn messages_are_shown_with_those_around_them<E: Engine>(fixture: Fixtu
     assert_eq!(around(2, 1, 2).await, "acde");
 }
 
-pub async fn neighbours_come_once_in_the_order_of_keys<E: Engine>(fixture: Fixture<E>) {
+pub async fn neighbours_come_once_in_the_order_of_keys(fixture: Fixture) {
     fixture.say("s", &["a", "b", "c", "d"]).await;
     let mut rows = fixture.rows("s").await;
     rows.sort_by_key(|row| row.ordinal);
@@ -70,7 +69,7 @@ pub async fn neighbours_come_once_in_the_order_of_keys<E: Engine>(fixture: Fixtu
     assert_eq!(beside.iter().map(|memory| memory.text.as_str()).collect::<Vec<_>>(), ["a", "c"]);
 }
 
-pub async fn marks_are_kept_until_they_are_taken_away<E: Engine>(fixture: Fixture<E>) {
+pub async fn marks_are_kept_until_they_are_taken_away(fixture: Fixture) {
     let ids = fixture.say("s", &["maple", "willow"]).await;
     let unknown = MemoryId::derive(Kind::Message, None, "unknown");
     let named = [unknown, ids[1].clone()];
@@ -81,7 +80,7 @@ pub async fn marks_are_kept_until_they_are_taken_away<E: Engine>(fixture: Fixtur
     assert_eq!((mark(false).await, marked().await), (ids[1..].to_vec(), vec![false, false]));
 }
 
-pub async fn important_messages_are_marked_or_valued<E: Engine>(fixture: Fixture<E>) {
+pub async fn important_messages_are_marked_or_valued(fixture: Fixture) {
     let ids = fixture.say("s", &["a", "b", "c", "d"]).await;
     let mark = async |place_of: usize, marked, importance| {
         let ids = [ids[place_of].clone()];
@@ -100,7 +99,7 @@ pub async fn important_messages_are_marked_or_valued<E: Engine>(fixture: Fixture
     );
 }
 
-pub async fn facts_of_a_session_come_latest_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn facts_of_a_session_come_latest_first(fixture: Fixture) {
     let ids = fixture.say("s", &["maple"]).await;
     for (text, time) in [("first", 10), ("third", 30), ("second", 20)] {
         let mut fact = fact("s", text, &[&ids[0]]);
@@ -116,7 +115,7 @@ pub async fn facts_of_a_session_come_latest_first<E: Engine>(fixture: Fixture<E>
     assert_eq!(facts(1).await, ["third"]);
 }
 
-pub async fn pages_of_a_list_hold_each_memory_once<E: Engine>(fixture: Fixture<E>) {
+pub async fn pages_of_a_list_hold_each_memory_once(fixture: Fixture) {
     let texts = ["a", "b", "c", "d", "e"];
     for text in texts {
         fixture.put(note(text)).await;
@@ -130,7 +129,7 @@ pub async fn pages_of_a_list_hold_each_memory_once<E: Engine>(fixture: Fixture<E
     assert_eq!(seen, ["e", "d", "c", "b", "a"]);
 }
 
-pub async fn references_are_known_from_both_ends<E: Engine>(fixture: Fixture<E>) {
+pub async fn references_are_known_from_both_ends(fixture: Fixture) {
     let ids = fixture.say("s", &["maple"]).await;
     let derived = fixture.put(fact("s", "of maple", &[&ids[0]])).await;
     let (source, derived) = (fixture.key(&ids[0]).await, fixture.key(&derived).await);
@@ -143,13 +142,13 @@ pub async fn references_are_known_from_both_ends<E: Engine>(fixture: Fixture<E>)
     assert_eq!(taken_from, Some(source));
 }
 
-pub async fn messages_are_read_from_a_place_on<E: Engine>(fixture: Fixture<E>) {
+pub async fn messages_are_read_from_a_place_on(fixture: Fixture) {
     fixture.say("s", &["a", "b", "c"]).await;
     let rows = fixture.store.session_messages(&fixture.scope, &name("s"), 1).await.answered();
     assert_eq!(rows.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [1, 2]);
 }
 
-pub async fn sessions_come_latest_first_with_their_counts<E: Engine>(fixture: Fixture<E>) {
+pub async fn sessions_come_latest_first_with_their_counts(fixture: Fixture) {
     fixture
         .save(vec![message_at("old", "a", 10), message_at("old", "b", 20), message_at("new", "c", 30)])
         .await;
@@ -158,7 +157,7 @@ pub async fn sessions_come_latest_first_with_their_counts<E: Engine>(fixture: Fi
     assert_eq!(rows.collect::<Vec<_>>(), [("new", 1, 1, 30, 30), ("old", 2, 2, 10, 20)]);
 }
 
-pub async fn pages_of_sessions_follow_one_another<E: Engine>(fixture: Fixture<E>) {
+pub async fn pages_of_sessions_follow_one_another(fixture: Fixture) {
     for (time, session) in ["a", "b", "c"].iter().enumerate() {
         fixture.put(message_at(session, session, time as i64)).await;
     }
@@ -174,7 +173,7 @@ pub async fn pages_of_sessions_follow_one_another<E: Engine>(fixture: Fixture<E>
     }
 }
 
-pub async fn a_session_is_called_by_name_alias_beginning_or_title<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_session_is_called_by_name_alias_beginning_or_title(fixture: Fixture) {
     for session in ["auth refactor", "auth", "maple"] {
         fixture.say(session, &["a message"]).await;
     }
@@ -193,7 +192,7 @@ pub async fn a_session_is_called_by_name_alias_beginning_or_title<E: Engine>(fix
     }
 }
 
-pub async fn a_session_is_reached_by_its_alias<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_session_is_reached_by_its_alias(fixture: Fixture) {
     fixture.say("maple", &["a", "b"]).await;
     let origin = Origin { aliases: vec!["5f3c".into()], ..Origin::default() };
     fixture.store.describe_session(&fixture.scope, &name("maple"), origin).await.answered();
@@ -202,7 +201,7 @@ pub async fn a_session_is_reached_by_its_alias<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.store.list(&scope, &Filter::default(), None, 9).await.answered().len(), 2);
 }
 
-pub async fn a_session_is_described_by_title_and_client<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_session_is_described_by_title_and_client(fixture: Fixture) {
     fixture.say("s", &["how the user began", "and went on"]).await;
     let about = async || {
         fixture.store.about_sessions(&fixture.scope, vec![name("unknown"), name("s")]).await.answered()
@@ -216,7 +215,7 @@ pub async fn a_session_is_described_by_title_and_client<E: Engine>(fixture: Fixt
     assert_eq!((&known[0].title, &known[0].client), (&None, &None));
 }
 
-pub async fn a_description_keeps_what_it_does_not_name<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_description_keeps_what_it_does_not_name(fixture: Fixture) {
     fixture.say("s", &["a message"]).await;
     let describe = async |title: Option<&str>, client: Option<&str>| {
         let (title, client) = (title.map(str::to_owned), client.map(str::to_owned));
@@ -239,7 +238,7 @@ pub async fn a_description_keeps_what_it_does_not_name<E: Engine>(fixture: Fixtu
     assert_eq!((about.title.as_deref(), about.client.as_deref()), (Some("Another"), Some("a client")));
 }
 
-pub async fn a_session_stands_where_it_was_last_seen<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_session_stands_where_it_was_last_seen(fixture: Fixture) {
     let on = |text: &str, branch: Option<&str>, head: Option<&str>| {
         let mut message = message("s", text);
         message.draft.branch = branch.map(str::to_owned);
@@ -252,7 +251,7 @@ pub async fn a_session_stands_where_it_was_last_seen<E: Engine>(fixture: Fixture
     assert_eq!(stands, (Some("side".to_owned()), Some("ccc".to_owned())));
 }
 
-pub async fn ids_of_clients_are_known_in_other_sessions<E: Engine>(fixture: Fixture<E>) {
+pub async fn ids_of_clients_are_known_in_other_sessions(fixture: Fixture) {
     for (session, text, id) in [("s", "a", "id 1"), ("other", "b", "id 2")] {
         let mut message = message(session, text);
         message.draft.source_id = Some(id.into());
@@ -263,7 +262,7 @@ pub async fn ids_of_clients_are_known_in_other_sessions<E: Engine>(fixture: Fixt
     assert_eq!(known.into_iter().collect::<Vec<_>>(), ["id 2"]);
 }
 
-pub async fn tokens_of_a_session_are_those_of_its_living_messages<E: Engine>(fixture: Fixture<E>) {
+pub async fn tokens_of_a_session_are_those_of_its_living_messages(fixture: Fixture) {
     let ids = fixture.say("s", &["a", "b", "c", "d"]).await;
     fixture.close_segments("s", &[(0, 0, 1)]).await;
     let tokens = async || fixture.store.session_tokens(&fixture.scope, &name("s")).await.answered();
@@ -272,7 +271,7 @@ pub async fn tokens_of_a_session_are_those_of_its_living_messages<E: Engine>(fix
     assert_eq!(tokens().await, 2);
 }
 
-pub async fn an_owner_sees_nothing_of_another<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_owner_sees_nothing_of_another(fixture: Fixture) {
     let ids = fixture.say("s", &["one", "two"]).await;
     let Saved::Made(summary) = fixture.summarise("s", 0, 1).await else { panic!("it is made") };
     sees_nothing(&fixture, &fixture.stranger(), &ids[0], &summary).await;
@@ -284,15 +283,15 @@ pub async fn an_owner_sees_nothing_of_another<E: Engine>(fixture: Fixture<E>) {
     assert_eq!((theirs.len(), fixture.rows("s").await.len()), (1, 2));
 }
 
-pub async fn a_scope_of_sessions_sees_nothing_of_others<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_scope_of_sessions_sees_nothing_of_others(fixture: Fixture) {
     let ids = fixture.say("s", &["one", "two"]).await;
     let Saved::Made(summary) = fixture.summarise("s", 0, 1).await else { panic!("it is made") };
     sees_nothing(&fixture, &fixture.only(&["other"]), &ids[0], &summary).await;
 }
 
 /// Asserts that `scope` shows nothing of the session `s`, which has the message and the summary.
-async fn sees_nothing<E: Engine>(
-    fixture: &Fixture<E>,
+async fn sees_nothing(
+    fixture: &Fixture,
     scope: &tiro_base::scope::Scope,
     message: &MemoryId,
     summary: &MemoryId,
@@ -315,7 +314,7 @@ async fn sees_nothing<E: Engine>(
     assert!(store.grown_sessions(scope, 9).await.answered().is_empty());
 }
 
-pub async fn a_memory_of_no_session_is_outside_a_scope_of_sessions<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_memory_of_no_session_is_outside_a_scope_of_sessions(fixture: Fixture) {
     let draft = Draft::new(Kind::Decision, Provenance::UserSaid, "maple", 10);
     let id = fixture.put(prepared(draft, "maple")).await;
     fixture.say("s", &["willow"]).await;
@@ -325,7 +324,7 @@ pub async fn a_memory_of_no_session_is_outside_a_scope_of_sessions<E: Engine>(fi
     assert_eq!(listed.iter().map(|memory| memory.text.as_str()).collect::<Vec<_>>(), ["willow"]);
 }
 
-pub async fn keys_are_found_by_id<E: Engine>(fixture: Fixture<E>) {
+pub async fn keys_are_found_by_id(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     fixture.say("t", &["larch"]).await;
     fixture.forget(&[&said[1]], "f1").await;

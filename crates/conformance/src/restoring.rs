@@ -1,7 +1,6 @@
 //! Promises about backups, restoring from them, and counts.
 
 use super::fixture::{Answered, Fixture, NO_ANSWER, commit, embedded, fact, message, name, note, outcomes};
-use super::subject::Engine;
 use tiro_base::filter::Filter;
 use tiro_base::memory::MemoryId;
 use tiro_store::*;
@@ -21,7 +20,7 @@ fn restored(memory: PreparedMemory, ordinal: Option<i64>) -> RestoredMemory {
     }
 }
 
-pub async fn a_backup_is_a_store_of_that_moment<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_backup_is_a_store_of_that_moment(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     fixture.summarise("s", 0, 1).await;
     fixture.put(embedded(note("larch"), [1.0, 0.0, 0.0, 0.0])).await;
@@ -40,7 +39,7 @@ pub async fn a_backup_is_a_store_of_that_moment<E: Engine>(fixture: Fixture<E>) 
     assert!(check.is_sound(), "{check:?}");
 }
 
-pub async fn a_backup_holds_nothing_of_another_owner<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_backup_holds_nothing_of_another_owner(fixture: Fixture) {
     fixture.put(note("maple")).await;
     fixture.store.save(&fixture.stranger(), vec![note("a qwzxv")], 1).await.answered();
     let target = fixture.engine.folder().join("backup.db");
@@ -53,7 +52,7 @@ pub async fn a_backup_holds_nothing_of_another_owner<E: Engine>(fixture: Fixture
     assert!(copy.store.is_empty(&copy.stranger()).await.answered());
 }
 
-pub async fn a_backup_replaces_no_file<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_backup_replaces_no_file(fixture: Fixture) {
     fixture.put(note("maple")).await;
     let target = fixture.engine.folder().join("backup.db");
     std::fs::write(&target, "theirs").unwrap();
@@ -61,7 +60,7 @@ pub async fn a_backup_replaces_no_file<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(std::fs::read(&target).unwrap(), b"theirs");
 }
 
-pub async fn a_message_is_restored_at_its_place<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_message_is_restored_at_its_place(fixture: Fixture) {
     let memories = vec![restored(message("s", "maple"), Some(2)), restored(message("s", "willow"), Some(5))];
     let receipt = fixture.store.restore(&fixture.scope, memories, 1).await.answered();
     assert_eq!((outcomes(&receipt), receipt.pending), (vec![Outcome::Stored; 2], 2));
@@ -72,7 +71,7 @@ pub async fn a_message_is_restored_at_its_place<E: Engine>(fixture: Fixture<E>) 
     assert_eq!(fixture.rows("s").await.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [2, 5, 6]);
 }
 
-pub async fn marks_and_links_are_restored<E: Engine>(fixture: Fixture<E>) {
+pub async fn marks_and_links_are_restored(fixture: Fixture) {
     fixture.say("s", &["maple"]).await;
     let known = RestoredMemory { is_marked: true, ..restored(message("s", "maple"), Some(0)) };
     let linked = RestoredMemory { links: vec![(name("s"), 0.7)], ..restored(commit('a', "one", 10), None) };
@@ -84,7 +83,7 @@ pub async fn marks_and_links_are_restored<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(behind, [(name("s"), 0.7)]);
 }
 
-pub async fn forgotten_memories_are_restored_as_forgotten<E: Engine>(fixture: Fixture<E>) {
+pub async fn forgotten_memories_are_restored_as_forgotten(fixture: Fixture) {
     let forgotten = Some(("f1".to_owned(), 5));
     let source = message("s", "maple");
     let derived = fact("s", "of maple", &[&source.id]);
@@ -100,7 +99,7 @@ pub async fn forgotten_memories_are_restored_as_forgotten<E: Engine>(fixture: Fi
     assert_eq!(fixture.rows("s").await.len(), 1);
 }
 
-pub async fn purged_memories_are_not_restored<E: Engine>(fixture: Fixture<E>) {
+pub async fn purged_memories_are_not_restored(fixture: Fixture) {
     let kept = fixture.put(note("kept")).await;
     let gone = note("maple");
     let forgotten =
@@ -112,7 +111,7 @@ pub async fn purged_memories_are_not_restored<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(outcomes(&receipt), [Outcome::Forgotten]);
 }
 
-pub async fn sessions_are_restored_where_nothing_is_known<E: Engine>(fixture: Fixture<E>) {
+pub async fn sessions_are_restored_where_nothing_is_known(fixture: Fixture) {
     let origin = Origin {
         client: Some("a client".into()),
         title: Some("A title".into()),
@@ -136,7 +135,7 @@ pub async fn sessions_are_restored_where_nothing_is_known<E: Engine>(fixture: Fi
     assert_eq!((stands.0.as_deref(), fixture.rows("5f3c").await.len()), (Some("main"), 1));
 }
 
-pub async fn counts_are_of_living_memories<E: Engine>(fixture: Fixture<E>) {
+pub async fn counts_are_of_living_memories(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     fixture.save(vec![note("larch"), embedded(commit('a', "one", 10), [0.5; 4])]).await;
     fixture.forget(&[&said[0]], "f1").await;
@@ -151,7 +150,7 @@ pub async fn counts_are_of_living_memories<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.store.sizes(&fixture.scope).await.answered().sessions, 0);
 }
 
-pub async fn a_store_is_empty_without_living_memories<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_store_is_empty_without_living_memories(fixture: Fixture) {
     let is_empty = async || fixture.store.is_empty(&fixture.scope).await.answered();
     assert!(is_empty().await);
     let id = fixture.put(note("maple")).await;
@@ -160,7 +159,7 @@ pub async fn a_store_is_empty_without_living_memories<E: Engine>(fixture: Fixtur
     assert!(is_empty().await);
 }
 
-pub async fn measurements_and_savings_add_up<E: Engine>(fixture: Fixture<E>) {
+pub async fn measurements_and_savings_add_up(fixture: Fixture) {
     let other = fixture.engine.open();
     let savings = Savings { answers: 1, whole: 1000, sent: 100 };
     let measured = |name: &str, micros| vec![Measurement::of(name, micros)];
@@ -178,7 +177,7 @@ pub async fn measurements_and_savings_add_up<E: Engine>(fixture: Fixture<E>) {
     assert!(fixture.store.measurements(&fixture.stranger()).await.expect(NO_ANSWER).is_empty());
 }
 
-pub async fn superseded_memories_are_restored_as_superseded<E: Engine>(fixture: Fixture<E>) {
+pub async fn superseded_memories_are_restored_as_superseded(fixture: Fixture) {
     let (old, mut new, newest) = (note("maple"), note("willow"), note("larch"));
     new.draft.supersedes = vec![old.id.clone()];
     // The newest memory comes before the one that it replaces, as after a memory was stored twice.

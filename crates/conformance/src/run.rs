@@ -2,6 +2,7 @@
 //! with random histories.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -12,14 +13,20 @@ use super::fixture::{Answered, Fixture, NO_ANSWER, name};
 use super::subject::Engine;
 use tiro_store::*;
 
+/// A promise, called: it ends if the engine keeps it, and panics if not. It is boxed so that what runs a promise is
+/// compiled once, not once for each promise.
+pub type Called = Pin<Box<dyn Future<Output = ()>>>;
+
 /// How long a promise may run. It needs a limit because a broken store may make it wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a promise against the engine; returns the message of its panic if it is broken.
-fn run<E: Engine>(engine: E, promise: impl AsyncFnOnce(Fixture<E>)) -> Result<(), String> {
+fn run(engine: Box<dyn Engine>, promise: impl FnOnce(Fixture) -> Called) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let kept = async { tokio::time::timeout(PATIENCE, promise(Fixture::new(engine))).await };
-    let kept = catch_unwind(AssertUnwindSafe(|| runtime.block_on(kept)));
+    let kept = catch_unwind(AssertUnwindSafe(|| {
+        let promise = promise(Fixture::new(engine));
+        runtime.block_on(async { tokio::time::timeout(PATIENCE, promise).await })
+    }));
     let panic = match kept {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(_)) => return Err("it did not end".into()),
@@ -30,15 +37,15 @@ fn run<E: Engine>(engine: E, promise: impl AsyncFnOnce(Fixture<E>)) -> Result<()
 }
 
 /// Asserts that the promise holds for the engine.
-pub fn holds<E: Engine>(engine: E, promise: impl AsyncFnOnce(Fixture<E>)) {
+pub fn holds(engine: Box<dyn Engine>, promise: fn(Fixture) -> Called) {
     if let Err(message) = run(engine, promise) {
         panic!("{message}");
     }
 }
 
 /// Asserts that the fault breaks the promise by a wrong answer, not by an error.
-pub fn breaks<E: Engine>(engine: E, fault: Fault, promise: impl AsyncFnOnce(Fixture<Broken<E>>)) {
-    let message = run(Broken::new(engine, fault), promise).expect_err("the fault goes unseen");
+pub fn breaks(engine: Box<dyn Engine>, fault: Fault, promise: fn(Fixture) -> Called) {
+    let message = run(Box::new(Broken::new(engine, fault)), promise).expect_err("the fault goes unseen");
     assert!(!message.contains(NO_ANSWER), "it fails for another reason than the fault: {message}");
 }
 
@@ -74,7 +81,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Asserts that after each step the summaries of the session are made of exactly its living messages.
-async fn a_history_leaves_current_summaries<E: Engine>(mut fixture: Fixture<E>, steps: Vec<Step>) {
+async fn a_history_leaves_current_summaries(mut fixture: Fixture, steps: Vec<Step>) {
     let (mut said, mut operations) = (0, 0);
     let mut late: Option<Summary> = None;
     for step in steps {
@@ -123,7 +130,7 @@ async fn a_history_leaves_current_summaries<E: Engine>(mut fixture: Fixture<E>, 
 }
 
 /// Asserts that every summary that the store returns is made from the living messages of its range.
-async fn assert_summaries_are_current<E: Engine>(fixture: &Fixture<E>) {
+async fn assert_summaries_are_current(fixture: &Fixture) {
     for row in fixture.summaries("s").await {
         let now = fixture.draft("s", row.summary.first, row.summary.last).await;
         assert_eq!((row.summary.text, row.summary.messages), (now.text, now.messages));
@@ -135,29 +142,27 @@ async fn assert_summaries_are_current<E: Engine>(fixture: &Fixture<E>) {
 }
 
 /// Draws histories until one breaks the promise about summaries, and returns the message of its panic as an error.
-fn histories<E: Engine>(config: Config, engine: impl Fn() -> E) -> Result<(), String> {
+fn histories(config: Config, engine: &dyn Fn() -> Box<dyn Engine>) -> Result<(), String> {
     let mut runner = TestRunner::new(Config { source_file: Some(file!()), ..config });
     let kept = runner.run(&steps(), |steps| {
-        let promise = async |fixture| {
-            a_history_leaves_current_summaries(fixture, steps).await;
-        };
+        let promise = |fixture| -> Called { Box::pin(a_history_leaves_current_summaries(fixture, steps)) };
         run(engine(), promise).map_err(TestCaseError::fail)
     });
     kept.map_err(|failure| format!("{failure}"))
 }
 
 /// Asserts that a returned summary is of the living messages of its range, after any history.
-pub fn summaries_are_of_living_messages<E: Engine>(engine: impl Fn() -> E) {
+pub fn summaries_are_of_living_messages(engine: &dyn Fn() -> Box<dyn Engine>) {
     if let Err(message) = histories(Config::with_cases(48), engine) {
         panic!("{message}");
     }
 }
 
 /// Asserts that some history breaks a store of the engine which returns stale summaries.
-pub fn histories_break_a_store_with_stale_summaries<E: Engine>(engine: impl Fn() -> E) {
+pub fn histories_break_a_store_with_stale_summaries(engine: &dyn Fn() -> Box<dyn Engine>) {
     // Failing histories of a broken store are not recorded as regressions.
     let config = Config { failure_persistence: None, max_shrink_iters: 0, ..Config::with_cases(200) };
-    let broken = || Broken::new(engine(), Fault::ServesStaleSummaries);
-    let message = histories(config, broken).expect_err("the fault goes unseen");
+    let broken = || -> Box<dyn Engine> { Box::new(Broken::new(engine(), Fault::ServesStaleSummaries)) };
+    let message = histories(config, &broken).expect_err("the fault goes unseen");
     assert!(!message.contains(NO_ANSWER), "{message}");
 }

@@ -4,7 +4,6 @@
 use super::fixture::{
     Answered, Fixture, SPACE, commit, embedded, fact, message, message_at, note, prepared, sha,
 };
-use super::subject::Engine;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Content, Draft, Group, Kind, MemoryKey, Provenance};
 use tiro_store::*;
@@ -26,7 +25,7 @@ fn maples<const N: usize>(texts: [&str; N], change: impl Fn(usize, &mut Draft)) 
 
 /// Asserts that the list of memories and both kinds of search, when given the filter, return exactly the notes
 /// `expected`.
-async fn admits<E: Engine>(fixture: &Fixture<E>, filter: Filter, expected: &[&str]) {
+async fn admits(fixture: &Fixture, filter: Filter, expected: &[&str]) {
     let expected: Vec<String> = expected.iter().map(|text| format!("maple {text}")).collect();
     let mut listed = fixture.listed(&filter).await;
     listed.reverse();
@@ -40,7 +39,7 @@ async fn admits<E: Engine>(fixture: &Fixture<E>, filter: Filter, expected: &[&st
     assert_eq!(near, expected, "{filter:?}");
 }
 
-pub async fn a_word_finds_the_memories_that_hold_it<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_word_finds_the_memories_that_hold_it(fixture: Fixture) {
     let id = fixture.put(note("a red maple")).await;
     fixture.put(note("a red willow")).await;
     let found = fixture.candidates(&fixture.scope, &Filter::default(), "maple").await;
@@ -52,7 +51,7 @@ pub async fn a_word_finds_the_memories_that_hold_it<E: Engine>(fixture: Fixture<
     );
 }
 
-pub async fn the_best_are_found_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_best_are_found_first(fixture: Fixture) {
     let filler = "of many other words about nothing in particular ".repeat(8);
     fixture.put(note(&format!("{filler} maple {filler}"))).await;
     let best = fixture.put(note("maple maple maple")).await;
@@ -62,14 +61,14 @@ pub async fn the_best_are_found_first<E: Engine>(fixture: Fixture<E>) {
     assert!(found[0].score > found[1].score, "{found:?}");
 }
 
-pub async fn the_nearest_are_found_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_nearest_are_found_first(fixture: Fixture) {
     for (text, embedding) in [("far", FAR), ("near", NEAR), ("next", NEXT)] {
         fixture.put(embedded(note(text), embedding)).await;
     }
     assert_eq!(fixture.near(&fixture.scope, &Filter::default(), NEAR, 9).await, ["near", "next", "far"]);
 }
 
-pub async fn each_group_has_its_own_limit<E: Engine>(fixture: Fixture<E>) {
+pub async fn each_group_has_its_own_limit(fixture: Fixture) {
     fixture.save(maples(["a", "b", "c", "d"], |_, _| {})).await;
     for session in ["s", "t", "u"] {
         fixture.put(embedded(message(session, &format!("maple {session}")), NEAR)).await;
@@ -82,7 +81,7 @@ pub async fn each_group_has_its_own_limit<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.near(&fixture.scope, &filter, NEAR, 2).await.len(), 4);
 }
 
-pub async fn only_named_groups_are_searched<E: Engine>(fixture: Fixture<E>) {
+pub async fn only_named_groups_are_searched(fixture: Fixture) {
     fixture.put(embedded(message("s", "maple said"), NEAR)).await;
     fixture.save(maples(["noted"], |_, _| {})).await;
     let (filter, groups) = (Filter::default(), [Group::Note]);
@@ -93,7 +92,7 @@ pub async fn only_named_groups_are_searched<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(near.len(), 1);
 }
 
-pub async fn a_filter_of_kinds_narrows_every_search<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_filter_of_kinds_narrows_every_search(fixture: Fixture) {
     let kinds = [Kind::Decision, Kind::Research, Kind::TaskState];
     fixture.save(maples(["a", "b", "c"], |place, draft| draft.kind = kinds[place])).await;
     let filter = |kinds: &[Kind]| Filter { kinds: Some(kinds.to_vec()), ..Filter::default() };
@@ -101,13 +100,13 @@ pub async fn a_filter_of_kinds_narrows_every_search<E: Engine>(fixture: Fixture<
     admits(&fixture, filter(&[Kind::Decision, Kind::TaskState]), &["a", "c"]).await;
 }
 
-pub async fn a_filter_of_branches_narrows_every_search<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_filter_of_branches_narrows_every_search(fixture: Fixture) {
     let branches = [Some("main".to_owned()), Some("main2".to_owned()), None];
     fixture.save(maples(["a", "b", "c"], |place, draft| draft.branch = branches[place].clone())).await;
     admits(&fixture, Filter { branch: Some("main".into()), ..Filter::default() }, &["a"]).await;
 }
 
-pub async fn a_filter_of_paths_admits_a_file_or_a_directory<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_filter_of_paths_admits_a_file_or_a_directory(fixture: Fixture) {
     let paths = ["src/a.rs", "src/deep/b.rs", "srcs/c.rs", "src"];
     fixture.save(maples(["a", "b", "c", "d"], |place, draft| draft.files = vec![paths[place].into()])).await;
     let filter = |path: &str| Filter { path: Some(path.into()), ..Filter::default() };
@@ -116,7 +115,7 @@ pub async fn a_filter_of_paths_admits_a_file_or_a_directory<E: Engine>(fixture: 
     admits(&fixture, filter("./src/deep/"), &["b"]).await;
 }
 
-pub async fn a_filter_of_topics_narrows_every_search<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_filter_of_topics_narrows_every_search(fixture: Fixture) {
     fixture
         .save(maples(["a", "b"], |place, draft| draft.topic = Some(["trees", "tree"][place].into())))
         .await;
@@ -133,7 +132,7 @@ pub async fn a_filter_of_topics_narrows_every_search<E: Engine>(fixture: Fixture
     admits(&fixture, trees, &["a", "c"]).await;
 }
 
-pub async fn a_filter_of_client_ids_narrows_every_search<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_filter_of_client_ids_narrows_every_search(fixture: Fixture) {
     fixture
         .save(maples(["a", "b"], |place, draft| draft.source_id = Some(["id 1", "id 2"][place].into())))
         .await;
@@ -145,7 +144,7 @@ pub async fn a_filter_of_client_ids_narrows_every_search<E: Engine>(fixture: Fix
     admits(&fixture, filter(&sha('a')[..10]), &["commit"]).await;
 }
 
-pub async fn a_filter_of_times_admits_from_the_first_until_the_last<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_filter_of_times_admits_from_the_first_until_the_last(fixture: Fixture) {
     fixture.save(maples(["a", "b", "c"], |place, draft| draft.time = 10 * (place as i64 + 1))).await;
     let filter = |since, until| Filter { since, until, ..Filter::default() };
     admits(&fixture, filter(Some(20), None), &["b", "c"]).await;
@@ -153,7 +152,7 @@ pub async fn a_filter_of_times_admits_from_the_first_until_the_last<E: Engine>(f
     admits(&fixture, filter(Some(20), Some(30)), &["b"]).await;
 }
 
-pub async fn all_conditions_of_a_filter_hold<E: Engine>(fixture: Fixture<E>) {
+pub async fn all_conditions_of_a_filter_hold(fixture: Fixture) {
     let change = |place: usize, draft: &mut Draft| {
         draft.branch = Some(["main", "main", "side"][place].into());
         draft.topic = Some(["trees", "shrubs", "trees"][place].into());
@@ -165,7 +164,7 @@ pub async fn all_conditions_of_a_filter_hold<E: Engine>(fixture: Fixture<E>) {
 
 /// Stores a note with the topic `rare`, and notes that match a search for `maple` better. Returns the filter that
 /// admits only that topic.
-async fn outmatched<E: Engine>(fixture: &Fixture<E>) -> Filter {
+async fn outmatched(fixture: &Fixture) -> Filter {
     for number in 0..5 {
         fixture.put(embedded(note(&format!("maple maple maple {number}")), NEAR)).await;
     }
@@ -175,7 +174,7 @@ async fn outmatched<E: Engine>(fixture: &Fixture<E>) -> Filter {
     Filter { topic: Some("rare".into()), ..Filter::default() }
 }
 
-pub async fn a_filter_holds_before_the_best_are_chosen<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_filter_holds_before_the_best_are_chosen(fixture: Fixture) {
     let filter = outmatched(&fixture).await;
     let words = vec![Term::new("maple")];
     let groups = [Group::Note];
@@ -183,13 +182,13 @@ pub async fn a_filter_holds_before_the_best_are_chosen<E: Engine>(fixture: Fixtu
     assert_eq!(found.len(), 1, "the best of those that the filter admits is found");
 }
 
-pub async fn a_filter_holds_before_the_nearest_are_chosen<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_filter_holds_before_the_nearest_are_chosen(fixture: Fixture) {
     let filter = outmatched(&fixture).await;
     let near = fixture.near(&fixture.scope, &filter, NEAR, 1).await;
     assert_eq!(near, ["a single maple among some other words of a note"]);
 }
 
-pub async fn a_scope_of_sessions_holds_before_the_best_are_chosen<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_scope_of_sessions_holds_before_the_best_are_chosen(fixture: Fixture) {
     for session in ["a", "b", "c"] {
         fixture.put(message(session, &format!("maple maple {session}"))).await;
     }
@@ -200,7 +199,7 @@ pub async fn a_scope_of_sessions_holds_before_the_best_are_chosen<E: Engine>(fix
     assert_eq!(found.iter().map(|hit| hit.memory).collect::<Vec<_>>(), [fixture.key(&own).await]);
 }
 
-pub async fn a_scope_of_sessions_holds_before_the_nearest_are_chosen<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_scope_of_sessions_holds_before_the_nearest_are_chosen(fixture: Fixture) {
     fixture.put(embedded(message("other", "maple"), NEAR)).await;
     fixture.put(embedded(message("s", "willow"), FAR)).await;
     fixture.put(embedded(note("larch"), NEAR)).await;
@@ -208,7 +207,7 @@ pub async fn a_scope_of_sessions_holds_before_the_nearest_are_chosen<E: Engine>(
     assert!(fixture.near(&fixture.only(&["unknown"]), &Filter::default(), NEAR, 9).await.is_empty());
 }
 
-pub async fn a_search_finds_nothing_of_another_owner<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_search_finds_nothing_of_another_owner(fixture: Fixture) {
     let stranger = fixture.stranger();
     let memories = vec![embedded(note("a maple of theirs"), NEAR)];
     fixture.store.save(&stranger, memories, 1).await.answered();
@@ -217,7 +216,7 @@ pub async fn a_search_finds_nothing_of_another_owner<E: Engine>(fixture: Fixture
     assert_eq!(fixture.candidates(&stranger, &Filter::default(), "maple").await.len(), 1);
 }
 
-pub async fn vectors_of_another_space_are_not_found<E: Engine>(fixture: Fixture<E>) {
+pub async fn vectors_of_another_space_are_not_found(fixture: Fixture) {
     fixture.put(embedded(note("maple"), NEAR)).await;
     let (filter, groups) = (Filter::default(), [Group::Note]);
     let near =
@@ -227,7 +226,7 @@ pub async fn vectors_of_another_space_are_not_found<E: Engine>(fixture: Fixture<
     assert!(fixture.store.cosines(&fixture.scope, "other", &NEAR, chunks).await.answered().is_empty());
 }
 
-pub async fn cosines_are_exact<E: Engine>(fixture: Fixture<E>) {
+pub async fn cosines_are_exact(fixture: Fixture) {
     for (text, embedding) in [("near", NEAR), ("next", NEXT), ("far", FAR)] {
         fixture.put(embedded(note(text), embedding)).await;
     }
@@ -241,7 +240,7 @@ pub async fn cosines_are_exact<E: Engine>(fixture: Fixture<E>) {
     }
 }
 
-pub async fn a_search_follows_what_other_handles_write<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_search_follows_what_other_handles_write(fixture: Fixture) {
     let first = fixture.put(embedded(note("maple"), NEAR)).await;
     let near = async || fixture.near(&fixture.scope, &Filter::default(), NEAR, 9).await;
     assert_eq!(near().await, ["maple"]);
@@ -255,7 +254,7 @@ pub async fn a_search_follows_what_other_handles_write<E: Engine>(fixture: Fixtu
     assert_eq!(near().await, ["maple", "willow"]);
 }
 
-pub async fn words_are_counted_by_the_documents_that_hold_them<E: Engine>(fixture: Fixture<E>) {
+pub async fn words_are_counted_by_the_documents_that_hold_them(fixture: Fixture) {
     for text in ["maple maple", "maple willow", "larch"] {
         fixture.put(note(text)).await;
     }
@@ -265,14 +264,14 @@ pub async fn words_are_counted_by_the_documents_that_hold_them<E: Engine>(fixtur
     assert_eq!((vocabulary.documents, vocabulary.counts), (3, vec![2, 1, 0]));
 }
 
-pub async fn a_text_has_a_share_of_the_words<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_text_has_a_share_of_the_words(fixture: Fixture) {
     let words = ["maple", "willow"].map(Term::new).to_vec();
     let texts = ["a maple and a willow", "one maple", "an oak"].map(str::to_owned).to_vec();
     let shares = fixture.store.shares(&fixture.scope, words, vec![3.0, 1.0], texts).await.answered();
     assert_eq!(shares, [1.0, 0.75, 0.0]);
 }
 
-pub async fn chunks_without_an_embedding_wait_for_one<E: Engine>(fixture: Fixture<E>) {
+pub async fn chunks_without_an_embedding_wait_for_one(fixture: Fixture) {
     let receipt = fixture.save(vec![note("maple"), embedded(note("willow"), NEAR)]).await;
     assert_eq!((receipt.pending, fixture.store.pending(&fixture.scope).await.answered()), (1, 1));
     let waiting = fixture.store.pending_chunks(&fixture.scope, None, 9).await.answered();
@@ -280,7 +279,7 @@ pub async fn chunks_without_an_embedding_wait_for_one<E: Engine>(fixture: Fixtur
     assert_eq!(named.collect::<Vec<_>>(), [("maple", Kind::Decision, 10)]);
 }
 
-pub async fn a_chunk_is_found_once_it_is_embedded<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_chunk_is_found_once_it_is_embedded(fixture: Fixture) {
     fixture.put(note("maple")).await;
     assert!(fixture.near(&fixture.scope, &Filter::default(), NEAR, 9).await.is_empty());
     let waiting = fixture.store.pending_chunks(&fixture.scope, None, 9).await.answered();
@@ -290,7 +289,7 @@ pub async fn a_chunk_is_found_once_it_is_embedded<E: Engine>(fixture: Fixture<E>
     assert_eq!(fixture.store.pending(&fixture.scope).await.answered(), 0);
 }
 
-pub async fn chunks_wait_in_the_order_of_storing<E: Engine>(fixture: Fixture<E>) {
+pub async fn chunks_wait_in_the_order_of_storing(fixture: Fixture) {
     fixture.save(vec![message_at("s", "maple", 90), message_at("t", "willow", 10)]).await;
     fixture.put(note("larch")).await;
     let waiting = async |limit| {
@@ -301,7 +300,7 @@ pub async fn chunks_wait_in_the_order_of_storing<E: Engine>(fixture: Fixture<E>)
     assert_eq!(waiting(2).await, ["maple", "willow"]);
 }
 
-pub async fn an_embedding_of_a_purged_chunk_is_passed_over<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_embedding_of_a_purged_chunk_is_passed_over(fixture: Fixture) {
     let ids = fixture.save(vec![note("maple"), note("willow")]).await.outcomes;
     let waiting = fixture.store.pending_chunks(&fixture.scope, None, 9).await.answered();
     let selection = Selection::Ids(vec![ids[0].0.clone()]);
@@ -316,7 +315,7 @@ pub async fn an_embedding_of_a_purged_chunk_is_passed_over<E: Engine>(fixture: F
     assert!(check.is_sound(), "{check:?}");
 }
 
-pub async fn embeddings_of_other_spaces_are_made_again<E: Engine>(fixture: Fixture<E>) {
+pub async fn embeddings_of_other_spaces_are_made_again(fixture: Fixture) {
     let mut old = note("maple");
     old.chunks[0].embedding = Some(("old".into(), NEAR.to_vec()));
     fixture.save(vec![old, embedded(note("willow"), NEXT)]).await;
@@ -327,7 +326,7 @@ pub async fn embeddings_of_other_spaces_are_made_again<E: Engine>(fixture: Fixtu
     assert_eq!(fixture.store.mark_other_spaces_pending(&fixture.scope, SPACE, SPACE).await.answered(), 0);
 }
 
-pub async fn code_and_prose_have_spaces_of_their_own<E: Engine>(fixture: Fixture<E>) {
+pub async fn code_and_prose_have_spaces_of_their_own(fixture: Fixture) {
     let code = |text: &str| {
         let mut memory = embedded(note(text), NEAR);
         memory.draft.kind = Kind::CodeBlock;
@@ -356,7 +355,7 @@ pub async fn code_and_prose_have_spaces_of_their_own<E: Engine>(fixture: Fixture
     assert_eq!(fixture.store.mark_other_spaces_pending(&fixture.scope, SPACE, "code").await.answered(), 0);
 }
 
-pub async fn embeddings_of_providers_are_kept_by_their_keys_until_a_purge<E: Engine>(fixture: Fixture<E>) {
+pub async fn embeddings_of_providers_are_kept_by_their_keys_until_a_purge(fixture: Fixture) {
     let entries = vec![([1; 32], vec![0.5, -0.25]), ([2; 32], vec![1.0])];
     fixture.store.cache_embeddings(&fixture.scope, entries).await.answered();
     fixture.store.cache_embeddings(&fixture.scope, vec![([2; 32], vec![0.75])]).await.answered();
@@ -368,7 +367,7 @@ pub async fn embeddings_of_providers_are_kept_by_their_keys_until_a_purge<E: Eng
     assert_eq!(fixture.store.cached_embeddings(&fixture.scope, keys).await.answered(), [None, None, None]);
 }
 
-pub async fn derived_memories_without_chunks_get_theirs_later<E: Engine>(fixture: Fixture<E>) {
+pub async fn derived_memories_without_chunks_get_theirs_later(fixture: Fixture) {
     let said = fixture.say("s", &["a message"]).await;
     let id = fixture.put(fact("s", "a maple in short", &[&said[0]])).await;
     let bare = fixture.store.derived_without_chunk(&fixture.scope, 9).await.answered();

@@ -1,6 +1,7 @@
 //! What a promise is tested on: an engine, and its handles.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tiro_base::scope::ProjectId;
 use tiro_store::{Registry, Store};
@@ -9,21 +10,16 @@ use tiro_store::{Registry, Store};
 pub const OWNER: &str = "ines";
 
 /// An engine with the data of one promise: the store of a project, and the registry of the installation.
-pub trait Engine: Sync {
-    /// A handle on the store.
-    type Store: Store;
-    /// A handle on the registry.
-    type Registry: Registry;
-
+pub trait Engine: Send + Sync {
     /// Opens another handle on the store of the project [`project`], as another process would. All handles share
     /// the data.
-    fn open(&self) -> Self::Store;
+    fn open(&self) -> Arc<dyn Store>;
 
     /// Opens the backup `copy` as a store of the project [`project`].
-    fn open_copy(&self, copy: &Path) -> Self::Store;
+    fn open_copy(&self, copy: &Path) -> Arc<dyn Store>;
 
     /// Opens another handle on the registry of the owner [`OWNER`]. All handles share the data.
-    fn registry(&self) -> Self::Registry;
+    fn registry(&self) -> Arc<dyn Registry>;
 
     /// Returns a folder for backups. It is removed when the engine is dropped.
     fn folder(&self) -> PathBuf;

@@ -2,11 +2,10 @@
 //! remains so after a restart.
 
 use super::fixture::{Answered, Fixture, HOUR, fact, message, name, note, outcomes, quarter};
-use super::subject::Engine;
 use tiro_base::memory::{Level, MemoryId};
 use tiro_store::*;
 
-pub async fn a_summary_of_a_quarter_leaves_with_its_sources<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_summary_of_a_quarter_leaves_with_its_sources(fixture: Fixture) {
     let mut stands: Vec<MemoryId> = Vec::new();
     for session in ["s", "t"] {
         fixture.say(session, &[session]).await;
@@ -30,13 +29,11 @@ pub async fn a_summary_of_a_quarter_leaves_with_its_sources<E: Engine>(fixture: 
     );
 }
 
-pub async fn a_summary_leaves_with_the_first_of_its_messages_and_the_others_stay<E: Engine>(
-    fixture: Fixture<E>,
-) {
+pub async fn a_summary_leaves_with_the_first_of_its_messages_and_the_others_stay(fixture: Fixture) {
     let said = fixture.say("s", &["one", "two", "three", "four"]).await;
     let Saved::Made(first) = fixture.summarise("s", 0, 1).await else { panic!("it is made") };
     let Saved::Made(second) = fixture.summarise("s", 2, 3).await else { panic!("it is made") };
-    let texts = async |fixture: &Fixture<E>| {
+    let texts = async |fixture: &Fixture| {
         let rows = fixture.summaries("s").await;
         rows.into_iter().map(|row| row.summary.text).collect::<Vec<_>>()
     };
@@ -58,7 +55,7 @@ pub async fn a_summary_leaves_with_the_first_of_its_messages_and_the_others_stay
     assert_eq!(texts(&fixture).await[0], "one | two");
 }
 
-pub async fn a_summary_of_messages_that_changed_is_not_stored<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_summary_of_messages_that_changed_is_not_stored(fixture: Fixture) {
     let said = fixture.say("s", &["one", "two"]).await;
     let (late, ahead) = (fixture.draft("s", 0, 1).await, fixture.draft("s", 0, 5).await);
     let save =
@@ -72,7 +69,7 @@ pub async fn a_summary_of_messages_that_changed_is_not_stored<E: Engine>(fixture
     assert!(fixture.reopened().summaries("s").await.is_empty());
 }
 
-pub async fn of_two_that_make_one_summary_one_stores_it<E: Engine>(fixture: Fixture<E>) {
+pub async fn of_two_that_make_one_summary_one_stores_it(fixture: Fixture) {
     fixture.say("s", &["one", "two"]).await;
     let other = fixture.engine.open();
     let draft = fixture.draft("s", 0, 1).await;
@@ -86,14 +83,14 @@ pub async fn of_two_that_make_one_summary_one_stores_it<E: Engine>(fixture: Fixt
     assert_eq!(fixture.summaries("s").await.len(), 1);
 }
 
-pub async fn the_newest_version_of_a_summary_is_served<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_newest_version_of_a_summary_is_served(fixture: Fixture) {
     fixture.say("s", &["one", "two"]).await;
     fixture.summarise("s", 0, 1).await;
     assert_eq!(fixture.summaries("s").await[0].version, 1);
     let draft = fixture.draft("s", 0, 1).await;
     let by_model = Summary { provider: "local".into(), text: "better".into(), ..draft };
     fixture.store.save_summary(&fixture.scope, by_model.clone(), 2).await.answered();
-    let newest = async |fixture: &Fixture<E>| {
+    let newest = async |fixture: &Fixture| {
         let rows = fixture.summaries("s").await;
         rows.into_iter().map(|row| (row.version, row.summary.text, row.summary.cited)).collect::<Vec<_>>()
     };
@@ -109,14 +106,14 @@ pub async fn the_newest_version_of_a_summary_is_served<E: Engine>(fixture: Fixtu
     assert_eq!(newest(&fixture).await, [(3, "best".to_owned(), vec![0, 1])]);
 }
 
-pub async fn segments_follow_one_another_and_count_living_messages<E: Engine>(fixture: Fixture<E>) {
+pub async fn segments_follow_one_another_and_count_living_messages(fixture: Fixture) {
     let said = fixture.say("s", &["one", "two", "three", "four", "five"]).await;
     fixture.forget(&[&said[2]], "f1").await;
     fixture.close_segments("s", &[(0, 0, 1)]).await;
     // The message between the two segments is forgotten. When it is restored, it belongs to the second segment.
     fixture.close_segments("s", &[(0, 0, 4), (1, 3, 4)]).await;
     fixture.close_segments("s", &[(3, 9, 12)]).await;
-    let counted = async |fixture: &Fixture<E>| {
+    let counted = async |fixture: &Fixture| {
         let rows = fixture.store.segments(&fixture.scope, &name("s")).await.answered();
         rows.iter().map(|row| (row.first, row.last, row.messages, row.tokens)).collect::<Vec<_>>()
     };
@@ -127,7 +124,7 @@ pub async fn segments_follow_one_another_and_count_living_messages<E: Engine>(fi
     assert_eq!(counted(&fixture).await, [(0, 1, 1, 1), (2, 4, 3, 3)]);
 }
 
-pub async fn of_two_that_close_a_segment_one_does<E: Engine>(fixture: Fixture<E>) {
+pub async fn of_two_that_close_a_segment_one_does(fixture: Fixture) {
     let session = name("s");
     fixture.say("s", &["one", "two", "three", "four"]).await;
     let other = fixture.engine.open();
@@ -145,7 +142,7 @@ pub async fn of_two_that_close_a_segment_one_does<E: Engine>(fixture: Fixture<E>
 
 /// If the range of a summary extended beyond the end of its session, the summary would cover messages that are
 /// stored later.
-pub async fn a_summary_ends_with_its_session<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_summary_ends_with_its_session(fixture: Fixture) {
     fixture.say("s", &["one"]).await;
     fixture.summarise("s", 0, 7).await;
     fixture.say("s", &["two"]).await;
@@ -153,7 +150,7 @@ pub async fn a_summary_ends_with_its_session<E: Engine>(fixture: Fixture<E>) {
     assert_eq!((row.first, row.last, row.text.as_str()), (0, 0, "one"));
 }
 
-pub async fn a_summary_is_stored_with_its_fields<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_summary_is_stored_with_its_fields(fixture: Fixture) {
     fixture.say("s", &["one", "two"]).await;
     let draft =
         Summary { segment: Some(3), quality: 0.5, model: "m".into(), ..fixture.draft("s", 0, 1).await };
@@ -164,7 +161,7 @@ pub async fn a_summary_is_stored_with_its_fields<E: Engine>(fixture: Fixture<E>)
     assert_eq!((row.id, row.version, row.made_at, row.summary), (id, 1, 7, draft));
 }
 
-pub async fn summaries_are_served_by_level<E: Engine>(fixture: Fixture<E>) {
+pub async fn summaries_are_served_by_level(fixture: Fixture) {
     fixture.say("s", &["one", "two"]).await;
     for level in [Level::Brief, Level::Detailed] {
         let draft = Summary { level, ..fixture.draft("s", 0, 1).await };
@@ -178,7 +175,7 @@ pub async fn summaries_are_served_by_level<E: Engine>(fixture: Fixture<E>) {
     assert_eq!((levels(Some(Level::Standard)).await.len(), levels(None).await.len()), (0, 2));
 }
 
-pub async fn summaries_are_counted_with_their_sources<E: Engine>(fixture: Fixture<E>) {
+pub async fn summaries_are_counted_with_their_sources(fixture: Fixture) {
     fixture.say("s", &["one", "two", "three"]).await;
     fixture.close_segments("s", &[(0, 0, 1)]).await;
     let draft = Summary { tokens: 1, ..fixture.draft("s", 0, 1).await };
@@ -193,7 +190,7 @@ pub async fn summaries_are_counted_with_their_sources<E: Engine>(fixture: Fixtur
     assert_eq!(rows.collect::<Vec<_>>(), [(2, 2, [None, Some(1), None])]);
 }
 
-pub async fn a_session_has_one_summary<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_session_has_one_summary(fixture: Fixture) {
     fixture.say("s", &["one", "two"]).await;
     let Saved::Made(first) = fixture.summarise_session("s", "cherimoya", 1).await else {
         panic!("it is made")
@@ -210,7 +207,7 @@ pub async fn a_session_has_one_summary<E: Engine>(fixture: Fixture<E>) {
     assert!(check.is_sound(), "{check:?}");
 }
 
-pub async fn the_summary_of_a_session_leaves_with_its_messages<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_summary_of_a_session_leaves_with_its_messages(fixture: Fixture) {
     let said = fixture.say("s", &["one", "two", "three"]).await;
     assert!(matches!(fixture.summarise_session("s", "mangosteen", 2).await, Saved::Made(_)));
     assert!(fixture.store.conversation(&fixture.scope, &name("s")).await.answered().is_some());
@@ -227,7 +224,7 @@ pub async fn the_summary_of_a_session_leaves_with_its_messages<E: Engine>(fixtur
     assert_eq!(fixture.found("rambutan").await, 0);
 }
 
-pub async fn a_summary_of_a_session_is_due_at_its_date<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_summary_of_a_session_is_due_at_its_date(fixture: Fixture) {
     for session in ["a", "b"] {
         fixture.say(session, &[session]).await;
         fixture.summarise_session(session, &format!("short {session}"), 0).await;
@@ -246,7 +243,7 @@ pub async fn a_summary_of_a_session_is_due_at_its_date<E: Engine>(fixture: Fixtu
     assert_eq!(due(200, 9).await, [name("b")]);
 }
 
-pub async fn sessions_grow_until_they_are_worked_off<E: Engine>(fixture: Fixture<E>) {
+pub async fn sessions_grow_until_they_are_worked_off(fixture: Fixture) {
     let grown = async || fixture.store.grown_sessions(&fixture.scope, 9).await.answered();
     let work_off =
         async |grown: GrownSession| fixture.store.worked_off(&fixture.scope, grown).await.answered();
@@ -261,7 +258,7 @@ pub async fn sessions_grow_until_they_are_worked_off<E: Engine>(fixture: Fixture
     assert_eq!(grown().await.len(), 1);
 }
 
-pub async fn a_session_that_grew_meanwhile_is_not_worked_off<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_session_that_grew_meanwhile_is_not_worked_off(fixture: Fixture) {
     fixture.say("s", &["one"]).await;
     let early = fixture.store.grown_sessions(&fixture.scope, 9).await.answered().remove(0);
     fixture.say("s", &["two"]).await;
@@ -271,7 +268,7 @@ pub async fn a_session_that_grew_meanwhile_is_not_worked_off<E: Engine>(fixture:
     assert_ne!(grown[0].version, early.version);
 }
 
-pub async fn sessions_that_grew_first_come_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn sessions_that_grew_first_come_first(fixture: Fixture) {
     for session in ["b", "a", "c"] {
         fixture.say(session, &[session]).await;
     }
@@ -284,7 +281,7 @@ pub async fn sessions_that_grew_first_come_first<E: Engine>(fixture: Fixture<E>)
 }
 
 /// Changes the session `s`, in a different way at each step.
-async fn change<E: Engine>(fixture: &Fixture<E>, said: &[MemoryId], step: usize) {
+async fn change(fixture: &Fixture, said: &[MemoryId], step: usize) {
     match step {
         0 => drop(fixture.say("s", &["three"]).await),
         1 => drop(fixture.forget(&[&said[0]], "f1").await),
@@ -299,7 +296,7 @@ async fn change<E: Engine>(fixture: &Fixture<E>, said: &[MemoryId], step: usize)
     }
 }
 
-pub async fn a_version_changes_with_everything_in_its_scope<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_version_changes_with_everything_in_its_scope(fixture: Fixture) {
     let said = fixture.say("s", &["one", "two"]).await;
     fixture.say("other", &["one"]).await;
     let mut seen = [Vec::new(), Vec::new(), Vec::new()];
@@ -318,7 +315,7 @@ pub async fn a_version_changes_with_everything_in_its_scope<E: Engine>(fixture: 
     }
 }
 
-pub async fn a_version_stays_while_other_sessions_change<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_version_stays_while_other_sessions_change(fixture: Fixture) {
     let said = fixture.say("s", &["one", "two"]).await;
     fixture.say("other", &["one"]).await;
     let other = fixture.version(&["other"]).await;
@@ -329,7 +326,7 @@ pub async fn a_version_stays_while_other_sessions_change<E: Engine>(fixture: Fix
     }
 }
 
-pub async fn a_quarter_leaves_other_notes_alone<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_quarter_leaves_other_notes_alone(fixture: Fixture) {
     let said = fixture.say("s", &["one"]).await;
     let kept = vec![note("papaya"), fact("s", "of one", &[&said[0]])];
     assert_eq!(outcomes(&fixture.save(kept).await), [Outcome::Stored, Outcome::Stored]);

@@ -2,25 +2,25 @@
 //! same memory again.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 
 use super::fixture::{Answered, Fixture, fact, message, message_at, name, note, outcomes, prepared};
-use super::subject::Engine;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Kind, MemoryId, MemoryKey, Provenance};
 use tiro_base::scope::{ProjectId, Scope};
 use tiro_store::*;
 
-pub async fn a_write_is_read_by_its_writer<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_write_is_read_by_its_writer(fixture: Fixture) {
     let id = fixture.put(note("maple")).await;
     assert_eq!(fixture.living(&id).await.map(|memory| memory.text), Some("maple".into()));
     assert_eq!(fixture.listed(&Filter::default()).await, ["maple"]);
     assert_eq!(fixture.found("maple").await, 1);
 }
 
-pub async fn another_handle_sees_an_acknowledged_write<E: Engine>(fixture: Fixture<E>) {
+pub async fn another_handle_sees_an_acknowledged_write(fixture: Fixture) {
     let other = fixture.engine.open();
     let id = fixture.put(message("s", "maple")).await;
     let seen = other.memory(&fixture.scope, &id).await.answered();
@@ -29,14 +29,14 @@ pub async fn another_handle_sees_an_acknowledged_write<E: Engine>(fixture: Fixtu
     assert_eq!(rows.len(), 1);
 }
 
-pub async fn a_write_is_there_after_reopening<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_write_is_there_after_reopening(fixture: Fixture) {
     let id = fixture.put(note("maple")).await;
     let fixture = fixture.reopened();
     assert_eq!(fixture.living(&id).await.map(|memory| memory.text), Some("maple".into()));
     assert_eq!(fixture.found("maple").await, 1);
 }
 
-pub async fn a_write_that_fails_stores_nothing<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_write_that_fails_stores_nothing(fixture: Fixture) {
     let mut wrong = note("willow");
     wrong.chunks[0].end = 1000;
     let memories = vec![note("maple"), wrong];
@@ -44,7 +44,7 @@ pub async fn a_write_that_fails_stores_nothing<E: Engine>(fixture: Fixture<E>) {
     assert_eq!((fixture.listed(&Filter::default()).await, fixture.found("maple").await), (Vec::new(), 0));
 }
 
-pub async fn a_batch_is_seen_whole_or_not_at_all<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_batch_is_seen_whole_or_not_at_all(fixture: Fixture) {
     let other = fixture.engine.open();
     let batch: Vec<String> = (0..40).map(|number| format!("maple {number}")).collect();
     let batch = batch.iter().map(|text| message("s", text)).collect();
@@ -67,7 +67,7 @@ pub async fn a_batch_is_seen_whole_or_not_at_all<E: Engine>(fixture: Fixture<E>)
     tokio::join!(save, look);
 }
 
-pub async fn a_receipt_names_each_memory_in_order<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_receipt_names_each_memory_in_order(fixture: Fixture) {
     fixture.put(note("willow")).await;
     let memories = vec![note("maple"), note("willow"), note("larch")];
     let ids: Vec<_> = memories.iter().map(|memory| memory.id.clone()).collect();
@@ -77,14 +77,14 @@ pub async fn a_receipt_names_each_memory_in_order<E: Engine>(fixture: Fixture<E>
     assert_eq!((receipt.pending, receipt.count(Outcome::Stored)), (2, 2));
 }
 
-pub async fn a_memory_is_stored_once<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_memory_is_stored_once(fixture: Fixture) {
     fixture.say("s", &["maple"]).await;
     let again = fixture.save(vec![message("s", "maple")]).await;
     assert_eq!(outcomes(&again), [Outcome::AlreadyStored]);
     assert_eq!((fixture.rows("s").await.len(), fixture.found("maple").await), (1, 1));
 }
 
-pub async fn another_text_under_an_id_conflicts_and_the_first_stays<E: Engine>(fixture: Fixture<E>) {
+pub async fn another_text_under_an_id_conflicts_and_the_first_stays(fixture: Fixture) {
     let id = fixture.put(note("maple")).await;
     let mut other = note("willow");
     other.id = id.clone();
@@ -93,8 +93,8 @@ pub async fn another_text_under_an_id_conflicts_and_the_first_stays<E: Engine>(f
     assert_eq!((fixture.found("maple").await, fixture.found("willow").await), (1, 0));
 }
 
-pub async fn of_writers_of_one_memory_one_stores_it<E: Engine>(fixture: Fixture<E>) {
-    let handles: Vec<E::Store> = (0..4).map(|_| fixture.engine.open()).collect();
+pub async fn of_writers_of_one_memory_one_stores_it(fixture: Fixture) {
+    let handles: Vec<Arc<dyn Store>> = (0..4).map(|_| fixture.engine.open()).collect();
     let texts = ["maple", "willow", "larch"];
     for text in texts {
         let saved = handles.iter().map(|handle| handle.save(&fixture.scope, vec![message("s", text)], 1));
@@ -110,7 +110,7 @@ pub async fn of_writers_of_one_memory_one_stores_it<E: Engine>(fixture: Fixture<
     assert_eq!(fixture.rows("s").await.len(), texts.len());
 }
 
-pub async fn messages_are_numbered_in_the_order_given<E: Engine>(fixture: Fixture<E>) {
+pub async fn messages_are_numbered_in_the_order_given(fixture: Fixture) {
     fixture.say("s", &["maple", "willow"]).await;
     fixture.say("s", &["larch"]).await;
     let rows = fixture.rows("s").await;
@@ -121,8 +121,8 @@ pub async fn messages_are_numbered_in_the_order_given<E: Engine>(fixture: Fixtur
 
 /// Writes to one session through several handles at once. Returns the session's messages in order, each with its
 /// ordinal and text.
-async fn written_at_once<E: Engine>(fixture: &Fixture<E>) -> Vec<(i64, String)> {
-    let handles: Vec<E::Store> = (0..4).map(|_| fixture.engine.open()).collect();
+async fn written_at_once(fixture: &Fixture) -> Vec<(i64, String)> {
+    let handles: Vec<Arc<dyn Store>> = (0..4).map(|_| fixture.engine.open()).collect();
     let writers = handles.iter().enumerate().map(async |(writer, handle)| {
         for batch in 0..3 {
             let texts = (0..3).map(|number| format!("{writer} {batch} {number}"));
@@ -136,13 +136,13 @@ async fn written_at_once<E: Engine>(fixture: &Fixture<E>) -> Vec<(i64, String)> 
     rows.iter().map(|row| row.ordinal).zip(texts).collect()
 }
 
-pub async fn concurrent_writers_share_a_session_without_gaps<E: Engine>(fixture: Fixture<E>) {
+pub async fn concurrent_writers_share_a_session_without_gaps(fixture: Fixture) {
     let written = written_at_once(&fixture).await;
     let ordinals: Vec<i64> = written.iter().map(|(ordinal, _)| *ordinal).collect();
     assert_eq!(ordinals, (0..36).collect::<Vec<i64>>());
 }
 
-pub async fn each_concurrent_writer_keeps_its_order<E: Engine>(fixture: Fixture<E>) {
+pub async fn each_concurrent_writer_keeps_its_order(fixture: Fixture) {
     let written = written_at_once(&fixture).await;
     for writer in ["0 ", "1 ", "2 ", "3 "] {
         let own: Vec<&String> =
@@ -155,7 +155,7 @@ pub async fn each_concurrent_writer_keeps_its_order<E: Engine>(fixture: Fixture<
     }
 }
 
-pub async fn the_last_stored_is_listed_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_last_stored_is_listed_first(fixture: Fixture) {
     // Memories are ordered by the time at which they were stored, not by their dates.
     fixture.put(message_at("s", "maple", 90)).await;
     fixture.put(message_at("s", "willow", 10)).await;
@@ -165,7 +165,7 @@ pub async fn the_last_stored_is_listed_first<E: Engine>(fixture: Fixture<E>) {
     assert!(found.is_sorted_by(|a, b| a.key > b.key), "keys are ordered by when memories were stored");
 }
 
-pub async fn an_occurrence_is_counted_and_not_stored<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_occurrence_is_counted_and_not_stored(fixture: Fixture) {
     let occurrence = |key: &str| {
         let mut output = message("s", "maple");
         output.draft.occurrence = Some(key.into());
@@ -180,7 +180,7 @@ pub async fn an_occurrence_is_counted_and_not_stored<E: Engine>(fixture: Fixture
     assert_eq!(fixture.store.stats(&fixture.scope, 1).await.answered().repeats, 1);
 }
 
-pub async fn a_derived_memory_needs_its_sources<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_derived_memory_needs_its_sources(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     fixture.forget(&[&said[0]], "f1").await;
     let memories = vec![fact("s", "of both", &[&said[0], &said[1]]), fact("s", "of one", &[&said[1]])];
@@ -188,7 +188,7 @@ pub async fn a_derived_memory_needs_its_sources<E: Engine>(fixture: Fixture<E>) 
     assert_eq!(fixture.listed(&Filter::default()).await, ["of one", "willow"]);
 }
 
-pub async fn the_fields_of_a_memory_are_kept<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_fields_of_a_memory_are_kept(fixture: Fixture) {
     let text = " näme\t«ß» 🌲\r\n\n";
     let mut draft = Draft::new(Kind::Message, Provenance::ModelSaid, text, 77);
     let field = |name: &str| Some(name.to_owned());
@@ -215,7 +215,7 @@ pub async fn the_fields_of_a_memory_are_kept<E: Engine>(fixture: Fixture<E>) {
     assert_eq!((stored.id, stored.tokens), (id, 1));
 }
 
-pub async fn a_store_admits_its_own_project_only<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_store_admits_its_own_project_only(fixture: Fixture) {
     let id = fixture.put(note("maple")).await;
     let elsewhere = Scope { project: ProjectId::from_random([8; 8]), ..fixture.scope.clone() };
     assert!(fixture.store.memory(&elsewhere, &id).await.is_err());
@@ -224,7 +224,7 @@ pub async fn a_store_admits_its_own_project_only<E: Engine>(fixture: Fixture<E>)
 }
 
 /// A new message must not get an ordinal within a range that was already summarised.
-pub async fn the_number_of_a_purged_message_is_not_given_again<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_number_of_a_purged_message_is_not_given_again(fixture: Fixture) {
     let said = fixture.say("s", &["one", "two"]).await;
     fixture.forget(&[&said[1]], "f1").await;
     fixture.summarise("s", 0, 1).await;
@@ -244,7 +244,7 @@ fn instead(text: &str, older: &[&MemoryId]) -> PreparedMemory {
 }
 
 /// Returns the texts of the memories that replaced each of `ids`; a dash for those that hold.
-async fn replaced<E: Engine>(fixture: &Fixture<E>, ids: &[&MemoryId]) -> Vec<String> {
+async fn replaced(fixture: &Fixture, ids: &[&MemoryId]) -> Vec<String> {
     let mut texts = Vec::new();
     for id in ids {
         let key = fixture.key(id).await;
@@ -258,7 +258,7 @@ async fn replaced<E: Engine>(fixture: &Fixture<E>, ids: &[&MemoryId]) -> Vec<Str
     texts
 }
 
-pub async fn a_superseded_memory_names_the_one_that_holds<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_superseded_memory_names_the_one_that_holds(fixture: Fixture) {
     let (old, other) = (fixture.put(note("maple")).await, fixture.put(note("larch")).await);
     let new = fixture.put(instead("willow", &[&old])).await;
     assert_eq!(replaced(&fixture, &[&old, &other, &new]).await, ["willow", "-", "-"]);
@@ -268,7 +268,7 @@ pub async fn a_superseded_memory_names_the_one_that_holds<E: Engine>(fixture: Fi
     assert_eq!(replaced(&fixture, &[&old, &other, &new]).await, ["willow", "willow", "-"]);
 }
 
-pub async fn a_memory_holds_again_once_its_successor_is_forgotten<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_memory_holds_again_once_its_successor_is_forgotten(fixture: Fixture) {
     let old = fixture.put(message("s", "maple")).await;
     let version = fixture.version(&["s"]).await;
     let new = fixture.put(instead("willow", &[&old])).await;
@@ -282,7 +282,7 @@ pub async fn a_memory_holds_again_once_its_successor_is_forgotten<E: Engine>(fix
     assert_ne!(fixture.version(&["s"]).await, holds);
 }
 
-pub async fn a_chain_of_successors_leads_to_the_last_living_one<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_chain_of_successors_leads_to_the_last_living_one(fixture: Fixture) {
     let a = fixture.put(note("maple")).await;
     let b = fixture.put(instead("willow", &[&a])).await;
     let c = fixture.put(instead("larch", &[&b])).await;
@@ -295,7 +295,7 @@ pub async fn a_chain_of_successors_leads_to_the_last_living_one<E: Engine>(fixtu
     assert_eq!(replaced(&fixture, &[&a]).await, ["-"]);
 }
 
-pub async fn a_memory_supersedes_neither_itself_nor_its_successors<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_memory_supersedes_neither_itself_nor_its_successors(fixture: Fixture) {
     let a = fixture.put(note("maple")).await;
     let b = fixture.put(instead("willow", &[&a])).await;
     let c = fixture.put(instead("larch", &[&b])).await;
@@ -335,7 +335,7 @@ fn statement(memory: MemoryKey, value: &str, time: i64) -> Statement {
     }
 }
 
-pub async fn the_latest_living_statement_of_a_subject_holds<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_latest_living_statement_of_a_subject_holds(fixture: Fixture) {
     let texts: Vec<String> = (0..200).map(|number| format!("{} calls", 1000 + number)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let said = fixture.say("s", &texts).await;
@@ -358,7 +358,7 @@ pub async fn the_latest_living_statement_of_a_subject_holds<E: Engine>(fixture: 
     assert_eq!((found.len(), &found[0].by), (198, &said[198]));
 }
 
-pub async fn a_fact_is_superseded_with_the_statement_that_it_repeats<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_fact_is_superseded_with_the_statement_that_it_repeats(fixture: Fixture) {
     let said = fixture.say("s", &["100 calls", "200 calls"]).await;
     let fact_id = fixture.put(fact("s", "100 calls", &[&said[0]])).await;
     let (old, new) = (fixture.key(&said[0]).await, fixture.key(&said[1]).await);
@@ -370,7 +370,7 @@ pub async fn a_fact_is_superseded_with_the_statement_that_it_repeats<E: Engine>(
     assert_eq!(replaced(&fixture, &[&said[0], &fact_id, &said[1]]).await, ["200 calls", "200 calls", "-"]);
 }
 
-pub async fn statements_of_a_voice_come_in_order_of_time<E: Engine>(fixture: Fixture<E>) {
+pub async fn statements_of_a_voice_come_in_order_of_time(fixture: Fixture) {
     fixture.say("s", &["100 calls", "200 calls"]).await;
     let rows = fixture.rows("s").await;
     let new = |place: usize, time| NewStatement {
@@ -389,7 +389,7 @@ pub async fn statements_of_a_voice_come_in_order_of_time<E: Engine>(fixture: Fix
     assert!(fixture.store.statements(&fixture.scope, "ana", 9).await.answered().is_empty());
 }
 
-pub async fn statements_in_memories_come_in_order_of_their_keys<E: Engine>(fixture: Fixture<E>) {
+pub async fn statements_in_memories_come_in_order_of_their_keys(fixture: Fixture) {
     let said = fixture.say("s", &["100 calls", "200 calls", "300 calls"]).await;
     let rows = fixture.rows("s").await;
     let new = |place: usize| NewStatement {
@@ -405,7 +405,7 @@ pub async fn statements_in_memories_come_in_order_of_their_keys<E: Engine>(fixtu
     assert!(fixture.store.statements_in(&fixture.only(&["t"]), keys).await.answered().is_empty());
 }
 
-pub async fn a_statement_is_stored_once<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_statement_is_stored_once(fixture: Fixture) {
     let said = fixture.say("s", &["100 calls", "200 calls"]).await;
     let rows = fixture.rows("s").await;
     let new = |key| vec![NewStatement { statement: statement(key, "100 calls", 10), same_as: None }];
@@ -420,7 +420,7 @@ pub async fn a_statement_is_stored_once<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.store.noted(&fixture.scope, &name("t")).await.answered(), -1);
 }
 
-pub async fn an_owner_sees_no_statement_of_another<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_owner_sees_no_statement_of_another(fixture: Fixture) {
     fixture.say("s", &["100 calls"]).await;
     let key = fixture.rows("s").await[0].key;
     let new = vec![NewStatement { statement: statement(key, "100 calls", 10), same_as: None }];
@@ -430,7 +430,7 @@ pub async fn an_owner_sees_no_statement_of_another<E: Engine>(fixture: Fixture<E
     assert!(fixture.store.statements(&fixture.stranger(), "user", 9).await.answered().is_empty());
 }
 
-pub async fn extracted_facts_are_removed_unless_they_are_marked<E: Engine>(fixture: Fixture<E>) {
+pub async fn extracted_facts_are_removed_unless_they_are_marked(fixture: Fixture) {
     let said = fixture.say("s", &["a message"]).await;
     let facts = ["maple", "willow", "larch"].map(|text| fact("s", text, &[&said[0]]));
     let saved = fixture.save(facts.to_vec()).await;

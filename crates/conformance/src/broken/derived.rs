@@ -7,7 +7,7 @@ use tiro_base::memory::{Kind, Level, MemoryId, Millis};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::*;
 
-impl<S: Store> BrokenStore<S> {
+impl BrokenStore {
     pub async fn source_version(&self, scope: &Scope) -> Result<Version> {
         let version = self.inner.source_version(&self.scope(scope)).await?;
         Ok(self.stale(Fault::ServesStaleCache, format!("version {scope:?}"), version))

@@ -3,9 +3,8 @@
 use super::{BrokenStore, Fault};
 use tiro_base::error::Result;
 use tiro_base::scope::Scope;
-use tiro_store::*;
 
-impl<S: Store> BrokenStore<S> {
+impl BrokenStore {
     pub async fn cached_embeddings(
         &self,
         scope: &Scope,

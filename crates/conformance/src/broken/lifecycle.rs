@@ -11,7 +11,7 @@ use tiro_base::scope::{ProjectId, Scope};
 use tiro_store::clock::Clock;
 use tiro_store::*;
 
-impl<S: Store> Placed for BrokenStore<S> {
+impl Placed for BrokenStore {
     fn project(&self) -> &ProjectId {
         self.inner.project()
     }
@@ -22,7 +22,7 @@ impl<S: Store> Placed for BrokenStore<S> {
 }
 
 #[async_trait]
-impl<S: Store> Lifecycle for BrokenStore<S> {
+impl Lifecycle for BrokenStore {
     fn identity(&self) -> String {
         self.inner.identity()
     }

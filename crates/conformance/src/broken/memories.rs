@@ -11,7 +11,7 @@ use tiro_base::scope::{Scope, SessionId};
 use tiro_store::*;
 use tiro_text::words::Term;
 
-impl<S: Store> BrokenStore<S> {
+impl BrokenStore {
     pub async fn superseded(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Superseded>> {
         match self.is(Fault::SupersedesNothing) {
             true => Ok(Vec::new()),

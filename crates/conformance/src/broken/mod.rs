@@ -45,8 +45,8 @@ use tiro_store::{
 use tiro_text::words::Term;
 
 /// An engine whose handles have a fault.
-pub struct Broken<E> {
-    inner: E,
+pub struct Broken {
+    inner: Box<dyn Engine>,
     fault: Fault,
     shared: Arc<Shared>,
 }
@@ -65,8 +65,8 @@ struct Shared {
 }
 
 /// A faulty handle on the store of a sound engine.
-pub struct BrokenStore<S> {
-    inner: S,
+pub struct BrokenStore {
+    inner: Arc<dyn tiro_store::Store>,
     fault: Fault,
     shared: Arc<Shared>,
     /// The memories that were saved by this handle.
@@ -75,32 +75,29 @@ pub struct BrokenStore<S> {
     first: Mutex<HashMap<String, Box<dyn Any + Send>>>,
 }
 
-impl<E: Engine> Broken<E> {
+impl Broken {
     /// Returns an engine that works like `inner`, but whose handles have the fault.
-    pub fn new(inner: E, fault: Fault) -> Broken<E> {
+    pub fn new(inner: Box<dyn Engine>, fault: Fault) -> Broken {
         Broken { inner, fault, shared: Arc::default() }
     }
 
-    fn broken(&self, inner: E::Store) -> BrokenStore<E::Store> {
+    fn broken(&self, inner: Arc<dyn tiro_store::Store>) -> BrokenStore {
         let (fault, shared) = (self.fault, self.shared.clone());
         BrokenStore { inner, fault, shared, own: Mutex::default(), first: Mutex::default() }
     }
 }
 
-impl<E: Engine> Engine for Broken<E> {
-    type Store = BrokenStore<E::Store>;
-    type Registry = BrokenRegistry<E::Registry>;
-
-    fn open(&self) -> Self::Store {
-        self.broken(self.inner.open())
+impl Engine for Broken {
+    fn open(&self) -> Arc<dyn tiro_store::Store> {
+        Arc::new(self.broken(self.inner.open()))
     }
 
-    fn open_copy(&self, copy: &Path) -> Self::Store {
-        self.broken(self.inner.open_copy(copy))
+    fn open_copy(&self, copy: &Path) -> Arc<dyn tiro_store::Store> {
+        Arc::new(self.broken(self.inner.open_copy(copy)))
     }
 
-    fn registry(&self) -> Self::Registry {
-        BrokenRegistry::new(self.inner.registry(), self.fault)
+    fn registry(&self) -> Arc<dyn tiro_store::Registry> {
+        Arc::new(BrokenRegistry::new(self.inner.registry(), self.fault))
     }
 
     fn folder(&self) -> PathBuf {
@@ -112,7 +109,7 @@ impl<E: Engine> Engine for Broken<E> {
     }
 }
 
-impl<S> BrokenStore<S> {
+impl BrokenStore {
     /// Returns the scope to pass on, which the fault may change.
     fn scope(&self, scope: &Scope) -> Scope {
         let mut scope = scope.clone();
@@ -159,9 +156,7 @@ macro_rules! passes {
         #[expect(dead_code, reason = "methods with faults take precedence over those of the same names")]
         #[async_trait]
         trait Passes: Sync {
-            type Inner: tiro_store::Store;
-
-            fn inner(&self) -> &Self::Inner;
+            fn inner(&self) -> &dyn tiro_store::Store;
 
             fn passed(&self, scope: &Scope) -> Scope;
 
@@ -178,8 +173,8 @@ macro_rules! passes {
             use super::*;
 
             $($(
-                pub async fn $name<S: tiro_store::Store>(
-                    store: &BrokenStore<S>, scope: &Scope $(, $argument: $type)*
+                pub async fn $name(
+                    store: &BrokenStore, scope: &Scope $(, $argument: $type)*
                 ) -> Result<$answer> {
                     store.$name(scope $(, $argument)*).await
                 }
@@ -188,7 +183,7 @@ macro_rules! passes {
 
         $(
             #[async_trait]
-            impl<S: tiro_store::Store> tiro_store::$subject for BrokenStore<S> {$(
+            impl tiro_store::$subject for BrokenStore {$(
                 async fn $name(&self, scope: &Scope $(, $argument: $type)*) -> Result<$answer> {
                     faulty::$name(self, scope $(, $argument)*).await
                 }
@@ -198,11 +193,9 @@ macro_rules! passes {
 }
 methods!(passes);
 
-impl<S: tiro_store::Store> Passes for BrokenStore<S> {
-    type Inner = S;
-
-    fn inner(&self) -> &S {
-        &self.inner
+impl Passes for BrokenStore {
+    fn inner(&self) -> &dyn tiro_store::Store {
+        self.inner.as_ref()
     }
 
     fn passed(&self, scope: &Scope) -> Scope {

@@ -8,7 +8,7 @@ use tiro_base::scope::{Scope, SessionId};
 use tiro_store::*;
 use tiro_text::words::Term;
 
-impl<S: Store> BrokenStore<S> {
+impl BrokenStore {
     pub async fn statements_in(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Statement>> {
         Ok(self.ordered(self.inner.statements_in(&self.scope(scope), keys).await?))
     }

@@ -13,14 +13,14 @@ use tiro_base::scope::{ProjectId, Scope};
 use tiro_store::*;
 
 /// A faulty handle on the registry of a sound engine.
-pub struct BrokenRegistry<R> {
-    inner: R,
+pub struct BrokenRegistry {
+    inner: Arc<dyn Registry>,
     fault: Fault,
 }
 
-impl<R> BrokenRegistry<R> {
+impl BrokenRegistry {
     /// Returns the handle `inner` with the fault.
-    pub fn new(inner: R, fault: Fault) -> BrokenRegistry<R> {
+    pub fn new(inner: Arc<dyn Registry>, fault: Fault) -> BrokenRegistry {
         BrokenRegistry { inner, fault }
     }
 
@@ -30,7 +30,7 @@ impl<R> BrokenRegistry<R> {
 }
 
 #[async_trait]
-impl<R: Registry> Registry for BrokenRegistry<R> {
+impl Registry for BrokenRegistry {
     fn memories(&self) -> &Arc<dyn Store> {
         self.inner.memories()
     }

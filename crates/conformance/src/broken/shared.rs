@@ -9,7 +9,7 @@ use tiro_base::memory::{MemoryKey, Millis};
 use tiro_base::scope::{OwnerId, Scope, SessionId};
 use tiro_store::*;
 
-impl<S: Store> BrokenStore<S> {
+impl BrokenStore {
     pub async fn sessions(&self, scope: &Scope, offset: usize, limit: usize) -> Result<Vec<SessionRow>> {
         let offset = if self.is(Fault::IgnoresPage) { 0 } else { offset };
         Ok(self.ordered(self.inner.sessions(&self.scope(scope), offset, self.limit(limit)).await?))

@@ -7,7 +7,7 @@ use tiro_base::memory::{MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::*;
 
-impl<S: Store> BrokenStore<S> {
+impl BrokenStore {
     pub async fn stash(&self, scope: &Scope, mut stashing: Stashing, now: Millis) -> Result<StashReceipt> {
         let scope = &self.scope(scope);
         if self.is(Fault::StashesNothing) {

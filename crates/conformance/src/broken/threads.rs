@@ -8,7 +8,7 @@ use tiro_base::scope::{Scope, SessionId};
 use tiro_base::thread::{ContentHash, Thread, ThreadName};
 use tiro_store::*;
 
-impl<S: Store> BrokenStore<S> {
+impl BrokenStore {
     pub async fn thread(&self, scope: &Scope, name: &ThreadName) -> Result<Option<Thread>> {
         let found = self.inner.thread(&self.scope(scope), name).await?;
         let Some(mut thread) = found else { return Ok(None) };

@@ -2,14 +2,14 @@
 //! write reports on the way.
 
 use super::fixture::{Answered, Fixture, HOUR, commit, message_at, name, note, prepared, sha};
-use super::subject::{Engine, OWNER};
+use super::subject::OWNER;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Kind, Level, Millis, Provenance};
 use tiro_base::scope::{OwnerId, ProjectId, Scope};
 use tiro_store::*;
 use tiro_text::words::Term;
 
-pub async fn a_write_reports_how_many_memories_are_durable<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_write_reports_how_many_memories_are_durable(fixture: Fixture) {
     let mut reported = Vec::new();
     let memories = (0..3).map(|number| note(&format!("n{number}"))).collect();
     let mut report = |count| reported.push(count);
@@ -17,7 +17,7 @@ pub async fn a_write_reports_how_many_memories_are_durable<E: Engine>(fixture: F
     assert_eq!(reported.last(), Some(&3), "{reported:?}");
 }
 
-pub async fn a_sound_text_is_read_as_sound_and_in_order<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_sound_text_is_read_as_sound_and_in_order(fixture: Fixture) {
     fixture.say("s", &["oak", "ash", "elm"]).await;
     let keys: Vec<_> = fixture.rows("s").await.into_iter().map(|row| row.key).rev().collect();
     let read = fixture.store.checked_texts(&fixture.scope, keys.clone()).await.answered();
@@ -25,7 +25,7 @@ pub async fn a_sound_text_is_read_as_sound_and_in_order<E: Engine>(fixture: Fixt
     assert_eq!(read, keys.into_iter().zip(["elm", "ash", "oak"]).map(text).collect::<Vec<_>>());
 }
 
-pub async fn a_small_store_is_searched_with_the_weights_of_another<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_small_store_is_searched_with_the_weights_of_another(fixture: Fixture) {
     let filter = Filter::default();
     fixture.save(vec![note("oak ash"), note("oak elm")]).await;
     let terms = vec![Term::new("oak"), Term::new("elm")];
@@ -39,7 +39,7 @@ pub async fn a_small_store_is_searched_with_the_weights_of_another<E: Engine>(fi
     assert_eq!((as_other.len(), keys(&as_other)), (2, keys(&candidates)), "its own weights change nothing");
 }
 
-pub async fn an_author_gets_another_name_and_is_found_by_it<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_author_gets_another_name_and_is_found_by_it(fixture: Fixture) {
     let mut memory = commit('a', "prune the quince", 5);
     memory.draft.speaker = Some("ana".into());
     fixture.save(vec![memory, commit('b', "water the maple", 6)]).await;
@@ -65,7 +65,7 @@ pub async fn an_author_gets_another_name_and_is_found_by_it<E: Engine>(fixture: 
     assert_eq!(fixture.candidates(&fixture.scope, &Filter::default(), "ines").await.len(), 1);
 }
 
-pub async fn what_is_only_forgotten_is_left_when_purges_are_finished<E: Engine>(fixture: Fixture<E>) {
+pub async fn what_is_only_forgotten_is_left_when_purges_are_finished(fixture: Fixture) {
     fixture.say("s", &["oak", "ash"]).await;
     let rows = fixture.rows("s").await;
     fixture.forget(&[&rows[0].id], "f1").await;
@@ -78,7 +78,7 @@ pub async fn what_is_only_forgotten_is_left_when_purges_are_finished<E: Engine>(
     assert_eq!(fixture.rows("s").await.len(), 1, "it comes back");
 }
 
-pub async fn a_version_is_foreseen_and_not_stored<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_version_is_foreseen_and_not_stored(fixture: Fixture) {
     fixture.say("s", &["oak", "ash"]).await;
     let draft = fixture.draft("s", 0, 1).await;
     let Saved::Made(foreseen) =
@@ -91,7 +91,7 @@ pub async fn a_version_is_foreseen_and_not_stored<E: Engine>(fixture: Fixture<E>
     assert_eq!(stored, Saved::Made(foreseen));
 }
 
-pub async fn attempts_of_a_model_are_listed_newest_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn attempts_of_a_model_are_listed_newest_first(fixture: Fixture) {
     fixture.say("s", &["oak", "ash"]).await;
     for (took_ms, model) in [(30, "m"), (20, "other"), (10, "m")] {
         let attempt = Attempt {
@@ -118,7 +118,7 @@ pub async fn attempts_of_a_model_are_listed_newest_first<E: Engine>(fixture: Fix
     assert_eq!(paces(1).await, [pace(10)]);
 }
 
-pub async fn a_lease_is_seen_as_long_as_it_is_held<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_lease_is_seen_as_long_as_it_is_held(fixture: Fixture) {
     fixture.store.clock().set(HOUR);
     let is_leased = async || fixture.store.is_leased(&fixture.scope, "work").await.answered();
     assert!(!is_leased().await);
@@ -128,7 +128,7 @@ pub async fn a_lease_is_seen_as_long_as_it_is_held<E: Engine>(fixture: Fixture<E
     assert!(!is_leased().await, "it ended");
 }
 
-pub async fn the_newest_time_is_that_of_what_was_stored_last<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_newest_time_is_that_of_what_was_stored_last(fixture: Fixture) {
     let newest = async || fixture.store.newest(&fixture.scope).await.answered();
     assert_eq!(newest().await, None);
     fixture.store.save(&fixture.scope, vec![note("oak")], 40).await.answered();
@@ -136,7 +136,7 @@ pub async fn the_newest_time_is_that_of_what_was_stored_last<E: Engine>(fixture:
     assert_eq!(newest().await, Some(90), "it is the time of storing");
 }
 
-pub async fn a_cursor_is_found_by_the_end_of_its_source<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_cursor_is_found_by_the_end_of_its_source(fixture: Fixture) {
     fixture.store.set_import_cursor(&fixture.scope, "claude /home/ines/a.jsonl", "7", 1).await.answered();
     let has = async |end: &str| fixture.store.has_import_cursor(&fixture.scope, end).await.answered();
     assert!(has("/a.jsonl").await);
@@ -151,7 +151,7 @@ fn of_project(id: &ProjectId) -> (Scope, PreparedMemory) {
     (Scope::project(OwnerId::new(OWNER), id.clone()), prepared(draft, "quince"))
 }
 
-pub async fn a_store_is_found_by_its_project<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_store_is_found_by_its_project(fixture: Fixture) {
     let (registry, id) = (fixture.engine.registry(), ProjectId::from_random([1; 8]));
     registry.record(&id, "maple", "/a", 1).await.answered();
     assert!(registry.existing_store(&id).await.answered().is_none(), "nothing is stored yet");
@@ -161,7 +161,7 @@ pub async fn a_store_is_found_by_its_project<E: Engine>(fixture: Fixture<E>) {
     assert!(!other.expect("it was made").is_empty(&scope).await.answered());
 }
 
-pub async fn a_project_that_left_the_registry_is_a_stray<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_project_that_left_the_registry_is_a_stray(fixture: Fixture) {
     let registry = fixture.engine.registry();
     let ids = [1, 2].map(|number| ProjectId::from_random([number; 8]));
     for (id, seen) in ids.iter().zip(["/a", "/b"]) {

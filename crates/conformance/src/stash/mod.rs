@@ -1,7 +1,6 @@
 //! Promises about the stash.
 
 use super::fixture::{Answered, Fixture, embedded, name, note};
-use super::subject::Engine;
 use tiro_base::filter::{Filter, Stash};
 use tiro_base::memory::{MemoryId, Millis};
 use tiro_store::tuning::GRACE;
@@ -23,7 +22,7 @@ fn only() -> Filter {
     Filter { stash: Some(Stash::Only), ..Filter::default() }
 }
 
-impl<E: Engine> Fixture<E> {
+impl Fixture {
     async fn stash(&self, stashing: Stashing, now: Millis) -> StashReceipt {
         self.store.stash(&self.scope, stashing, now).await.answered()
     }
@@ -41,7 +40,7 @@ impl<E: Engine> Fixture<E> {
     }
 }
 
-pub async fn a_stashed_memory_is_in_the_stash<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_stashed_memory_is_in_the_stash(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     let receipt = fixture.stash(stashing(&[&said[1]], vec![note("larch")]), 7).await;
     assert_eq!(receipt.tokens, 2);
@@ -56,7 +55,7 @@ pub async fn a_stashed_memory_is_in_the_stash<E: Engine>(fixture: Fixture<E>) {
     assert_eq!((rows[0].ordinal, rows[0].stashed_at, rows[0].is_given), (Some(1), 7, false));
 }
 
-pub async fn a_memory_is_stashed_once<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_memory_is_stashed_once(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     assert_eq!(
         fixture.stash(stashing(&[&said[0], &said[0]], vec![]), 1).await.outcomes,
@@ -66,7 +65,7 @@ pub async fn a_memory_is_stashed_once<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.stashed_ids().await, said);
 }
 
-pub async fn a_stash_is_whole_or_not_at_all<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_stash_is_whole_or_not_at_all(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     let unknown = MemoryId::parse("m0000000000000").unwrap();
     let refused =
@@ -76,7 +75,7 @@ pub async fn a_stash_is_whole_or_not_at_all<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.listed(&Filter::default()).await, ["maple"]);
 }
 
-pub async fn a_stashed_message_is_held_out_until_it_is_brought_back<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_stashed_message_is_held_out_until_it_is_brought_back(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow", "larch"]).await;
     fixture.stash(stashing(&[&said[0], &said[2]], vec![]), 1).await;
     assert_eq!(fixture.held("s").await, [0, 2]);
@@ -87,7 +86,7 @@ pub async fn a_stashed_message_is_held_out_until_it_is_brought_back<E: Engine>(f
     assert_eq!((fixture.held("s").await, fixture.stashed_ids().await.len()), (vec![2], 3));
 }
 
-pub async fn a_memory_brought_back_leaves_the_stash_unless_it_is_kept<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_memory_brought_back_leaves_the_stash_unless_it_is_kept(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     fixture.stash(stashing(&[&said[0]], vec![]), 1).await;
     assert_eq!(fixture.store.unstash(&fixture.scope, &said, false).await.answered(), said[..1]);
@@ -95,7 +94,7 @@ pub async fn a_memory_brought_back_leaves_the_stash_unless_it_is_kept<E: Engine>
     assert_eq!(fixture.listed(&Filter::default()).await, ["willow", "maple"], "the memories stay");
 }
 
-pub async fn stashing_frees_what_the_last_context_showed<E: Engine>(fixture: Fixture<E>) {
+pub async fn stashing_frees_what_the_last_context_showed(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow", "larch"]).await;
     let mut lines = Vec::new();
     for (tokens, id) in (10..).zip(&said) {
@@ -112,7 +111,7 @@ pub async fn stashing_frees_what_the_last_context_showed<E: Engine>(fixture: Fix
     assert_eq!(fixture.stash(stashing(&[&said[1], &said[2]], vec![]), 1).await.freed, 11 + 12 + 5 + 5);
 }
 
-pub async fn an_expired_text_is_removed_and_a_message_stays<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_expired_text_is_removed_and_a_message_stays(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     let expiring = Stashing { expires_at: Some(50), ..stashing(&[&said[0]], vec![note("larch")]) };
     fixture.stash(expiring.clone(), 1).await;
@@ -136,7 +135,7 @@ pub async fn an_expired_text_is_removed_and_a_message_stays<E: Engine>(fixture: 
     assert!(fixture.stash(expiring, 60).await.outcomes.iter().all(|(_, is_new)| *is_new));
 }
 
-pub async fn a_clock_that_jumped_removes_nothing_for_good<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_clock_that_jumped_removes_nothing_for_good(fixture: Fixture) {
     let terms = Stashing { expires_at: Some(50), ..stashing(&[], vec![note("larch")]) };
     fixture.stash(terms, 1).await;
     let far = 10 * 365 * 24 * 60 * 60 * 1000;
@@ -154,7 +153,7 @@ pub async fn a_clock_that_jumped_removes_nothing_for_good<E: Engine>(fixture: Fi
     assert_eq!((fixture.stashed_ids().await.len(), fixture.found("larch").await), (1, 1));
 }
 
-pub async fn an_undo_brings_back_what_expired<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_undo_brings_back_what_expired(fixture: Fixture) {
     let terms = Stashing { expires_at: Some(50), ..stashing(&[], vec![note("larch")]) };
     fixture.stash(terms, 1).await;
     let expire = async |operation| {
@@ -170,7 +169,7 @@ pub async fn an_undo_brings_back_what_expired<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(expire("e2").await, 0, "it does not expire again");
 }
 
-pub async fn a_protected_segment_does_not_expire<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_protected_segment_does_not_expire(fixture: Fixture) {
     let terms =
         Stashing { expires_at: Some(5), is_protected: Some(true), ..stashing(&[], vec![note("larch")]) };
     fixture.stash(terms, 1).await;
@@ -178,7 +177,7 @@ pub async fn a_protected_segment_does_not_expire<E: Engine>(fixture: Fixture<E>)
     assert_eq!(fixture.stashed_ids().await.len(), 1);
 }
 
-pub async fn an_owner_sees_no_stash_of_another<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_owner_sees_no_stash_of_another(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     fixture.stash(stashing(&[&said[0]], vec![]), 1).await;
     let stranger = fixture.stranger();
@@ -189,7 +188,7 @@ pub async fn an_owner_sees_no_stash_of_another<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(fixture.stashed_ids().await, said);
 }
 
-pub async fn the_stash_is_listed_by_topic_and_session<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_stash_is_listed_by_topic_and_session(fixture: Fixture) {
     let said = fixture.say("s", &["maple", "willow"]).await;
     let valve = Stashing { topic: Some("valve".into()), ..stashing(&[&said[0]], vec![note("larch")]) };
     fixture.stash(valve, 1).await;
@@ -210,7 +209,7 @@ pub async fn the_stash_is_listed_by_topic_and_session<E: Engine>(fixture: Fixtur
     assert_eq!(valve.memories, 2);
 }
 
-pub async fn a_search_of_the_stash_finds_nothing_else<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_search_of_the_stash_finds_nothing_else(fixture: Fixture) {
     let near = [1.0, 0.0, 0.0, 0.0];
     fixture.put(embedded(note("larch one"), near)).await;
     let larch = fixture.put(embedded(note("larch two"), near)).await;
@@ -226,7 +225,7 @@ pub async fn a_search_of_the_stash_finds_nothing_else<E: Engine>(fixture: Fixtur
     assert!(fixture.near(&fixture.scope, &only(), near, 9).await.is_empty());
 }
 
-pub async fn a_version_changes_with_what_is_held_out<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_version_changes_with_what_is_held_out(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     let scope = fixture.only(&["s"]);
     let version = async || fixture.store.source_version(&scope).await.answered();

@@ -1,13 +1,12 @@
 //! Promises about lists of threads and turns, resetting, forgetting, space, and scopes.
 
 use super::super::fixture::{Answered, Fixture, name};
-use super::super::subject::Engine;
 use super::{block, copy, entry, hash, read, record, refused, texts, thread, turn, with_file};
 use tiro_base::error::Kind as ErrorKind;
 use tiro_base::thread::{BlockText, ContentHash, FilePlace, LedgerEntry, Part, Spent, ThreadName};
 use tiro_store::*;
 
-pub async fn a_repeated_call_finds_its_turn<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_repeated_call_finds_its_turn(fixture: Fixture) {
     let ada = thread("s", "ada");
     let by_call = async |call: &str| fixture.store.turn_by_call(&fixture.scope, &ada, call).await.answered();
     assert_eq!(by_call("call 1").await, None);
@@ -30,7 +29,7 @@ pub async fn a_repeated_call_finds_its_turn<E: Engine>(fixture: Fixture<E>) {
 }
 
 /// Records three turns of a thread.
-async fn three_turns<E: Engine>(fixture: &Fixture<E>) -> ThreadName {
+async fn three_turns(fixture: &Fixture) -> ThreadName {
     let ada = thread("s", "ada");
     for number in 1..=3 {
         record(fixture, &ada, turn(&ada, number)).await;
@@ -38,24 +37,24 @@ async fn three_turns<E: Engine>(fixture: &Fixture<E>) -> ThreadName {
     ada
 }
 
-async fn numbers<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName, limit: usize) -> Vec<u32> {
+async fn numbers(fixture: &Fixture, thread: &ThreadName, limit: usize) -> Vec<u32> {
     let turns = fixture.store.turns(&fixture.scope, thread, limit).await.answered();
     turns.into_iter().map(|turn| turn.number).collect()
 }
 
-pub async fn turns_come_latest_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn turns_come_latest_first(fixture: Fixture) {
     let ada = three_turns(&fixture).await;
     assert_eq!(numbers(&fixture, &ada, 9).await, [3, 2, 1]);
     assert!(numbers(&fixture, &thread("s", "bob"), 9).await.is_empty());
 }
 
-pub async fn turns_are_as_many_as_asked_for<E: Engine>(fixture: Fixture<E>) {
+pub async fn turns_are_as_many_as_asked_for(fixture: Fixture) {
     let ada = three_turns(&fixture).await;
     assert_eq!(numbers(&fixture, &ada, 2).await, [3, 2]);
     assert!(numbers(&fixture, &ada, 0).await.is_empty());
 }
 
-pub async fn threads_come_latest_first_with_their_counts<E: Engine>(fixture: Fixture<E>) {
+pub async fn threads_come_latest_first_with_their_counts(fixture: Fixture) {
     let [ada, bob, other] = [("s", "ada"), ("s", "bob"), ("t", "ada")].map(|(s, a)| thread(s, a));
     record(&fixture, &bob, turn(&bob, 1)).await;
     record(&fixture, &ada, turn(&ada, 1)).await;
@@ -91,7 +90,7 @@ pub async fn threads_come_latest_first_with_their_counts<E: Engine>(fixture: Fix
 }
 
 /// Records turns of three assistants in turn; returns the thread with `ada`.
-async fn three_assistants<E: Engine>(fixture: &Fixture<E>) -> ThreadName {
+async fn three_assistants(fixture: &Fixture) -> ThreadName {
     for number in 1..=2 {
         for (assistant, place_in_time) in [("ada", 0), ("bob", 1), ("eve", 2)] {
             let name = thread("s", assistant);
@@ -104,7 +103,7 @@ async fn three_assistants<E: Engine>(fixture: &Fixture<E>) -> ThreadName {
 }
 
 /// Returns the answers of others than `assistant` since its last turn.
-async fn others<E: Engine>(fixture: &Fixture<E>, assistant: &str, limit: usize) -> Vec<String> {
+async fn others(fixture: &Fixture, assistant: &str, limit: usize) -> Vec<String> {
     let name = thread("s", assistant);
     let found = fixture.store.other_exchanges(&fixture.scope, &name, limit).await.answered();
     assert!(found.iter().all(|one| one.answer.replace("says", "asks") == one.question));
@@ -112,7 +111,7 @@ async fn others<E: Engine>(fixture: &Fixture<E>, assistant: &str, limit: usize) 
     found.into_iter().map(|one| one.answer).collect()
 }
 
-pub async fn exchanges_with_others_come_earliest_first<E: Engine>(fixture: Fixture<E>) {
+pub async fn exchanges_with_others_come_earliest_first(fixture: Fixture) {
     three_assistants(&fixture).await;
     let all = ["ada says 1", "bob says 1", "eve says 1", "ada says 2", "bob says 2", "eve says 2"];
     assert_eq!(others(&fixture, "max", 9).await, all);
@@ -122,7 +121,7 @@ pub async fn exchanges_with_others_come_earliest_first<E: Engine>(fixture: Fixtu
     assert_eq!(others(&fixture, "max", 9).await, [all[0], all[1], all[2], all[3], all[5]]);
 }
 
-pub async fn the_exchanges_since_the_last_turn_are_shown<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_exchanges_since_the_last_turn_are_shown(fixture: Fixture) {
     three_assistants(&fixture).await;
     assert_eq!(others(&fixture, "ada", 9).await, ["bob says 2", "eve says 2"]);
     assert_eq!(others(&fixture, "ada", 1).await, ["eve says 2"]);
@@ -138,7 +137,7 @@ pub async fn the_exchanges_since_the_last_turn_are_shown<E: Engine>(fixture: Fix
     assert_eq!(others(&fixture, "bob", 9).await, ["eve says 3"]);
 }
 
-pub async fn files_are_reset_without_the_exchanges<E: Engine>(fixture: Fixture<E>) {
+pub async fn files_are_reset_without_the_exchanges(fixture: Fixture) {
     let ada = thread("s", "ada");
     let mut first = with_file(turn(&ada, 1), "a", "a one");
     let text = |text: &str| BlockText::Blob(hash(text), Some(text.into()));
@@ -162,7 +161,7 @@ pub async fn files_are_reset_without_the_exchanges<E: Engine>(fixture: Fixture<E
     assert_eq!(texts(&fixture, &ada).await[3..], ["a one", "ada asks 2", "ada says 2"]);
 }
 
-pub async fn messages_outlive_their_thread<E: Engine>(fixture: Fixture<E>) {
+pub async fn messages_outlive_their_thread(fixture: Fixture) {
     let (ada, bob) = (thread("s", "ada"), thread("s", "bob"));
     record(&fixture, &ada, with_file(turn(&ada, 1), "a", "a one")).await;
     record(&fixture, &bob, with_file(turn(&bob, 1), "a", "a one")).await;
@@ -178,7 +177,7 @@ pub async fn messages_outlive_their_thread<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(record(&fixture, &ada, anew).await.turn, 1);
 }
 
-pub async fn a_forgotten_message_has_no_text_in_its_thread<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_forgotten_message_has_no_text_in_its_thread(fixture: Fixture) {
     let (ada, bob) = (thread("s", "ada"), thread("s", "bob"));
     let first = turn(&ada, 1);
     record(&fixture, &ada, first.clone()).await;
@@ -187,7 +186,7 @@ pub async fn a_forgotten_message_has_no_text_in_its_thread<E: Engine>(fixture: F
     let text = BlockText::Blob(hash("ada was asked"), Some("ada was asked".into()));
     told.blocks.insert(0, block(1, Part::Opening, None, text));
     record(&fixture, &bob, told).await;
-    let by_call = async |fixture: &Fixture<E>| {
+    let by_call = async |fixture: &Fixture| {
         let row = fixture.store.turn_by_call(&fixture.scope, &ada, "call 1").await.answered();
         row.expect("it was recorded")
     };
@@ -208,7 +207,7 @@ pub async fn a_forgotten_message_has_no_text_in_its_thread<E: Engine>(fixture: F
     assert_eq!(by_call(&fixture).await, before);
 }
 
-pub async fn a_purged_message_leaves_its_thread<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_purged_message_leaves_its_thread(fixture: Fixture) {
     let ada = thread("s", "ada");
     let mut first = turn(&ada, 1);
     first.receipt = "{\"quoted\": \"qwzxv\"}".into();
@@ -231,7 +230,7 @@ pub async fn a_purged_message_leaves_its_thread<E: Engine>(fixture: Fixture<E>) 
     assert_eq!(texts(&fixture, &ada).await, ["ada says 1", "ada asks 3", "ada says 3"]);
 }
 
-pub async fn a_purged_session_takes_its_threads<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_purged_session_takes_its_threads(fixture: Fixture) {
     let [ada, other] = [thread("s", "ada"), thread("t", "ada")];
     let mut first = with_file(turn(&ada, 1), "src/qwzxv.rs", "fn a() {}");
     first.context = vec!["a qwzxv".into()];
@@ -259,8 +258,8 @@ fn random(seed: u8) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub async fn texts_of_threads_used_longest_ago_make_room<E: Engine>(fixture: Fixture<E>) {
-    let room = async |fixture: &Fixture<E>, thread: &ThreadName, number, file: &str, time, max_blob_bytes| {
+pub async fn texts_of_threads_used_longest_ago_make_room(fixture: Fixture) {
+    let room = async |fixture: &Fixture, thread: &ThreadName, number, file: &str, time, max_blob_bytes| {
         let turn = with_file(turn(thread, number), file, &random(file.as_bytes()[0]));
         record(fixture, thread, TurnRecord { time, max_blob_bytes, ..turn }).await
     };
@@ -285,7 +284,7 @@ pub async fn texts_of_threads_used_longest_ago_make_room<E: Engine>(fixture: Fix
     assert_eq!(room(&fixture, &eve, 2, "e", 50, 100).await.evicted, 2, "also its own");
 }
 
-pub async fn a_copy_stays_as_long_as_a_thread_needs_it<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_copy_stays_as_long_as_a_thread_needs_it(fixture: Fixture) {
     let (ada, bob) = (thread("s", "ada"), thread("s", "bob"));
     record(&fixture, &ada, with_file(turn(&ada, 1), "a", "a one")).await;
     // The text is stored already, so the caller need not pass it.
@@ -308,7 +307,7 @@ fn counts(from: u32, until: u32) -> Vec<(ContentHash, u32)> {
     (from..until).map(|number| (hash(&number.to_string()), number)).collect()
 }
 
-pub async fn a_noted_count_of_tokens_is_known<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_noted_count_of_tokens_is_known(fixture: Fixture) {
     fixture.store.note_token_counts(&fixture.scope, &counts(1, 4)).await.answered();
     fixture.store.note_token_counts(&fixture.scope, &[(hash("2"), 9)]).await.answered();
     let fixture = fixture.reopened();
@@ -317,7 +316,7 @@ pub async fn a_noted_count_of_tokens_is_known<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(known, [(hash("1"), 1), (hash("2"), 9)].into());
 }
 
-pub async fn new_counts_of_tokens_replace_the_oldest<E: Engine>(fixture: Fixture<E>) {
+pub async fn new_counts_of_tokens_replace_the_oldest(fixture: Fixture) {
     // In tests, a thousand counts are kept.
     for from in [0, 600] {
         fixture.store.note_token_counts(&fixture.scope, &counts(from, from + 600)).await.answered();
@@ -327,7 +326,7 @@ pub async fn new_counts_of_tokens_replace_the_oldest<E: Engine>(fixture: Fixture
     assert_eq!(known, counts(200, 1200).into_iter().collect());
 }
 
-pub async fn an_owner_has_no_thread_of_another<E: Engine>(fixture: Fixture<E>) {
+pub async fn an_owner_has_no_thread_of_another(fixture: Fixture) {
     let ada = thread("s", "ada");
     record(&fixture, &ada, with_file(turn(&ada, 1), "a", "a one")).await;
     fixture.store.note_token_counts(&fixture.scope, &counts(1, 2)).await.answered();
@@ -349,7 +348,7 @@ pub async fn an_owner_has_no_thread_of_another<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(texts(&fixture, &ada).await[0], "a one");
 }
 
-pub async fn a_thread_is_reached_by_an_alias_of_its_session<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_thread_is_reached_by_an_alias_of_its_session(fixture: Fixture) {
     let (ada, by_alias) = (thread("s", "ada"), thread("uuid", "ada"));
     record(&fixture, &ada, with_file(turn(&ada, 1), "a", "a one")).await;
     let origin = Origin { aliases: vec!["uuid".into()], ..Origin::default() };
@@ -370,7 +369,7 @@ pub async fn a_thread_is_reached_by_an_alias_of_its_session<E: Engine>(fixture: 
     assert_eq!(fixture.store.thread(&fixture.scope, &ada).await.answered(), None);
 }
 
-pub async fn a_thread_is_in_the_scope_of_its_session<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_thread_is_in_the_scope_of_its_session(fixture: Fixture) {
     let [ada, other] = [thread("s", "ada"), thread("t", "ada")];
     record(&fixture, &ada, turn(&ada, 1)).await;
     let (store, narrow) = (&fixture.store, fixture.only(&["t"]));

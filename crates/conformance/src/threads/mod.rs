@@ -10,7 +10,6 @@ pub use leaving::*;
 pub use recording::*;
 
 use super::fixture::{Answered, Fixture, fact, message, name};
-use super::subject::Engine;
 use tiro_base::error::Kind as ErrorKind;
 use tiro_base::memory::{Kind, Provenance, Role};
 use tiro_base::thread::{
@@ -103,24 +102,24 @@ pub fn with_file(mut turn: TurnRecord, path: &str, text: &str) -> TurnRecord {
 }
 
 /// Records a turn.
-pub async fn record<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName, turn: TurnRecord) -> Recorded {
+pub async fn record(fixture: &Fixture, thread: &ThreadName, turn: TurnRecord) -> Recorded {
     fixture.store.record_turn(&fixture.scope, thread, turn).await.answered()
 }
 
 /// Returns a thread that has turns.
-pub async fn read<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName) -> Thread {
+pub async fn read(fixture: &Fixture, thread: &ThreadName) -> Thread {
     fixture.store.thread(&fixture.scope, thread).await.answered().expect("it is recorded")
 }
 
 /// Returns the copy of the file that the assistant has.
-pub async fn copy<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName, path: &str) -> Option<String> {
+pub async fn copy(fixture: &Fixture, thread: &ThreadName, path: &str) -> Option<String> {
     let copies = fixture.store.copies(&fixture.scope, thread, vec![path.into()]).await.answered();
     assert!(copies.keys().all(|found| found == path));
     copies.into_values().next()
 }
 
 /// Returns the texts of the thread's blocks; a dash for those without one.
-pub async fn texts<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName) -> Vec<String> {
+pub async fn texts(fixture: &Fixture, thread: &ThreadName) -> Vec<String> {
     let text = |block: Block| match block.text {
         BlockText::Message(_, text) | BlockText::Blob(_, text) => text.unwrap_or("-".into()),
     };
@@ -128,7 +127,7 @@ pub async fn texts<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName) -> Vec<
 }
 
 /// Returns an error's kind; panics if the turn was recorded.
-pub async fn refused<E: Engine>(fixture: &Fixture<E>, thread: &ThreadName, turn: TurnRecord) -> ErrorKind {
+pub async fn refused(fixture: &Fixture, thread: &ThreadName, turn: TurnRecord) -> ErrorKind {
     let recorded = fixture.store.record_turn(&fixture.scope, thread, turn).await;
     recorded.expect_err("the turn is recorded").kind()
 }

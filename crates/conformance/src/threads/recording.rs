@@ -1,14 +1,13 @@
 //! Promises about recording turns and reading a thread.
 
 use super::super::fixture::{Answered, Fixture};
-use super::super::subject::Engine;
 use super::{block, copy, entry, hash, read, record, refused, said, texts, thread, turn, with_file};
 use tiro_base::error::Kind as ErrorKind;
 use tiro_base::memory::{Kind, MemoryId, Role};
 use tiro_base::thread::{BlockText, FilePlace, LedgerEntry, Part, Stat, Thread};
 use tiro_store::*;
 
-pub async fn a_turn_is_read_as_it_was_recorded<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_turn_is_read_as_it_was_recorded(fixture: Fixture) {
     let ada = thread("s", "ada");
     assert_eq!(fixture.store.thread(&fixture.scope, &ada).await.answered(), None);
     let mut first = with_file(turn(&ada, 1), "src/b.rs", "fn b() {}\n");
@@ -47,7 +46,7 @@ pub async fn a_turn_is_read_as_it_was_recorded<E: Engine>(fixture: Fixture<E>) {
     );
 }
 
-pub async fn the_ledger_comes_in_order_of_paths<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_ledger_comes_in_order_of_paths(fixture: Fixture) {
     let ada = thread("s", "ada");
     let mut first = turn(&ada, 1);
     first.ledger = ["b", "a/b", "c", "a"].map(|path| entry(path, "x", FilePlace::Overflow)).to_vec();
@@ -56,7 +55,7 @@ pub async fn the_ledger_comes_in_order_of_paths<E: Engine>(fixture: Fixture<E>) 
     assert_eq!(paths, ["a", "a/b", "b", "c"]);
 }
 
-pub async fn the_ledger_changes_with_its_turn<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_ledger_changes_with_its_turn(fixture: Fixture) {
     let ada = thread("s", "ada");
     let mut first = with_file(with_file(turn(&ada, 1), "a", "a one"), "b", "b one");
     first.ledger.push(entry("c", "c one", FilePlace::Overflow));
@@ -78,7 +77,7 @@ pub async fn the_ledger_changes_with_its_turn<E: Engine>(fixture: Fixture<E>) {
     assert_eq!((copy(&fixture, &ada, "b").await, copy(&fixture, &ada, "c").await), (None, None));
 }
 
-pub async fn the_ledger_is_never_ahead_of_the_blocks<E: Engine>(fixture: Fixture<E>) {
+pub async fn the_ledger_is_never_ahead_of_the_blocks(fixture: Fixture) {
     let ada = thread("s", "ada");
     let mut ahead = turn(&ada, 1);
     ahead.ledger = vec![entry("a", "text", FilePlace::Inline)];
@@ -93,7 +92,7 @@ pub async fn the_ledger_is_never_ahead_of_the_blocks<E: Engine>(fixture: Fixture
 
 /// A turn of which any part can't be stored leaves nothing behind, as a turn whose process is killed before the
 /// transaction ends.
-pub async fn a_turn_that_fails_stores_nothing<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_turn_that_fails_stores_nothing(fixture: Fixture) {
     let ada = thread("s", "ada");
     let mut failing = with_file(turn(&ada, 1), "a", "a one");
     failing.ledger.push(entry("b", "b one", FilePlace::Inline));
@@ -124,7 +123,7 @@ pub async fn a_turn_that_fails_stores_nothing<E: Engine>(fixture: Fixture<E>) {
     assert_eq!(copy(&fixture, &ada, "a").await.as_deref(), Some("a one"));
 }
 
-pub async fn a_turn_continues_the_thread_of_its_prompt<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_turn_continues_the_thread_of_its_prompt(fixture: Fixture) {
     let ada = thread("s", "ada");
     for epoch in [0, 2] {
         assert_eq!(refused(&fixture, &ada, TurnRecord { epoch, ..turn(&ada, 1) }).await, ErrorKind::Busy);
@@ -144,7 +143,7 @@ pub async fn a_turn_continues_the_thread_of_its_prompt<E: Engine>(fixture: Fixtu
     assert_eq!(refused(&fixture, &ada, TurnRecord { epoch: 2, ..turn(&ada, 3) }).await, ErrorKind::Busy);
 }
 
-pub async fn of_two_that_record_a_turn_one_does<E: Engine>(fixture: Fixture<E>) {
+pub async fn of_two_that_record_a_turn_one_does(fixture: Fixture) {
     let ada = thread("s", "ada");
     let other = fixture.engine.open();
     for number in 1..=4 {
@@ -164,7 +163,7 @@ pub async fn of_two_that_record_a_turn_one_does<E: Engine>(fixture: Fixture<E>) 
     assert_eq!(read(&fixture, &ada).await.turns, 4);
 }
 
-pub async fn a_new_epoch_replaces_the_blocks_of_the_last<E: Engine>(fixture: Fixture<E>) {
+pub async fn a_new_epoch_replaces_the_blocks_of_the_last(fixture: Fixture) {
     let ada = thread("s", "ada");
     record(&fixture, &ada, with_file(with_file(turn(&ada, 1), "a", "a one"), "b", "b one")).await;
     assert_eq!(read(&fixture, &ada).await.blocks.len(), 4);

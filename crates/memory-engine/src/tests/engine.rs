@@ -1,12 +1,13 @@
 //! The engine in plain collections, as promises see it, and SQLite, with which it is compared.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::{MemoryRegistry, MemoryStore};
 use tiro_base::scope::OwnerId;
 use tiro_conformance::subject::{Engine, OWNER, project};
 use tiro_sqlite::{SqliteRegistry, SqliteStore};
-use tiro_store::Flavour;
+use tiro_store::{Flavour, Registry, Store};
 
 /// An engine that keeps its data in memory. The folder is for backups, which are empty files.
 pub struct InMemory {
@@ -24,19 +25,16 @@ impl InMemory {
 }
 
 impl Engine for InMemory {
-    type Store = MemoryStore;
-    type Registry = MemoryRegistry;
-
-    fn open(&self) -> MemoryStore {
-        self.store.handle()
+    fn open(&self) -> Arc<dyn Store> {
+        Arc::new(self.store.handle())
     }
 
-    fn open_copy(&self, copy: &Path) -> MemoryStore {
-        MemoryStore::open_copy(copy, project()).unwrap()
+    fn open_copy(&self, copy: &Path) -> Arc<dyn Store> {
+        Arc::new(MemoryStore::open_copy(copy, project()).unwrap())
     }
 
-    fn registry(&self) -> MemoryRegistry {
-        self.registry.handle()
+    fn registry(&self) -> Arc<dyn Registry> {
+        Arc::new(self.registry.handle())
     }
 
     fn folder(&self) -> PathBuf {
@@ -61,20 +59,17 @@ impl Sqlite {
 }
 
 impl Engine for Sqlite {
-    type Store = SqliteStore;
-    type Registry = SqliteRegistry;
-
-    fn open(&self) -> SqliteStore {
+    fn open(&self) -> Arc<dyn Store> {
         self.open_copy(&self.folder().join("store").join("tiro.db"))
     }
 
-    fn open_copy(&self, copy: &Path) -> SqliteStore {
-        SqliteStore::open(copy, Flavour::Project, project()).unwrap()
+    fn open_copy(&self, copy: &Path) -> Arc<dyn Store> {
+        Arc::new(SqliteStore::open(copy, Flavour::Project, project()).unwrap())
     }
 
-    fn registry(&self) -> SqliteRegistry {
+    fn registry(&self) -> Arc<dyn Registry> {
         let folder = self.folder().join("registry");
-        SqliteRegistry::open(&folder, &OwnerId::new(OWNER)).unwrap()
+        Arc::new(SqliteRegistry::open(&folder, &OwnerId::new(OWNER)).unwrap())
     }
 
     fn folder(&self) -> PathBuf {

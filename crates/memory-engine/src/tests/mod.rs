@@ -12,7 +12,7 @@ use tiro_base::memory::{Draft, Kind as MemoryKind, Provenance};
 use tiro_base::scope::{OwnerId, ProjectId, Scope};
 use tiro_conformance::fixture::{Answered, Fixture, prepared};
 use tiro_conformance::run;
-use tiro_store::{Files, Lifecycle, Stores};
+use tiro_store::{Files, Stores};
 
 mod holds {
     tiro_conformance::holds!(crate::tests::engine::InMemory::new);
@@ -20,7 +20,7 @@ mod holds {
 
 #[test]
 fn a_returned_summary_is_of_the_living_messages_of_its_range() {
-    run::summaries_are_of_living_messages(InMemory::new);
+    run::summaries_are_of_living_messages(&|| Box::new(InMemory::new()));
 }
 
 #[tokio::test]
@@ -46,8 +46,8 @@ async fn a_program_finds_its_stores_again_by_their_folder() {
 
 #[tokio::test]
 async fn a_handle_that_was_left_answers_no_call_and_others_do() {
-    let place = Fixture::new(InMemory::new());
-    let other = place.store.handle();
+    let place = Fixture::new(Box::new(InMemory::new()));
+    let other = place.engine.open();
     assert_eq!(place.store.identity(), other.identity());
     assert!(place.store.is_current() && place.store.leave());
     assert!(!place.store.is_current() && other.is_current());

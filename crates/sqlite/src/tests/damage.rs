@@ -4,13 +4,13 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use crate::file::verify;
-use crate::tests::engine::Sqlite;
+use crate::tests::engine::OnFile;
 use crate::{SqliteBackup, SqliteStore};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{DAMAGED, Kind, MemoryId};
 use tiro_base::scope::{OwnerId, Scope};
-use tiro_conformance::fixture::{Fixture, embedded, name, note};
-use tiro_conformance::subject::{Engine, project};
+use tiro_conformance::fixture::{embedded, name, note};
+use tiro_conformance::subject::project;
 use tiro_store::WriteMemories;
 use tiro_store::{Damage, Flavour, ForeignPart, Mended, Outcome};
 
@@ -18,7 +18,7 @@ const RIGHT: &str = "the valve opens at 473 kPa";
 
 #[tokio::test]
 async fn a_damaged_text_is_noticed_and_repaired_by_the_right_one() {
-    let fixture = Fixture::new(Sqlite::new());
+    let fixture = OnFile::new();
     fixture.say("s", &["oak"]).await;
     let id = fixture.put(note(RIGHT)).await;
     let damages = [
@@ -50,7 +50,7 @@ async fn a_damaged_text_is_noticed_and_repaired_by_the_right_one() {
 
 #[tokio::test]
 async fn another_text_under_the_id_repairs_nothing() {
-    let fixture = Fixture::new(Sqlite::new());
+    let fixture = OnFile::new();
     let right = note(RIGHT);
     fixture.put(note(RIGHT)).await;
     damaged(&fixture, "UPDATE memories SET text = 'the valve opens at 673 kPa'");
@@ -64,7 +64,7 @@ async fn another_text_under_the_id_repairs_nothing() {
 /// What in a row is damaged is noticed by the check, by a backup, and when it is read.
 #[tokio::test]
 async fn a_damaged_row_and_a_damaged_vector_are_noticed() {
-    let fixture = Fixture::new(Sqlite::new());
+    let fixture = OnFile::new();
     let said = fixture.say("s", &["oak", "elm"]).await;
     fixture.put(embedded(note(RIGHT), [1.0, 0.0, 0.0, 0.0])).await;
     fixture.store.mark(&fixture.scope, &said[..1], true, None).await.unwrap();
@@ -101,7 +101,7 @@ async fn a_damaged_row_and_a_damaged_vector_are_noticed() {
 /// What memories have beside them is covered too: a single row, and rows that belong to another row together.
 #[tokio::test]
 async fn a_damaged_row_beside_memories_is_noticed() {
-    let fixture = Fixture::new(Sqlite::new());
+    let fixture = OnFile::new();
     fixture.say("s", &["oak", "elm"]).await;
     fixture.say("t", &["ash"]).await;
     fixture.put(note(RIGHT)).await;
@@ -162,7 +162,7 @@ async fn a_damaged_row_beside_memories_is_noticed() {
 /// A cached answer quotes texts.
 #[tokio::test]
 async fn a_damaged_answer_is_not_taken_from_the_cache() {
-    let fixture = Fixture::new(Sqlite::new());
+    let fixture = OnFile::new();
     let cached = async || fixture.store.cached(&fixture.scope, [7; 32], 5).await.unwrap();
     fixture.store.cache(&fixture.scope, [7; 32], RIGHT.to_owned(), 5, 100, 1000).await.unwrap();
     assert_eq!(cached().await.as_deref(), Some(RIGHT));
@@ -180,7 +180,7 @@ async fn a_damaged_answer_is_not_taken_from_the_cache() {
 
 #[tokio::test]
 async fn what_can_be_made_again_is_mended() {
-    let fixture = Fixture::new(Sqlite::new());
+    let fixture = OnFile::new();
     fixture.say("s", &["oak", "elm"]).await;
     fixture.put(embedded(note(RIGHT), [1.0, 0.0, 0.0, 0.0])).await;
     let waited = fixture.store.pending(&fixture.scope).await.unwrap();
@@ -210,7 +210,7 @@ async fn what_can_be_made_again_is_mended() {
 /// A backup from another machine names another owner. What is damaged in it stays known as damaged.
 #[tokio::test]
 async fn a_whole_copy_is_given_to_another_owner() {
-    let fixture = Fixture::new(Sqlite::new());
+    let fixture = OnFile::new();
     let said = fixture.say("s", &["oak", "elm"]).await;
     damaged(&fixture, "UPDATE memories SET time = time + 1 WHERE text = 'oak'");
     let copy = fixture.engine.folder().join("copy.db");
@@ -239,7 +239,7 @@ async fn a_whole_copy_is_given_to_another_owner() {
 #[ignore = "measures"]
 async fn texts_are_verified_fast() {
     for (count, size) in [(60, 4 << 20), (60_000, 4 << 10)] {
-        let fixture = Fixture::new(Sqlite::new());
+        let fixture = OnFile::new();
         {
             let mut connection = Connection::open(fixture.store.path()).unwrap();
             let changes = connection.transaction().unwrap();
@@ -261,7 +261,7 @@ async fn texts_are_verified_fast() {
 }
 
 /// Returns the columns of a memory, as text.
-fn row(fixture: &Fixture<Sqlite>) -> String {
+fn row(fixture: &OnFile) -> String {
     let connection = Connection::open(fixture.store.path()).unwrap();
     let sql =
         "SELECT kind || provenance || time || marked || ordinal || tokens || coalesce(speaker, '') || owner
@@ -270,7 +270,7 @@ fn row(fixture: &Fixture<Sqlite>) -> String {
 }
 
 /// Changes the file as damage does: no trigger notices it.
-fn damaged(fixture: &Fixture<Sqlite>, sql: &str) {
+fn damaged(fixture: &OnFile, sql: &str) {
     let connection = Connection::open(fixture.store.path()).unwrap();
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
     connection.pragma_update(None, "foreign_keys", false).unwrap();
@@ -281,7 +281,7 @@ fn damaged(fixture: &Fixture<Sqlite>, sql: &str) {
 /// noticed of those that change anything that is read.
 #[tokio::test]
 async fn flipped_bits_are_noticed() {
-    let fixture = Fixture::new(Sqlite::new());
+    let fixture = OnFile::new();
     for number in 0..40 {
         let words = format!("reading {number}: the press runs at {} kPa. ", number * 37).repeat(20);
         fixture.put(embedded(note(&words), [1.0, number as f32, 0.0, 0.5])).await;

@@ -4,17 +4,17 @@ mod damage;
 pub(crate) mod engine;
 mod promises;
 
-use self::engine::Sqlite;
+use self::engine::OnFile;
 use super::connection::lock;
 use super::forget::Act;
-use tiro_conformance::fixture::{Fixture, name};
+use tiro_conformance::fixture::name;
 use tiro_store::Selection;
 
 /// After a purge that died, the remaining memories stay forgotten and can't be restored, and the next process continues
 /// the purge.
 #[tokio::test]
 async fn a_purge_that_was_interrupted_is_finished() {
-    let fixture = Fixture::new(Sqlite::new());
+    let fixture = OnFile::new();
     fixture.say("s", &["oak", "ash", "elm", "fir"]).await;
     let selection = Selection::Session(name("s"));
     fixture.store.forget_as(&fixture.scope, &selection, "f1", Act::Purge, 5).await.unwrap();
@@ -32,7 +32,7 @@ async fn a_purge_that_was_interrupted_is_finished() {
 /// The next write is durable after one that doesn't wait for the disk, also if that one panicked.
 #[tokio::test]
 async fn a_write_after_an_unsynced_one_waits_for_the_disk() {
-    let fixture = Fixture::new(Sqlite::new());
+    let fixture = OnFile::new();
     let synchronous = || {
         let writer = lock(&fixture.store.inner.writer);
         writer.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)).unwrap()

@@ -13,10 +13,10 @@ mod broken {
 
 #[test]
 fn a_returned_summary_is_of_the_living_messages_of_its_range() {
-    run::summaries_are_of_living_messages(Sqlite::new);
+    run::summaries_are_of_living_messages(&|| Box::new(Sqlite::new()));
 }
 
 #[test]
 fn histories_break_a_store_with_stale_summaries() {
-    run::histories_break_a_store_with_stale_summaries(Sqlite::new);
+    run::histories_break_a_store_with_stale_summaries(&|| Box::new(Sqlite::new()));
 }

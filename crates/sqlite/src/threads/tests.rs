@@ -14,7 +14,7 @@ use tiro_base::thread::{
 };
 use tiro_conformance::fixture::{name, prepared};
 use tiro_conformance::subject::{Engine, project};
-use tiro_store::{PreparedMemory, Reset, Selection, TurnRecord};
+use tiro_store::{PreparedMemory, Reset, Selection, Store, TurnRecord};
 
 fn scope() -> Scope {
     Scope::project(OwnerId::new("ines"), project())
@@ -108,7 +108,7 @@ fn thousand() -> Vec<(String, String)> {
     (0..1000).map(|number| (path(number * 7919 % 1000), source(number))).collect()
 }
 
-async fn read(store: &SqliteStore, assistant: &str) -> Thread {
+async fn read(store: &dyn Store, assistant: &str) -> Thread {
     store.thread(&scope(), &name_of(assistant)).await.unwrap().unwrap_or_default()
 }
 
@@ -126,7 +126,7 @@ fn bytes(connection: &Connection, beginning: &str) -> i64 {
 #[tokio::test]
 async fn the_ledger_of_a_thousand_files_takes_less_than_100_kb() {
     let engine = Sqlite::new();
-    let store = engine.open();
+    let store = engine.file();
     let empty = bytes(&file_of(&store), "thread_files");
     let mut first = turn(&Thread::default(), "ada", 1, &thousand());
     for (seed, entry) in first.ledger.iter_mut().enumerate() {
@@ -206,7 +206,7 @@ async fn assert_texts_are_needed(store: &SqliteStore) {
 
 async fn run(steps: Vec<Step>) {
     let engine = Sqlite::new();
-    let store = engine.open();
+    let store = engine.file();
     let assistant = |first: &bool| if *first { "ada" } else { "bob" };
     let mut said = 0;
     for (at, step) in steps.iter().enumerate() {
@@ -307,7 +307,7 @@ fn texts_stay_as_long_as_a_thread_needs_them() {
 #[tokio::test]
 async fn what_an_earlier_version_purges_leaves_its_thread() {
     let engine = Sqlite::new();
-    let store = engine.open();
+    let store = engine.file();
     let files = [("a".to_owned(), "a one".to_owned())];
     let first = turn(&Thread::default(), "ada", 1, &files);
     store.record_turn(&scope(), &name_of("ada"), first).await.unwrap();
@@ -326,14 +326,14 @@ async fn what_an_earlier_version_purges_leaves_its_thread() {
 #[tokio::test]
 async fn a_backup_has_turns_and_no_texts_of_files() {
     let engine = Sqlite::new();
-    let store = engine.open();
+    let store = engine.file();
     let files = [("a".to_owned(), "a one".to_owned())];
     let first = turn(&Thread::default(), "ada", 1, &files);
     store.record_turn(&scope(), &name_of("ada"), first).await.unwrap();
     let target = engine.folder().join("backup.db");
     store.back_up(&scope(), &target).await.unwrap();
     let copy = engine.open_copy(&target);
-    let thread = read(&copy, "ada").await;
+    let thread = read(copy.as_ref(), "ada").await;
     assert_eq!(thread.blocks[0].text, BlockText::Blob(ContentHash::of(b"a one"), None));
     assert!(matches!(&thread.blocks[1].text, BlockText::Message(_, Some(text)) if text == "ada asks 1"));
     assert_eq!(

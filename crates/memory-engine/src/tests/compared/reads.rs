@@ -9,7 +9,6 @@ use tiro_base::filter::{Expiry, Filter, Stash};
 use tiro_base::memory::{Content, Group, Kind, Memory, MemoryKey, Millis};
 use tiro_base::scope::Scope;
 use tiro_conformance::fixture::{SPACE, name};
-use tiro_conformance::subject::Engine;
 use tiro_conformance::threads::thread;
 use tiro_store::*;
 use tiro_text::words::Term;
@@ -21,7 +20,7 @@ macro_rules! read {
     };
 }
 
-impl<E: Engine> Side<E> {
+impl Side {
     /// Reads whatever can be read.
     pub async fn reads(&self, world: &World) -> Reads {
         let mut reads = Reads::new();

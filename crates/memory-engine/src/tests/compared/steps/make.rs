@@ -10,15 +10,15 @@ use tiro_conformance::threads::{thread, turn, with_file};
 use tiro_store::*;
 
 /// An engine while a history is made on it.
-pub struct Side<E: Engine> {
-    pub place: Fixture<E>,
+pub struct Side {
+    pub place: Fixture,
     /// The entries that were taken from the queue.
     taken: Vec<QueueKey>,
 }
 
-impl<E: Engine> Side<E> {
-    pub fn new(engine: E) -> Side<E> {
-        Side { place: Fixture::new(engine), taken: Vec::new() }
+impl Side {
+    pub fn new(engine: impl Engine + 'static) -> Side {
+        Side { place: Fixture::new(Box::new(engine)), taken: Vec::new() }
     }
 
     /// Makes a call; returns the answer in words that are the same for all engines.
