@@ -39,7 +39,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use tiro_base::error::{Context, Kind, Result};
-use tiro_host::caller::{Caller, Form};
+use tiro_host::caller::{Form, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_tools::{Resources, Tool};
 
@@ -52,7 +52,7 @@ const LAST_ANSWERS: Duration = Duration::from_millis(400);
 /// Serves on stdin and stdout until the input ends or a signal arrives. It creates its own runtime for that.
 ///
 /// Work that can't be interrupted continues on its thread, so the caller should soon return from `main`.
-pub fn run_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
+pub fn run_stdio(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Result<()> {
     tiro_embed::give_back_freed();
     // One thread serves the protocol; calls run on the blocking pool.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -69,7 +69,7 @@ pub fn run_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
 /// the input, SIGTERM or SIGINT.
 ///
 /// The caller must then shut the runtime down as [`run_stdio`] does.
-pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
+pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Result<()> {
     keep_texts_out_of_panics();
     let table = tiro_tools::offered(engine, caller);
     let (input, output) = rmcp::transport::stdio_pipes();

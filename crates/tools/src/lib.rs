@@ -5,7 +5,7 @@
 //! `tools/<toolset>/<verb>.rs` holds the arguments, the output and the function `run`. The code of `run` can be read
 //! from top to bottom. The macro `tool!` makes a [`Tool`] from such a file; the file needs `NAME`, `TITLE`,
 //! `DESCRIPTION`, `Args`, `Output` with `fn text(&self) -> String`, and `async fn run(&Engine, &Caller, Args) ->
-//! Result<Output>`. The command line calls `run` directly.
+//! Result<Output>`; a `run` that changes something takes a `WritingCaller`. The command line calls `run` directly.
 //!
 //! A tool holds the engine, so code that calls a tool does not need the engine or the types of the operation. MCP and
 //! JSON-RPC are in `server/`.
@@ -23,7 +23,7 @@ mod tests;
 use std::sync::Arc;
 
 use tiro_host::ask;
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::config::Use;
 use tiro_host::engine::Engine;
 
@@ -43,7 +43,7 @@ use self::stash::{merge_stashed_context, retrieve_stashed_context, stash_context
 ///
 /// Loads no model and opens no store, since a client may list the tools before a model or store can be used. The table
 /// is the same, byte for byte, for the same caller and configuration.
-pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
+pub fn offered(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Vec<Tool> {
     caller.serves_tools();
     let mut table = vec![
         tool!(engine, caller, search_project_memory, Memory, READS),
@@ -85,7 +85,7 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
 
 /// Returns the names of the tools that only read, which a user may let agents call without asking.
 pub fn reading(engine: &Arc<Engine>) -> Vec<String> {
-    let table = offered(engine, &Arc::new(Caller::of_process(engine.config())));
+    let table = offered(engine, &Arc::new(WritingCaller::of_process(engine.config())));
     table.into_iter().filter(|tool| tool.hints.read_only).map(|tool| tool.name).collect()
 }
 
@@ -99,12 +99,20 @@ const SEARCHING: [&str; 5] = [
 ];
 
 /// Returns the reader of sessions and memories as MCP resources.
-pub fn resources(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Resources {
+pub fn resources(engine: &Arc<Engine>, caller: &Caller) -> Resources {
     Resources::of(engine, caller)
 }
 
 /// Makes a [`Tool`] from a tool file: `tool!(engine, caller, store_memory, Memory, ADDS)`.
 macro_rules! tool {
+    // A tool that says that it only reads is given no caller who could write.
+    (@run READS $file:ident, $engine:expr, $caller:expr, $args:expr) => {{
+        let caller: &Caller = $caller;
+        $file::run($engine, caller, $args)
+    }};
+    (@run $hints:ident $file:ident, $engine:expr, $caller:expr, $args:expr) => {
+        $file::run($engine, $caller, $args)
+    };
     ($engine:expr, $caller:expr, $file:ident, $toolset:ident, $hints:ident) => {{
         let (engine, caller) = (std::sync::Arc::clone($engine), std::sync::Arc::clone($caller));
         let about = $crate::About {
@@ -119,7 +127,7 @@ macro_rules! tool {
             let (engine, caller) = (std::sync::Arc::clone(&engine), std::sync::Arc::clone(&caller));
             async move {
                 let began = std::time::Instant::now();
-                let output = $file::run(&engine, &caller, args).await?;
+                let output = tool!(@run $hints $file, &engine, &caller, args).await?;
                 caller.measured($file::NAME, began.elapsed().as_micros() as u64);
                 let answer = $crate::Answer::new(output.text(), &output);
                 // What a call finds to do, such as summaries, is left to the idle worker: no answer waits for it.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::cli::print::{self, Out};
 use tiro_base::error::{Error, Kind, Result};
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::consult::Event;
 use tiro_host::engine::Engine;
 use tiro_tools::consult::chat::{self, Args as Asked, Effort, Output};
@@ -69,7 +69,12 @@ enum Thinking {
 }
 
 /// Asks, or holds a conversation.
-pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(
+    engine: &Arc<Engine>,
+    caller: &Arc<WritingCaller>,
+    args: Args,
+    out: Out,
+) -> Result<ExitCode> {
     let assistant = chosen(engine, args.with.as_deref())?;
     let root = caller.project(engine).await?.root.clone();
     let here = engine.config().current_dir.as_deref();
@@ -161,7 +166,7 @@ fn chosen(engine: &Engine, named: Option<&str>) -> Result<String> {
 /// Asks once; the files of secrets in `allowed` may be read. The answer appears as it arrives, then the receipt.
 async fn turn(
     engine: &Arc<Engine>,
-    caller: &Arc<Caller>,
+    caller: &Arc<WritingCaller>,
     assistant: &str,
     (asked, allowed): (Asked, Vec<String>),
     out: Out,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::cli::print::Out;
 use tiro_base::error::{Context, Error, Kind, Result};
 use tiro_base::memory::{LONGEST_TEXT, Provenance};
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::memory::store_memory;
 
@@ -43,7 +43,7 @@ pub struct Args {
 }
 
 /// Stores the text and prints its id.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let text = match &args.text[..] {
         [only] if only == "-" => from_stdin()?,
         words => words.join(" "),

@@ -8,7 +8,7 @@ use crate::cli::ask::confirmed;
 use crate::cli::print::{self, Out};
 use crate::cli::progress;
 use tiro_base::error::Result;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::operate::backup::{self, everything, restore_everything};
 
@@ -34,7 +34,12 @@ pub struct RestoreArgs {
 }
 
 /// Writes a backup.
-pub async fn back_up(engine: &Engine, caller: &Caller, args: BackupArgs, out: Out) -> Result<ExitCode> {
+pub async fn back_up(
+    engine: &Engine,
+    caller: &WritingCaller,
+    args: BackupArgs,
+    out: Out,
+) -> Result<ExitCode> {
     if !args.all {
         let output = backup::back_up(engine, caller, args.file).await?;
         return out.answer(&output, &output.text());
@@ -45,7 +50,12 @@ pub async fn back_up(engine: &Engine, caller: &Caller, args: BackupArgs, out: Ou
 }
 
 /// Merges a backup of a project, or brings back a backup of everything.
-pub async fn restore(engine: &Engine, caller: &Caller, args: RestoreArgs, out: Out) -> Result<ExitCode> {
+pub async fn restore(
+    engine: &Engine,
+    caller: &WritingCaller,
+    args: RestoreArgs,
+    out: Out,
+) -> Result<ExitCode> {
     if restore_everything::is_archive(&args.file) {
         let planned = restore_everything::plan(engine, &args.file)?;
         if planned.replaces && !args.yes {

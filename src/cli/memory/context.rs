@@ -8,7 +8,7 @@ use tiro_base::envelope;
 use tiro_base::error::{Result, partial};
 use tiro_base::memory::Millis;
 use tiro_host::assembly::IncludeLevel;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::context::retrieve_context as context;
 
@@ -48,7 +48,7 @@ fn level(word: &str) -> Result<IncludeLevel, String> {
 }
 
 /// Assembles and prints the context.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let range = context::TimeRange { start: args.since, end: args.until };
     let args = context::Args {
         query: args.query.join(" "),

@@ -7,7 +7,7 @@ use crate::cli::ask::confirmed;
 use crate::cli::flags;
 use crate::cli::print::{self, Out};
 use tiro_base::error::Result;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::memory::forget_context;
 
@@ -57,7 +57,7 @@ pub struct UndoArgs {
 }
 
 /// Forgets memories and prints which. On a terminal, what a query matches is shown first.
-pub async fn forget(engine: &Engine, caller: &Caller, args: ForgetArgs, out: Out) -> Result<ExitCode> {
+pub async fn forget(engine: &Engine, caller: &WritingCaller, args: ForgetArgs, out: Out) -> Result<ExitCode> {
     let asks = args.what.query.is_some() && !args.dry_run && !args.yes && std::io::stdin().is_terminal();
     let mut wanted = asked(args);
     if asks {
@@ -90,7 +90,7 @@ fn asked(args: ForgetArgs) -> forget_context::Args {
 }
 
 /// Restores forgotten memories and prints which.
-pub async fn undo(engine: &Engine, caller: &Caller, args: UndoArgs, out: Out) -> Result<ExitCode> {
+pub async fn undo(engine: &Engine, caller: &WritingCaller, args: UndoArgs, out: Out) -> Result<ExitCode> {
     let args = forget_context::Args {
         undo: Some(args.operation),
         dry_run: Some(args.dry_run),

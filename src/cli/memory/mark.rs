@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::print::Out;
 use tiro_base::error::Result;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::memory::mark_important;
 
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 /// Sets or removes the mark.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let Args { ids, off, importance } = args;
     let args = mark_important::Args { ids, important: Some(!off), importance };
     let output = mark_important::run(engine, caller, args).await?;

@@ -8,7 +8,7 @@ use crate::cli::terminal::{Page, Screen, Span, Style, number};
 use tiro_base::error::Result;
 use tiro_base::humanize::counted;
 use tiro_base::memory::Millis;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::consult::reset_session;
 use tiro_tools::memory::list_sessions;
@@ -48,7 +48,7 @@ enum What {
 }
 
 /// Lists the sessions, latest first.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     if let Some(Action::Reset { session, assistant, what }) = args.action {
         let what = match what {
             What::Files => reset_session::What::Files,

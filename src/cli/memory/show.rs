@@ -7,7 +7,7 @@ use crate::cli::terminal::{Page, Screen, Span, Style, number};
 use tiro_base::error::Result;
 use tiro_base::humanize::counted;
 use tiro_base::memory::{Millis, marked};
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::summaries::levels::Depth;
 use tiro_tools::consult::show_thread;
@@ -62,7 +62,7 @@ enum Level {
 }
 
 /// Finds the memory or conversation and prints it.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let Args { id, messages, level, collapse, focus, before, after, from, to, cursor } = args;
     let mut no_thread = None;
     if let Some((session, assistant)) = show_thread::parse(&id) {

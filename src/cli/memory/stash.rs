@@ -7,7 +7,7 @@ use crate::cli::terminal::{Marks, Page, Screen, Span, Style, number};
 use tiro_base::error::{Result, partial};
 use tiro_base::humanize::counted;
 use tiro_base::memory::Millis;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::stash::retrieve_stashed_context::{self as retrieve, Filters};
 use tiro_tools::stash::{export_stash, merge_stashed_context as merge};
@@ -86,7 +86,7 @@ impl Only {
 }
 
 /// Runs the subcommand.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let now = engine.now();
     match args.action {
         Action::List { only, cursor } => {

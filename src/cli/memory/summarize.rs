@@ -6,7 +6,7 @@ use crate::cli::flags;
 use crate::cli::print::Out;
 use crate::cli::progress;
 use tiro_base::error::Result;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::context::summarize_conversation::{self, Detail};
 use tiro_tools::context::{summarize_all, summarize_commits};
@@ -57,7 +57,7 @@ enum Level {
 }
 
 /// Summarises; with `--dry-run`, only prints what the summaries would take and cost.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let level = match args.level {
         Level::Brief => Detail::Brief,
         Level::Standard => Detail::Standard,
@@ -92,7 +92,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
 }
 
 /// Summarises every session whose summary is missing or out of date; exits with 1 if a session failed.
-async fn all(engine: &Engine, caller: &Caller, args: summarize_all::Args, out: Out) -> Result<ExitCode> {
+async fn all(
+    engine: &Engine,
+    caller: &WritingCaller,
+    args: summarize_all::Args,
+    out: Out,
+) -> Result<ExitCode> {
     let bar = progress::bar("sessions");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);
     let output = summarize_all::run(engine, caller, args, show).await;
@@ -105,7 +110,7 @@ async fn all(engine: &Engine, caller: &Caller, args: summarize_all::Args, out: O
 /// Summarises commits.
 async fn commits(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: summarize_commits::Args,
     out: Out,
 ) -> Result<ExitCode> {

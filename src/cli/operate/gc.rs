@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::print::Out;
 use tiro_base::error::Result;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::operate::gc;
 
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 /// Deletes the data and prints what was deleted; with `--dry-run`, only prints what would be deleted.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let args =
         gc::Args { dry_run: args.dry_run, sessions_after_days: args.sessions_after, quarters: args.quarters };
     let output = gc::run(engine, caller, args).await?;

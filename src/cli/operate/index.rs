@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::cli::print::Out;
 use crate::cli::progress;
 use tiro_base::error::Result;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::operate::index;
 
@@ -18,7 +18,7 @@ pub struct Args {
 }
 
 /// Computes all missing embeddings.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("pieces embedded");
     let show = |done, left| progress::show(&bar, done as u64, (done + left) as u64);
     let output =

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::server;
 use tiro_base::error::Result;
-use tiro_host::caller::{Caller, Form, Toolsets};
+use tiro_host::caller::{Form, Toolsets, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::idle;
 
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 /// Serves until stdin is closed, and does pending work in the background.
-pub fn run(engine: Arc<Engine>, caller: Caller, args: Args) -> Result<ExitCode> {
+pub fn run(engine: Arc<Engine>, caller: WritingCaller, args: Args) -> Result<ExitCode> {
     let form = if args.structured { Form::Both } else { Form::Text };
     let caller = Arc::new(caller.with_toolsets(args.toolsets.unwrap_or_default()).with_form(form));
     let (working, worked_for) = (Arc::clone(&engine), Arc::clone(&caller));
@@ -41,7 +41,7 @@ pub fn run(engine: Arc<Engine>, caller: Caller, args: Args) -> Result<ExitCode> 
 
 /// Waits for requests that are paid for, and stores the measurements that are not stored yet. Gives up after 400 ms, since
 /// a server has to exit soon after its stdin is closed.
-fn finish(engine: &Engine, caller: &Caller) {
+fn finish(engine: &Engine, caller: &WritingCaller) {
     const PATIENCE: Duration = Duration::from_millis(400);
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
     let finished = runtime.block_on(async {
@@ -55,7 +55,7 @@ fn finish(engine: &Engine, caller: &Caller) {
 }
 
 /// Closes the stores, so that their logs are merged into their files. Gives up after 200 ms, which loses no data.
-fn close(engine: Arc<Engine>, caller: Arc<Caller>) {
+fn close(engine: Arc<Engine>, caller: Arc<WritingCaller>) {
     const PATIENCE: Duration = Duration::from_millis(200);
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {

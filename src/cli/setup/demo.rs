@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::cli::print::Out;
 use crate::cli::progress;
 use tiro_base::error::Result;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::operate::demo;
 
@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 /// Runs the demonstration and prints each step as it ends.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let in_repo = args.repo.map(|repo| caller.in_directory(&repo, caller.named().is_some()));
     let bar = progress::steps("model");
     let installing = progress::installation(&bar);

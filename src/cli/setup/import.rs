@@ -9,7 +9,7 @@ use crate::cli::print::Out;
 use crate::cli::progress;
 use tiro_base::error::Result;
 use tiro_capture::clients::Client;
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_tools::operate::{import_git, import_messages, import_preview, import_sessions};
 
@@ -62,7 +62,7 @@ struct Transcripts {
 }
 
 /// Imports commits or sessions, and prints the counts.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let (client, Transcripts { transcripts, dry_run }) = match args.source {
         Some(Source::Git { limit, threads, summarize, dry_run }) => {
             let args = import_git::Args { threads, limit, summarize, ..Default::default() };
@@ -91,7 +91,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
 /// Imports conversations that other programs keep as files.
 async fn messages(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: import_messages::Args,
     out: Out,
 ) -> Result<ExitCode> {
@@ -102,7 +102,7 @@ async fn messages(
 /// Imports the sessions of a client.
 pub async fn sessions(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     client: Client,
     transcripts: Vec<PathBuf>,
     out: Out,
@@ -117,7 +117,12 @@ pub async fn sessions(
 }
 
 /// Imports the repository's commits.
-pub async fn git(engine: &Engine, caller: &Caller, args: import_git::Args, out: Out) -> Result<ExitCode> {
+pub async fn git(
+    engine: &Engine,
+    caller: &WritingCaller,
+    args: import_git::Args,
+    out: Out,
+) -> Result<ExitCode> {
     let bar = progress::bar("commits");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);
     let output = import_git::run(engine, caller, args, show).await;

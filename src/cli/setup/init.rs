@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_tools::operate::import_git;
 
 use super::import;
@@ -64,7 +64,7 @@ const ALLOW: &str = "Write what is offered, too, so that the agents need not ask
 const KEEP: &str = "Let Claude Code keep transcripts for ten years?";
 
 /// Shows the changes, asks for confirmation, writes the changes, and imports the history.
-pub async fn run(engine: &Arc<Engine>, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Arc<Engine>, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     if args.remove {
         return remove(engine, caller, args.all, args.yes, out).await;
     }
@@ -171,7 +171,7 @@ async fn remove(engine: &Engine, caller: &Caller, mut all: bool, yes: bool, out:
     out.answer(&removed, &text)
 }
 
-async fn backfill(engine: &Engine, caller: &Caller, prepared: &Prepared, out: Out) -> Result<()> {
+async fn backfill(engine: &Engine, caller: &WritingCaller, prepared: &Prepared, out: Out) -> Result<()> {
     if prepared.backfill.git {
         import::git(engine, caller, import_git::Args { threads: 2, ..Default::default() }, out).await?;
     }

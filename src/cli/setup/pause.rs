@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::cli::print::Out;
 use tiro_base::error::Result;
 use tiro_capture::spool::Spool;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 
 /// The arguments of `tiro pause` and `tiro resume`.
@@ -28,7 +28,13 @@ struct Output {
 }
 
 /// Pauses or resumes the capture of sessions.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, paused: bool, out: Out) -> Result<ExitCode> {
+pub async fn run(
+    engine: &Engine,
+    caller: &WritingCaller,
+    args: Args,
+    paused: bool,
+    out: Out,
+) -> Result<ExitCode> {
     let spool = match args.all {
         true => Spool::everywhere(&engine.config().data_dir),
         false => engine.spool(&*caller.begin_project(engine).await?),

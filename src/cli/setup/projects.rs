@@ -9,7 +9,7 @@ use crate::cli::ask::confirmed;
 use crate::cli::print::{self, Out};
 use crate::cli::progress;
 use tiro_base::error::Result;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::operate::projects;
 
@@ -59,7 +59,7 @@ enum Action {
 }
 
 /// Runs the subcommand and prints its answer.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     match args.action {
         Action::List => {
             let output = projects::list(engine).await?;

@@ -1,5 +1,6 @@
 //! Asks a service of our own through everything that watches over requests: redactor, limits, ledger and bill.
 
+use crate::caller::WritingCaller;
 use std::sync::Arc;
 
 use std::path::Path;
@@ -50,9 +51,9 @@ fn matter() -> Matter {
     )
 }
 
-fn engine(folder: &Path) -> (Engine, Caller) {
+fn engine(folder: &Path) -> (Engine, WritingCaller) {
     let config = Config::of_test(folder);
-    let caller = Caller::of_process(&config);
+    let caller = WritingCaller::of_process(&config);
     (Engine::new(config.clone(), Arc::new(SqliteFiles::new(config.data_dir))), caller)
 }
 

@@ -10,6 +10,7 @@ mod found;
 mod later;
 mod news;
 mod toolset;
+mod writing;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,8 +20,7 @@ use std::time::Duration;
 use self::around::Around;
 use self::found::FoundProject;
 use self::later::Later;
-use crate::config::Config;
-use crate::engine::{Engine, Latest, LetGo, Notices, PATIENCE_OF_CLOSING};
+use crate::engine::{Engine, Latest, LetGo, Notices};
 use crate::project::{self, OpenProject, SeenProject, WritableProject};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Millis;
@@ -33,8 +33,11 @@ use tiro_store::{Bookkeeping, Measurement, ReadStore, Savings};
 pub use self::form::Form;
 pub use self::later::Task;
 pub use self::toolset::{Toolset, Toolsets};
+pub use self::writing::WritingCaller;
 
-/// A caller, with the project that was opened for it. Several calls can use it at the same time.
+/// A caller, with the project that was opened for it, for operations that only read. Several calls can use it at the same
+/// time. Clones are the same caller.
+#[derive(Clone)]
 pub struct Caller {
     state: Arc<CallerState>,
 }
@@ -64,29 +67,9 @@ struct CallerState {
     serves_tools: AtomicBool,
 }
 
-impl LetGo for CallerState {
-    fn let_go(&self) {
-        drop((self.project.let_go(), self.blank_project.let_go()));
-    }
-}
-
-impl Caller {
-    /// Returns the caller for the user who started the process, with all tools. The caller's directory is the one that
-    /// the user named, or if none is named, the working directory.
-    pub fn of_process(config: &Config) -> Caller {
-        let named = config.project.clone();
-        let directory = named.or_else(|| config.current_dir.clone());
-        Caller::new(config.owner.clone(), directory, config.is_project_named)
-    }
-
-    /// Returns a caller with the same owner and another directory. `is_named` says whether the user named that
-    /// directory as the project.
-    pub fn in_directory(&self, directory: &Path, is_named: bool) -> Caller {
-        Caller::new(self.state.owner.clone(), Some(directory.to_owned()), is_named)
-    }
-
-    fn new(owner: OwnerId, directory: Option<PathBuf>, is_named: bool) -> Caller {
-        let state = CallerState {
+impl CallerState {
+    fn new(owner: OwnerId, directory: Option<PathBuf>, is_named: bool) -> CallerState {
+        CallerState {
             owner,
             directory,
             is_named,
@@ -104,24 +87,17 @@ impl Caller {
             saved: Mutex::default(),
             said_pending: AtomicBool::new(false),
             serves_tools: AtomicBool::default(),
-        };
-        Caller { state: Arc::new(state) }
+        }
     }
+}
 
-    /// Returns the caller restricted to the tools of `toolsets`. Nothing must have used the caller yet.
-    pub fn with_toolsets(mut self, toolsets: Toolsets) -> Caller {
-        let state = Arc::get_mut(&mut self.state).expect("nothing has used the caller yet");
-        state.toolsets = toolsets;
-        self
+impl LetGo for CallerState {
+    fn let_go(&self) {
+        drop((self.project.let_go(), self.blank_project.let_go()));
     }
+}
 
-    /// Returns the caller, who reads answers in `form`. Nothing must have used the caller yet.
-    pub fn with_form(mut self, form: Form) -> Caller {
-        let state = Arc::get_mut(&mut self.state).expect("nothing has used the caller yet");
-        state.form = form;
-        self
-    }
-
+impl Caller {
     /// Returns the forms in which the caller reads answers.
     pub fn form(&self) -> Form {
         self.state.form
@@ -197,12 +173,10 @@ impl Caller {
         Ok(self.found(engine).await?.project.reader())
     }
 
-    /// Returns the project that [`Caller::project`] returns, for a call that changes what is stored already: a project
-    /// without a store gets none.
-    ///
-    /// Fails as [`Caller::project`] does.
-    pub async fn writable_project(&self, engine: &Engine) -> Result<Arc<WritableProject>> {
-        Ok(self.found(engine).await?.project)
+    /// Returns the caller for following transcripts and commits, which stores what is new before a call that reads is
+    /// answered.
+    pub(crate) fn following(&self) -> WritingCaller {
+        WritingCaller::of(self)
     }
 
     async fn found(&self, engine: &Engine) -> Result<FoundProject> {
@@ -249,14 +223,6 @@ impl Caller {
         self.state.blank_project.get_or_open(|found| found.holds(engine.config(), self.named()), blank).await
     }
 
-    /// Returns the caller's project for writing. This is like [`Caller::writable_project`], but creates the project's store
-    /// if there is none. A repository that was deleted and cloned again is another project.
-    ///
-    /// Fails as [`Caller::project`] does.
-    pub async fn begin_project(&self, engine: &Engine) -> Result<Arc<WritableProject>> {
-        Ok(self.begin(engine).await?.project)
-    }
-
     async fn begin(&self, engine: &Engine) -> Result<FoundProject> {
         engine.opened().used(&(Arc::clone(&self.state) as Arc<dyn LetGo>));
         let open = async || {
@@ -300,23 +266,6 @@ impl Caller {
             Ok(FoundProject { project, registered_in, keeps_id, around })
         };
         self.state.project.get_or_open(|found| found.holds(engine.config(), self.named()), open).await
-    }
-
-    /// Returns the project if a call has already opened it, and it is still the one on the disk.
-    pub fn opened_project(&self, engine: &Engine) -> Option<Arc<WritableProject>> {
-        self.state
-            .project
-            .last()
-            .filter(|found| found.holds(engine.config(), self.named()))
-            .map(|found| found.project)
-    }
-
-    /// Closes the project's store; calls that still use it fail. The last process that closes the store moves the
-    /// write-ahead log into the database file.
-    pub fn close(&self) {
-        if let Some(found) = self.state.project.last() {
-            found.project.store.close(PATIENCE_OF_CLOSING);
-        }
     }
 
     /// Returns whether this answer is to report texts that are not embedded yet. This is true only for the first answer
@@ -420,18 +369,6 @@ impl Caller {
     pub fn saved(&self, whole: i64, sent: i64) {
         let saved = Savings { answers: 1, whole, sent };
         self.state.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
-    }
-
-    /// If a call has opened the project, stores the counts that are not stored yet.
-    pub async fn keep_measurements(&self, engine: &Engine) -> Result<()> {
-        let Some(project) = self.opened_project(engine) else { return Ok(()) };
-        let measured =
-            std::mem::take(&mut *self.state.measured.lock().unwrap_or_else(PoisonError::into_inner));
-        let saved = std::mem::take(&mut *self.state.saved.lock().unwrap_or_else(PoisonError::into_inner));
-        match measured.is_empty() && saved == Savings::default() {
-            true => Ok(()),
-            false => project.store.measure(&project.scope, measured, saved).await,
-        }
     }
 }
 

@@ -29,7 +29,7 @@ use serde_json::Value;
 use self::functions::Functions;
 use self::rounds::{Answered, Round};
 use crate::ask::{self, Bill, Foreseen};
-use crate::caller::Caller;
+use crate::caller::{Caller, WritingCaller};
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
 use crate::project::{OpenProject, WritableProject};
@@ -115,7 +115,7 @@ pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
 /// of attachments.
 pub async fn consult(
     engine: &Arc<Engine>,
-    caller: &Caller,
+    caller: &WritingCaller,
     assistant: &Configured,
     question: Question,
     callables: Vec<Callable>,
@@ -249,7 +249,7 @@ struct Ready {
 /// Prepares `question`; sends and records nothing.
 async fn ready(
     engine: &Arc<Engine>,
-    project: &WritableProject,
+    project: &OpenProject,
     options: &Options,
     assistant: &Configured,
     question: &Question,
@@ -283,7 +283,7 @@ pub struct Previewed {
 /// Returns what asking `question` would send. Sends and stores nothing.
 pub async fn preview(
     engine: &Arc<Engine>,
-    project: &WritableProject,
+    project: &OpenProject,
     assistant: &Configured,
     question: Question,
     callables: Vec<Callable>,
@@ -422,7 +422,7 @@ pub struct CountedFiles {
 /// Counts the tokens of the files that `paths` lead to, as they would be sent.
 pub async fn count(
     engine: &Engine,
-    project: &WritableProject,
+    project: &OpenProject,
     options: &Options,
     paths: &[String],
 ) -> Result<CountedFiles> {

@@ -13,7 +13,7 @@ use super::window::{Window, window};
 use super::{AROUND_MESSAGE, Callable, Question, history, notes};
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
-use crate::project::{OpenProject, WritableProject};
+use crate::project::OpenProject;
 use crate::tuning::consult::{OTHERS, UNKNOWN_WINDOW};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize::{some, thousands};
@@ -71,7 +71,7 @@ pub struct Prepared {
 #[expect(clippy::too_many_arguments, reason = "each is another part of the call")]
 pub async fn prepare(
     engine: &Engine,
-    project: &WritableProject,
+    project: &OpenProject,
     options: &Options,
     assistant: &Configured,
     question: &Question,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::caller::{Caller, Task};
+use crate::caller::{Task, WritingCaller};
 use crate::engine::Engine;
 use crate::project::WritableProject;
 use crate::summaries::sessions;
@@ -20,7 +20,7 @@ const TURN: Duration = Duration::from_secs(1);
 
 /// Does some of the work that calls left. Returns whether some of it can be done at once. Work that fails stays for another
 /// try.
-pub async fn work_off(engine: &Engine, caller: &Caller) -> Result<bool> {
+pub async fn work_off(engine: &Engine, caller: &WritingCaller) -> Result<bool> {
     let tasks = caller.left();
     if tasks.is_empty() {
         return Ok(false);
@@ -51,7 +51,7 @@ async fn work(engine: &Engine, project: &WritableProject, task: &Task) -> Result
 }
 
 /// Does some of the work that a command left. If that fails, or others write, it stays undone until a session is read again.
-pub async fn after_a_command(engine: &Engine, caller: &Caller) {
+pub async fn after_a_command(engine: &Engine, caller: &WritingCaller) {
     if caller.left().is_empty() {
         return;
     }

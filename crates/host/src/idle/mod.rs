@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use self::pending::{LEASE, places, step};
-use crate::caller::Caller;
+use crate::caller::{Caller, WritingCaller};
 use crate::engine::Engine;
 use crate::ingest::{catch_up, pointer};
 use crate::project;
@@ -38,14 +38,14 @@ const EXPIRED_AT_ONCE: usize = 1_000;
 /// Runs the idle worker until this future is dropped. The worker wakes after each write.
 ///
 /// It does nothing while another process has the lease, and opens only stores that a call has opened.
-pub async fn keep_up(engine: &Engine, caller: &Caller) {
+pub async fn keep_up(engine: &Engine, caller: &WritingCaller) {
     // Summaries by models are made at the same time as the other work, so a slow provider delays nothing else.
     // What calls left is done beside it too, since a later call may wait for it.
     tokio::join!(work_off(engine, caller), queue::keep_up(engine, caller), keep_up_left(engine, caller));
 }
 
 /// Does what calls left because they only read, as soon as it is told.
-async fn keep_up_left(engine: &Engine, caller: &Caller) {
+async fn keep_up_left(engine: &Engine, caller: &WritingCaller) {
     /// How long until work that failed is tried again.
     const AGAIN: Duration = Duration::from_secs(5);
     loop {
@@ -64,7 +64,7 @@ async fn keep_up_left(engine: &Engine, caller: &Caller) {
     }
 }
 
-async fn work_off(engine: &Engine, caller: &Caller) {
+async fn work_off(engine: &Engine, caller: &WritingCaller) {
     /// How often to look for changes by other processes, in seconds.
     const LOOK: u64 = 5;
     /// How many rounds must pass without a write before sessions are summarised. Without this wait, a session that
@@ -180,7 +180,7 @@ fn has_references(engine: &Engine, caller: &Caller) -> bool {
 /// Follows the references to transcripts that hooks left, and imports new commits. If this process `wrote`, also
 /// rewrites the pointer for the next session. Otherwise the pointer isn't rewritten, since this requires counting all
 /// memories.
-async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
+async fn catch_up_idle(engine: &Engine, caller: &WritingCaller, wrote: bool) {
     /// The length of a step: calls run between steps.
     const STEP: Duration = Duration::from_secs(2);
     let Ok(Some(project)) = catch_up::to_follow(engine, caller).await else { return };
@@ -199,7 +199,7 @@ async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
 }
 
 /// Summarises sessions, if no other process does.
-async fn summarise_idle(engine: &Engine, caller: &Caller) {
+async fn summarise_idle(engine: &Engine, caller: &WritingCaller) {
     /// The length of a step: calls run between steps.
     const STEP: Duration = Duration::from_secs(2);
     let Ok(project) = caller.writable_project(engine).await else { return };

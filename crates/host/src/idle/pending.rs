@@ -1,7 +1,7 @@
 //! Embeds pending chunks, a batch at a time, in one process per store.
 
 use crate::ask;
-use crate::caller::Caller;
+use crate::caller::{Caller, WritingCaller};
 use crate::engine::Engine;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub const LEASE: i64 = 10_000;
 /// # Errors
 ///
 /// Errors if the project or the installation can't be opened.
-pub async fn places(engine: &Engine, caller: &Caller) -> Result<[(Arc<dyn Store>, Scope); 2]> {
+pub async fn places(engine: &Engine, caller: &WritingCaller) -> Result<[(Arc<dyn Store>, Scope); 2]> {
     let project = caller.writable_project(engine).await?;
     let owners = engine.installation().await?.registry;
     let owners = (Arc::clone(owners.memories()), owners.scope().clone());

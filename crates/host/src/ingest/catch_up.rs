@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, WritingCaller};
 use crate::engine::Engine;
 use crate::ingest::commits::authors;
 use crate::ingest::history::{Stored, Wanted, follow_from};
@@ -90,7 +90,7 @@ pub struct Followed {
 ///
 /// An error becomes a notice, and the call answers from what is stored.
 pub async fn before_a_call(engine: &Engine, caller: &Caller) -> Vec<String> {
-    let mut notices = before(engine, caller).await;
+    let mut notices = before(engine, &caller.following()).await;
     // Opening the store may produce news about its files. A read-only operation reports this news with these notices,
     // within the budget of its answer.
     let news = caller.take_news_for_reading(engine).map(|news| news.trim_end_matches('.').to_owned());
@@ -98,7 +98,7 @@ pub async fn before_a_call(engine: &Engine, caller: &Caller) -> Vec<String> {
     notices
 }
 
-async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
+async fn before(engine: &Engine, caller: &WritingCaller) -> Vec<String> {
     // If there is no project, the call itself reports the error.
     let Ok(project) = caller.project(engine).await else { return Vec::new() };
     let notices = match to_follow(engine, caller).await {
@@ -120,7 +120,7 @@ fn unfollowed(error: &Error) -> String {
 
 /// Returns the project if there may be something to follow, because the project is stored or hooks left references. If
 /// only hooks left references, the project is created first.
-pub async fn to_follow(engine: &Engine, caller: &Caller) -> Result<Option<Arc<WritableProject>>> {
+pub async fn to_follow(engine: &Engine, caller: &WritingCaller) -> Result<Option<Arc<WritableProject>>> {
     let project = caller.project(engine).await?;
     match project.is_blank && engine.spool(&project).is_empty() {
         true => Ok(None),
@@ -132,7 +132,7 @@ pub async fn to_follow(engine: &Engine, caller: &Caller) -> Result<Option<Arc<Wr
 /// if `commits` is `None`.
 pub async fn follow(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     project: &WritableProject,
     patience: Duration,
     commits: Option<usize>,
@@ -148,7 +148,7 @@ pub async fn follow(
 /// The state of one round of catching up.
 struct CatchUp<'a> {
     engine: &'a Engine,
-    caller: &'a Caller,
+    caller: &'a WritingCaller,
     project: &'a WritableProject,
     began: Instant,
     /// How long this round may take before it stops reading transcripts.

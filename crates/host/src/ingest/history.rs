@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use crate::caller::Caller;
+use crate::caller::WritingCaller;
 use crate::engine::Engine;
 use crate::ingest::in_time::in_time;
 use crate::project::OpenProject;
@@ -114,7 +114,7 @@ impl Stored {
     pub async fn begin(
         &self,
         engine: &Engine,
-        caller: &Caller,
+        caller: &WritingCaller,
         wanted: Wanted,
         left_out: usize,
     ) -> Result<()> {
@@ -130,7 +130,13 @@ impl Stored {
     }
 
     /// Records that everything wanted is stored. `tips` are the commits at which branches point.
-    pub async fn end(&self, engine: &Engine, caller: &Caller, wanted: Wanted, tips: &[Sha]) -> Result<()> {
+    pub async fn end(
+        &self,
+        engine: &Engine,
+        caller: &WritingCaller,
+        wanted: Wanted,
+        tips: &[Sha],
+    ) -> Result<()> {
         if self.seen(wanted).is_some() {
             return follow_from(engine, caller, tips).await;
         }
@@ -144,7 +150,7 @@ impl Stored {
     pub async fn end_in_part(
         &self,
         engine: &Engine,
-        caller: &Caller,
+        caller: &WritingCaller,
         wanted: Wanted,
         tips: &[Sha],
     ) -> Result<()> {
@@ -187,7 +193,7 @@ pub async fn share(project: &OpenProject) -> Result<Option<Share>> {
 }
 
 /// Sets the commits from which following starts. From then on, commits that can't be reached from `tips` count as new.
-pub async fn follow_from(engine: &Engine, caller: &Caller, tips: &[Sha]) -> Result<()> {
+pub async fn follow_from(engine: &Engine, caller: &WritingCaller, tips: &[Sha]) -> Result<()> {
     let mut tips: Vec<String> = tips.iter().map(Sha::to_string).collect();
     tips.sort();
     tips.dedup();

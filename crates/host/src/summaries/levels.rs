@@ -247,7 +247,7 @@ async fn at_depth(
     depth: Depth,
     focus: &str,
 ) -> Result<Memory> {
-    let project = caller.writable_project(engine).await?;
+    let project = caller.project(engine).await?;
     let texts = match depth == Depth::Messages || !focus.is_empty() {
         true => messages::texts(&project, &rows[..rows.len().min(MOST_MESSAGES)]).await?,
         false => Vec::new(),

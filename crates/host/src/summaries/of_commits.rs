@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::ask::{self, Bill, Dearest};
-use crate::caller::Caller;
+use crate::caller::{Caller, WritingCaller};
 use crate::config::{Configured, Use};
 use crate::engine::{Engine, Installation};
 use crate::project::{OpenProject, WritableProject};
@@ -80,7 +80,7 @@ pub struct Summarised {
 /// Errors with [`Kind::Provider`] if no provider is named for summaries. An interrupted run can be repeated.
 pub async fn summarise(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Summarised> {

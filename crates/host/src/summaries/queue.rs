@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use crate::ask;
-use crate::caller::Caller;
+use crate::caller::{Caller, WritingCaller};
 use crate::config::{Options, Use};
 use crate::engine::Engine;
 use crate::project::WritableProject;
@@ -29,7 +29,7 @@ const GRACE: Millis = 60_000;
 const FIRST_WAIT: Millis = 60_000;
 /// Processes the queue until this future is dropped. It opens no store itself: it uses only a project that a call has
 /// opened.
-pub async fn keep_up(engine: &Engine, caller: &Caller) {
+pub async fn keep_up(engine: &Engine, caller: &WritingCaller) {
     loop {
         tokio::time::sleep(PAUSE).await;
         let Some(project) = caller.opened_project(engine) else { continue };

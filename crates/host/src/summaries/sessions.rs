@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use crate::caller::Caller;
+use crate::caller::WritingCaller;
 use crate::engine::Engine;
 use crate::project::WritableProject;
 use crate::summaries::notes::corrections::corrections;
@@ -47,7 +47,7 @@ pub struct Worked {
 /// Processes the sessions that grew, for at most `patience`.
 ///
 /// If a session can't be processed, the error is logged and the session is tried again the next time.
-pub async fn work_off(engine: &Engine, caller: &Caller, patience: Duration) -> Result<Worked> {
+pub async fn work_off(engine: &Engine, caller: &WritingCaller, patience: Duration) -> Result<Worked> {
     let began = Instant::now();
     let is_over = || began.elapsed() >= patience;
     let project = caller.writable_project(engine).await?;

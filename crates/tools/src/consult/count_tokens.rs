@@ -76,7 +76,7 @@ pub struct Output {
 }
 
 /// Counts.
-pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args) -> Result<Output> {
+pub async fn run(engine: &Arc<Engine>, caller: &Caller, args: Args) -> Result<Output> {
     if args.paths.is_empty() {
         return Err(Error::bad_input("`paths` is empty").hint("give files or folders"));
     }
@@ -84,7 +84,7 @@ pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args) -> Resu
         Some(name) => Some(chat::assistant(engine, name)?),
         None => None,
     };
-    let project = caller.writable_project(engine).await?;
+    let project = caller.project(engine).await?;
     let previewed = match &assistant {
         Some(assistant) => Some(previewed(engine, caller, assistant, &args.paths).await?),
         None => None,
@@ -122,11 +122,11 @@ pub async fn run(engine: &Arc<Engine>, caller: &Arc<Caller>, args: Args) -> Resu
 /// Prepares a first question about `paths` in a thread that does not exist.
 async fn previewed(
     engine: &Arc<Engine>,
-    caller: &Arc<Caller>,
+    caller: &Caller,
     assistant: &Configured,
     paths: &[String],
 ) -> Result<Previewed> {
-    let project = caller.writable_project(engine).await?;
+    let project = caller.project(engine).await?;
     let asked = chat::Args {
         session_id: format!("count-{:016x}", u64::from_le_bytes(engine.random())),
         instructions: NO_MESSAGE.to_owned(),

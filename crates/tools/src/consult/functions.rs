@@ -31,8 +31,8 @@ struct Args {
 }
 
 /// Returns the search of the project's memory.
-pub fn search_memory(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Callable {
-    let (engine, caller) = (Arc::clone(engine), Arc::clone(caller));
+pub fn search_memory(engine: &Arc<Engine>, caller: &Caller) -> Callable {
+    let (engine, caller) = (Arc::clone(engine), caller.clone());
     Callable {
         function: Function {
             name: search_project_memory::NAME.to_owned(),
@@ -57,7 +57,7 @@ pub fn search_memory(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Callable {
             }),
         },
         run: Arc::new(move |arguments, most| {
-            let (engine, caller) = (Arc::clone(&engine), Arc::clone(&caller));
+            let (engine, caller) = (Arc::clone(&engine), caller.clone());
             Box::pin(async move { search(&engine, &caller, arguments, most).await })
         }),
     }

@@ -81,13 +81,13 @@ pub struct File {
 /// Prepares the question of `args` to the assistant `called`. `allowed` are the files of secrets that the user allows.
 pub async fn run(
     engine: &Arc<Engine>,
-    caller: &Arc<Caller>,
+    caller: &Caller,
     called: &str,
     args: Args,
     allowed: Vec<String>,
 ) -> Result<Output> {
     let assistant = assistant(engine, called)?;
-    let project = caller.writable_project(engine).await?;
+    let project = caller.project(engine).await?;
     let args = match args.instructions.trim().is_empty() {
         true => Args { instructions: NO_MESSAGE.to_owned(), ..args },
         false => args,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tiro_base::error::Result;
 use tiro_base::humanize::counted;
 use tiro_base::thread::ThreadName;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::consult;
 use tiro_host::engine::Engine;
 use tiro_host::project;
@@ -62,7 +62,7 @@ pub struct Output {
 }
 
 /// Resets the threads.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.begin_project(engine).await?;
     let session = project::session_id(&project.redactor, "session_id", &args.session_id)?;
     let what = args.what.unwrap_or_default();

@@ -14,7 +14,7 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::Level;
 use tiro_base::scope::SessionId;
 use tiro_host::ask;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::config::Use;
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
@@ -71,7 +71,7 @@ pub struct Output {
 /// `progress` with how many sessions are done and how many there are.
 pub async fn run(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Output> {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::common;
 use tiro_base::error::Result;
 use tiro_base::humanize::counted;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::summaries::of_commits;
 
@@ -21,7 +21,7 @@ const SHOWN: usize = 5;
 /// interrupted run can be repeated: it continues with the commits that have no summary yet.
 pub async fn run(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: Args,
     progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Output> {

@@ -12,7 +12,7 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::Level;
 use tiro_base::times;
 use tiro_digest::summarize;
-use tiro_host::caller::{Caller, Form};
+use tiro_host::caller::{Form, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::project;
 use tiro_host::summaries::estimate::Estimate;
@@ -149,7 +149,7 @@ pub struct Output {
 }
 
 /// Summarises the messages; in a dry run, only estimates requests, tokens and cost.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, MOST, LEAST, MOST)?;
     let max_tokens = args.max_tokens.and(Some(max_tokens));
     let room = max_tokens.map(|max_tokens| max_tokens - FRAME);

@@ -13,7 +13,7 @@ use tiro_base::filter::Filter;
 use tiro_base::humanize::{self, counted};
 use tiro_base::memory::{MemoryId, Millis};
 use tiro_base::scope::Scope;
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::summaries::levels;
 use tiro_host::tuning::forgetting::{MATCHING_SHARE, NAMED_SHARE};
@@ -127,7 +127,7 @@ struct Selected<'a> {
 }
 
 /// Forgets, undoes or purges; the change is durable when the call returns.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.writable_project(engine).await?;
     let owners = &engine.installation().await?.registry;
     let places = [(project.store.as_ref(), &project.scope), (owners.memories().as_ref(), owners.scope())];

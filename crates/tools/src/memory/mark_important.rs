@@ -7,7 +7,7 @@ use crate::common;
 use tiro_base::error::{Error, Result};
 use tiro_base::humanize;
 use tiro_base::memory::MemoryId;
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::summaries::levels;
 
@@ -42,7 +42,7 @@ pub struct Output {
 }
 
 /// Sets or removes the mark; the change is durable when the call returns.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let (commits, others) = commits(engine, caller, &args.ids).await?;
     let (mut ids, unresolved) = levels::ids(engine, caller, "ids", &others).await?;
     ids.extend(commits);

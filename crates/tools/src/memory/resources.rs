@@ -63,9 +63,9 @@ pub struct SessionEntry {
 
 impl Resources {
     /// Returns the resources of the caller's project.
-    pub fn of(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Resources {
+    pub fn of(engine: &Arc<Engine>, caller: &Caller) -> Resources {
         // Who reads resources changes nothing.
-        let both = || (Arc::clone(engine), Arc::clone(caller));
+        let both = || (Arc::clone(engine), caller.clone());
         let (sessions, session, memory, met) = (both(), both(), both(), both());
         Resources {
             sessions: Box::new(move |cursor| {

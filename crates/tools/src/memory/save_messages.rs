@@ -9,7 +9,7 @@ use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize::{self, counted};
 use tiro_base::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
 use tiro_base::times;
-use tiro_host::caller::{Caller, Task};
+use tiro_host::caller::{Task, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::project;
 use tiro_recall::remember::remember;
@@ -86,7 +86,7 @@ pub struct Output {
 }
 
 /// Stores the messages in order; they are durable when the call returns.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let now = engine.now();
     if args.messages.is_empty() {
         return Err(Error::bad_input("`messages` is empty").hint("give at least one message"));

@@ -11,7 +11,7 @@ use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
 use tiro_base::scope::{Scope, SessionId};
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::project;
 use tiro_host::summaries::{levels, notes};
@@ -85,14 +85,14 @@ pub struct Output {
 }
 
 /// Stores a memory that a model wrote. The memory is durable when the call returns.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     store(engine, caller, args, Provenance::ModelSaid).await
 }
 
 /// Stores a memory with this provenance. The memory is durable when the call returns.
 pub async fn store(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     mut args: Args,
     provenance: Provenance,
 ) -> Result<Output> {

@@ -5,7 +5,7 @@ use crate::context::summarize_commits;
 use tiro_base::error::Result;
 use tiro_base::humanize::{self, counted};
 use tiro_capture::import::git::Flag;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::ingest::commits;
 use tiro_redact::Redaction;
@@ -19,7 +19,7 @@ pub use tiro_host::ingest::commits::{Args, Imported as Output};
 /// a repository.
 pub async fn run(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: Args,
     progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Output> {

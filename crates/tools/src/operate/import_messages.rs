@@ -19,7 +19,7 @@ use tiro_capture::import::messages::{self, Said};
 use tiro_capture::import::specstory;
 use tiro_embed::Loaded;
 use tiro_files::{Budget, Limits, Roots};
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::project::{self, OpenProject, WritableProject};
 use tiro_host::summaries::sessions;
@@ -82,7 +82,7 @@ struct Conversation {
 }
 
 /// Reads the conversations and stores their messages.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.begin_project(engine).await?;
     let mut output = Output::default();
     let conversations = match args {

@@ -3,7 +3,7 @@
 use crate::common;
 use tiro_base::error::Result;
 use tiro_base::humanize::{self, counted};
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::ingest::sessions;
 
@@ -15,7 +15,7 @@ pub use tiro_host::ingest::sessions::{Args, Imported as Output};
 /// The import can be interrupted and repeated: an entry has the same id each time.
 pub async fn run(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: Args,
     progress: impl FnMut(u64, u64) + Send,
 ) -> Result<Output> {

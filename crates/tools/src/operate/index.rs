@@ -7,7 +7,7 @@ use serde::Serialize;
 use tiro_base::error::{Kind, Result};
 use tiro_base::humanize::counted;
 use tiro_host::ask;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::idle::pending::{LEASE, places, step};
 use tiro_host::summaries::{segments, sessions};
@@ -48,7 +48,7 @@ pub struct Output {
 /// makes no progress.
 pub async fn run(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Output> {

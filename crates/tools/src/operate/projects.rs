@@ -13,7 +13,7 @@ use tiro_base::humanize::counted;
 use tiro_base::scope::{ProjectId, Scope};
 use tiro_capture::spool::Spool;
 use tiro_git::{Repository, identity};
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::project;
 use tiro_store::{ProjectRow, Sizes};
@@ -122,7 +122,7 @@ pub async fn link(
 /// Adds the memories of the project `from` to the project `into`, and assigns the places of `from` to `into`.
 pub async fn merge(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     from: &str,
     into: &str,
     progress: impl FnMut(usize, usize) + Send,

@@ -11,7 +11,7 @@ use tiro_base::error::{Error, Result};
 use tiro_base::humanize::{self, counted, thousands};
 use tiro_base::memory::Millis;
 use tiro_base::times::day;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_redact::{Redaction, redactions};
 use tiro_store::{StashCause, Stashing};
@@ -80,7 +80,7 @@ pub struct Output {
 }
 
 /// Stashes the segments in one transaction, which is durable when the call returns.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let Args { segment_ids, segments, expires_in_days, protected, topic } = args;
     let (names, segments) = (segment_ids.unwrap_or_default(), segments.unwrap_or_default());
     if names.is_empty() && segments.is_empty() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::config::Config;
 use tiro_host::engine::{Engine, MOST_OPEN};
 use tiro_sqlite::SqliteFiles;
@@ -11,9 +11,9 @@ use tiro_sqlite::SqliteFiles;
 use crate::memory::store_memory;
 
 /// Returns an engine with its data in `folder`, and two callers, each with a different directory in `folder`.
-fn engine_and_callers(folder: &Path) -> (Arc<Engine>, Caller, Caller) {
+fn engine_and_callers(folder: &Path) -> (Arc<Engine>, WritingCaller, WritingCaller) {
     let config = Config::of_test(folder);
-    let caller = Caller::of_process(&config);
+    let caller = WritingCaller::of_process(&config);
     let in_directory = |name: &str| {
         let directory = folder.join(name);
         std::fs::create_dir(&directory).unwrap();
@@ -41,7 +41,7 @@ async fn callers_of_one_process_work_on_their_own_projects() {
 fn a_caller_is_offered_the_tools_that_it_may_use_and_always_in_the_same_words() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, one, other) = engine_and_callers(folder.path());
-    let listed = |caller: &Arc<Caller>| -> Vec<String> {
+    let listed = |caller: &Arc<WritingCaller>| -> Vec<String> {
         let tools = crate::offered(&engine, caller);
         tools.iter().map(|tool| format!("{} {:?}", tool.name, tool.input_schema)).collect()
     };

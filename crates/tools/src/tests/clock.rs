@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::operate::gc;
 use crate::stash::{export_stash, retrieve_stashed_context, stash_context};
 use tiro_base::memory::Millis;
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::config::Config;
 use tiro_host::engine::Engine;
 use tiro_host::idle;
@@ -20,20 +20,20 @@ const YEARS: Millis = 3_652 * DAY;
 const THEN: Millis = 1_772_323_200_000;
 
 /// Returns an engine whose clock stands at [`THEN`], with 20 texts in the stash that expire after three days.
-async fn stashed(folder: &std::path::Path) -> (Arc<Engine>, Arc<Caller>) {
+async fn stashed(folder: &std::path::Path) -> (Arc<Engine>, Arc<WritingCaller>) {
     let mut settings = Config::of_test(folder);
     settings.options.stash_max_age_days = 90;
     let project = folder.join("project");
     std::fs::create_dir(&project).unwrap();
     settings.current_dir = Some(project);
-    let caller = Arc::new(Caller::of_process(&settings));
+    let caller = Arc::new(WritingCaller::of_process(&settings));
     let engine = Arc::new(Engine::new(settings.clone(), Arc::new(SqliteFiles::new(settings.data_dir))));
     engine.clock().set(THEN);
     stash(&engine, &caller).await;
     (engine, caller)
 }
 
-async fn stash(engine: &Engine, caller: &Caller) {
+async fn stash(engine: &Engine, caller: &WritingCaller) {
     let segments: Vec<_> = (0..20)
         .map(|n| json!({"text": format!("the boiler ticks {n} times"), "type": "debug_output"}))
         .collect();
@@ -56,7 +56,7 @@ async fn shown(engine: &Engine, caller: &Caller) -> usize {
 }
 
 /// Does what the idle worker and `tiro gc` do, and returns what both say.
-async fn clean_up(engine: &Engine, caller: &Caller) -> (Option<String>, gc::Output) {
+async fn clean_up(engine: &Engine, caller: &WritingCaller) -> (Option<String>, gc::Output) {
     let project = caller.begin_project(engine).await.unwrap();
     let said = idle::expire_stash(engine, project.store.as_ref(), &project.scope).await;
     let args = gc::Args { sessions_after_days: Some(30), ..gc::Args::default() };

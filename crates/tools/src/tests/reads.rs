@@ -12,7 +12,7 @@ use crate::{Progress, Tool, offered};
 use tiro_base::memory::Kind;
 use tiro_base::scope::SessionId;
 use tiro_capture::spool::Reference;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::config::Config;
 use tiro_host::engine::Engine;
 use tiro_host::idle::later;
@@ -40,7 +40,7 @@ const CONFIG: &str = "[embedding]\nprose = 'vectors'\n\
     uses = ['consult', 'summarize']\n";
 
 /// An engine with a project in `folder` whose store has all kinds of work to do, and no idle worker.
-async fn begun(folder: &Path, config: Option<&str>) -> (Arc<Engine>, Arc<Caller>) {
+async fn begun(folder: &Path, config: Option<&str>) -> (Arc<Engine>, Arc<WritingCaller>) {
     let mut settings = Config::of_test(folder);
     if let Some(config) = config {
         std::fs::write(folder.join("config.toml"), config).unwrap();
@@ -51,7 +51,7 @@ async fn begun(folder: &Path, config: Option<&str>) -> (Arc<Engine>, Arc<Caller>
     std::fs::create_dir(&project).unwrap();
     std::fs::write(project.join("press.txt"), "The press runs.\n").unwrap();
     settings.current_dir = Some(project);
-    let caller = Arc::new(Caller::of_process(&settings));
+    let caller = Arc::new(WritingCaller::of_process(&settings));
     let engine = Arc::new(Engine::new(settings.clone(), Arc::new(SqliteFiles::new(settings.data_dir))));
     // A conversation that has facts, a changed value, segments that are to be closed, and more messages than a context
     // shows. Nothing of it is noted or summarised yet.
@@ -80,7 +80,7 @@ async fn begun(folder: &Path, config: Option<&str>) -> (Arc<Engine>, Arc<Caller>
 }
 
 /// Returns a rows of the project's store, by table.
-async fn rows(engine: &Engine, caller: &Caller) -> BTreeMap<String, Vec<String>> {
+async fn rows(engine: &Engine, caller: &WritingCaller) -> BTreeMap<String, Vec<String>> {
     let project = caller.begin_project(engine).await.unwrap();
     let path = project.store.place();
     let store = SqliteStore::open(Path::new(&path), Flavour::Project, project.scope.project.clone()).unwrap();
@@ -90,7 +90,7 @@ async fn rows(engine: &Engine, caller: &Caller) -> BTreeMap<String, Vec<String>>
 }
 
 /// Returns arguments for each tool that only reads. Each call has work to find.
-async fn calls(engine: &Engine, caller: &Caller) -> BTreeMap<&'static str, Vec<Value>> {
+async fn calls(engine: &Engine, caller: &WritingCaller) -> BTreeMap<&'static str, Vec<Value>> {
     let project = caller.begin_project(engine).await.unwrap();
     let session = SessionId::parse("press").unwrap();
     let first =
@@ -142,7 +142,7 @@ fn of_kind(kind: Kind) -> tiro_base::filter::Filter {
 }
 
 /// Calls every tool that only reads.
-async fn call_all(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<String> {
+async fn call_all(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Vec<String> {
     let table = offered(engine, caller);
     let read_only: Vec<&Tool> = table.iter().filter(|tool| tool.hints.read_only).collect();
     let arguments = calls(engine, caller).await;
@@ -236,7 +236,7 @@ fn a_tool_says_whether_it_may_ask_a_provider() {
         let mut settings = Config::of_test(folder.path());
         settings.sources.file = Some(folder.path().join("config.toml"));
         settings.options = settings.sources.options().unwrap();
-        let caller = Arc::new(Caller::of_process(&settings));
+        let caller = Arc::new(WritingCaller::of_process(&settings));
         let table = offered(
             &Arc::new(Engine::new(settings.clone(), Arc::new(SqliteFiles::new(settings.data_dir)))),
             &caller,

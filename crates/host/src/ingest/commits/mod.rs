@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
-use crate::caller::Caller;
+use crate::caller::WritingCaller;
 use crate::config::Ignored;
 use crate::engine::Engine;
 use crate::ingest::history::{self, Stored, Wanted};
@@ -90,7 +90,7 @@ pub struct Imported {
 /// Fails with [`Kind::Git`] if the project is not in a repository. An interrupted import can simply be repeated.
 pub async fn import(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Imported> {
@@ -242,7 +242,7 @@ async fn store(
 /// model fails, its error becomes a notice, and the import still succeeds.
 async fn summarise(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     wanted: Option<Option<usize>>,
     output: &mut Imported,
     progress: &mut (impl FnMut(usize, usize) + Send),

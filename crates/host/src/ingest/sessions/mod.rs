@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::caller::Caller;
+use crate::caller::WritingCaller;
 use crate::engine::Engine;
 use crate::ingest::cursor::Cursor;
 use crate::ingest::link::{WorkTrees, link_span};
@@ -52,7 +52,7 @@ pub struct Args {
 /// An interrupted import can simply be repeated, because an entry gets the same id each time.
 pub async fn import(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: Args,
     mut progress: impl FnMut(u64, u64) + Send,
 ) -> Result<Imported> {

@@ -16,7 +16,7 @@ use crate::{About, Answer, Hints, Tool};
 use tiro_base::envelope::escape;
 use tiro_base::error::{Error, Result, partial};
 use tiro_base::thread::ThreadName;
-use tiro_host::caller::{Caller, Toolset};
+use tiro_host::caller::{Caller, Toolset, WritingCaller};
 use tiro_host::config::{CHAT_PREFIX, Configured, External, Use};
 use tiro_host::consult::{self, Callable, Consulted, Event, Listener, Question, Receipt, Running, Standing};
 use tiro_host::engine::Engine;
@@ -143,7 +143,7 @@ fn is_blank(receipt: &Receipt) -> bool {
 }
 
 /// Returns the tools that ask the configured assistants. Nothing is asked or probed.
-pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
+pub fn offered(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Vec<Tool> {
     let running = Running::default();
     let assistants = assistants(engine).unwrap_or_default();
     assistants.into_iter().map(|assistant| tool(engine, caller, &running, &assistant)).collect()
@@ -194,7 +194,12 @@ fn barred(engine: &Engine, name: &str) -> Option<Error> {
     is_barred.then(|| Error::bad_input(message).hint("set `external`, or ask an assistant on this machine"))
 }
 
-fn tool(engine: &Arc<Engine>, caller: &Arc<Caller>, running: &Running, assistant: &Configured) -> Tool {
+fn tool(
+    engine: &Arc<Engine>,
+    caller: &Arc<WritingCaller>,
+    running: &Running,
+    assistant: &Configured,
+) -> Tool {
     let provider = &assistant.provider;
     let place =
         if assistant.is_local() { "on this machine".to_owned() } else { format!("at {}", provider.host()) };
@@ -229,7 +234,7 @@ fn tool(engine: &Arc<Engine>, caller: &Arc<Caller>, running: &Running, assistant
 /// terminal. `listener` is told what happens.
 pub async fn ask(
     engine: &Arc<Engine>,
-    caller: &Arc<Caller>,
+    caller: &Arc<WritingCaller>,
     name: &str,
     args: Args,
     allowed: Vec<String>,
@@ -247,7 +252,7 @@ pub async fn ask(
 }
 
 /// Returns the functions that the assistant may call, besides the search of attachments.
-pub(super) fn functions(engine: &Arc<Engine>, caller: &Arc<Caller>, assistant: &Configured) -> Vec<Callable> {
+pub(super) fn functions(engine: &Arc<Engine>, caller: &Caller, assistant: &Configured) -> Vec<Callable> {
     match assistant.memory {
         true => vec![search_memory(engine, caller)],
         false => Vec::new(),
@@ -257,7 +262,7 @@ pub(super) fn functions(engine: &Arc<Engine>, caller: &Arc<Caller>, assistant: &
 /// Asks the assistant, and waits for its answer for a while.
 pub async fn run(
     engine: &Arc<Engine>,
-    caller: &Arc<Caller>,
+    caller: &Arc<WritingCaller>,
     running: &Running,
     name: &str,
     args: Args,

@@ -10,7 +10,7 @@ use tiro_base::error::{self, Error, Result, quoted};
 use tiro_base::memory::{Millis, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_host::summaries::levels::Depth;
@@ -72,7 +72,7 @@ pub struct Message {
 /// Errors with [`BadInput`](error::Kind::BadInput) if `args` has arguments that only apply to a memory.
 pub async fn read(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     project: &OpenProject,
     session: &SessionId,
     args: &Args,

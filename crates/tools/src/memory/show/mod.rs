@@ -18,7 +18,7 @@ use tiro_base::error::{self, Error, Result, quoted};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, MemoryId};
 use tiro_base::scope::{Scope, SessionId};
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_host::summaries::levels::{self, Depth};
@@ -95,7 +95,7 @@ pub struct Opened {
 ///
 /// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if nothing has that name, and with
 /// [`BadInput`](tiro_base::error::Kind::BadInput) if several sessions match it.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let text = args.id.trim();
     if text.is_empty() {
@@ -136,7 +136,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 
 async fn session(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     project: &OpenProject,
     session: &SessionId,
     args: &Args,

@@ -13,7 +13,7 @@ use tiro_base::error::Result;
 use tiro_base::humanize::{self, counted};
 use tiro_base::memory::{Draft, Identity, LONGEST_TEXT, MemoryId, Millis, Provenance, Work};
 use tiro_base::scope::SessionId;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::project::{self, WritableProject};
 use tiro_host::summaries::messages;
@@ -53,7 +53,7 @@ pub const LACKS: [&str; 4] = [
 ];
 
 /// Copies the project's store to `file`; other processes may read and write the store during the copy.
-pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<Backup> {
+pub async fn back_up(engine: &Engine, caller: &WritingCaller, file: PathBuf) -> Result<Backup> {
     let project = caller.writable_project(engine).await?;
     let damage = project.store.back_up(&project.scope, &file).await?;
     let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
@@ -123,7 +123,7 @@ pub const LEFT_OUT: [&str; 6] = [
 /// The file is not trusted: its entries pass the same checks as every write (see `sqlite/foreign/`).
 pub async fn restore(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     file: PathBuf,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Restored> {

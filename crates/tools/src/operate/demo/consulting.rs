@@ -13,7 +13,7 @@ use tiro_base::error::{Context, Kind, Result};
 use tiro_base::humanize::{counted, thousands};
 use tiro_base::scope::SessionId;
 use tiro_base::thread::ThreadName;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::config::{Config, Configured, Limits, Origin, Use};
 use tiro_host::consult::{self, Consulted, Question};
 use tiro_host::engine::Engine;
@@ -89,7 +89,7 @@ pub async fn consult(engine: &Engine) -> Result<Consulting> {
     let mock = Mock::start().await?;
     let config = Config { data_dir: scratch.path().join("data"), ..engine.config().clone() };
     let stores = engine.stores().in_folder(&config.data_dir);
-    let caller = Caller::of_process(&config).in_directory(&project, true);
+    let caller = WritingCaller::of_process(&config).in_directory(&project, true);
     let apart = Arc::new(Engine::new(config, stores));
     let assistant = assistant(&mock.endpoint);
     let mut consulting = Consulting { turns: Vec::new(), sent: 0, whole: 0 };

@@ -28,7 +28,7 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::Kind as MemoryKind;
 use tiro_embed::Model;
 use tiro_embed::install::{self, Progress};
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::{Embedding, Engine};
 
 /// The most tokens that an answer of the demonstration may take.
@@ -109,7 +109,7 @@ pub struct Answer {
 /// Runs the demonstration; calls `on_step` with each step when it ends, and `progress` while the model is installed.
 pub async fn run(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     args: Args,
     on_step: &mut (dyn FnMut(&Step) + Send),
     progress: impl Fn(Progress<'_>) + Send + 'static,
@@ -223,7 +223,7 @@ async fn install_model(engine: &Engine, progress: impl Fn(Progress<'_>) + Send +
 }
 
 /// Imports the repository's commits, or the sample history if there is no complete repository to import.
-async fn import_history(engine: &Engine, caller: &Caller, sample: &Caller) -> Result<History> {
+async fn import_history(engine: &Engine, caller: &WritingCaller, sample: &WritingCaller) -> Result<History> {
     let why_not = match caller.begin_project(engine).await {
         Err(error) if error.kind() == Kind::NoProject => Some(error.to_string()),
         Err(error) => return Err(error),
@@ -257,11 +257,16 @@ async fn import_history(engine: &Engine, caller: &Caller, sample: &Caller) -> Re
     Ok(History { name: format!("the history of {}", stats.project), is_sample: false, found })
 }
 
-async fn embed(engine: &Engine, caller: &Caller, sample: &Caller, is_sample: bool) -> Result<String> {
+async fn embed(
+    engine: &Engine,
+    caller: &WritingCaller,
+    sample: &WritingCaller,
+    is_sample: bool,
+) -> Result<String> {
     if let Embedding::Missing(notice) = engine.embedding().await {
         return Ok(notice);
     }
-    let callers: &[&Caller] = if is_sample { &[sample] } else { &[sample, caller] };
+    let callers: &[&WritingCaller] = if is_sample { &[sample] } else { &[sample, caller] };
     let (mut embedded, mut pending) = (0, 0);
     for each in callers {
         let args = index::Args { threads: 2, patience: Some(PATIENCE) };

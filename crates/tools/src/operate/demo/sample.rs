@@ -11,7 +11,7 @@ use tiro_base::memory::{CommitRecord, Draft, Identity, Kind, Provenance};
 use tiro_base::private;
 use tiro_base::times;
 use tiro_embed::Loaded;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_recall::remember::remember;
 use tiro_store::Outcome;
@@ -40,7 +40,7 @@ struct SampleCommit {
 }
 
 /// Stores the bundled commits and returns how many are new and how many were stored before.
-pub async fn save_commits(engine: &Engine, sample: &Caller) -> Result<(usize, usize)> {
+pub async fn save_commits(engine: &Engine, sample: &WritingCaller) -> Result<(usize, usize)> {
     let mut drafts = Vec::new();
     for line in COMMITS.lines() {
         let commit: SampleCommit = serde_json::from_str(line).expect("the bundled commits are JSON");
@@ -80,7 +80,7 @@ struct BundledMessage {
 }
 
 /// Stores the bundled conversation and returns a text with the counts: all messages, sessions and new messages.
-pub async fn save_conversation(engine: &Engine, sample: &Caller) -> Result<String> {
+pub async fn save_conversation(engine: &Engine, sample: &WritingCaller) -> Result<String> {
     let lines =
         CONVERSATION.lines().map(|line| serde_json::from_str(line).expect("the bundled messages are JSON"));
     let messages: Vec<BundledMessage> = lines.collect();

@@ -9,7 +9,7 @@ use crate::context::retrieve_context;
 use crate::stash::{merge_stashed_context, retrieve_stashed_context, stash_context};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 
 /// The most tokens of the contexts. The whole conversation fits.
@@ -44,7 +44,7 @@ pub struct Stashing {
 /// the found segments back. Afterwards nothing is stashed. Returns `None` if no conversation has the message.
 pub async fn stash(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     question: &str,
     source: &str,
 ) -> Result<Option<Stashing>> {

@@ -15,7 +15,7 @@ use tiro_base::error::{Error, Result};
 use tiro_base::humanize::{counted, thousands};
 use tiro_base::memory::Millis;
 use tiro_base::times;
-use tiro_host::caller::Caller;
+use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::project::WritableProject;
 use tiro_host::summaries::quarters::{self, Quarter};
@@ -90,7 +90,7 @@ pub struct ForgottenSession {
 }
 
 /// Deletes expired entries from the project's store and the owner's. Errors if `sessions_after_days` is 0.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     if args.sessions_after_days == Some(0) {
         return Err(Error::bad_input("sessions can't be forgotten after 0 days").hint("give at least 1"));
     }

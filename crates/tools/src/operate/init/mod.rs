@@ -17,7 +17,7 @@ use tiro_capture::clients::retention::Retention;
 use tiro_capture::clients::{self, Applied, Client, GitPlace, Plan, Removed, by_hand};
 use tiro_capture::spool::capture::{self, Scope};
 use tiro_git::{Repository, Sha, Stop, identity};
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::config::UnusedKey;
 use tiro_host::engine::Engine;
 use tiro_host::ingest::history::{Stored, follow_from};
@@ -194,7 +194,7 @@ pub fn additional_servers(engine: &Engine, prepared: &Prepared) -> Result<Vec<cl
 }
 
 /// Records that the user chose the project, if only chosen projects are captured.
-pub async fn choose_project(engine: &Engine, caller: &Caller, prepared: &Prepared) -> Result<()> {
+pub async fn choose_project(engine: &Engine, caller: &WritingCaller, prepared: &Prepared) -> Result<()> {
     if prepared.scope == Scope::Project && prepared.project.is_some() {
         let project = caller.begin_project(engine).await?;
         engine.spool(&project).choose(&project.root)?;
@@ -206,7 +206,7 @@ pub async fn choose_project(engine: &Engine, caller: &Caller, prepared: &Prepare
 /// contain or that were made while the project was not captured; `tiro import git` stores those.
 ///
 /// Errors if the project's store can't be opened or written.
-pub async fn follow_commits(engine: &Engine, caller: &Caller, prepared: &Prepared) -> Result<()> {
+pub async fn follow_commits(engine: &Engine, caller: &WritingCaller, prepared: &Prepared) -> Result<()> {
     if prepared.project.is_none() {
         return Ok(());
     }

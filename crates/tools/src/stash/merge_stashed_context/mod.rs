@@ -14,7 +14,7 @@ use crate::common;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize;
 use tiro_base::memory::{Memory, MemoryId, MemoryKey};
-use tiro_host::caller::Caller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::summaries::messages::blocking;
 use tiro_recall::stash::merge;
@@ -49,19 +49,19 @@ pub struct Args {
 }
 
 /// Returns the texts of the segments that fit, and brings these segments back.
-pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, MOST, LEAST, MOST)?;
     merge(engine, caller, &args.segment_ids, args.keep.unwrap_or(true), max_tokens, clamped).await
 }
 
 /// Like [`run`], but without a limit of tokens, for people.
-pub async fn restore(engine: &Engine, caller: &Caller, ids: &[String], keep: bool) -> Result<Output> {
+pub async fn restore(engine: &Engine, caller: &WritingCaller, ids: &[String], keep: bool) -> Result<Output> {
     merge(engine, caller, ids, keep, usize::MAX, None).await
 }
 
 async fn merge(
     engine: &Engine,
-    caller: &Caller,
+    caller: &WritingCaller,
     names: &[String],
     keep: bool,
     max_tokens: usize,

@@ -1,0 +1,115 @@
+//! A caller who may change what is stored.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use super::form::Form;
+use super::toolset::Toolsets;
+use super::{Caller, CallerState};
+use crate::config::Config;
+use crate::engine::{Engine, PATIENCE_OF_CLOSING};
+use crate::project::WritableProject;
+use tiro_base::error::Result;
+use tiro_base::scope::OwnerId;
+use tiro_store::Savings;
+
+/// A caller whose operations may change what is stored. Operations that only read take a [`Caller`], which has no way to
+/// a project for writing, so the compiler holds that they write nothing.
+pub struct WritingCaller {
+    reading: Caller,
+}
+
+impl Deref for WritingCaller {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.reading
+    }
+}
+
+impl WritingCaller {
+    /// Returns the caller for the user who started the process, with all tools. The caller's directory is the one that
+    /// the user named, or if none is named, the working directory.
+    pub fn of_process(config: &Config) -> WritingCaller {
+        let named = config.project.clone();
+        let directory = named.or_else(|| config.current_dir.clone());
+        WritingCaller::new(config.owner.clone(), directory, config.is_project_named)
+    }
+
+    /// Returns a caller with the same owner and another directory. `is_named` says whether the user named that
+    /// directory as the project.
+    pub fn in_directory(&self, directory: &Path, is_named: bool) -> WritingCaller {
+        WritingCaller::new(self.reading.state.owner.clone(), Some(directory.to_owned()), is_named)
+    }
+
+    /// Returns `caller` with the right to write.
+    pub(super) fn of(caller: &Caller) -> WritingCaller {
+        WritingCaller { reading: caller.clone() }
+    }
+
+    fn new(owner: OwnerId, directory: Option<PathBuf>, is_named: bool) -> WritingCaller {
+        WritingCaller { reading: Caller { state: Arc::new(CallerState::new(owner, directory, is_named)) } }
+    }
+
+    /// Returns the caller restricted to the tools of `toolsets`. Nothing must have used the caller yet.
+    pub fn with_toolsets(mut self, toolsets: Toolsets) -> WritingCaller {
+        let state = Arc::get_mut(&mut self.reading.state).expect("nothing has used the caller yet");
+        state.toolsets = toolsets;
+        self
+    }
+
+    /// Returns the caller, who reads answers in `form`. Nothing must have used the caller yet.
+    pub fn with_form(mut self, form: Form) -> WritingCaller {
+        let state = Arc::get_mut(&mut self.reading.state).expect("nothing has used the caller yet");
+        state.form = form;
+        self
+    }
+
+    /// Returns the project that [`Caller::project`] returns, for a call that changes what is stored already: a project
+    /// without a store gets none.
+    ///
+    /// Fails as [`Caller::project`] does.
+    pub async fn writable_project(&self, engine: &Engine) -> Result<Arc<WritableProject>> {
+        Ok(self.reading.found(engine).await?.project)
+    }
+
+    /// Returns the caller's project for writing. This is like [`WritingCaller::writable_project`], but creates the project's store
+    /// if there is none. A repository that was deleted and cloned again is another project.
+    ///
+    /// Fails as [`Caller::project`] does.
+    pub async fn begin_project(&self, engine: &Engine) -> Result<Arc<WritableProject>> {
+        Ok(self.reading.begin(engine).await?.project)
+    }
+
+    /// Returns the project if a call has already opened it, and it is still the one on the disk.
+    pub fn opened_project(&self, engine: &Engine) -> Option<Arc<WritableProject>> {
+        self.reading
+            .state
+            .project
+            .last()
+            .filter(|found| found.holds(engine.config(), self.named()))
+            .map(|found| found.project)
+    }
+
+    /// Closes the project's store; calls that still use it fail. The last process that closes the store moves the
+    /// write-ahead log into the database file.
+    pub fn close(&self) {
+        if let Some(found) = self.reading.state.project.last() {
+            found.project.store.close(PATIENCE_OF_CLOSING);
+        }
+    }
+
+    /// If a call has opened the project, stores the counts that are not stored yet.
+    pub async fn keep_measurements(&self, engine: &Engine) -> Result<()> {
+        let Some(project) = self.opened_project(engine) else { return Ok(()) };
+        let measured =
+            std::mem::take(&mut *self.reading.state.measured.lock().unwrap_or_else(PoisonError::into_inner));
+        let saved =
+            std::mem::take(&mut *self.reading.state.saved.lock().unwrap_or_else(PoisonError::into_inner));
+        match measured.is_empty() && saved == Savings::default() {
+            true => Ok(()),
+            false => project.store.measure(&project.scope, measured, saved).await,
+        }
+    }
+}
