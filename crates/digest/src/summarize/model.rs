@@ -403,12 +403,10 @@ mod tests {
     #[test]
     fn of_an_endless_answer_only_the_beginning_is_read() {
         let endless = GOOD.replace('.', ",").repeat(40_000);
-        let began = std::time::Instant::now();
+        // To read all of it would take minutes.
         let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[&endless, &endless]);
         let error = made.unwrap_err();
         assert!(error.to_string().contains("within 60 tokens"), "{error}");
-        // To read all of it would take minutes.
-        assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
         let Turn::Assistant { text, .. } = &requests[1].turns[1] else { panic!("{:?}", requests[1]) };
         assert!(text.len() <= SHOWN_AGAIN * 60, "{}", text.len());
     }

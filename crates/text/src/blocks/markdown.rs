@@ -180,16 +180,22 @@ impl<'a> MarkdownReader<'a> {
             if let Some(last) = last
                 && (last != here || here == Kind::Heading)
             {
-                self.blocks.push(open.part(last, start..at));
+                self.add(open.part(last, start..at));
                 start = at;
             }
             last = Some(here);
             at += line.len();
         }
         if let Some(last) = last {
-            self.blocks.push(open.part(last, start..at));
+            self.add(open.part(last, start..at));
         }
-        self.blocks.retain(|block| !block.text.is_empty());
+    }
+
+    /// Adds a block, unless it has no text.
+    fn add(&mut self, block: Block) {
+        if !block.text.is_empty() {
+            self.blocks.push(block);
+        }
     }
 }
 

@@ -247,19 +247,19 @@ fn a_tag_that_a_person_writes_hides_nothing() {
     assert!(texts("<system-reminder>\nThe file changed. It has no end.").is_empty());
 }
 
-/// Both took quadratic time: each tag and each stop read the text to its end.
+/// All took quadratic time: each tag and each stop read the text to its end, and each item all blocks before it. Fails
+/// by taking many minutes.
 #[test]
-fn open_tags_and_long_runs_of_blanks_take_linear_time() {
-    let began = std::time::Instant::now();
+fn open_tags_long_runs_of_blanks_and_long_lists_take_linear_time() {
     is_added(&"<think>".repeat(150_000));
     for text in [
         "<details x>".repeat(90_000),
         format!("Done.{}x", " ".repeat(300_000)),
         format!(".{}", ")".repeat(300_000)),
+        "- a\n".repeat(300_000),
     ] {
         blocks(&text).iter().for_each(|block| drop(sentences(block)));
     }
-    assert!(began.elapsed() < std::time::Duration::from_secs(10));
 }
 
 #[test]
