@@ -1,6 +1,8 @@
-//! What the process has opened: its configuration, the installation and the embedding model.
+//! What a user has in the process: settings with keys and limits, the installation with the ledger of spending, and what
+//! all users of the process share, above all the embedding model.
 //!
-//! All callers share the engine; what belongs to a single caller is in [`Caller`](crate::caller::Caller). Everything is
+//! All callers of a user share the engine; what belongs to a single caller is in [`Caller`](crate::caller::Caller). A
+//! process for several users has an engine for each of them, which share the [`Process`]. Everything is
 //! opened when it is first needed: a server answers its first requests without a store, and loads the model for the
 //! first search. If opening fails, the next call tries again.
 
@@ -8,6 +10,7 @@ mod ending;
 mod latest;
 mod notices;
 mod opened;
+mod process;
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,12 +18,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::{OnceCell, watch};
 
 pub use self::ending::{Ending, Running};
 pub use self::latest::Latest;
 pub use self::notices::Notices;
 pub use self::opened::{LetGo, MOST_OPEN, Opened};
+use self::process::Process;
+pub use self::process::{Duty, Working};
 use crate::config::{Config, Encoding};
 use tiro_base::error::{Error, Kind, Result, partial};
 use tiro_base::memory::{Content, Millis};
@@ -40,22 +45,17 @@ use tiro_store::{Registry, Stores};
 /// as long as a write takes.
 pub const PATIENCE_OF_CLOSING: Duration = Duration::from_millis(250);
 
-/// The settings, and what the process has opened so far. Several calls can use an engine at the same time.
+/// The settings of a user, and what was opened for them so far. Several calls can use an engine at the same time.
 pub struct Engine {
     config: Config,
     stores: Arc<dyn Stores>,
-    process: String,
+    process: Arc<Process>,
     installation: Latest<Installation>,
     /// The empty installation in memory that is used as long as there is none on the disk.
     blank_installation: OnceCell<Installation>,
-    /// The embedders of [`Model::ALL`], in that order.
-    embedders: [OnceCell<Arc<Embedder>>; Model::ALL.len()],
-    written: Notify,
-    opened: Opened,
+    /// Counts the writes.
+    written: watch::Sender<u64>,
     notices: Notices,
-    clock: Clock,
-    ending: Ending,
-    extractor: Extractor,
 }
 
 /// What all projects of an owner have in common. Clones share what is open.
@@ -89,7 +89,17 @@ pub enum Embedding {
 impl Engine {
     /// Returns an engine that has opened nothing yet, and keeps memories in `stores`.
     pub fn new(config: Config, stores: Arc<dyn Stores>) -> Engine {
-        let process = format!("{}-{:08x}", std::process::id(), u32::from_ne_bytes(random()));
+        let process = Arc::new(Process::new(config.model_dir.clone(), random()));
+        Engine::within(process, config, stores)
+    }
+
+    /// Returns the engine of another user of this process, with the settings and stores of that user. Models are those of
+    /// this process, wherever `config` looks for them.
+    pub fn of_another(&self, config: Config, stores: Arc<dyn Stores>) -> Engine {
+        Engine::within(Arc::clone(&self.process), config, stores)
+    }
+
+    fn within(process: Arc<Process>, config: Config, stores: Arc<dyn Stores>) -> Engine {
         Engine {
             config,
             stores,
@@ -97,12 +107,7 @@ impl Engine {
             installation: Latest::default(),
             blank_installation: OnceCell::new(),
             notices: Notices::default(),
-            clock: Clock::default(),
-            ending: Ending::default(),
-            extractor: Extractor::of_this_process(),
-            embedders: Default::default(),
-            written: Notify::new(),
-            opened: Opened::default(),
+            written: watch::Sender::default(),
         }
     }
 
@@ -118,27 +123,27 @@ impl Engine {
 
     /// Returns the list of callers that have a project open.
     pub fn opened(&self) -> &Opened {
-        &self.opened
+        &self.process.opened
     }
 
     /// Returns the name under which this process takes leases.
     pub fn process(&self) -> &str {
-        &self.process
+        &self.process.name
     }
 
     /// Returns the time, in milliseconds since 1970 UTC.
     pub fn now(&self) -> Millis {
-        self.clock.now()
+        self.process.clock.now()
     }
 
     /// Returns the clock, for a test to set.
     pub fn clock(&self) -> &Clock {
-        &self.clock
+        &self.process.clock
     }
 
     /// Returns what extracts the text of documents, and keeps what it extracted.
     pub fn extractor(&self) -> &Extractor {
-        &self.extractor
+        &self.process.extractor
     }
 
     /// Returns random bytes from the operating system.
@@ -157,7 +162,7 @@ impl Engine {
             return Ok(installation);
         }
         let blank = self.blank_installation.get_or_try_init(async || {
-            let registry = self.stores.blank_registry(&self.config.owner, &self.process)?;
+            let registry = self.stores.blank_registry(&self.config.owner, self.process())?;
             Ok(Installation { registry, secret: self.random(), redactor: Redactor::blank() })
         });
         blank.await.cloned()
@@ -203,12 +208,18 @@ impl Engine {
     ///
     /// Errors with [`Kind::Busy`] if the process is ending.
     pub fn begin_to_finish(&self) -> Result<Running<'_>> {
-        self.ending.begin().ok_or_else(|| Error::new(Kind::Busy, "this process is ending"))
+        self.process.ending.begin().ok_or_else(|| Error::new(Kind::Busy, "this process is ending"))
+    }
+
+    /// Returns the turn to do this work for the project; `None` while another worker of this process does it. Leases keep
+    /// other processes from doing it at the same time.
+    pub fn works_on(&self, project: &ProjectId, duty: Duty) -> Option<Working<'_>> {
+        self.process.works_on(project, duty)
     }
 
     /// Lets no such work begin, and returns when none runs any more.
     pub async fn finish(&self) {
-        self.ending.finish().await;
+        self.process.ending.finish().await;
     }
 
     /// Returns a new id of an operation.
@@ -250,14 +261,14 @@ impl Engine {
     ///
     /// A missing or damaged model is no error: search then works by words only.
     pub async fn embedding(&self) -> Embedding {
-        self.embedding_by(install::chosen(&self.config.model_dir)).await
+        self.embedding_by(install::chosen(&self.process.model_dir)).await
     }
 
     /// Returns the embedder of `model`. The first call loads it.
     pub async fn embedding_by(&self, model: Model) -> Embedding {
-        let folder = model.folder(&self.config.model_dir);
+        let folder = model.folder(&self.process.model_dir);
         let place = folder.clone();
-        let loaded = self.embedders[model as usize]
+        let loaded = self.process.embedders[model as usize]
             .get_or_try_init(async || {
                 let load = tokio::task::spawn_blocking(move || Embedder::load(model, &folder));
                 let model = load
@@ -285,7 +296,7 @@ impl Engine {
     ///
     /// [`Kind::BadInput`] if there is no such model.
     pub fn model(&self, name: Option<&str>) -> Result<Model> {
-        let Some(name) = name else { return Ok(install::chosen(&self.config.model_dir)) };
+        let Some(name) = name else { return Ok(install::chosen(&self.process.model_dir)) };
         Model::parse(name).ok_or_else(|| {
             Error::bad_input(format!("nothing embeds as `{}`", tiro_base::error::quoted(name)))
                 .hint("set `embedding.prose` and `embedding.code` to `english`, `multilingual`, `local` or a provider")
@@ -299,24 +310,24 @@ impl Engine {
         let loaded = |content| match sources.encoding(&options, content) {
             Ok(Encoding::Local(name)) => {
                 let model = self.model(name.as_deref()).ok()?;
-                self.embedders[model as usize].get().cloned()
+                self.process.embedders[model as usize].get().cloned()
             }
             Ok(Encoding::Provider(_)) | Err(_) => None,
         };
-        if self.embedders.iter().all(|embedder| embedder.get().is_none()) {
+        if self.process.embedders.iter().all(|embedder| embedder.get().is_none()) {
             return Loaded::default();
         }
         Loaded { prose: loaded(Content::Prose), code: loaded(Content::Code) }
     }
 
-    /// Wakes the idle worker after a write, because new chunks may have to be embedded.
+    /// Wakes the idle workers after a write, because new chunks may have to be embedded.
     pub fn wrote(&self) {
-        self.written.notify_one();
+        self.written.send_modify(|count| *count += 1);
     }
 
-    /// Waits until something is written, unless something was written since the last wait.
-    pub async fn wait_for_writes(&self) {
-        self.written.notified().await;
+    /// Returns the number of writes so far, which changes with each.
+    pub fn writes(&self) -> watch::Receiver<u64> {
+        self.written.subscribe()
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use self::pending::{LEASE, places, step};
 use crate::caller::{Caller, WritingCaller};
-use crate::engine::Engine;
+use crate::engine::{Duty, Engine};
 use crate::ingest::{catch_up, pointer};
 use crate::project;
 use crate::summaries::{queue, segments, sessions};
@@ -74,15 +74,24 @@ async fn work_off(engine: &Engine, caller: &WritingCaller) {
     let mut is_mended = false;
     let mut embeds_again = Instant::now();
     let mut told = HashSet::new();
+    let mut writes = engine.writes();
+    // What was written before the worker began is work too.
+    if *writes.borrow() > 0 {
+        writes.mark_changed();
+    }
     loop {
         let wrote = tokio::select! {
-            () = engine.wait_for_writes() => true,
+            // The engine outlives its worker.
+            _ = writes.changed() => true,
             () = tokio::time::sleep(Duration::from_secs(LOOK)) => false,
         };
         // A server that has had no call creates no files, unless hooks left references to follow.
         if caller.opened_project(engine).is_none() && !has_references(engine, caller) {
             continue;
         }
+        let Ok(project) = caller.project(engine).await else { continue };
+        // Of several callers who work on a project, the worker of one works for all.
+        let Some(_turn) = engine.works_on(&project.scope.project, Duty::Upkeep) else { continue };
         catch_up_idle(engine, caller, wrote).await;
         quiet = if wrote { 0 } else { quiet + 1 };
         if quiet >= QUIET {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::ask;
 use crate::caller::{Caller, WritingCaller};
 use crate::config::{Options, Use};
-use crate::engine::Engine;
+use crate::engine::{Duty, Engine};
 use crate::project::WritableProject;
 use crate::summaries::wanted::Wanted;
 use crate::summaries::{deadline, make, sessions};
@@ -33,6 +33,7 @@ pub async fn keep_up(engine: &Engine, caller: &WritingCaller) {
     loop {
         tokio::time::sleep(PAUSE).await;
         let Some(project) = caller.opened_project(engine) else { continue };
+        let Some(_turn) = engine.works_on(&project.scope.project, Duty::Asking) else { continue };
         if let Err(error) = step(engine, caller, &project).await {
             tracing::debug!(%error, "no model was asked for a queued summary");
         }

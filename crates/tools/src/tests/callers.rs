@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tiro_host::caller::{Caller, WritingCaller};
-use tiro_host::config::Config;
-use tiro_host::engine::{Engine, MOST_OPEN};
+use tiro_host::config::{Config, Ignored, List, Options};
+use tiro_host::engine::{Duty, Engine, MOST_OPEN};
 use tiro_sqlite::SqliteFiles;
 
-use crate::memory::store_memory;
+use tiro_base::scope::OwnerId;
+
+use crate::memory::{save_messages, store_memory};
 
 /// Returns an engine with its data in `folder`, and two callers, each with a different directory in `folder`.
 fn engine_and_callers(folder: &Path) -> (Arc<Engine>, WritingCaller, WritingCaller) {
@@ -75,4 +77,54 @@ async fn hundreds_of_callers_have_few_projects_open() {
     assert!(used.store.is_empty(&used.scope).await.unwrap(), "it was opened again");
     drop(callers);
     assert_eq!(open(), 0, "what callers have open ends with them");
+}
+
+/// Two users of one process have their own settings, projects and ledgers; what is open is bounded for both together.
+#[tokio::test]
+async fn users_of_one_process_share_what_is_open_and_nothing_else() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let of = |folder: &Path, owner: &str, ignored: &[&str]| {
+        let sessions = List(ignored.iter().map(|&name| name.to_owned()).collect());
+        let options = Options { ignore_sessions: sessions, ..Options::default() };
+        let ignored = Ignored::new(&options).unwrap();
+        let config = Config { owner: OwnerId::new(owner), options, ignored, ..Config::of_test(folder) };
+        (config.clone(), Arc::new(SqliteFiles::new(config.data_dir)))
+    };
+    let (config, stores) = of(folders[0].path(), "ana", &["private-*"]);
+    let ana = WritingCaller::of_process(&config);
+    let of_ana = Arc::new(Engine::new(config, stores));
+    let (config, stores) = of(folders[1].path(), "ben", &[]);
+    let ben = WritingCaller::of_process(&config);
+    let of_ben = Arc::new(of_ana.of_another(config, stores));
+    let said = |text: &str| {
+        let message = serde_json::json!({"role": "user", "text": text});
+        let args = serde_json::json!({"session_id": "private-1", "messages": [message]});
+        serde_json::from_value::<save_messages::Args>(args).unwrap()
+    };
+    let kept = save_messages::run(&of_ana, &ana, said("the quay is closed")).await.unwrap();
+    assert_eq!(kept.left_out, 1, "the setting is Ana's");
+    let kept = save_messages::run(&of_ben, &ben, said("the quay is open")).await.unwrap();
+    assert_eq!(kept.left_out, 0, "and not Ben's");
+    let secrets = [of_ana.begin_installation().await.unwrap(), of_ben.begin_installation().await.unwrap()];
+    assert_ne!(secrets[0].secret, secrets[1].secret, "each has an installation");
+    for installation in &secrets {
+        assert_eq!(installation.registry.all().await.unwrap().len(), 1, "with its own project");
+    }
+
+    let mut opened = Vec::new();
+    let mut callers = Vec::new();
+    for number in 0..MOST_OPEN {
+        for (engine, caller, folder) in [(&of_ana, &ana, &folders[0]), (&of_ben, &ben, &folders[1])] {
+            let directory = folder.path().join(format!("project-{number}"));
+            std::fs::create_dir(&directory).unwrap();
+            let caller = caller.in_directory(&directory, false);
+            opened.push(Arc::downgrade(&caller.begin_project(engine).await.unwrap().store));
+            callers.push(caller);
+        }
+    }
+    let open = opened.iter().filter(|store| store.strong_count() > 0).count();
+    assert_eq!(open, MOST_OPEN, "of both together");
+    let project = callers[0].project(&of_ana).await.unwrap();
+    let turn = of_ana.works_on(&project.scope.project, Duty::Upkeep);
+    assert!(turn.is_some() && of_ben.works_on(&project.scope.project, Duty::Upkeep).is_none());
 }
