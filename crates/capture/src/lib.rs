@@ -3,6 +3,7 @@
 //! - [`clients`]: the configuration of coding agents, and their transcripts
 //! - [`spool`]: what hooks leave for the next call
 //! - [`import`]: transcripts and commits as drafts, and which session led to which commit
+//! - [`freshness`]: whether the commits and files that memories name are still there
 //! - [`tuning`]: the numbers of these
 //!
 //! It never writes a memory, and knows neither projects nor callers.
@@ -13,6 +14,7 @@
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 
 pub mod clients;
+pub mod freshness;
 pub mod import;
 pub mod spool;
 pub mod tuning;

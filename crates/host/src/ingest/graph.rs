@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::ingest::in_time::in_time;
 use crate::project::{OpenProject, WritableProject};
 use tiro_base::error::Result;
+use tiro_capture::freshness::{self, Standing, Subject};
 use tiro_git::GraphPart;
-use tiro_recall::retrieve::freshness::{self, Standing, Subject};
 use tiro_store::GraphRow;
 
 /// The longest time that git may take to tell the standing of commits. After that, the standing counts as unknown.

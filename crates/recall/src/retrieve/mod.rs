@@ -5,7 +5,6 @@
 //! query ([`query`], [`cues`]) and pairing ([`pair`]) are pure.
 
 pub mod cues;
-pub mod freshness;
 pub mod pair;
 mod prior;
 pub use tiro_text::words::query;

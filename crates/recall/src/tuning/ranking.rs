@@ -4,8 +4,6 @@
 //! The weights need not be exact: doubling or halving any one of them makes no difference that matters (`evals
 //! retrieval`, `evals commits`).
 
-use std::time::Duration;
-
 /// The weight of BM25, which counts as a share of the query's best BM25. Measured by `evals retrieval`: if
 /// scores are added, the first 10 hits contain 12 percentage points more of the evidence than if ranks are added.
 pub const LEXICAL: f64 = 1.0;
@@ -87,8 +85,3 @@ pub const SNIPPET_RECENCY: f64 = 0.2;
 
 /// How long it takes until the recency of a snippet halves, in milliseconds: 30 days. Arbitrary.
 pub const SNIPPET_HALF_LIFE: i64 = 30 * 24 * 3600 * 1000;
-
-/// How long one answer may read git to find out which commits are reachable, if that is not known yet. This is long
-/// enough for about 40,000 commits; the next answer continues. Measured by the ignored test
-/// `a_page_of_hits_takes_milliseconds`.
-pub const FRESHNESS_PATIENCE: Duration = Duration::from_millis(400);
