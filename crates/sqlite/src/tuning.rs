@@ -25,8 +25,8 @@ pub const TURN: (Duration, Duration) = (Duration::from_millis(10), Duration::fro
 /// No looser tier is tried once each large group has at least this many candidates. Measured with [`TIERS`].
 pub const ENOUGH: usize = 20;
 
-/// The most chunks that a search by words reads one after the other instead of taking the best of all chunks that
-/// contain the words. Arbitrary; it takes about a microsecond for each.
+/// The maximum number of chunks that a search by words reads one after the other. If more match, it takes the best of
+/// all chunks that contain the words. Arbitrary; it takes about a microsecond for each.
 pub const FEW_CHUNKS: usize = 5_000;
 
 /// A group is large if it has at least this share of the documents. Arbitrary: smaller groups are searched by their

@@ -46,7 +46,7 @@
 //!    own keys. It implements [`Store`], [`Registry`] and [`Stores`]; [`methods!`] has the list.
 //! 2. Run the suite against it: implement `tiro_conformance::subject::Engine`, the place of its data, which opens further
 //!    handles on the same data, and call the suite's macros, as `crates/sqlite/src/tests/promises.rs` does.
-//! 3. Let `cli::main` choose it. Nothing between has to change: it gets [`Stores`].
+//! 3. Let `cli::main` choose it. Nothing else has to change, because all other code gets [`Stores`].
 //!
 //! To add a promise, write a function in the file of its subject, and add a line to the table of the suite. The line
 //! names a fault that breaks the promise: the suite also runs the function against a store with that fault, and fails

@@ -12,8 +12,9 @@
 //! later time is read. The known times before and after the entry then limit when it can have been written
 //! ([`TranscriptEntry::since`], [`TranscriptEntry::until`]).
 //!
-//! A message is not lost because part of it is odd. Bytes that are not UTF-8, halves of characters and control characters
-//! are replaced, objects that stand on one line are read one after the other, and such lines are counted.
+//! A message is not lost because part of it is odd. Bytes that are not UTF-8, halves of characters, and control
+//! characters are replaced. If a line has several objects, they are read one after the other. Both kinds of lines are
+//! counted.
 //!
 //! Reading lines again is harmless, because an entry has the same key each time. So if a reader stops while calls are
 //! open or entries are held back, the next reading begins at the first of them ([`Transcript::open_from`]).

@@ -85,8 +85,8 @@ pub enum Edge {
     /// Any byte except a letter, digit or `_`. Before the token, even a letter or digit is allowed if it ends an
     /// escape such as `\n` or `%3D`.
     Word,
-    /// The same bytes as for [`Edge::Word`]. Also, the token has to look random, because its literal is short or
-    /// the beginning of a word.
+    /// The same bytes as for [`Edge::Word`]. The token must also look random: its literal is short, or ordinary words
+    /// begin with it.
     Random,
     /// Before the token, the same bytes as for [`Edge::Word`] or `_`, since its literal may end a word (`task_test_…`);
     /// after it, any byte.

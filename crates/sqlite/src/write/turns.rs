@@ -64,8 +64,8 @@ fn turns_around(connection: &Connection, session: i64, places: &Range<i64>) -> R
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Indexes the forgotten messages of the session again, with their remaining neighbours as context. The
-/// messages that `operation` forgot are being purged, and must not stay in the context of others.
+/// Indexes the forgotten messages of the session again, with their remaining neighbours as context. The messages that
+/// `operation` forgot are being purged, so they must not stay in the context of other messages.
 pub(crate) fn index_forgotten(connection: &Connection, session: i64, operation: &str) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT ordinal FROM memories WHERE session = ?1 AND ordinal IS NOT NULL AND tombstoned_at IS NOT NULL

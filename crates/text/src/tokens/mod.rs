@@ -26,7 +26,7 @@ mod tests;
 /// The longest token of `o200k_base` and of `cl100k_base`, in bytes: it consists of 128 spaces.
 const LONGEST_TOKEN: usize = 128;
 
-/// [`truncate`] cuts pieces of more than this many bytes at the end of a token. Arbitrary.
+/// A piece with more bytes than this is cut by [`truncate`] at the end of a token, wherever that is. Arbitrary.
 const LONG_PIECE: usize = 1024;
 
 /// Returns the number of tokens of `text` in `o200k_base`, the encoding of GPT-4o and later OpenAI models. Counts

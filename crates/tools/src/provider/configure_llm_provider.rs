@@ -2,14 +2,14 @@
 //! instruct an agent to send data elsewhere.
 //!
 //! An agent can't name a new address, can't send a key to a service that the key isn't for, and can't store a key. It
-//! can't name a model whose requests a local server passes on, nor make an external provider the default if summaries were
-//! made here so far. It also can't allow a provider to make summaries if that provider is external or was external before. Only the user can
-//! do these things, on the command line or in the file. On this machine, an agent may use only the default ports of
-//! Ollama, llama.cpp, LM Studio and vLLM, and each port only for the provider with the name of that server. Such a
-//! provider may make
-//! summaries at once, since nothing leaves the machine. An agent can also set the model, the length of answers and the
-//! temperature, and choose the default among the allowed providers. The rules are checked against the provider's
-//! current state while the lock for the change is held, so concurrent calls can't get around them.
+//! can't choose a model whose requests a local server passes on. If summaries have been made on this machine so far, it
+//! can't make an external provider the default. It also can't allow a provider to make summaries if that provider is
+//! external or was external before. Only the user can do these things, on the command line or in the file. On this
+//! machine, an agent may use only the default ports of Ollama, llama.cpp, LM Studio and vLLM, and each port only for
+//! the provider with the name of that server. Such a provider may make summaries at once, since nothing leaves the
+//! machine. An agent can also set the model, the length of answers and the temperature, and choose the default among
+//! the allowed providers. The rules are checked against the provider's current state while the lock for the change is
+//! held, so concurrent calls can't get around them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -362,7 +362,7 @@ struct Held {
     lines: HashSet<u32>,
     /// The part of `lines` that the commit contains.
     shared: HashSet<u32>,
-    /// Of the lines of the session's last change, the share that the commit contains.
+    /// The share of the lines in the session's last change that the commit contains.
     last_share: f64,
     /// When the session last changed the file.
     last: Millis,

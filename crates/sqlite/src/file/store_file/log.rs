@@ -223,7 +223,7 @@ impl Noted {
         written.and_then(|()| open.set_len(text.len() as u64)).ok()
     }
 
-    /// Returns what a process that opened `file` with `log` says.
+    /// Returns the note of a process that has `file` open with `log`.
     pub(super) fn of(file: FileId, log: Option<Log>) -> Noted {
         // The device number of the same file can differ between containers, so only the inode is compared.
         Noted { file: Some(file.number), log: log.map(Log::numbers) }

@@ -244,7 +244,8 @@ fn folder_for_former(data_dir: &Path) -> Result<String> {
     Ok(folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-/// Moves the former stores of projects into the folder `kept`. One that can't be moved stays, as a store of no project.
+/// Moves the former stores of projects into the folder `kept`. A store that can't be moved stays where it is, and
+/// belongs to no project.
 fn move_former(data_dir: &Path, kept: &Path, placed: &[String]) {
     let folder = kept.join("projects");
     if let Err(error) = private::create_dir(&folder) {

@@ -1,4 +1,4 @@
-//! Numbers and dates: those of a summary that its sources don't have.
+//! Finds the numbers and dates of a summary that are not in its sources.
 
 use std::collections::BTreeSet;
 
