@@ -50,9 +50,9 @@ pub struct CommitDetail {
 /// The author of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Author {
-    /// What `.mailmap` says that the author is called now; empty if the commit has no author.
+    /// The current name of the author according to `.mailmap`; empty if the commit has no author.
     pub name: String,
-    /// The name that the commit has, if it is another one.
+    /// The author's name in the commit, if it differs from `name`.
     pub written: Option<String>,
 }
 
@@ -192,7 +192,7 @@ impl<'a> RawCommit<'a> {
         }
     }
 
-    /// Returns what reads the texts of the commit. The header names the encoding of all of them, but git doesn't convert
+    /// Returns the decoder of the commit's texts. The header names the encoding of all texts, but git doesn't convert
     /// names.
     fn reader(&self) -> encoding::RecordDecoder {
         let message = &self.message[..self.message.len().min(MESSAGE_LIMIT)];

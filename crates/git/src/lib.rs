@@ -6,8 +6,8 @@
 //! from a stranger, and its configuration can name programs (`core.fsmonitor`, `diff.external`, `textconv`,
 //! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). None of these programs is ever run: only a
 //! handful of values are read from the configuration, without included files, and blobs are compared as they are
-//! stored, without filters or external diffs. Of the user's own configuration, which may include files, two values are
-//! read ([`Repository::hooks`], [`excludes()`]). Environment variables such as `GIT_DIR` are ignored.
+//! stored, without filters or external diffs. Two values are read from the user's own configuration, which may include
+//! files ([`Repository::hooks`], [`excludes()`]). Environment variables such as `GIT_DIR` are ignored.
 //!
 //! `discover` finds a repository and checks that it may be trusted. The control files of a repository are opened only
 //! if they are regular files below its directory, never through links. Errors never quote the content of a file or the
@@ -17,7 +17,7 @@
 //! result says what was left out. If an object is damaged or missing, only that object is unavailable.
 //!
 //! This module writes no objects or references; the only file that it writes is the project's id (see [`identity`]). It
-//! does not read the index, and of the work tree only `.mailmap`, and it does not talk to remotes.
+//! does not read the index, reads no file of the work tree except `.mailmap`, and does not talk to remotes.
 
 mod ancestry;
 mod authors;

@@ -24,7 +24,7 @@ impl Mailmap {
         Mailmap { snapshot, stamp }
     }
 
-    /// Returns what the person whom commits call `name` is called now.
+    /// Returns the current name of the person whom commits call `name`.
     pub(super) fn current(&self, name: &str, address: &str) -> Option<String> {
         let written = SignatureRef { name: name.into(), email: address.into(), time: "0 +0000" };
         let current = self.snapshot.try_resolve_ref(written)?.name?;

@@ -76,7 +76,7 @@ pub struct Repository {
 /// The commits that references and reflogs named when they were last read.
 #[derive(Default)]
 pub(super) struct KeptRefs {
-    /// What their files looked like.
+    /// Identifies the state of their files.
     pub(super) stamp: String,
     /// The commits that references name.
     pub(super) tips: Arc<Vec<Sha>>,

@@ -15,7 +15,7 @@ impl Sha {
         &self.0
     }
 
-    /// Returns it as the library names objects.
+    /// Returns the name in the library's type.
     pub(super) fn object_id(&self) -> gix::ObjectId {
         gix::ObjectId::Sha1(self.0)
     }

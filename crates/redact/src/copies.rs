@@ -1,8 +1,8 @@
 //! Finds the copies of a secret in the same text.
 //!
-//! A text often has a secret twice: once where a name says what it is, and once where nothing does, as in output, in a
-//! table or in an answer. Only copies of values that can't be words are found: they have sixteen bytes or more and look
-//! random, and a rule recognised them by more than their place in a sentence. A copy has the edges of a word.
+//! A text often has a secret twice: once beside a name that says what it is, and once without a name, as in output, in
+//! a table or in an answer. Only copies of values that can't be words are found: they have sixteen bytes or more and
+//! look random, and a rule recognised them by more than their place in a sentence. A copy has the edges of a word.
 //!
 //! The first sixteen bytes of each value are kept in a table, and the text is compared with the table where a word
 //! begins. So the time is linear, whatever the number of secrets.
@@ -86,7 +86,7 @@ fn copied(text: &[u8], at: usize, alike: &[&Span], places: Places) -> Option<Spa
     alike.iter().filter_map(copy).max_by_key(|span| span.range.len())
 }
 
-/// Returns whether `value`, which `span` has, can be replaced wherever it is.
+/// Returns whether `value`, the text of `span`, can be replaced wherever it occurs.
 fn is_certain(span: &Span, value: &[u8]) -> bool {
     let block = matches!(
         span.rule.shape,

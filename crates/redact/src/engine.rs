@@ -292,7 +292,7 @@ struct Findings {
     read_until: Vec<usize>,
 }
 
-/// Merges overlapping secrets into one, which gets the rule of the highest rank, if possible one that doesn't guess.
+/// Merges overlapping secrets into one. It gets the rule of the highest rank, if possible a rule that doesn't guess.
 /// Leaves out secrets that overlap a mark of an earlier redaction, unless they are whole blocks.
 fn merged(found: Findings) -> Vec<Span> {
     let Findings { mut spans, marks, .. } = found;

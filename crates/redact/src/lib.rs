@@ -25,9 +25,9 @@
 //! Where a name and its value are apart, the structure of the text says where a secret may be (`structure`): tables,
 //! members of objects, output of commands, logins, sentences. The shape of the value decides (`shape`).
 //!
-//! It does not judge meaning: if text is private only by what it says, its author has to mark it with `<private>` …
-//! `</private>`. Secrets are found even if they have invisible characters inside or are encoded once in base64 or
-//! hexadecimal, but not if they are encoded twice, compressed or encrypted.
+//! This module does not judge meaning: if only the meaning of a text is private, its author has to mark it with
+//! `<private>` … `</private>`. Secrets are found even if they have invisible characters inside or are encoded once in
+//! base64 or hexadecimal, but not if they are encoded twice, compressed or encrypted.
 
 mod assignment;
 mod blocks;

@@ -23,7 +23,7 @@ struct Keys {
     forms: Option<Arc<AhoCorasick>>,
 }
 
-/// Remembers `key`, so that every text is redacted of it from now on. A key that could be an ordinary word or a
+/// Remembers `key`, so that it is redacted in every text from now on. A key that could be an ordinary word or a
 /// placeholder, as local servers accept, is not remembered.
 pub fn remember(key: &str) {
     let ordinary =
@@ -41,7 +41,7 @@ pub fn remember(key: &str) {
     COUNT.store(keys.keys.len(), Ordering::Release);
 }
 
-/// Returns how many keys are remembered. A text that was clean before may contain one that was remembered since.
+/// Returns how many keys are remembered. A text that was clean before may contain a key that was remembered since.
 pub fn remembered() -> usize {
     COUNT.load(Ordering::Acquire)
 }
@@ -70,8 +70,8 @@ fn forms(key: &[u8]) -> Vec<Vec<u8>> {
     };
     let word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let mut forms = vec![key.to_vec(), hex(false), hex(true), escaped(&word, "%")];
-    // In base64, what comes before a key decides at which of three places of a group it begins. The characters that
-    // also hold bits of a neighbour are left out.
+    // In base64, the bytes before a key decide at which of three places of a group the key begins. Characters that also
+    // hold bits of a neighbour are left out.
     for shift in 0..3 {
         let mut padded = vec![0; shift];
         padded.extend_from_slice(key);
@@ -84,7 +84,7 @@ fn forms(key: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// Returns `bytes` in base64, whose last two letters are `last`, without padding.
+/// Returns `bytes` in base64 without padding. The alphabet ends with the two letters `last`.
 fn base64(bytes: &[u8], last: [u8; 2]) -> Vec<u8> {
     let letter = |value: u32| match value {
         0..26 => b'A' + value as u8,

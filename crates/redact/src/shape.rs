@@ -29,8 +29,8 @@ pub(super) fn is_shaped(value: &[u8]) -> bool {
     shaped && !is_other(value)
 }
 
-/// Returns whether `value` has a secret's shape or is a name and a number in one, such as `maplefern482`. This is
-/// for sentences that speak of a password just before.
+/// Returns whether `value` has a secret's shape or is a name joined with a number, such as `maplefern482`. This is for
+/// values that follow a word for a password in a sentence.
 pub(super) fn is_spoken(value: &[u8]) -> bool {
     let makeup = Makeup::of(value);
     let numbered = || {
@@ -55,7 +55,7 @@ pub(super) fn is_designation(value: &[u8]) -> bool {
 }
 
 /// Returns whether `value` may be a secret where the structure of the text says that one is here: in a column of
-/// passwords, after a command that prints a secret. Words, numbers, paths, types and placeholders are none.
+/// passwords, after a command that prints a secret. Words, numbers, paths, types and placeholders are no secrets.
 pub(super) fn is_stated(value: &[u8]) -> bool {
     if !(5..=512).contains(&value.len()) {
         return false;
@@ -88,7 +88,7 @@ pub(super) fn is_stated(value: &[u8]) -> bool {
                 && !value.ends_with(b"*"))
 }
 
-/// Returns whether `value` is a passphrase: words and a number that `-` or `_` joins, such as `fern-river-58`.
+/// Returns whether `value` is a passphrase: words and a number, joined by `-` or `_`, such as `fern-river-58`.
 pub(super) fn is_passphrase(value: &[u8]) -> bool {
     if !(8..=80).contains(&value.len())
         || !value.iter().all(|b| b.is_ascii_alphanumeric() || b"-_!#".contains(b))
@@ -144,8 +144,8 @@ fn is_assignment(value: &[u8]) -> bool {
     name.len() > 3 && name.contains(&b'_') && name[0].is_ascii_uppercase() && name.iter().all(constant)
 }
 
-/// Returns whether `value` is an identifier or an option: words and numbers in letters of one case that `_` or `-`
-/// joins, such as `SASL_NTLM_TYPE2` and `SHA-256`. A passphrase ends with a number of its own.
+/// Returns whether `value` is an identifier or an option: words of one case and numbers, joined by `_` or `-`, such as
+/// `SASL_NTLM_TYPE2` and `SHA-256`. A passphrase ends with a number of its own.
 fn is_identifier(value: &[u8]) -> bool {
     let makeup = Makeup::of(value);
     let cased = makeup.upper == 0 || makeup.lower == 0;
@@ -176,7 +176,8 @@ pub(super) fn is_code(value: &[u8]) -> bool {
     signs.iter().any(|sign| holds(value, sign))
 }
 
-/// Returns whether `value` is a version or a date: digits that dots, colons or dashes join, with at most a letter or two.
+/// Returns whether `value` is a version or a date: digits joined by dots, colons or dashes, with at most a letter or
+/// two.
 fn is_version(value: &[u8]) -> bool {
     let makeup = Makeup::of(value);
     makeup.letters() <= 2
@@ -200,7 +201,7 @@ pub(super) fn bare(text: &[u8], mut range: std::ops::Range<usize>) -> std::ops::
         range.start += 1;
     }
     while range.start < range.end && b"\"'`*)]},.;: \t\r".contains(&text[range.end - 1]) {
-        // A bracket that closes one within the value belongs to it.
+        // A closing bracket belongs to the value if the value has the opening one.
         let open = match text[range.end - 1] {
             b')' => b'(',
             b']' => b'[',

@@ -1,25 +1,25 @@
-//! Redacts a text that arrives piece by piece, so that a secret that two pieces share is never shown.
+//! Redacts a text that arrives piece by piece, so that a secret that is split between two pieces is never shown.
 
 use super::copies::Places;
 use super::{Redacted, Redactor};
 
-/// How many bytes at the end are held back: a secret, or the name before it, may go on there.
+/// How many bytes at the end are held back: a secret, or the name before it, may continue there.
 const HELD: usize = 160;
 
-/// How many bytes before the end are redacted again with each piece, so that what was shown already says what follows.
+/// How many bytes before the end are redacted again with each piece, as the context of the text that follows them.
 const CONTEXT: usize = 8 * 1024;
 
 /// A text that arrives piece by piece.
 pub struct Stream {
     redactor: Redactor,
-    /// What arrived, from a line end on that is at least [`CONTEXT`] bytes back.
+    /// The text that arrived, from a line end that is at least [`CONTEXT`] bytes back.
     arrived: String,
-    /// What of `arrived`, redacted, was returned.
+    /// The part of the redacted `arrived` that was returned.
     shown: String,
 }
 
 impl Stream {
-    /// Returns a stream of which nothing has arrived.
+    /// Returns a stream that has not received any text.
     pub fn new(redactor: Redactor) -> Stream {
         Stream { redactor, arrived: String::new(), shown: String::new() }
     }
@@ -32,7 +32,7 @@ impl Stream {
         let bytes = self.arrived.as_bytes();
         let Some((end, _)) = bytes[..end].iter().enumerate().rev().find(space) else { return String::new() };
         let (sure, whole) = (self.redact(&self.arrived[..end]).text, self.redact(&self.arrived).text);
-        // What follows may make a secret of what is before.
+        // Later text may turn the text before it into a secret.
         if !whole.starts_with(&*sure) {
             return String::new();
         }
@@ -44,14 +44,15 @@ impl Stream {
         new
     }
 
-    /// Returns what is left when nothing more arrives. The stream is empty then.
+    /// Returns the rest of the text, when nothing more arrives, and empties the stream.
     pub fn end(&mut self) -> String {
         let whole = self.redact(&self.arrived).text.into_owned();
         let shown = std::mem::take(&mut self.shown);
         self.arrived.clear();
         match whole.strip_prefix(shown.as_str()) {
             Some(rest) => rest.to_owned(),
-            // The end made a secret of something that was shown. Only what is equal so far can be continued.
+            // The end turned text that was shown into a secret. Only the equal beginning of both texts can be
+            // continued.
             None => {
                 let equal = shown.bytes().zip(whole.bytes()).take_while(|(a, b)| a == b).count();
                 whole.get(equal..).unwrap_or_default().to_owned()
@@ -59,12 +60,12 @@ impl Stream {
         }
     }
 
-    /// Returns `text` redacted. A copy of a secret that precedes it stays, since it may have been shown before.
+    /// Returns `text` redacted. A copy that precedes its secret stays, since the copy may have been shown before.
     fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
         self.redactor.redact_at(text, Places::After)
     }
 
-    /// Forgets the beginning of what arrived, if it was shown and the rest is redacted alike without it.
+    /// Forgets the beginning of the text, if it was shown and the rest is redacted in the same way without it.
     fn forget(&mut self) {
         let Some(cut) = self.arrived.len().checked_sub(CONTEXT).filter(|cut| *cut > CONTEXT) else { return };
         let Some(line) = self.arrived.as_bytes()[..cut].iter().rposition(|byte| *byte == b'\n') else {

@@ -1,4 +1,4 @@
-//! What is read of a text, whatever it is about.
+//! Reads texts, whatever they are about.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 //!
@@ -7,7 +7,7 @@
 //! - [`chunk`]: the pieces that are embedded, and the text that is indexed for each
 //! - [`blocks`]: a message as prose, lists, code and sentences
 //!
-//! It never opens a file, a store or a connection: every function takes values and returns values.
+//! This crate never opens a file, a store or a connection: every function takes values and returns values.
 //!
 //! Invariants: the same text gives the same bytes; time is linear in the length of any text.
 

@@ -1,7 +1,7 @@
 //! Reads the user's own configuration of git.
 //!
-//! `settings` are its files, from the least important to the most important. Files that they include are read too; the
-//! directory of the repository decides about those that are for some repositories only.
+//! `settings` are its files, from the least important to the most important. Files that they include are read too. If a
+//! file is included for some repositories only, the directory of the repository decides whether it is read.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,14 @@ use gix::config::{File, Source};
 /// Returns the file that `core.excludesFile` names in the user's or the system's configuration of git, or git's default
 /// for it; `None` without a home directory. The file may be missing.
 ///
-/// The repository's own configuration is not read, because it could put another file in the place of the user's. See
+/// The repository's own configuration is not read, because it could replace the user's file by another one. See
 /// <https://git-scm.com/docs/gitignore>.
 pub fn excludes(settings: Vec<PathBuf>, home: Option<&Path>, git_dir: &Path) -> Option<PathBuf> {
     path("core.excludesFile", settings, home, git_dir).or_else(ignore::gitignore::gitconfig_excludes_path)
 }
 
-/// Returns the path `key` of the last of `settings` that has it, with `~` replaced; `None` also if one of them can't be read.
+/// Returns the path `key` from the last of `settings` that sets it, with `~` replaced; `None` also if a file can't be
+/// read.
 pub(crate) fn path(
     key: &str,
     settings: Vec<PathBuf>,
@@ -76,7 +77,7 @@ mod tests {
         assert_eq!(found("b/.git").unwrap(), Path::new("ignore"));
         assert_eq!(found("no-repository").unwrap(), Path::new("ignore"));
 
-        // Left to the plain search: what can't be parsed, and files that include each other.
+        // Files that include each other and files that can't be parsed give no path.
         write("dotfiles/git", "[include]\n\tpath = ../.gitconfig\n");
         assert_eq!(found("b/.git"), None);
         write(".gitconfig", "[core\n");

@@ -1,9 +1,9 @@
-//! Finds a string that is one of several values of a name, or that a method gets after the name, or alone on a
-//! line between two tags.
+//! Finds a string that is one of several values of a name, that is passed to a method after the name, or that stands
+//! alone on a line between two tags.
 
 use super::extent::LONGER;
 
-/// Returns where the string begins that a method gets after the closing bracket at `at`, as in
+/// Returns where a string begins that is passed to a method after the closing bracket at `at`, as in
 /// `By.ID, "password").send_keys("…")` and `getenv("PASSWORD") ?: "…"`.
 pub(super) fn method(text: &[u8], at: usize) -> Option<usize> {
     let run = text[at..].iter().take(32).take_while(|b| !b"\"'`;,\r\n".contains(b)).count();
@@ -22,8 +22,8 @@ pub(super) fn choice(text: &[u8], at: usize) -> Option<usize> {
         .then_some(at + run)
 }
 
-/// Returns where the text of an element begins whose opening tag ends before `at`: at `at`, or on a line below, if one
-/// word stands alone between the tags.
+/// Returns where the text of an element begins. The opening tag ends before `at`. The text begins at `at` or, if one
+/// word stands alone between the tags, on a line below.
 pub(super) fn content(text: &[u8], at: usize) -> usize {
     let blank = |at: usize| text[at..].iter().take(80).take_while(|b| b.is_ascii_whitespace()).count();
     let start = at + blank(at);

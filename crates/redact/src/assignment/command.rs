@@ -182,8 +182,8 @@ pub(super) fn secure_string(text: &[u8], hit: &Range<usize>) -> Option<Range<usi
     accepted(text, end - length..end).filter(|range| text[range.start - 1] == quote)
 }
 
-/// Returns the password that a command gets through a pipe or as an argument. `hit` is the range of the word
-/// for a password in the name of the command or flag: in `chpasswd`, that of `pass`.
+/// Returns the password that a command gets through a pipe or as an argument. `hit` is the range of the word for a
+/// password in the name of the command or flag, such as `pass` in `chpasswd`.
 pub(super) fn from_command(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let rest = &text[hit.end..];
     let name = &text[hit.start.saturating_sub(2)..hit.start];

@@ -68,8 +68,8 @@ pub(super) fn joint(text: &[u8], word: usize, named: usize) -> Option<(Joint, us
     by_space(text, word, name, named, at, quoted)
 }
 
-/// Returns where the value of a YAML key begins whose colon ends at `at`, if an anchor, a tag or the sign of a block
-/// precedes the value: `key: &anchor value`, `key: !!str value`, `key: |` and the value on the next line.
+/// Returns where the value of a YAML key begins if an anchor, a tag or the sign of a block precedes the value:
+/// `key: &anchor value`, `key: !!str value`, `key: |` and the value on the next line. The key's colon ends at `at`.
 fn block(text: &[u8], at: usize) -> Option<usize> {
     let start = at + spaces(text, at);
     let word = text[start..].iter().take(40).take_while(|b| b.is_ascii_graphic()).count();

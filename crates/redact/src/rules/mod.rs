@@ -152,15 +152,15 @@ pub enum Scanner {
     Marked,
     /// The values of a table's columns, of an object or of a statement whose names say that they are secrets.
     Structure,
-    /// What a command prints that prints a secret.
+    /// The output of a command that prints a secret.
     Output,
     /// The password in a line by which a client logs in to a server.
     Dialogue,
     /// The password in a sentence.
     Sentence,
-    /// What has the shape of a password, near a word for one.
+    /// A string with the shape of a password, near a word for a password.
     Nearby,
-    /// What has the shape of a key, after a word for one.
+    /// A string with the shape of a key, after a word for a key.
     NearbyKey,
     /// The password in `user@host:password`.
     Address,
@@ -213,7 +213,8 @@ impl Rule {
         }
     }
 
-    /// Returns whether what the rule finds is only probably a secret: it has the shape of one and is near a word for one.
+    /// Returns whether the rule finds strings that are only probably secrets: they have the shape of a secret and are
+    /// near a word for one.
     pub(super) fn guesses(&self) -> bool {
         matches!(
             self.shape,

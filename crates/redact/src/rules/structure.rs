@@ -1,4 +1,4 @@
-//! Secrets that the structure of the text tells: columns, members, output of commands, logins, sentences.
+//! Secrets that are identified by the structure of the text: columns, members, output of commands, logins, sentences.
 
 use super::word::PASSWORDS;
 use super::{Rule, Scanner, scanned};

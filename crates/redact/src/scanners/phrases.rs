@@ -89,7 +89,7 @@ fn in_row(text: &[u8], row: &[Listed], alike: bool, found: &mut Vec<Range<usize>
 /// A word of the list: its number there, and its range.
 type Listed = (u16, Range<usize>);
 
-/// Returns `words` in the order of the numbers before them, if these count from 1. They stand in columns then.
+/// Returns `words` in the order of the numbers before them, if these count from 1. Such words stand in columns.
 fn numbered(text: &[u8], words: &[Listed]) -> Option<Vec<Listed>> {
     let mut ordered = vec![None; words.len()];
     for word in words {
@@ -153,7 +153,7 @@ fn behind(text: &[u8], end: usize, floor: usize) -> Vec<Listed> {
         lines.push_back(words);
         bottom = start + length;
     }
-    // A listed word that begins each line belongs to what is before the words, as in `word 1: …`.
+    // A listed word that begins each line belongs to the text before the words, as in `word 1: …`.
     let label = lines.iter().all(|words| words.len() > 1 && words[0].0 == lines[0][0].0);
     lines.into_iter().flat_map(|words| words.into_iter().skip(usize::from(label))).collect()
 }

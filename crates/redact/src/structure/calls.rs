@@ -1,5 +1,5 @@
 //! Finds secrets among the arguments of calls and commands that take one: `basic_auth(user, …)`, `typeText(…)` beside
-//! the name of a password, `gh secret set`, `cryptsetup` and what is piped into it.
+//! the name of a password, `gh secret set`, `cryptsetup` and text that is piped into it.
 
 use std::ops::Range;
 
@@ -130,8 +130,8 @@ fn strings(text: &[u8], at: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns the secret that the command at `hit` is given: a word of its line, or what is piped into it. Which word it
-/// is, its shape tells.
+/// Returns the secret that the command at `hit` is given: a word of its line or of the text that is piped into it. The
+/// word is recognised by its shape.
 pub(crate) fn given(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let start =
         text[..hit.start].iter().rev().take(240).position(|b| *b == b'\n').map(|length| hit.start - length);
@@ -153,7 +153,7 @@ pub(crate) fn given(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
             || is_shaped(value) && !value.contains(&b'/')
             || is_hash(value) && value.len() >= 24 && !value.contains(&b'-')
     };
-    // What is piped in is the secret; only without it does the line have one.
+    // The secret is in the text that is piped in. The line is searched only if none is found there.
     let regions = [piped, Some(rest)];
     regions.into_iter().flatten().find_map(|region| words(text, region).into_iter().find(shaped))
 }

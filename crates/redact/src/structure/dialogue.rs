@@ -71,7 +71,7 @@ pub(crate) fn login(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     found.then_some(password)
 }
 
-/// What is on a line before a command of a protocol.
+/// The text on a line before a command of a protocol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lead {
     /// Nothing.
@@ -149,7 +149,7 @@ fn words(text: &[u8], range: Range<usize>) -> Vec<Range<usize>> {
         }
         at += run.max(1);
     }
-    // What follows `SETNAME` in `HELLO 3 AUTH … SETNAME …` belongs to something else.
+    // The words after `SETNAME` in `HELLO 3 AUTH … SETNAME …` don't belong to the login.
     if let Some(place) = words.iter().position(|word| text[word.clone()].eq_ignore_ascii_case(b"SETNAME")) {
         words.truncate(place);
     }
@@ -173,11 +173,12 @@ fn base64(text: &[u8], at: usize) -> Option<Range<usize>> {
 fn encoded(text: &[u8], end: usize) -> Option<Range<usize>> {
     let next = line_end(text, (end + 1).min(text.len()), 600)?;
     let word = last(text, end + 1..next)?;
-    // `bare` may take a sign at the end that belongs to base64; a walk from the beginning finds it again.
+    // `bare` may remove a sign at the end that belongs to the base64; reading from the beginning finds it again.
     base64(text, word.start)
 }
 
-/// Returns the string of Redis' protocol after `AUTH`: `$12`, a line end and the password, or the last of two.
+/// Returns the string of Redis' protocol after `AUTH`: `$12`, a line end and the password, or the last of two such
+/// strings.
 fn counted(text: &[u8], at: usize) -> Option<Range<usize>> {
     let (mut at, mut found) = (at, None);
     for _ in 0..2 {

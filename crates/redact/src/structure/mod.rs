@@ -1,8 +1,8 @@
 //! Finds secrets by the structure of the text: a table is read by its columns, an object by its members, a command
 //! by what it prints, a login by its lines, a sentence by its words.
 //!
-//! Everywhere the structure says only where a secret may be. Whether one is there is decided by the shape of the value
-//! (`shape`), so that documentation with placeholders, types and words stays as it is.
+//! Everywhere the structure says only where a secret may be. The shape of the value (`shape`) decides whether one is
+//! there, so that documentation with placeholders, types and words stays as it is.
 
 mod calls;
 mod dialogue;
@@ -43,13 +43,14 @@ fn name(text: &[u8], hit: &Range<usize>) -> Range<usize> {
     hit.start - before..hit.end + after
 }
 
-/// Returns the line that contains the byte at `at`, or `None` if more than `most` bytes on either side are in it.
+/// Returns the line that contains the byte at `at`, or `None` if the line has more than `most` bytes on one side of
+/// `at`.
 fn line(text: &[u8], at: usize, most: usize) -> Option<Range<usize>> {
     let before = text[..at].iter().rev().take(most).position(|b| *b == b'\n').or((at < most).then_some(at))?;
     Some(at - before..line_end(text, at, most)?)
 }
 
-/// Returns where the line ends that goes on at `at`, or `None` if that is more than `most` bytes away.
+/// Returns the end of the line that contains `at`, or `None` if it is more than `most` bytes away.
 fn line_end(text: &[u8], at: usize, most: usize) -> Option<usize> {
     let rest = &text[at..];
     let end =

@@ -1,7 +1,7 @@
 //! Finds passwords near a word for a password, by their shape alone.
 //!
 //! People speak of a password in more ways than any grammar has, in every language: `try … as the sudo password`, `… is
-//! what the zip opens with`. So whatever has a shape that only passwords have counts as one if it is near such a word,
+//! what the zip opens with`. So a string with a shape that only passwords have counts as one if it is near such a word,
 //! in the same line. Names, versions, algorithms, paths and code have other shapes ([`is_strong`]).
 
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub(crate) fn key(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, usize)
     if ending > 2 && text[hit.start].is_ascii() {
         return (Vec::new(), hit.end);
     }
-    // Directly after the word, signs of base64 may be in it.
+    // A key directly after the word may contain signs of base64.
     let gap = text[hit.end..].iter().take(4).take_while(|b| b" (`".contains(b)).count();
     let run = text[hit.end + gap..].iter().take(256).take_while(|b| b.is_ascii_graphic()).count();
     let next = trimmed(text, hit.end + gap..hit.end + gap + run);
@@ -66,7 +66,7 @@ fn is_digest(lead: &[u8]) -> bool {
     .any(|word| lead.windows(word.len()).any(|window| window == word.as_bytes()))
 }
 
-/// Returns the values near the word at `hit` that are as `fits` says, and where reading stopped.
+/// Returns the values near the word at `hit` for which `fits` returns true, and where reading stopped.
 fn near(text: &[u8], hit: &Range<usize>, fits: impl Fn(&[u8]) -> bool) -> (Vec<Range<usize>>, usize) {
     // `pw` is in many runs of letters.
     let short = hit.len() < 4 && text[hit.start].is_ascii();
@@ -107,7 +107,7 @@ fn trimmed(text: &[u8], mut range: Range<usize>) -> Range<usize> {
     while range.start < range.end && b"\"'`*([{<+".contains(&text[range.start]) {
         range.start += 1;
     }
-    // What follows the closing quote doesn't belong to it.
+    // Text after the closing quote doesn't belong to the value.
     if range.start > 0 && b"\"'`".contains(&text[range.start - 1]) {
         let quote = text[range.start - 1];
         let inner = text[range.clone()].iter().position(|b| *b == quote);
@@ -160,7 +160,7 @@ fn is_pair(value: &[u8]) -> bool {
     digits >= 3 && word(first) && word(&second[..second.len() - digits])
 }
 
-/// Returns whether `value` is a passphrase of three words or more that `-`, `_` or `.` joins, and a number at its end.
+/// Returns whether `value` is a passphrase: three words or more, joined by `-`, `_` or `.`, and a number at the end.
 fn is_worded(value: &[u8]) -> bool {
     let Some(joint) = value.iter().find(|b| b"-_.".contains(b)) else { return false };
     let parts: Vec<&[u8]> = value.split(|b| b == joint).collect();
@@ -201,7 +201,7 @@ fn is_key(value: &[u8]) -> bool {
         && !is_stand_in(value)
 }
 
-/// Returns whether `value` looks like a long key in base64 or in parts that `:` joins.
+/// Returns whether `value` looks like a long key in base64 or in parts joined by `:`.
 fn is_base64_key(value: &[u8]) -> bool {
     let sign = |b: &u8| b.is_ascii_alphanumeric() || b"+/=_-:".contains(b);
     let path = value.starts_with(b"/") || value.windows(2).any(|pair| pair == b"//" || pair == b"::");

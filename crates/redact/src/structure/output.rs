@@ -37,7 +37,7 @@ pub(crate) fn printed(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     if named && !names_secret(&text[hit.start..line.end]) {
         return None;
     }
-    // A decoder prints what it is given, so what it prints has to look like a secret.
+    // A decoder prints anything that it is given, so its output has to look like a secret.
     let decodes =
         command.starts_with(b"base64") && !text[line.clone()].windows(6).any(|word| word == b"secret");
     let is_secret =
@@ -54,7 +54,7 @@ pub(crate) fn printed(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     (is_secret(found) && (prompt || is_shaped(found))).then_some(value)
 }
 
-/// Words that make a command, or a line that ends with a colon, one that may print a secret.
+/// Words in commands that may print a secret, and in lines that end with a colon and may precede a secret.
 const GENERAL: &[&[u8]] = &[b"token", b"password", b"Password", b"secret", b"Secret", b"urandom"];
 
 /// Returns the value below the line from `start` to `end`, which has one of [`GENERAL`] at `hit`. As the words are
@@ -81,8 +81,8 @@ fn names_secret(command: &[u8]) -> bool {
         || command.windows(13).any(|path| path == b"/run/secrets/")
 }
 
-/// Returns whether a prompt or the name of a tool precedes a command on its line, whose text before the command is
-/// `lead`. Returns `None` if anything else does.
+/// Returns whether `lead`, the text before a command on its line, is a prompt or the name of a tool. Returns `None` if
+/// it is anything else, and `Some(false)` if there is no such text.
 fn prompt(lead: &[u8]) -> Option<bool> {
     let lead = lead.trim_ascii();
     if lead.is_empty() {

@@ -1,8 +1,8 @@
-//! Finds passwords in prose: what follows a word for a password in its sentence, or precedes it, and has the shape of
+//! Finds passwords in prose: strings that follow or precede a word for a password in its sentence and have the shape of
 //! a password.
 //!
-//! No list of phrases is kept for each language. Between the word and the password may be a few plain words; the
-//! shape decides, and the shorter the way, the less shape is asked for.
+//! No list of phrases is kept for each language. A few plain words may be between the word and the password. The shape
+//! decides; the closer the two are, the weaker the signs in the shape may be.
 
 use std::ops::Range;
 
@@ -131,7 +131,7 @@ fn word(text: &[u8], at: usize, limit: usize) -> Option<Word> {
 fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>> {
     let limit = sentence_end(text, at);
     let (mut at, mut between, mut joined, mut marked) = (at, 0, false, false);
-    // Whether a verb was there, after which only words follow that say when or how.
+    // Whether a verb was found. After it, there are only words that say when or how.
     let mut told = false;
     while let Some(found) = word(text, at, limit) {
         let range = bare(text, found.range.clone());
@@ -143,7 +143,7 @@ fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>>
         } else {
             is_spoken(value)
         };
-        // After a comma the password has to end the part of the sentence, or it is an argument.
+        // After a comma, the password has to end its part of the sentence; otherwise it is an argument.
         let ends = most > 0 || found.quoted || text.get(range.end).is_none_or(|b| b",.;\r\n".contains(b));
         if near
             && (fits || hash)

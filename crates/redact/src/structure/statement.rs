@@ -68,7 +68,7 @@ fn inserted(text: &[u8], mut at: usize, count: usize, secret: &[usize]) -> (Vec<
     (found, at.min(limit))
 }
 
-/// Returns the secrets among the lines after `at`, whose columns tabs separate, up to the line `\.`.
+/// Returns the secrets among the lines after `at`, up to the line `\.`. Tabs separate the columns.
 fn copied(text: &[u8], at: usize, count: usize, secret: &[usize]) -> (Vec<Range<usize>>, usize) {
     let limit = text.len().min(at + ROWS);
     let mut found = Vec::new();
@@ -91,7 +91,7 @@ fn copied(text: &[u8], at: usize, count: usize, secret: &[usize]) -> (Vec<Range<
     (found, limit)
 }
 
-/// Returns where the bracket closes that opens at `open`. Brackets within quotes don't count.
+/// Returns the place of the bracket that closes the one at `open`. Brackets within quotes don't count.
 fn closing(text: &[u8], open: usize, limit: usize) -> usize {
     let (mut depth, mut quote) = (0, None);
     for (place, &byte) in text.iter().enumerate().take(limit).skip(open) {

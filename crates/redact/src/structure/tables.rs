@@ -93,8 +93,8 @@ pub(super) fn column(text: &[u8], hit: &Range<usize>) -> Option<(Vec<Range<usize
     (rows > 0).then_some((found, at))
 }
 
-/// Returns the cell that contains the word at `hit`, and what separates it from its neighbours; `None` for the sign if
-/// it is alone on its line or in an HTML element.
+/// Returns the cell that contains the word at `hit`, and the sign that separates the cell from its neighbours. The sign
+/// is `None` if the cell is alone on its line or in an HTML element.
 fn cell(text: &[u8], hit: &Range<usize>) -> Option<(Range<usize>, Option<Sign>)> {
     const REACH: usize = 40;
     let plain = |b: u8| b.is_ascii_alphanumeric() || b" _-./\"'`*[]:".contains(&b) || !b.is_ascii();

@@ -13,7 +13,7 @@ fn values() -> [String; 4] {
     ]
 }
 
-/// Asserts that each value is replaced in each of `texts`, and that what stands around it stays.
+/// Asserts that each value is replaced in each of `texts`, and that the text around it stays.
 fn taken(texts: &[&str]) {
     let mut lost = Vec::new();
     for text in texts {
@@ -21,7 +21,7 @@ fn taken(texts: &[&str]) {
             let text = text.replace('§', &value);
             let redacted = Redactor::blank().redact(&text).text.into_owned();
             let (begin, end) = text.split_once(&value).expect("each text has one");
-            // A sign beside the value may go with it.
+            // A sign beside the value may be replaced with it.
             let end = end.trim_start_matches(['"', '\'', '`', ' ', ',', '.']);
             if redacted.contains(&value) || !redacted.starts_with(begin) || !redacted.ends_with(end) {
                 lost.push((text, redacted));
@@ -200,7 +200,8 @@ fn calls_and_commands_that_take_a_secret_lose_it() {
     ]);
 }
 
-/// People speak of a password in more ways than a grammar has. What only a password looks like goes in each of them.
+/// People speak of a password in more ways than a grammar has. A value that only a password looks like is replaced in
+/// each of these ways.
 #[test]
 fn what_only_a_password_looks_like_goes_near_a_word_for_one() {
     let values =

@@ -1,5 +1,5 @@
 //! Tests forms of values and tokens: alone on a line between two tags, long, split between quotes, in the settings of a
-//! package manager; and what only looks like them.
+//! package manager; and look-alikes.
 
 use super::drawing::one;
 use super::redact;

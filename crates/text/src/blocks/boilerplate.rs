@@ -106,7 +106,7 @@ const ACKNOWLEDGEMENTS: [&str; 22] = [
 /// The maximum number of words of an acknowledgement.
 const SHORT: usize = 3;
 
-/// Returns whether a sentence, of which the markup is taken off, says nothing of its own.
+/// Returns whether a sentence, from which the markup was removed, says nothing of its own.
 pub fn is_boilerplate(sentence: &str) -> bool {
     let lower = sentence.trim().trim_start_matches(['"', '\'', '*', ' ']).to_lowercase().replace('’', "'");
     let begins = |start: &str| {

@@ -1,4 +1,4 @@
-//! Tells lines of code, of a log or of a shell session from prose.
+//! Distinguishes lines of code, logs and shell sessions from prose.
 
 use std::collections::HashSet;
 
@@ -144,8 +144,8 @@ fn is_trace(body: &str) -> bool {
         || body.starts_with("error[")
 }
 
-/// Returns whether a line begins with the name of a task, such as `docs:lint:`, with a line and a column, such as `88:6`, or
-/// with both and a file.
+/// Returns whether a line begins with the name of a task, such as `docs:lint:`, with a line and a column, such as
+/// `88:6`, or with a file, a line and a column.
 fn is_labelled(body: &str) -> bool {
     let first = body.split_whitespace().next().unwrap_or_default();
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

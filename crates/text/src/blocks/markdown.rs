@@ -80,7 +80,7 @@ impl<'a> MarkdownReader<'a> {
                 self.items += 1;
             }
             Tag::List(_) | Tag::Paragraph | Tag::HtmlBlock => self.close(),
-            // Hardly a chat has headings that are underlined, but rules below paragraphs look like them.
+            // Chats hardly ever have underlined headings, but rules below paragraphs look like them.
             Tag::Heading { .. } if !self.source[range.clone()].trim_start().starts_with('#') => self.close(),
             Tag::Heading { .. } => self.start_leaf(Kind::Heading),
             Tag::CodeBlock(_) => self.start_leaf(Kind::Code),

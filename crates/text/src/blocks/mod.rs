@@ -49,7 +49,7 @@ pub struct Block {
     pub kind: Kind,
     /// Its text without markup. Only a line break that its author set is a line break here.
     pub text: String,
-    /// The bytes of the message that it was read from.
+    /// The bytes of the message from which the block was read.
     pub range: Range<usize>,
     /// The runs of plain text, ascending.
     runs: Vec<Run>,
@@ -84,7 +84,7 @@ impl Block {
 struct Run {
     /// Where it begins in the block's text.
     start: usize,
-    /// The bytes of the message that it was read from.
+    /// The bytes of the message from which the run was read.
     source: Range<usize>,
     /// Whether those bytes are the same as the text.
     is_verbatim: bool,
@@ -115,8 +115,8 @@ const DOCUMENT: usize = 1200;
 /// The fewest list items of a document. Arbitrary.
 const ITEMS: usize = 4;
 
-/// Returns the byte from which a person's message is a document that they pasted, such as a plan or a review: it is long,
-/// and has headings or a list. What they wrote themselves is its first paragraph. `None` if there is no document.
+/// Returns the byte at which a pasted document begins in a person's message, such as a plan or a review: the message is
+/// long, and has headings or a list. The person wrote only its first paragraph. `None` if there is no document.
 pub fn pasted_from(message: &str) -> Option<usize> {
     if message.len() < DOCUMENT {
         return None;
@@ -128,7 +128,8 @@ pub fn pasted_from(message: &str) -> Option<usize> {
     is_document.then_some(if first.kind == Kind::Prose { first.range.end } else { first.range.start })
 }
 
-/// Marks what follows a program's output without a blank line as output too: a shell's output may look like a list.
+/// Marks blocks that follow a program's output without a blank line as output too: a shell's output may look like a
+/// list.
 fn output_goes_on(message: &str, blocks: &mut [Block]) {
     let mut end = None;
     for block in blocks {

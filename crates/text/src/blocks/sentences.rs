@@ -1,5 +1,5 @@
-//! Divides a block into sentences by the rules of Unicode (UAX #29), which know nothing of abbreviations: those are
-//! joined again.
+//! Divides a block into sentences by the rules of Unicode (UAX #29). These rules don't know abbreviations, so sentences
+//! that are cut after one are joined again.
 
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ pub enum Form {
 pub struct Sentence {
     /// Its text in one line, without markup.
     pub text: String,
-    /// The bytes of the message that it was read from.
+    /// The bytes of the message from which the sentence was read.
     pub range: Range<usize>,
     /// Its form.
     pub form: Form,
@@ -84,7 +84,7 @@ pub fn sentences(block: &Block) -> Vec<Sentence> {
     let paragraphs = paragraphs(&block.text);
     let is_list = block.kind == Kind::Item || paragraphs.len() >= LINES_OF_LIST;
     for paragraph in paragraphs {
-        // A wrapped line's break counts as a space, which has as many bytes.
+        // The break of a wrapped line counts as a space; both have one byte.
         let text = block.text[paragraph.clone()].replace('\n', " ");
         for range in divide(&text) {
             let piece = text[range.clone()].trim();
@@ -159,7 +159,8 @@ fn divide(text: &str) -> Vec<Range<usize>> {
 /// How many blanks and closing marks in a row a text may have. Arbitrary: none has so many.
 const LONGEST_RUN: usize = 200;
 
-/// Cuts a text within long runs of blanks and closing marks, of which the rules would read the rest at each place.
+/// Cuts a text within long runs of blanks and closing marks. At each place of such a run, the rules would read the rest
+/// of it.
 fn short_runs(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut run) = (0, 0);
@@ -311,7 +312,7 @@ fn is_balanced(text: &str) -> bool {
                     '」' => '「',
                     _ => '（',
                 };
-                // The number of a list, `1)`, or a smile has no opening bracket.
+                // The number of a list item, `1)`, and a smiley have no opening bracket.
                 if open.last() == Some(&before) {
                     open.pop();
                 } else if c != ')' {

@@ -1,4 +1,4 @@
-//! Checks what is read of a message.
+//! Tests how messages are divided into blocks and sentences.
 
 use proptest::prelude::*;
 

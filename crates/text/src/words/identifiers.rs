@@ -18,7 +18,7 @@ pub fn exact(identifier: &str) -> String {
     format!("{}{EXACT}", &hash[..10])
 }
 
-/// Returns the identifiers of `text` as they are written, in order: those with brackets, and what is outside of and
+/// Returns the identifiers of `text` as they are written, in order: those with brackets, and the parts outside of and
 /// between brackets. An identifier is a word that has punctuation, digits or capital letters within it or punctuation
 /// before it.
 pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
@@ -59,7 +59,7 @@ pub fn exact_forms<'t>(text: &'t str, mut add: impl FnMut(&'t str)) {
 /// Returns `word` without brackets at its ends that have no counterpart in it, and without quotes and dots after them.
 fn balanced(word: &str) -> &str {
     let mut word = word.trim_end_matches(['.', ':', '!', '?']);
-    // Each pass takes one bracket, and too long words are no identifiers.
+    // Each pass removes one bracket. Words that are too long are no identifiers.
     while word.len() <= 4 * LONGEST {
         let count = |c: char| word.matches(c).count();
         let shorter =

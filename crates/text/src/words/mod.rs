@@ -80,7 +80,7 @@ impl Term {
         self.forms.last().map_or("", String::as_str)
     }
 
-    /// Returns the forms, of which a text needs only one. The most general form is the first.
+    /// Returns the forms. A text needs only one of them. The most general form is the first.
     pub fn forms(&self) -> &[String] {
         &self.forms
     }

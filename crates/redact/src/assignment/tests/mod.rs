@@ -222,7 +222,7 @@ const PIECES: &[&str] = &[
     "密码：", "пароль: ", "is ", "password is ", "login ", "password for a ", "getenv(\"password\",", "password string = ",
 ];
 
-/// Only the text within some kilobytes of a hit may decide, so that no more of it has to be read.
+/// Only the text within some kilobytes of a hit may decide, so that no other text has to be read.
 #[test]
 fn findings_do_not_depend_on_distant_text() {
     let mut dice = Dice(0x853C_49E6_748F_EA9B);

@@ -308,8 +308,7 @@ fn passwords_are_taken_wherever_they_are_written() {
         let (before, after) = place.split_once('§').expect("each place has one");
         for password in passwords(&mut dice) {
             count += 1;
-            // It counts as found too if the mark includes a sign beside the password, but not if a part of the
-            // password is left.
+            // A password also counts as found if the mark includes a sign beside it, but not if a part of it is left.
             if taken(before, &password, after) {
                 found += 1;
             } else {

@@ -226,7 +226,7 @@ fn after_angles(code: &str) -> &str {
     code
 }
 
-/// Returns `label` on one line and without what is too long.
+/// Returns `label` on one line, cut if it is too long.
 pub(super) fn shortened(label: &str) -> String {
     let mut short = String::new();
     for word in label.split_whitespace() {
