@@ -75,7 +75,7 @@ impl<'e> Encoders<'e> {
         }
     }
 
-    /// Returns the contents that have an encoder of their own; only `None` if all texts have the same.
+    /// Returns the contents that have an encoder of their own. If all texts have the same encoder, returns only `None`.
     pub fn contents(&self) -> &'static [Option<Content>] {
         if self.is_divided { &[Some(Content::Prose), Some(Content::Code)] } else { &[None] }
     }

@@ -14,7 +14,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// All models. Of those that are installed, the last is used.
+    /// All models. If several of them are installed, the last one in this list is used.
     pub const ALL: [Model; 2] = [Model::MiniLm, Model::E5];
 
     /// Returns the model with this name, or with the short name that describes it.
@@ -88,8 +88,8 @@ impl Model {
     /// Returns the cosine of two vectors on the scale of [`Model::MiniLm`].
     ///
     /// The cosines of multilingual-e5-small lie between 0.7 and 1, since it was trained with a low temperature
-    /// (Wang et al., "Multilingual E5 Text Embeddings", 2024). Of the questions of `evals words`, the cosine with the
-    /// right memory is 0.89 in the median, and with the others 0.76.
+    /// (Wang et al., "Multilingual E5 Text Embeddings", 2024). For the questions of `evals words`, the median cosine is
+    /// 0.89 with the right memory and 0.76 with the others.
     pub fn on_common_scale(self, cosine: f64) -> f64 {
         match self {
             Model::MiniLm => cosine,

@@ -55,7 +55,7 @@ impl Unigram {
         })
     }
 
-    /// Returns what the normalisation makes of a character.
+    /// Returns the characters by which the normalisation replaces a character.
     fn replaced<'c>(&'c self, character: &'c char) -> &'c [char] {
         match self.replacements.binary_search_by_key(character, |(replaced, _)| *replaced) {
             Ok(place) => &self.replacements[place].1,

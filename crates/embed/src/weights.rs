@@ -88,7 +88,7 @@ type Stamp = (u64, Option<SystemTime>);
 pub struct Layer<'a> {
     /// Queries, keys and values side by side.
     pub qkv: Matrix<'a>,
-    /// What the heads found, to the width of the model.
+    /// From the outputs of the heads to the width of the model.
     pub attention: Matrix<'a>,
     /// The norm after the attention.
     pub attention_norm: Norm<'a>,
@@ -320,7 +320,7 @@ impl Words {
     }
 }
 
-/// What the file of a model has.
+/// The content of the file of a model.
 pub struct Content {
     /// The vocabulary in the form that the model's tokenizer reads.
     pub vocabulary: Vec<u8>,

@@ -26,7 +26,8 @@ pub struct Allowance {
     pub bytes_out: u64,
 }
 
-/// With these, a call ends within a minute on two cores. The texts are as large as what can be searched in a call.
+/// With these limits, a call ends within a minute on two cores. The texts have as many bytes as can be searched in a
+/// call.
 impl Default for Allowance {
     fn default() -> Allowance {
         Allowance {
@@ -41,13 +42,13 @@ impl Default for Allowance {
 /// Why a document was not read: the budget of the call was used up. `Display` completes "was not read, because …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Exhausted {
-    /// Other documents took the time, which has so many seconds.
+    /// Other documents used up the time of this many seconds.
     Time(u64),
-    /// So many documents were read.
+    /// This many documents were read already.
     Documents(usize),
-    /// The other documents have nearly so many bytes.
+    /// The other documents have nearly this many bytes.
     BytesIn(u64),
-    /// The other texts have nearly so many bytes.
+    /// The other texts have nearly this many bytes.
     BytesOut(u64),
     /// The call has ended.
     Ended,
@@ -111,7 +112,7 @@ impl Budget {
         Budget(Arc::new(Shared { allowance, ..Shared::default() }))
     }
 
-    /// Returns a value that ends the budget when it is dropped, so that it belongs into the future of the call.
+    /// Returns a value that ends the budget when it is dropped. The value belongs in the future of the call.
     #[must_use]
     pub fn ends_with_call(&self) -> Ending {
         Ending(self.clone())

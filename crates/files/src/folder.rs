@@ -56,8 +56,8 @@ pub(super) fn stat(file: &File) -> Result<Stat, Refusal> {
     }
 }
 
-/// Returns whether the times of `file` tell in the end that it changed. In memory (tmpfs), where no page is ever written
-/// to a disk, a program can write through a mapping without moving them.
+/// Returns whether every change of `file` moves its times in the end. On a file system in memory (tmpfs), no page is
+/// ever written to a disk, so a program can write through a mapping without moving the times.
 #[cfg(target_os = "linux")]
 pub(super) fn keeps_times(file: &File) -> bool {
     /// See `TMPFS_MAGIC` in <https://man7.org/linux/man-pages/man2/statfs.2.html>.
@@ -127,7 +127,7 @@ mod relative {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match openat(&self.folder, name, flags, Mode::empty()) {
                 Ok(folder) => Ok(Folder { folder }),
-                // Which of these a link gives depends on the system.
+                // The system decides which of these errors a link gives.
                 Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) => Err(match self.look(name)? {
                     Entry::Link => Refusal::Replaced,
                     _ => Refusal::Missing,

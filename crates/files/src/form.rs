@@ -39,7 +39,7 @@ pub(super) fn of(opened: &Opened, path: &Path, is_named: bool, limits: &Limits) 
     }
 }
 
-/// Returns how a file is read that was read before under this name.
+/// Returns the form in which a file of this name, which was read before, is read.
 pub(super) fn of_name(path: &Path, is_named: bool) -> Form {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let kind = Kind::of_name(&name).filter(|kind| is_named || !kind.is_source());

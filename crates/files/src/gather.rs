@@ -6,8 +6,8 @@
 //! `.git`.
 //!
 //! A walk looks at a bounded number of entries, down to a bounded depth, until a given time, and no longer than its call
-//! lasts. If a folder has more
-//! entries than are left, none of them is taken, since a part of them would be a different one each time.
+//! lasts. If a folder has more entries than may still be looked at, none of them is taken, since each walk would take
+//! different ones.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ use tiro_base::thread::Stat;
 /// The files that paths lead to.
 #[derive(Debug, Default)]
 pub struct Gathered {
-    /// The files, in order of the given paths, those of a folder in order of their paths.
+    /// The files in the order of the given paths. The files of a folder are in the order of their own paths.
     pub files: Vec<FoundFile>,
     /// The given paths that lead to nothing that may be read, in order.
     pub refused: Vec<Refused>,
@@ -80,8 +80,8 @@ pub fn gather(roots: &Roots, paths: &[String], limits: &Limits, budget: &Budget)
     gather_changed(roots, paths, limits, budget, &|_| None)
 }
 
-/// Like [`gather`], but a file of a folder is not opened if it looks as `known` says: it was text when it was read, and is
-/// unchanged. `known` gets the path as answers show it.
+/// Like [`gather`], but a file of a folder is not opened if its stat is the one that `known` returns: the file was text
+/// when it was read, and is unchanged. `known` gets the path as answers show it.
 pub fn gather_changed(
     roots: &Roots,
     paths: &[String],

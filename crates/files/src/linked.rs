@@ -14,7 +14,7 @@ use super::names;
 /// How many entries of folders are looked at for all roots together. Arbitrary: twice as many as a walk looks at.
 pub(super) const MOST_ENTRIES: usize = 200_000;
 
-/// How many folders deep is looked.
+/// How many folders deep names are looked for.
 const DEPTH: usize = 64;
 
 /// Which names are looked at.
@@ -34,12 +34,13 @@ pub(super) struct Linked {
 }
 
 impl Linked {
-    /// Returns whether `file` is among them.
+    /// Returns whether `file` is one of these files.
     pub fn has(&self, file: FileId) -> bool {
         self.found.contains(&file)
     }
 
-    /// Adds those in `folder`. `is_secret` says what a name says; it gets the path relative to `folder`.
+    /// Adds such files in `folder`. `is_secret` decides whether a name says that a file holds secrets; it gets the path
+    /// relative to `folder`.
     pub fn look(&mut self, folder: &Folder, within: Within, is_secret: &dyn Fn(&Path) -> bool) {
         self.folder(folder, Path::new(""), within, is_secret, 0);
     }

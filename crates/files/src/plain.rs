@@ -1,6 +1,7 @@
 //! Leaves out what pictures carry beside their pixels: texts, places, cameras, edits.
 //!
-//! Only PNG and JPEG are read. A picture of another kind, or one that ends too early, stays as it is from there on.
+//! Only PNG and JPEG are read. A picture of another kind stays as it is. A picture that ends too early stays as it is
+//! from there on.
 
 /// Returns `bytes`, a picture, without its metadata. The profile of its colours and its rotation are metadata too; the
 /// profile stays, as it changes how the picture looks.

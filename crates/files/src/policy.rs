@@ -210,8 +210,8 @@ impl Roots {
         self.find(&self.roots[0].real.join(path))
     }
 
-    /// Returns a path that leads where `path` leads and has no secret in a name, as that of a folder above the project may
-    /// have. It is `path` itself if that has none; `None` if there is no such path.
+    /// Returns a path that leads to the same place as `path` and has no secret in a name. The name of a folder above
+    /// the project may have one. If `path` has none, it is returned itself; if there is no such path, returns `None`.
     pub fn without_secret(&self, path: &str) -> Option<String> {
         if names::check_no_secret(Path::new(path)).is_ok() {
             return Some(path.to_owned());

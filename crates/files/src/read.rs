@@ -26,7 +26,7 @@ use tiro_base::thread::{ContentHash, Stat};
 /// 5 s more until it looks; <https://docs.kernel.org/admin-guide/sysctl/vm.html>).
 const SETTLED: i64 = 60_000_000_000;
 
-/// How often a file is read that changes during the reading.
+/// The maximum number of times that a file is read if it changes during each reading.
 const TRIES: usize = 3;
 
 /// The largest image, in bytes, as providers of models accept them.
@@ -70,8 +70,8 @@ pub struct Image {
 }
 
 impl Roots {
-    /// Reads a file that was found, unless the call has ended. The text of a file of text is the file's own, with a byte order mark if there is
-    /// one. Text in another encoding is converted to UTF-8, and a note says so.
+    /// Reads a file that was found, unless the call has ended. The text of a text file is returned unchanged, with a
+    /// byte order mark if there is one. Text in another encoding is converted to UTF-8, and a note says so.
     pub fn read(&self, found: &FoundFile, reading: &Reading<'_>) -> Result<Read, Refusal> {
         if reading.budget.has_ended() {
             return Err(Refusal::Budget(Exhausted::Ended));
@@ -131,7 +131,7 @@ impl Roots {
 /// The bytes of a file.
 struct Bytes {
     bytes: Vec<u8>,
-    /// What the file looked like all the while.
+    /// What the file looked like both before and after it was read.
     stat: Stat,
     /// See [`folder::keeps_times`].
     keeps_times: bool,

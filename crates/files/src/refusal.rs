@@ -47,7 +47,7 @@ pub enum Refusal {
     Binary,
     /// It may be text, but it is not clear in which encoding.
     Encoding,
-    /// Each time that it was read, it changed.
+    /// It changed each time that it was read.
     Changing,
     /// Its folder is this many folders beneath the folder that was named.
     TooDeep(usize),

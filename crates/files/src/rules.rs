@@ -43,7 +43,8 @@ pub(super) struct Rules<'r> {
     /// The folder that was asked about last, and the folders whose rules hold in it, from the inside out. A walk asks
     /// about all files of a folder one after the other.
     last: Option<(FilePath, Vec<FilePath>)>,
-    /// Whether the root has a file of rules. Then it lists what is built, and what it doesn't list may be source.
+    /// Whether the root has a file of rules. Such a file lists the folders that are built; a folder that it doesn't
+    /// list may have sources.
     is_listed: bool,
     /// The files of rules that can't be read.
     pub unreadable: Vec<FilePath>,

@@ -1,4 +1,4 @@
-//! Decides what a prompt of a thread contains of the caller's files: which are sent, which the assistant has already, and
+//! Decides how a prompt of a thread contains the caller's files: which are sent, which the assistant has already, and
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 //! which don't fit and are searched instead.
@@ -8,7 +8,7 @@
 //! 1. The first call orders files by tokens and path, and fills the room for files. What doesn't fit overflows, and from
 //!    then on the places of files are fixed.
 //! 2. A file keeps its place. It moves only if all inline files together don't leave room for further changes any more,
-//!    because files have grown or the window is smaller. Then the largest move; each move is reported.
+//!    because files have grown or the window is smaller. Then the largest files move; each move is reported.
 //! 3. A new file goes inline if it fits and the places are not fixed yet; otherwise it overflows.
 //! 4. An inline file is sent again only if it changed: as a diff against the copy that the assistant has if that is
 //!    shorter, otherwise whole. If outdated copies and diffs take more than a third of the window, a new epoch begins, and

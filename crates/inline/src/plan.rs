@@ -123,7 +123,7 @@ pub struct Plan {
     pub is_fixed: bool,
     /// The entries of the ledger that are new or changed; in a new epoch, all entries.
     pub entries: Vec<LedgerEntry>,
-    /// How many tokens the files take that are sent.
+    /// How many tokens the sent files take.
     pub appended: usize,
     /// How many tokens all inline files would take if each was sent whole.
     pub whole: usize,

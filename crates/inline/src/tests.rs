@@ -9,7 +9,7 @@ use super::*;
 use tiro_base::thread::{Block, BlockText, ContentHash, FilePlace, Part, Thread};
 use tiro_text::tokens;
 
-/// An assistant that does with its copies what the prompt says.
+/// An assistant that changes its copies as the prompt says.
 #[derive(Default)]
 struct CopyingAssistant(BTreeMap<String, String>);
 

@@ -54,7 +54,7 @@ pub enum Thinking {
     Budget,
 }
 
-/// What a token costs that is written to the cache, as a multiple of one that is not.
+/// The price of a token that is written to the cache, as a multiple of the price of a token that is not.
 const WRITTEN: f64 = 1.25;
 
 /// Prices in US dollars per million tokens.
@@ -178,7 +178,7 @@ fn read(line: &'static str) -> Option<Model> {
         match note {
             "no-temperature" => model.fixed_temperature = true,
             "retired" => model.is_retired = true,
-            // Its answers have no tokens, so all its prices are that of the input.
+            // The model's answers have no tokens, so its only price is that of the input.
             "embeddings" => {}
             "effort" => model.thinking = Some(Thinking::Level),
             "budget" => model.thinking = Some(Thinking::Budget),

@@ -253,7 +253,7 @@ impl Client {
         Ok(Reply { left_out, ..reply(provider, dialect, request, answer, kept)? })
     }
 
-    /// Returns what is sent, without some of its parameters, and the reader of the answer.
+    /// Returns what is sent, except the parameters `without`, and the reader of the answer.
     fn post(&self, request: &Request, without: &[&'static str], is_streamed: bool) -> (Post, Box<dyn Read>) {
         let dialect = Dialect::of(&self.provider, request);
         let asked = Asked::new(&self.provider, request, is_streamed, self.window(request));
@@ -271,8 +271,8 @@ impl Client {
             return None;
         }
         let bytes: usize = request.texts().map(|text| text.len()).sum();
-        // One token for three bytes is enough for most texts, and a larger window would take more memory. So is this
-        // number of tokens for an image.
+        // One token for three bytes is enough for most texts, and `IMAGE` tokens are enough for an image. A larger
+        // window would take more memory.
         let needed =
             bytes / 3 + request.images() * IMAGE + most_output(&self.provider, request).unwrap_or(1024) + 512;
         let needed = needed.next_power_of_two().max(4096);

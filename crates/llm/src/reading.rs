@@ -1,8 +1,7 @@
 //! Reads an answer that comes in pieces.
 //!
 //! The pieces may end anywhere, also within a character. Their lines are either server-sent events (`data: …`, ended by
-//! an empty line) or one JSON object each; which of them is seen from the lines, because servers don't declare it
-//! reliably.
+//! an empty line) or one JSON object each; the lines show which, because servers don't declare it reliably.
 
 use serde_json::Value;
 
@@ -100,7 +99,7 @@ impl<'a> Reading<'a> {
     pub fn end(mut self) -> Result<Option<(Answer, Option<Value>)>, Stuck> {
         if !self.is_over {
             let line = std::mem::take(&mut self.line);
-            // What comes last may be broken off, which is no fault of the dialect.
+            // The last piece may be broken off, which is no fault of the dialect.
             let is_begun = self.events > 0
                 || self.data.is_some()
                 || BEGINNINGS.iter().any(|word| line.starts_with(word) || word.starts_with(&line));

@@ -1,4 +1,4 @@
-//! Makes a reply of an answer that was read.
+//! Turns an answer that was read into a reply.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ pub(super) fn reply(
     if text.is_empty() && calls.is_empty() {
         return Err(Failure::Empty { is_cut });
     }
-    // If ids were replaced, what is kept has other ids than the results will have.
+    // If ids were replaced, the data that is kept has other ids than the results will have.
     let fits = is_distinct && (had_ids || !dialect.keeps_ids());
     let kept = kept.filter(|_| fits).map(|parts| json!({"of": author(provider, dialect), "parts": parts}));
     Ok(Reply { text, calls, kept, is_cut, usage, attempts: 1, ..Reply::default() })
@@ -58,7 +58,7 @@ fn embedded(request: &Request, vectors: Vec<Vec<f32>>, counts: Counts) -> Result
     Ok(Reply { vectors, usage, attempts: 1, ..Reply::default() })
 }
 
-/// Returns the calls, and whether the service gave each another id. A call without an id of its own gets one.
+/// Returns the calls, and whether the service gave each call a different id. A call without an id of its own gets one.
 fn calls(request: &Request, pieces: Vec<Piece>) -> Result<(Vec<Call>, bool), Failure> {
     let earlier = request.turns.iter().map(|turn| match turn {
         Turn::Assistant { calls, .. } => calls.len(),

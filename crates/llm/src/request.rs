@@ -15,7 +15,7 @@ const TOKENS_OF_RULES: usize = 1_024;
 
 /// The maximum number of tokens that a service counts for one image. The highest numbers are those of OpenAI's smallest
 /// models (48,169 for gpt-4o-mini) and of Gemini for images of 100 megapixels (258 for each square of 768 pixels). Most
-/// services count less than 5,000 for any image, so this is far too much for them; money is reserved by it.
+/// services count less than 5,000 for any image, so this number is far too high for them; money is reserved by it.
 pub const TOKENS_OF_IMAGE: usize = 50_000;
 
 /// Strings of [`Turn::Assistant::kept`] with these names mean nothing to a reader: signatures, encrypted reasoning, ids.
@@ -49,7 +49,7 @@ pub enum Turn {
         /// The images.
         images: Vec<Image>,
     },
-    /// An answer of the model: [`Turn::answer`] makes it of a [`Reply`](super::Reply).
+    /// An answer of the model: [`Turn::answer`] makes it from a [`Reply`](super::Reply).
     Assistant {
         /// The text.
         text: String,
@@ -139,7 +139,8 @@ pub struct Request {
     pub max_output: usize,
     /// The temperature, 0 to 2; the provider's own setting takes precedence.
     pub temperature: Option<f64>,
-    /// The temperature that nobody asked for. It is sent only to models that the catalogue knows to accept one.
+    /// The temperature if nobody asked for one. It is sent only to models that the catalogue knows to accept a
+    /// temperature.
     pub usual_temperature: Option<f64>,
     /// How much the model should think. `None` leaves that to the service. It is not sent to models that are known not
     /// to accept it.
@@ -321,7 +322,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Replaces a secret, and a value by the name of its member, as the redactor does.
+    /// Replaces a secret that is recognised by itself, and one that is recognised by the name of its member, as the
+    /// redactor does.
     fn change(text: &str) -> String {
         text.replace("hunter2", "*").replace(r#""password":"swordfish""#, r#""password":"*""#)
     }
@@ -355,7 +357,7 @@ mod tests {
         };
         let changed = request.with_texts(&change);
         let shown: Vec<String> = changed.texts().map(Cow::into_owned).collect();
-        // In a schema, names are changed only where the whole text of the schema is.
+        // Names in a schema are changed only because the schema is changed as one text.
         let schema = r#"{"properties":{"*":{"description":"*"}},"enum":["*"]}"#;
         assert_eq!(shown, ["a *", "b *", "c *", "look", "d *", schema, "count", schema]);
         let Turn::Result { call, is_error: true, .. } = &changed.turns[1] else { panic!("{changed:?}") };

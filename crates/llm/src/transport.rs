@@ -100,7 +100,7 @@ impl Route<'_> {
         };
         let mut reading = Reading::new(reader, on_text);
         while !reading.is_over() {
-            // If the connection breaks after the service said why the answer ends, nothing of it is missing.
+            // If the connection breaks after the service said why the answer ends, nothing of the answer is missing.
             let Ok(Some(piece)) = self.heard(response.chunk()).await? else { break };
             let size = piece.len() as u64;
             if self.received.fetch_add(size, Ordering::Relaxed) + size > LARGEST_STREAM {

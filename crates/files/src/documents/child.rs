@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::confinement::Confinement;
 use super::{Extracted, Fault, Header, Kind, notebook, office, pdf, web, workbook};
 
-/// What a process that parses documents gave up, and what came of trying the rest.
+/// The rights that a process which parses documents gave up, and what it could still do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
     /// What holds.
@@ -26,7 +26,7 @@ impl Tried {
 
 /// Tries what a hostile document could make the parser do, after `confinement`.
 pub fn attempt(confinement: Confinement) -> Tried {
-    // Errors that are not of the operating system are refusals of the standard library.
+    // Errors without a code of the operating system are refusals of the standard library.
     let code = |error: io::Error| error.raw_os_error().unwrap_or_default();
     let mut refused = BTreeMap::new();
     let mut tried = |what: &str, done: io::Result<()>| refused.insert(what.to_owned(), done.err().map(code));
@@ -66,7 +66,7 @@ pub fn serve(kind: Kind, mut input: impl Read, mut output: impl Write) -> io::Re
 }
 
 pub(super) fn extract(kind: Kind, bytes: &[u8]) -> Result<Extracted, Fault> {
-    // What Office stores when a document has a password.
+    // The beginning of the files that Office writes for documents with a password.
     const COMPOUND: &[u8] = &[0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1];
     let extracted = match kind {
         Kind::Docx | Kind::Pptx | Kind::Xlsx if bytes.starts_with(COMPOUND) => Err(Fault::Encrypted),

@@ -1,9 +1,9 @@
-//! What the process that parses documents gives up before it reads one.
+//! The rights that the process which parses documents gives up before it reads one.
 //!
-//! Limits of the operating system hold everywhere. On Linux two walls are put around them, each of which keeps the parser from
-//! files: Landlock takes away every right to paths and TCP ports, and a filter of system calls (seccomp) refuses everything
-//! that parsing does not need, also any connection, new processes and raising the limits, which the limits alone do not
-//! forbid to root. Old kernels and some containers have neither; then what is left holds, and `tiro doctor` says so.
+//! Limits of the operating system hold everywhere. On Linux, two further walls each keep the parser from files.
+//! Landlock takes away every right to paths and TCP ports. A filter of system calls (seccomp) refuses everything that
+//! parsing does not need, including connections, new processes and raising the limits, which root could do otherwise.
+//! Old kernels and some containers lack these walls; then only the limits hold, and `tiro doctor` says so.
 
 use std::io;
 
@@ -23,8 +23,8 @@ pub struct Confinement {
     pub seccomp: bool,
 }
 
-/// Gives up what parsing does not need. It cannot be taken back, so it is for a process that only parses, and that has only
-/// one thread. Returns what holds from now on.
+/// Gives up the rights that parsing does not need. This cannot be undone, so it is for a process that only parses and
+/// has only one thread. Returns what holds from now on.
 ///
 /// On Windows nothing is given up, and only the time is limited, by the process that waits. On other Unix systems than
 /// Linux the memory may stay unlimited.
@@ -58,7 +58,7 @@ fn limit() -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let limits = [
         (Resource::Core, 0),
-        // What is open stays open. No other file, and no connection, can be opened, not even in place of these.
+        // Open files stay open. No other file, and no connection, can be opened, not even in place of an open file.
         (Resource::Nofile, 0),
         (Resource::Fsize, 0),
         (Resource::Nproc, 0),
@@ -84,10 +84,11 @@ mod linux {
     };
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-    /// The version of Landlock whose rights are named. Of an older kernel, those that it knows are taken away.
+    /// The version of Landlock whose rights are named. On an older kernel, the rights that it knows are taken away.
     const KNOWN: ABI = ABI::V7;
 
-    /// Takes away every right to paths, ports and other processes. Returns whether at least those to paths are gone.
+    /// Takes away every right to paths, ports and other processes. Returns whether at least the rights to paths are
+    /// gone.
     pub fn landlock() -> bool {
         let restrict = || -> Result<RulesetStatus, RulesetError> {
             let rules = Ruleset::default()
@@ -100,10 +101,10 @@ mod linux {
         matches!(restrict(), Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced))
     }
 
-    /// Gives up what root may do beyond other users, such as raising limits.
+    /// Gives up the rights that root has beyond other users, such as raising limits.
     pub fn drop_capabilities() {
         let none = CapabilitySet::empty();
-        // Giving up is never refused, except where there is nothing to give up.
+        // This is never refused, except where there are no such rights.
         let _ =
             set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none });
     }
@@ -130,8 +131,9 @@ mod linux {
             SeccompFilter, SeccompRule, TargetArch,
         };
 
-        /// What parsing needs: reading and writing what is open, memory, the time, and ending. Everything else fails with
-        /// `EPERM` instead of ending the process, because libraries try what they can do without.
+        /// The system calls that parsing needs: those for reading and writing open files, memory, the time, and ending.
+        /// All others fail with `EPERM` instead of ending the process, because libraries try calls that they can do
+        /// without.
         const ALLOWED: &[i64] = &[
             libc::SYS_read,
             libc::SYS_readv,

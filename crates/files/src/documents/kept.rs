@@ -1,6 +1,6 @@
-//! Keeps what was extracted, so that a call that is repeated goes on where the budget of the one before ended.
+//! Keeps extracted texts, so that a repeated call goes on where the budget of the previous call ended.
 //!
-//! It is kept in memory only: these texts are not redacted yet, so they are not written to a disk.
+//! The texts are kept in memory only: they are not redacted yet, so they are not written to a disk.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ const MOST_BYTES: usize = 64_000_000;
 /// How many documents are known. Arbitrary: more than people name.
 const MOST: usize = 20_000;
 
-/// How long it counts that a parser failed for lack of time or memory, which can also be for want of an idle machine.
+/// How long the failure of a parser for lack of time or memory counts. A busy machine can also be the cause of it.
 const TRUSTED: Duration = Duration::from_secs(3600);
 
 /// What a document is known by: its format, and the hash of its bytes.
 pub(super) type Key = (Kind, ContentHash);
 
-/// What came of documents, each under its key.
+/// The outcomes of documents, each under its key.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     outcomes: HashMap<Key, Known>,
@@ -37,7 +37,7 @@ struct Known {
 }
 
 impl Kept {
-    /// Returns what came of a document.
+    /// Returns the outcome of a document.
     pub fn get(&mut self, key: &Key, now: Instant) -> Option<Result<Extracted, Fault>> {
         self.uses += 1;
         let known = self.outcomes.get_mut(key)?;
@@ -49,7 +49,7 @@ impl Kept {
         Some(known.outcome.clone())
     }
 
-    /// Keeps what came of a document, and forgets what was not used for the longest time if there is too much.
+    /// Keeps the outcome of a document. If there is too much, forgets the least recently used outcomes.
     pub fn put(&mut self, key: Key, outcome: &Result<Extracted, Fault>, now: Instant) {
         // A program that cannot be started now can be started later.
         if *outcome == Err(Fault::NotStarted) {

@@ -3,8 +3,9 @@
 //! The parsers of such formats are large, and a document may be made to crash them, to run forever or to fill the
 //! memory. So this process never parses a document. It starts its own program once more, with an empty environment
 //! (`process.rs`). That process gives up the right to open files and to use more than some memory and time before it
-//! reads the document from its stdin (`confinement.rs`); then it writes the text to stdout (`child.rs`). Whatever happens
-//! to it, a refusal comes of it in bounded time. What was extracted is kept in memory for later calls (`kept.rs`).
+//! reads the document from its stdin (`confinement.rs`); then it writes the text to stdout (`child.rs`). If anything
+//! happens to that process, the document is refused, in bounded time. Extracted texts are kept in memory for later
+//! calls (`kept.rs`).
 //!
 //! Layout, formulas, images and hidden data are not extracted. A note says what the text doesn't show.
 
@@ -133,7 +134,7 @@ impl fmt::Display for Fault {
 pub enum Note {
     /// It was in this encoding and is now in UTF-8.
     Converted(Encoding),
-    /// So many bytes of damaged UTF-8 are replaced by `U+FFFD`.
+    /// This many bytes of damaged UTF-8 are replaced by `U+FFFD`.
     Replaced(usize),
     /// The pages of the document.
     Pages(usize),

@@ -87,7 +87,7 @@ fn open(bytes: &[u8]) -> Result<Archive<'_>, Fault> {
     ZipArchive::new(Cursor::new(bytes)).map_err(|_| Fault::Malformed)
 }
 
-/// Returns the names of the files of the archive that are valid.
+/// Returns the valid ones among the file names of the archive.
 fn names<'a>(archive: &'a Archive<'_>) -> impl Iterator<Item = Cow<'a, str>> {
     archive.file_names().flatten()
 }

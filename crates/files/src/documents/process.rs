@@ -23,11 +23,11 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// How often it is checked whether the budget of the call has ended.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How many of the processes run at the same time at most, on a machine with as many cores. Each may take a gigabyte.
+/// The maximum number of these processes at the same time, on a machine with as many cores. Each may take a gigabyte.
 const AT_ONCE: usize = 8;
 
-/// Extracts the text of documents in another process of this program. Its clones share what they keep, and how many of these
-/// processes run at the same time.
+/// Extracts the text of documents in another process of this program. Its clones share the texts that they keep, and
+/// the limit on processes that run at the same time.
 #[derive(Clone, Debug)]
 pub struct Extractor {
     program: PathBuf,
@@ -57,7 +57,7 @@ impl Extractor {
     ///
     /// # Errors
     ///
-    /// What of the budget is used up.
+    /// The part of the budget that is used up.
     pub(crate) fn extract(
         &self,
         kind: Kind,
@@ -109,7 +109,7 @@ impl Extractor {
         serde_json::from_slice(&answer).map_err(|_| Fault::Crashed)
     }
 
-    /// Returns what the process answers that gets `arguments` and `bytes`. The process is gone when this returns.
+    /// Returns the answer of a process that gets `arguments` and `bytes`. The process is gone when this returns.
     fn answer(
         &self,
         arguments: &[&str],
@@ -136,7 +136,7 @@ impl Extractor {
             let left = end.saturating_duration_since(Instant::now());
             match receiver.recv_timeout(left.min(LOOK)) {
                 Ok(answer) => break answer,
-                // Which of both is over first decides whether it was the document's own fault.
+                // The document is at fault only if its own time is over before the budget of the call.
                 Err(_) if left.is_zero() => return Ok(Err(Fault::TimedOut)),
                 Err(_) => turn.check()?,
             }

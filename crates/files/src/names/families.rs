@@ -1,8 +1,8 @@
 //! The words and names by which [`secret`](super::secret) knows the families of files that hold secrets. All are in lower
 //! case. The tables have several entries in a line, because they are long.
 
-/// Names that are refused as they are, with or without a dot in front. Most are of files in which a program keeps what it
-/// signs in with.
+/// Names that are refused as they are, with or without a dot in front. Most are those of files in which a program keeps
+/// its credentials.
 #[rustfmt::skip]
 pub(super) const NAMES: &[&str] = &[
     "accesskeys.csv", "admin.conf", "azureprofile.json", "boto", "consolehost_history.txt", "cookies.txt",
@@ -15,7 +15,8 @@ pub(super) const NAMES: &[&str] = &[
     "trustdb.gpg", "unattend.xml", "viminfo", "wallet.dat", "winscp.ini", "wp-config.php", "zhistory",
 ];
 
-/// Names that are refused in a folder of this name; with an empty one, only at the root.
+/// Pairs of a folder's name and a file's name that is refused in such a folder. If the first is empty, the second is
+/// refused only at the root.
 #[rustfmt::skip]
 pub(super) const IN_FOLDERS: &[(&str, &str)] = &[
     (".claude", ".credentials.json"), (".codex", "auth.json"), (".composer", "auth.json"), (".config", "hub"),
@@ -56,7 +57,7 @@ pub(super) const SAMPLES: &[&str] = &[
     "dist", "example", "examples", "sample", "samples", "template", "tmpl", "tpl",
 ];
 
-/// Extensions of texts that are not data: sources, documents, and what is packed.
+/// Extensions of files that are not data: sources, documents, and packed files.
 #[rustfmt::skip]
 pub(super) const SOURCES: &[&str] = &[
     "adoc", "astro", "c", "cc", "cjs", "clj", "cpp", "cs", "css", "cts", "cxx", "dart", "elm", "erl", "ex",
@@ -88,7 +89,7 @@ pub(super) const WORDS: &[&str] = &[
     "secretkey", "secrets", "serviceaccount",
 ];
 
-/// Two words in a row that say the same.
+/// Pairs of successive words that say that a file of data holds secrets.
 #[rustfmt::skip]
 pub(super) const PAIRS: &[(&str, &str)] = &[
     ("access", "key"), ("access", "token"), ("age", "key"), ("api", "key"), ("api", "token"), ("auth", "token"),

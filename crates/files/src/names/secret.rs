@@ -108,7 +108,7 @@ fn is_environment(file: &str, extension: Option<&str>) -> bool {
     begins || (!is_bare && parts.into_iter().any(is_last))
 }
 
-/// Returns whether the name is that of what a shell or another program keeps of its commands.
+/// Returns whether the name is that of a file in which a shell or another program keeps its commands.
 fn is_history(file: &str) -> bool {
     let program = file.strip_suffix("_history").or_else(|| file.strip_suffix("-history"));
     program.is_some_and(|program| {
@@ -143,7 +143,7 @@ fn says_secret(file: &str, extension: Option<&str>, words: &[&str]) -> bool {
     is_token || has_pair || words.iter().any(|word| WORDS.contains(word))
 }
 
-/// Returns whether a file with this extension holds data; also if it has none.
+/// Returns whether a file with this extension, or without one, holds data.
 fn is_data(extension: Option<&str>) -> bool {
     extension.is_none_or(|extension| DATA.contains(&extension))
 }

@@ -73,7 +73,7 @@ impl Tree {
         gather(&self.roots(), &strings(paths), &LIMITS)
     }
 
-    /// Returns what reading the only file at `path` gives.
+    /// Returns the result of reading the only file at `path`.
     fn read(&self, path: &str) -> Result<Read, Refusal> {
         let gathered = self.gather(&[path]);
         match gathered.refused.first() {
@@ -115,7 +115,8 @@ fn shown(gathered: &Gathered) -> String {
     lines.join("\n")
 }
 
-/// Without a `.gitignore`, what tools had installed and built used to be sent, and so was what the user's own list ignores.
+/// Without a `.gitignore`, files that tools had installed or built used to be sent, and so were files that the user's
+/// own list ignores.
 #[test]
 fn a_walk_ends_with_its_call() {
     let tree = Tree::new(&[("a", "x"), ("d/b", "x")]);
@@ -310,7 +311,7 @@ fn a_path_that_is_not_allowed_is_refused_with_its_reason() {
     assert_eq!(tree.roots().image("out"), Err(Refusal::Outside));
 }
 
-/// Runs the test `name` of this program as a user who has no rights, whom permissions bind, unlike root.
+/// Runs the test `name` of this program as a user without rights: permissions bind such a user, unlike root.
 #[expect(clippy::disallowed_methods, reason = "it runs this program again")]
 fn as_nobody(name: &str) {
     use std::os::unix::process::CommandExt;
@@ -367,7 +368,7 @@ fn links_within_the_root_are_followed_and_a_file_comes_once() {
     1 file that leads out of the project (`docs/users`)
     ");
     assert_eq!(tree.read("manual/readme").unwrap().text, "readme");
-    // What is named is taken though it is ignored, also through a link.
+    // A named file is taken even if it is ignored, also through a link.
     assert_eq!(tree.read("docs/built").unwrap().text, "out");
 }
 
@@ -434,7 +435,7 @@ fn a_walk_is_bounded() {
     assert_eq!((all.files.len(), all.cut), (3_002, None));
     let cut = with(Limits { entries: 3_003, ..LIMITS });
     assert_eq!(cut.cut, Some(Cut::Entries(3_003)));
-    // What is named is taken even then, and the files of the folder that is too large are not.
+    // Named files are taken even then, but no file of the folder that is too large.
     let found: Vec<&str> = cut.files.iter().map(|found| found.path.as_str()).collect();
     assert_eq!(found, ["a/first", "c/last", "b/17"]);
     let late = with(Limits { entries: 4_000, until: Some(Instant::now()), ..LIMITS });
@@ -671,7 +672,7 @@ fn a_hard_link_to_secrets_is_refused_as_they_are() {
     let walked = gather(&roots(), &strings(&["."]), &LIMITS);
     let taken: Vec<&str> = walked.files.iter().map(|found| found.path.as_str()).collect();
     assert_eq!(taken, ["src/a.rs", "src/again.rs", "src/twice.rs", "work.txt"]);
-    // What the user allowed is read, by the name that was allowed.
+    // A file that the user allowed is read, by the name that was allowed.
     let gathered = |secret: &str, path: &str| {
         let roots = roots().with_secrets(&[secret.to_owned()]);
         gather(&roots, &strings(&[path]), &LIMITS).files.len()

@@ -1,7 +1,7 @@
 //! Anthropic's Messages API.
 //!
-//! What the model thought comes as signed blocks of the answer. The service checks them, in their places between texts
-//! and calls, so all blocks of an answer with such a block are kept.
+//! The model's thoughts come as signed blocks of the answer. The service checks these blocks in their places between
+//! texts and calls, so if an answer has one, all blocks of the answer are kept.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
         if asked.keeps_schema {
             body["output_config"]["format"] = json!({"type": "json_schema", "schema": schema::closed(it)});
         } else {
-            // The model must call a function that has the schema of the answer, or another one.
+            // The model must call the function that has the schema of the answer, or another function.
             let choice =
                 if tools.is_empty() { json!({"type": "tool", "name": name}) } else { json!({"type": "any"}) };
             body["tool_choice"] = choice;
@@ -85,7 +85,7 @@ fn think(body: &mut Value, asked: &Asked<'_>, author: &str) -> bool {
         body["output_config"]["effort"] = json!(asked.level());
         return true;
     }
-    // While functions are called, the answer that called them must begin with what the model thought then.
+    // While functions are called, the answer that called them must begin with the model's thoughts.
     let last = asked.request.turns.iter().rev().find(|turn| !matches!(turn, Turn::Result { .. }));
     let is_lost = matches!(last, Some(Turn::Assistant { kept: own, .. }) if kept(own, author).is_none());
     match asked.budget().filter(|budget| *budget >= LEAST_BUDGET && !is_lost) {
@@ -261,7 +261,7 @@ impl Read for AnthropicReader {
             Some("message_delta") => {
                 answer.stop = stop(part("delta")?).or(answer.stop);
                 let newer = counts(event);
-                // A later report without cached tokens is about the others only.
+                // A later report without cached tokens counts only the tokens that are not cached.
                 let is_full = newer.cached.is_some() || answer.counts.cached.is_none();
                 answer.counts.update(Counts { input: newer.input.filter(|_| is_full), ..newer });
             }
@@ -281,7 +281,7 @@ impl Read for AnthropicReader {
         };
         let blocks = std::mem::take(&mut self.blocks);
         let has_thoughts = blocks.values().any(is_thought);
-        // What was cut off while it thought has no signature, and the service would refuse it.
+        // If the answer was cut off within a thought, the thought has no signature, and the service would refuse it.
         if self.has_answered || !has_thoughts || !blocks.values().all(is_signed) {
             return None;
         }

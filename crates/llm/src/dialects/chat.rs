@@ -1,7 +1,7 @@
 //! OpenAI's Chat Completions API, which many other servers have too.
 //!
-//! Servers with models that think send their thoughts as members of the message that OpenAI doesn't have. Some of them
-//! need these members back while the model calls functions, so they are kept.
+//! Servers with models that think send their thoughts as members of the message that OpenAI doesn't have. Some servers
+//! need these members back while the model calls functions, so the members are kept.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use super::parts::{
 };
 use super::schema;
 
-/// The members of a message that have thoughts: of DeepSeek and Kimi, of vLLM, of OpenRouter.
+/// The members of a message that have thoughts: those of DeepSeek and Kimi, of vLLM, and of OpenRouter.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
 /// Returns what is sent.
@@ -53,7 +53,7 @@ pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     Post { path: "chat/completions".to_owned(), headers: &[], body }
 }
 
-/// Adds what only OpenAI's own dialects have.
+/// Adds the parameters that only OpenAI's own dialects have.
 pub(super) fn add_openai(body: &mut Value, asked: &Asked<'_>) {
     if let Some(key) = &asked.request.cache_key {
         body["prompt_cache_key"] = json!(key);

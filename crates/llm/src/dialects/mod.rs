@@ -1,9 +1,9 @@
 //! The dialects of the services: how a request is written, and how an answer is read.
 //!
 //! A dialect is a pure pair. `post` makes the body of a request, and a [`Read`] reads the answer, either as a whole or
-//! event by event. Nothing here knows about connections, keys or limits. Each dialect gives back in [`Read::kept`] what
-//! the service needs unchanged in the next request; a dialect that gets back what another one kept, or another model's,
-//! makes the same of text and calls.
+//! event by event. Nothing here knows about connections, keys or limits. Each dialect returns in [`Read::kept`] what
+//! the service needs unchanged in the next request. If another dialect or another model kept this, the request has the
+//! text and the calls instead.
 
 mod anthropic;
 mod chat;
@@ -82,14 +82,14 @@ impl Dialect {
         }
     }
 
-    /// Returns whether the ids of calls are also in what is kept.
+    /// Returns whether the data that is kept has the ids of calls, too.
     pub fn keeps_ids(self) -> bool {
         matches!(self, Dialect::Responses | Dialect::Anthropic)
     }
 }
 
-/// Returns the name of a model in what it keeps. What one model kept must not reach another one, since only its author
-/// can read it, and nobody else should.
+/// Returns the name by which the data that a model keeps is marked. These data must not reach another model, since only
+/// their author can, and should, read them.
 pub(super) fn author(provider: &Provider, dialect: Dialect) -> String {
     format!("{dialect:?} {} {}", provider.host(), provider.model)
 }

@@ -14,7 +14,7 @@ use super::super::{Provider, Service};
 /// The maximum number of functions that an answer may call. Arbitrary: services allow at most this many functions.
 const MOST_CALLS: usize = 128;
 
-/// The beginning of ids of calls to which a service gave none.
+/// The beginning of the ids that calls get here if the service gave them none.
 const MADE_ID: &str = "tiro-call-";
 
 /// How many tokens a model may think, for models that want a number: minimal, low, medium, high. Arbitrary, but at least
@@ -345,7 +345,7 @@ pub(super) fn names(request: &Request) -> HashMap<&str, &str> {
     calls.map(|call| (call.id.as_str(), call.name.as_str())).collect()
 }
 
-/// Returns what an earlier answer had to be sent back, if the same model wrote it.
+/// Returns what an earlier answer kept to be sent back, if the same model wrote that answer.
 pub(super) fn kept<'v>(kept: &'v Option<Value>, author: &str) -> Option<&'v Value> {
     let kept = kept.as_ref()?;
     if text(kept, "of")? == author { kept.get("parts") } else { None }

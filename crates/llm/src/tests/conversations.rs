@@ -1,5 +1,5 @@
 //! Tests what is sent for a conversation in which a model called functions twice. The answers of the model are read
-//! first, in the form in which the service sends them, so what is kept of them makes the whole round.
+//! first, in the form in which the service sends them, so the data that is kept of them makes the whole round trip.
 
 use serde_json::{Value, json};
 
@@ -303,7 +303,7 @@ fn what_is_kept_reaches_only_the_model_that_wrote_it() {
         }
     }
     assert!(body(&author, &request).to_string().contains("s-Well."));
-    // A signature is demanded of the first call of each answer, and there is a word for those that have none.
+    // The service demands a signature of the first call of each answer, and has a word for calls without one.
     let sent = body(&of(Service::Gemini, "gemini-3.5-flash"), &request);
     assert_eq!(sent["contents"][1]["parts"][1]["thoughtSignature"], "skip_thought_signature_validator");
     assert_eq!(sent["contents"][1]["parts"][2].get("thoughtSignature"), None);

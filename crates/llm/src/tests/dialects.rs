@@ -320,19 +320,19 @@ async fn a_parameter_that_a_model_refuses_is_left_out_once_and_named() {
     assert!(sent(0, "temperature") && sent(1, "reasoning_effort") && sent(2, "max_tokens"));
     assert!(!sent(1, "temperature") && !sent(2, "temperature") && !sent(2, "reasoning_effort"));
 
-    // A service that goes on refusing what is not sent is not asked for ever.
+    // A service that keeps refusing a parameter that is no longer sent is not asked forever.
     let mock = Mock::start(vec![refusal(temperature)]).await;
     let error = self::client(Service::Openai, &mock.endpoint).ask(&asked, AMPLE, None).await.unwrap_err();
     assert!(error.to_string().contains("it refuses the parameter `temperature`"), "{error}");
     assert_eq!(mock.seen().len(), 2);
 
-    // A message in which the word is no parameter names none.
+    // A message that has the word, but not as a parameter, names no parameter.
     let mock =
         Mock::start(vec![refusal(json!({"message": "The input is too long for a reasoning model."}))]).await;
     let error = self::client(Service::Openai, &mock.endpoint).ask(&asked, AMPLE, None).await.unwrap_err();
     assert!(!error.to_string().contains("parameter") && mock.seen().len() == 1, "{error}");
 
-    // What a request can't do without is not left out, and the words of an error are not repeated.
+    // A parameter that a request can't do without is not left out, and the words of an error are not repeated.
     let mock = Mock::start(vec![refusal(json!({"message": "messages: wombats", "param": "messages"}))]).await;
     let error = self::client(Service::Openai, &mock.endpoint).ask(&asked, AMPLE, None).await.unwrap_err();
     assert!(!error.to_string().contains("messages") && mock.seen().len() == 1, "{error}");

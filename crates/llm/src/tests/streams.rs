@@ -318,7 +318,7 @@ fn arguments_that_are_no_json_are_a_text() {
         let reply = reply.unwrap().unwrap();
         assert_eq!(reply.calls[0].arguments, json!("{\"at\":bürrow"), "{:?}", stream.provider.service);
         assert_eq!(reply.calls[1].arguments, json!({"at": "hill"}));
-        // In the next request they are an object, as every service demands.
+        // In the next request the arguments are an object, as every service demands.
         let request = Request { turns: vec![Turn::answer(&reply)], ..question() };
         let other = of(Service::Ollama);
         let asked = Asked::new(&other, &request, false, None);
