@@ -1,4 +1,4 @@
-//! What other programs leave on the user's disk, and how it becomes drafts of memories.
+//! Reads what other programs leave on the user's disk, and makes drafts of memories from it.
 //!
 //! - [`clients`]: the configuration of coding agents, and their transcripts
 //! - [`spool`]: what hooks leave for the next call
@@ -6,7 +6,7 @@
 //! - [`freshness`]: whether the commits and files that memories name are still there
 //! - [`tuning`]: the numbers of these
 //!
-//! It never writes a memory, and knows neither projects nor callers.
+//! This crate never writes a memory, and knows neither projects nor callers.
 //!
 //! Invariants: a transcript is data, whatever it says; a line that can't be read is counted, never dropped silently; a
 //! file of another program is changed only with a record by which the change is undone.

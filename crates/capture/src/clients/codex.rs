@@ -3,7 +3,7 @@
 //!
 //! Codex warns if both files contain hooks, so our hooks go into the file that already contains some. Codex runs no
 //! hook before the user approves it in `/hooks`; we don't write that approval for the user. Codex calls a tool without
-//! asking if the tool says that it only reads, so no approval has to be written for those.
+//! asking if the tool says that it only reads, so no approval has to be written for such tools.
 //!
 //! `toml_edit` keeps comments and the order of entries. It writes line feeds only and drops a byte order mark, so
 //! both the line ends and the mark are restored afterwards. A file that would lose something in spite of this, such

@@ -4,7 +4,7 @@
 //! The policy is a file of its own. Gemini CLI's `trust` of a server would allow every tool, also those that delete.
 //!
 //! In a folder that the user doesn't trust, Gemini CLI starts no server and runs no hook. Trust also makes it read the
-//! settings in the folder. So trust is not offered for a folder that has some: Gemini CLI itself asks about these.
+//! settings in the folder. So trust is not offered for a folder that has settings: Gemini CLI itself asks about them.
 
 use std::path::Path;
 
@@ -72,7 +72,8 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     }
 }
 
-/// Returns whether the user has not yet said whether to trust `folder`, and nothing in it would change its meaning.
+/// Returns whether the user has not yet said whether to trust `folder`, and the folder has no settings that Gemini CLI
+/// would read once it is trusted.
 fn needs_trust(folder: &Path, trusted: &Path) -> bool {
     let text = user_file::look(trusted).ok().and_then(|target| String::from_utf8(target.state?.bytes.0).ok());
     let said = text.and_then(|text| value(split_mark(&text).1).ok()).unwrap_or_default();

@@ -316,7 +316,7 @@ impl Plan {
     }
 }
 
-/// Returns the change of `path` to what `edit` returns; `None` if that is its content.
+/// Returns the change that gives `path` the content that `edit` returns; `None` if it already has that content.
 fn edited(
     setup: &Setup<'_>,
     (client, path, reason): (Client, &Path, &str),

@@ -157,8 +157,8 @@ pub(super) fn without<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
     }
 }
 
-/// Returns a user's message `text` without the blocks `<name>…</name>` that the client put into it. A tag that the user
-/// wrote about is kept: one within a line, or in a block of code.
+/// Returns a user's message `text` without the blocks `<name>…</name>` that the client put into it. A tag within a
+/// line, or in a block of code, is kept: the user wrote about it.
 pub(super) fn without_blocks<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
     let (mut kept, mut from, mut at) = (None::<String>, 0, 0);
     let mut added = Added { text: &text, names, line: 0, is_code: false, unclosed: Vec::new() };

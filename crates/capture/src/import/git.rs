@@ -106,8 +106,8 @@ pub fn draft(commit: &CommitDetail, branch: Option<&str>) -> CommitDraft {
     }
 }
 
-/// Returns what is searched of a commit, `indexed`, after the author got another name. The commit is also found by the
-/// name that it has itself: if that is not the author's name now, it is the last line.
+/// Returns `indexed`, the searched text of a commit, after the author got another name. The commit is also found by the
+/// name that is written in it: if that name is not the author's current one, it is the last line.
 pub fn with_written_name(indexed: &str, author: &Author) -> String {
     let written = author.written.as_deref().unwrap_or(&author.name);
     let plain = indexed.strip_suffix(written).and_then(|plain| plain.strip_suffix('\n'));

@@ -1,7 +1,7 @@
 //! Reads messages in JSON as other programs export them, forgiving about names.
 //!
-//! An object is a message, or a conversation with a list of messages. What can't be read is named with the reason, so
-//! that the caller can say in which line it stands.
+//! An object is a message, or a conversation with a list of messages. For parts that can't be read, the reason is
+//! returned, so that the caller can say in which line they stand.
 
 use std::borrow::Cow;
 

@@ -88,7 +88,7 @@ impl Session {
         self.counts.unreadable += 1;
     }
 
-    /// Names the entries that follow after another byte than the one at which the line begins.
+    /// Names the following entries after the byte `at`, instead of the byte at which the line begins.
     pub fn move_to(&mut self, at: u64) {
         self.at = at;
     }

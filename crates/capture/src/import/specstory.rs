@@ -51,7 +51,7 @@ pub struct Session {
 /// Reads a file. `stem` is its name without the extension, which begins with a date.
 ///
 /// The name has the time in UTC. Old versions of SpecStory wrote the same time into the heading as the local time of the
-/// machine; how far that is behind UTC is seen from the name.
+/// machine; the name shows how far that is behind UTC.
 pub fn read(stem: &str, text: &str) -> Session {
     let heads = heads(text);
     let top = &text[..heads.first().map_or(text.len(), |head| head.from)];

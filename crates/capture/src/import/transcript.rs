@@ -78,10 +78,10 @@ impl Transcript {
         self.session.settled()
     }
 
-    /// Reads what is kept of a line of `bytes` bytes that is too long, or not finished.
+    /// Reads the kept part of a line of `bytes` bytes that is too long, or not finished.
     ///
-    /// If this is no JSON but contains the id of an open call, the line counts as the call's result, and the call is
-    /// closed.
+    /// If the part is no JSON but contains the id of an open call, the line counts as the call's result, and the call
+    /// is closed.
     pub fn cut(&mut self, at: u64, kept: &[u8], bytes: u64) -> Vec<TranscriptEntry> {
         self.session.begin_line(at);
         let kept = String::from_utf8_lossy(kept);

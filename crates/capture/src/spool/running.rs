@@ -17,7 +17,7 @@ use tiro_base::memory::Millis;
 /// How many ancestors of a hook are recorded: the client, and what starts hooks for it, such as a shell.
 const RECORDED: usize = 3;
 
-/// How many ancestors of a server are looked up: what started it, and what started that.
+/// How many ancestors of a server are looked up: the process that started it, and the process that started that one.
 const LOOKED_UP: usize = 2;
 
 /// A process.
@@ -85,8 +85,8 @@ impl Spool {
     }
 
     /// Returns the session that `client` runs, if it runs in one of `processes`, the ancestors of this server, the nearest
-    /// first. Of the process that started what started the server, other clients may descend too, so only what was recorded
-    /// after `since` counts.
+    /// first. Other clients may descend from the second of these too, so what is recorded for it counts only if it was
+    /// recorded after `since`.
     pub fn running(&self, client: &str, processes: &[Process], since: Millis) -> Option<String> {
         let folder = Folder::open(&self.root, &self.folder).ok()?;
         let found = processes.iter().take(LOOKED_UP).enumerate().find_map(|(place, process)| {

@@ -116,7 +116,7 @@ impl Heads {
     }
 
     /// Takes those of `lines` that fit into `budget` and `limit`; `lines` are in order of preference. Returns for each
-    /// line whether it was taken. The first line that is taken under a head also costs what the head costs.
+    /// line whether it was taken. The first line that is taken under a head also costs as much as the head.
     pub fn take(&mut self, budget: &mut Budget, limit: usize, lines: &[Line]) -> Vec<bool> {
         let mut own = Budget::new(limit.min(budget.left()));
         let mut take = |line: &Line| {

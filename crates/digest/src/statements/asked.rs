@@ -1,5 +1,5 @@
-//! Finds which of several statements answers a question that asks for one value: the latest of those that are about what
-//! it asks.
+//! Finds which of several statements answers a question that asks for one value: the latest statement about the thing
+//! that the question names.
 //!
 //! Without a question, two statements must be nearly alike to be about the same thing. A question names the thing and the
 //! unit, so that each statement is compared with the question alone.
@@ -54,17 +54,17 @@ const UNITS: &[(&[&str], &[&str])] = &[
 /// The least share of the question's words that a statement has, with the other words of its message. Arbitrary.
 const LEAST_SHARE: f64 = 0.4;
 
-/// How much a word counts that only the rest of the message has. Arbitrary.
+/// The weight of a word that occurs in the message only outside of the statement's clause. Arbitrary.
 const BESIDE: f64 = 0.6;
 
 /// The least share of the question's words that a replaced statement and its message have. Arbitrary.
 const CONCERNED: f64 = 0.3;
 
-/// How much of the best statement's share an earlier one has at least. Arbitrary.
+/// The least share of an earlier statement, as a part of the best statement's share. Arbitrary.
 const NEAR_BEST: f64 = 0.6;
 
-/// How much of the best statement's share the one that holds has at least. Arbitrary: a later statement about something
-/// alike has fewer of the words that tell them apart.
+/// The least share of the statement that holds, as a part of the best statement's share. Arbitrary: a later statement
+/// about a similar thing has fewer of the words that distinguish the two.
 const LATEST_NEAR_BEST: f64 = 0.75;
 
 /// How much the rarity of a word among the statements adds to its weight. Arbitrary: of few statements, rarity says
@@ -100,9 +100,9 @@ const BETWEEN: &[&str] = &[
 const ASKS: &[&str] = &["how", "what", "what's", "when", "where", "which", "who", "why"];
 
 impl Question {
-    /// Reads what a text asks the values of, such as two things in "How many problems did I solve, and what is my score?";
-    /// empty if it asks for no value. Only English questions are read. A question about the time between two things, or about
-    /// a sum of many, asks for all of them, and none replaced another.
+    /// Reads the things whose values a text asks for, such as two in "How many problems did I solve, and what is my
+    /// score?"; empty if it asks for no value. Only English questions are read. A question about the time between two
+    /// things, or about a sum of many, asks for all of their values, and none of these replaced another.
     pub fn read(text: &str) -> Vec<Question> {
         let tokens = tokens(text);
         let words: Vec<String> = tokens.iter().map(|token| token.lower()).collect();
@@ -207,8 +207,8 @@ pub struct Replaced {
     pub by: usize,
 }
 
-/// Returns which of the statements `told` answer the question with an earlier value, each with the latest of the same
-/// voice that answers it. Of each memory, the statement counts that answers best.
+/// Returns which of the statements `told` answer the question with an earlier value, each with the latest statement of
+/// the same voice that answers it. Of each memory, only the statement that answers best counts.
 pub fn replaced(question: &Question, told: &[Told]) -> Vec<Replaced> {
     let told: Vec<(usize, &Told)> =
         told.iter().enumerate().filter(|(_, told)| question.asks_for(&told.stated)).collect();

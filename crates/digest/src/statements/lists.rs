@@ -104,7 +104,7 @@ pub(super) const CHANGE: &[&str] = &[
     "upped",
 ];
 
-/// Words that make a value a bound, or a value of before, in order.
+/// Words that make a value a bound or a former value, in order.
 pub(super) const BOUNDS: &[&str] = &[
     "above",
     "below",
@@ -150,7 +150,7 @@ pub(super) const GOALS: &[&str] = &[
 pub(super) const OWN: &[&str] =
     &["i", "i'd", "i'll", "i'm", "i've", "mine", "my", "our", "we", "we'll", "we're", "we've"];
 
-/// What a rate is per, as stems, in order.
+/// Words for the second part of a rate, such as `day` in "per day", as stems, in order.
 pub(super) const RATES: &[&str] = &[
     "day", "hour", "meet", "minut", "month", "night", "person", "request", "second", "session", "user",
     "week", "year",

@@ -64,15 +64,15 @@ pub struct Manner {
     pub is_change: bool,
     /// The value is the result of the change: "to 250 ms", "the new deadline".
     pub is_result: bool,
-    /// It bounds the value: "under 250 ms".
+    /// The value is a bound: "under 250 ms".
     pub is_bound: bool,
-    /// It is a goal: "aim for 10 problems".
+    /// The value is a goal: "aim for 10 problems".
     pub is_goal: bool,
-    /// It stands among values of the same unit: "sides of 7 cm, 24 cm and 25 cm".
+    /// The value stands among others of the same unit: "sides of 7 cm, 24 cm and 25 cm".
     pub is_listed: bool,
     /// The speaker speaks of themselves: "I", "my", "our".
     pub is_own: bool,
-    /// It takes back what was said before: "forget that".
+    /// The speaker takes back what was said before: "forget that".
     pub is_taken_back: bool,
 }
 

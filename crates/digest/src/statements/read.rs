@@ -298,7 +298,7 @@ fn unit(run: &[&Token<'_>], suffix: &str, is_money: bool) -> (String, Vec<String
     }
 }
 
-/// Reads the rest of a rate at `place`, such as `per day`. Returns what it is per, and the place after it.
+/// Reads the rest of a rate at `place`, such as `per day`. Returns the second part of the rate, and the place after it.
 fn rate(tokens: &[Token<'_>], place: usize) -> Option<(String, usize)> {
     let is_per = matches!(tokens.get(place)?.text, "/" | "per" | "a" | "an" | "each" | "every");
     let per = stem(tokens.get(place + 1).filter(|_| is_per)?.text);

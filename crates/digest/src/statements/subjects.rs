@@ -230,13 +230,13 @@ fn common(a: &[usize], b: &[usize]) -> Vec<usize> {
 
 /// What two statements share.
 struct Shared {
-    /// How many words of their clauses.
+    /// How many words their clauses share.
     count: usize,
     /// The weight of these words without the units.
     weight: f64,
     /// The weight of these words as a share of all words of the clause that has fewer.
     share: f64,
-    /// The weight of further words of their messages.
+    /// The weight of further words that their messages share.
     beyond: f64,
 }
 /// Returns whether the units and modifiers of two statements allow that both are about the same thing.

@@ -23,7 +23,7 @@ pub(super) struct Exchange {
 }
 
 /// Returns whether the sources are a user's conversation with an assistant, whose answers are long, several in a row, or
-/// use tools. In another conversation, all speakers count alike.
+/// use tools. In any other conversation, all speakers count alike.
 pub(super) fn is_assisted(sources: &[Source<'_>]) -> bool {
     let answers: Vec<usize> = sources
         .iter()

@@ -13,7 +13,7 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::{Level, Role};
 use tiro_text::blocks::{self, blocks, without_added};
 
-/// How a summary begins that quotes nothing, because the sources have only code, logs or calls of tools.
+/// The beginning of a summary that quotes nothing, because the sources have only code, logs or calls of tools.
 pub const NO_SENTENCE: &str = "No sentence to quote";
 
 /// Returns a summary of `sources` that quotes whole sentences and whole list items. At [`Level::Brief`] there are at
@@ -45,7 +45,8 @@ pub fn extract(
     summary
 }
 
-/// Returns what the sources are, if no sentence of them can be quoted: how many messages, tool calls and blocks of code.
+/// Returns what the sources contain, if no sentence of them can be quoted: how many messages, tool calls and blocks of
+/// code.
 fn without_sentences(sources: &[Source<'_>], max_tokens: usize, count: &dyn Fn(&str) -> usize) -> Summary {
     let said = |source: &&Source<'_>| source.text.contains(char::is_alphanumeric);
     let calls: Vec<&Source<'_>> =

@@ -1,9 +1,9 @@
 //! Makes summaries of messages and commits, by choosing sentences or by asking a model.
 //!
 //! [`extract()`] needs only the messages: it quotes whole sentences of them. A user's conversation with an assistant
-//! becomes an account of what the user asked and what came of it. It always gives the same text for the same messages,
-//! and is used whenever a model can't be asked or fails. [`by_model`] asks a model, in several requests if the messages
-//! don't fit into its window. It rejects an answer that fails one of the checks of `quality`.
+//! becomes an account of what the user asked and what came of it. [`extract()`] always gives the same text for the same
+//! messages, and is used whenever a model can't be asked or fails. [`by_model`] asks a model, in several requests if
+//! the messages don't fit into its window. It rejects an answer that fails one of the checks of `quality`.
 //!
 //! This module does no input or output: to ask a model, it runs a closure of the caller. It doesn't store summaries,
 //! and it doesn't decide which provider may be asked or what may be spent.

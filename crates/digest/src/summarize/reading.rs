@@ -25,8 +25,8 @@ const OPENINGS: &str = "hey hi hello wow thanks thank thx yeah yes yep yup bye g
     congrats congratulations sure absolutely definitely haha lol glad nice sounds ok okay right hola gracias bonjour \
     merci hallo danke ciao grazie olá obrigado obrigada привет спасибо hej tack cześć dzięki";
 
-/// Words that refer to an earlier sentence, at the beginning of a sentence or, but for the persons, at its end. Such a
-/// sentence says less, or something else, if it stands alone.
+/// Words that refer to an earlier sentence, at the beginning of a sentence or, except for those for persons, at its
+/// end. Such a sentence says less, or something else, if it stands alone.
 const REFERENCES: [&str; 9] = ["it", "its", "this", "that", "these", "those", "they", "he", "she"];
 
 /// Greetings and thanks in scripts without spaces.
@@ -258,7 +258,7 @@ fn parts(text: &str, most: usize) -> Vec<&str> {
     }
     let first = &text[..text.floor_char_boundary(most / 4 * 3)];
     let last = &text[text.ceil_char_boundary(text.len() - most / 4)..];
-    // Neither ends or begins within a line or a sentence, unless it has only one.
+    // No part ends or begins within a line or a sentence, unless the part has only one.
     let end = first.rfind('\n').or_else(|| first.rfind(". ").map(|stop| stop + 1));
     let begin = last.find('\n').or_else(|| last.find(". ").map(|stop| stop + 1));
     vec![end.map_or(first, |end| &first[..end]), begin.map_or(last, |begin| &last[begin + 1..])]

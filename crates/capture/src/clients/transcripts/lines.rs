@@ -33,8 +33,8 @@ const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 pub enum Line<'a> {
     /// The whole line, without its line end.
     Whole(&'a [u8]),
-    /// What is kept of a line that is too long or not finished, and the length of the whole line. If the line is JSON,
-    /// what is kept is JSON too.
+    /// The kept part of a line that is too long or not finished, and the length of the whole line. If the line is JSON,
+    /// the kept part is JSON too.
     Cut(&'a [u8], u64),
 }
 
@@ -257,7 +257,8 @@ pub fn open(path: &Path) -> Result<Unpacked> {
 /// How many bytes of a transcript are searched for the session that it forks. The copied lines are the first ones.
 const HEAD: u64 = 64 * 1024;
 
-/// Returns the client's id of the session of which the transcript begins with a copy, if it says so at its beginning.
+/// If the transcript says at its beginning that it begins with a copy of another session, returns the client's id of
+/// that session.
 pub fn forked_from(path: &Path) -> Option<String> {
     let mut head = Vec::new();
     open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
@@ -283,7 +284,7 @@ pub fn around(path: &Path, at: u64, length: u64) -> Result<(u64, Vec<u8>)> {
     let mut bytes = Vec::new();
     text.by_ref().take(length.min(at)).read_to_end(&mut bytes).context(Kind::Io, failed)?;
     let head = bytes.len() as u64;
-    // Compressed text can't be read backwards, so the bytes before `at` that were just read are taken from there.
+    // Compressed text can't be read backwards, so the bytes before `at` are taken from those that were just read.
     let from = at.saturating_sub(length);
     if from < head {
         bytes.extend_from_within(from as usize..);

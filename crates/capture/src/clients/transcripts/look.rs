@@ -1,9 +1,9 @@
 //! Looks at a transcript: which directories occur in it.
 //!
 //! A look searches the bytes of the whole file for a few names, without parsing its lines. So it takes as long as
-//! reading the file, however long the lines are and whatever damaged bytes they have. It finds more than there is: a
-//! name can also occur in an argument of a tool call. So a look only says which transcripts are worth reading for a
-//! project. Which of their entries belong to it is decided when they are read.
+//! reading the file, however long the lines are and whatever damaged bytes they have. It finds too much: a name can
+//! also occur in an argument of a tool call. So a look only says which transcripts are worth reading for a project.
+//! Which of their entries belong to it is decided when they are read.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read};
@@ -92,7 +92,7 @@ impl Look {
             // An unfinished line is looked at again.
             let line = buffer.iter().rposition(|byte| *byte == b'\n').map(|end| begins + end as u64 + 1);
             self.looked = line.unwrap_or(self.looked).max(self.looked);
-            // What comes before the argument of a call is needed, too.
+            // The bytes before the argument of a call are needed, too.
             let done = self.search(&buffer, is_over, &mut named).saturating_sub(BEFORE);
             begins += done as u64;
             buffer.drain(..done);

@@ -112,7 +112,7 @@ pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     user_file::replace(path, &FileSnapshot { bytes: Bytes(bytes), mode: 0o600 })
 }
 
-/// Reads the file at `path`; what is damaged counts as empty.
+/// Reads the file at `path`; a damaged file counts as empty.
 pub(super) fn read<T: Default + serde::de::DeserializeOwned>(path: &Path) -> T {
     let bytes = file::read(path, Links::Refused, LARGEST).ok();
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()

@@ -1,5 +1,5 @@
 //! Tests of the readers: a module for each client, one for messages that are odd, and one for the promise that no input
-//! makes them fail.
+//! makes a reader fail.
 
 mod claude_code;
 mod codex;

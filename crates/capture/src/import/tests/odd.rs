@@ -1,4 +1,5 @@
-//! Tests that a message is not lost because part of it is odd, and that a prompt about the tags of clients stays one.
+//! Tests that a message is not lost because part of it is odd, and that a prompt about the tags of clients stays a
+//! prompt.
 
 use serde_json::{Value, json};
 

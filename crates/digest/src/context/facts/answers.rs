@@ -1,5 +1,5 @@
-//! What an assistant said that holds: what it did, unless the person rejected it, and what it proposed, if the person
-//! accepted it.
+//! Finds the statements of an assistant that hold: reports, unless the person rejected them, and proposals, if the
+//! person accepted them.
 
 use super::passing::is_report_of_moment;
 use super::signs::{is_reference, is_request, words};
@@ -8,7 +8,7 @@ use crate::statements::replies;
 use tiro_base::memory::{Kind, Role};
 use tiro_text::blocks::{self, Kind as Block, Sentence};
 
-/// Words of a report that something was done, or how it is now.
+/// Words of a report that something was done, or of how something is now.
 const DONE: &[&str] = &[
     "added",
     "updated",
@@ -43,7 +43,7 @@ const PROPOSES: &[&str] =
 /// sentence of it. Arbitrary.
 const LONGEST_PROPOSAL: usize = 16;
 
-/// Words of what is only true for a moment, or of what comes next.
+/// Words of statements that are only true for a moment, or that say what comes next.
 const PASSING: &[&str] = &[
     "i'll",
     "let",
@@ -140,7 +140,7 @@ pub(super) fn accepted(answers: &[Said<'_>], reply: &str) -> Option<Fact> {
     for sentence in sentences {
         let names = said::named(last.text, &sentence);
         let Some((score, kind)) = judged(&sentence, names, worked, accepts) else { continue };
-        // Answers end with what they conclude, so of equally good sentences the later one is taken.
+        // Answers end with their conclusion, so the later one of equally good sentences is taken.
         if best.as_ref().is_none_or(|(known, ..)| score >= *known) {
             best = Some((score, kind, sentence));
         }

@@ -1,11 +1,11 @@
 //! Finds facts and decisions in a conversation without a model.
 //!
-//! A fact is a whole sentence of a message: something that a person said of themselves or of the project, a rule or a
-//! choice, or what an assistant reported as done and the person did not reject, or proposed and the person accepted. A
-//! score counts general signs, such as the first person, a past tense, a date, a name, or "must" and "never"; it needs no
-//! list of topics. Few sentences are taken of each exchange. Questions, requests of one moment, code, headings, rows of
-//! tables, quotations, and what a client added are skipped. The signs are English: in other languages only sentences with
-//! names and numbers can reach the bar.
+//! A fact is a whole sentence of a message. A person's sentence says something about the person or the project, or
+//! states a rule or a choice. An assistant's sentence is a report that the person did not reject, or a proposal that
+//! the person accepted. A score counts general signs, such as the first person, a past tense, a date, a name, or "must"
+//! and "never"; it needs no list of topics. Few sentences are taken from each exchange. Questions, requests of one
+//! moment, code, headings, rows of tables, quotations, and what a client added are skipped. The signs are English: in
+//! other languages only sentences with names and numbers can reach the bar.
 
 mod answers;
 mod passing;
@@ -70,7 +70,7 @@ impl Said<'_> {
 impl Voice {
     /// Returns who speaks in a message of the speaker `speaker` in the role `role`.
     ///
-    /// In conversations of two people, one of them has the role of the assistant; their name tells them apart from one.
+    /// In conversations of two people, one of them has the role of the assistant; the name shows that this is a person.
     pub fn of(role: Option<Role>, speaker: Option<&str>) -> Voice {
         let name = speaker.map(str::trim).filter(|name| !name.is_empty());
         match (role, name) {

@@ -1,11 +1,11 @@
-//! Recognises what a person says only for the moment while an assistant works for them: what they tried and saw, what they
-//! do next, output that they pasted, and what was left open. Of such a session, only statements that say by name what they
-//! are about are worth keeping.
+//! Recognises sentences that a person says only for the moment while an assistant works for them: about what they tried
+//! and saw, about the next step and about open questions, and output that they pasted. From such a session, only
+//! statements that name what they are about are worth keeping.
 
 use super::Said;
 use super::signs::{is_reference, is_request};
 
-/// How many messages before a message may have the text that was pasted into it. Arbitrary.
+/// How many messages before a message are searched for the text that was pasted into it. Arbitrary.
 const PASTED_WITHIN: usize = 60;
 
 /// The maximum number of bytes of such a message that are read. Arbitrary: longer ones are mostly files and logs.
@@ -58,7 +58,7 @@ const OBSERVES: &[&str] = &[
     "know",
 ];
 
-/// Phrases of what comes next, of what is open, and of what only this conversation can tell.
+/// Phrases about the next step, about open questions, and about things that only this conversation explains.
 const PHRASES: &[&str] = &[
     "first thing",
     "next thing",
@@ -114,7 +114,7 @@ const PHRASES: &[&str] = &[
     "capture the",
 ];
 
-/// Nouns of which only the conversation tells which one is meant.
+/// Nouns for which only the conversation shows which file, test or other thing is meant.
 const NOUNS: &[&str] = &[
     "file", "files", "test", "tests", "command", "function", "script", "code", "output", "page", "method",
     "class", "list", "doc", "document", "branch", "commit", "pr", "step", "thing",
@@ -202,11 +202,11 @@ const REPORTS: &[&str] = &[
     "waiting",
 ];
 
-/// What numbers the parts of a plan that only the conversation has: `step 5`, `option B`.
+/// Words before the number of a part of a plan that only the conversation has: `step 5`, `option B`.
 const PARTS: &[&str] = &["step", "chunk", "phase", "round", "option", "principle", "question", "line"];
 
-/// Returns whether a report of an assistant says nothing that lasts: what was done to a document, how the work stands, or
-/// something of which only the conversation tells what it is. `words` are its words.
+/// Returns whether a report of an assistant says nothing that lasts: it says what was done to a document, how the work
+/// stands, or something that only the conversation explains. `words` are its words.
 pub(super) fn is_report_of_moment(text: &str, words: &[String]) -> bool {
     let numbered = words.windows(2).any(|pair| {
         PARTS.contains(&pair[0].as_str())

@@ -24,7 +24,7 @@ const BAR: f64 = 2.0;
 
 /// Returns the facts and decisions of a person's message, the best first. If the message takes back what the person said,
 /// the sentence that says what holds instead is a decision whatever its score is. `before` has the messages before it if
-/// an assistant works in this session: there, what the person says of the moment and what they pasted is left out.
+/// an assistant works in this session: in such a session, statements for the moment and pasted text are left out.
 pub(super) fn stated(message: &str, takes_back: bool, before: Option<&[Said<'_>]>) -> Vec<(Kind, String)> {
     let mut found: Vec<(f64, Kind, String)> = Vec::new();
     let pasted_from = before.and_then(|_| blocks::pasted_from(read(message))).unwrap_or(usize::MAX);

@@ -20,7 +20,7 @@ const BYTES_OF_TOKEN: usize = 12;
 /// A sentence that may be added to the summary, with its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
-    /// What the user asked, with what came of it if there is something.
+    /// The user's request, with its outcome if there is one.
     Exchange(usize),
     /// Another sentence of the user.
     Said(usize, usize),
@@ -29,7 +29,7 @@ pub(super) enum Part {
 }
 
 impl Account<'_> {
-    /// Adds the parts that are worth most, as long as what `render` makes of them fits.
+    /// Adds the parts that are worth most, as long as the summary that `render` makes of them fits.
     pub(super) fn fitted(
         &self,
         max_tokens: usize,
@@ -124,14 +124,15 @@ impl Account<'_> {
         }
     }
 
-    /// Returns what a part adds to the chosen ones, for its length. Words that they already have count less.
+    /// Returns what a part adds to the chosen parts, relative to its length. Words that the chosen parts already have
+    /// count less.
     pub(super) fn rate(&self, part: Part, chosen: &BTreeSet<Part>, covered: &[bool]) -> f64 {
         let factor = match part {
             Part::Exchange(at) if self.asks[at].is_some_and(|ask| chooses(self.sentence(ask))) => CHOICE,
             Part::Exchange(_) => 1.0,
             Part::Said(_, place) if chooses(self.sentence(place)) => CHOICE,
             Part::Said(..) => 0.8,
-            // What else was reported stands beside the request, never alone.
+            // A further report stands beside the request, never alone.
             Part::Answered(at, _) if chosen.contains(&Part::Exchange(at)) => 0.5,
             Part::Answered(..) => return 0.0,
         };

@@ -9,7 +9,7 @@ use crate::summarize::exchanges::Exchange;
 use crate::summarize::talk::start_line;
 use tiro_base::times::day;
 
-/// What is between the lines of a section or an exchange.
+/// The text between the lines of a section or an exchange.
 const NEXT: &str = "\n  ";
 
 impl Account<'_> {
@@ -57,7 +57,7 @@ impl Account<'_> {
                 Part::Exchange(at) if *at == last => ends.push(self.line(*at, chosen, &mut cited)),
                 Part::Exchange(at) => worked.push(self.line(*at, chosen, &mut cited)),
                 Part::Said(_, place) => decided.push(self.cited(*place, &mut cited)),
-                // The line of the exchange has it.
+                // The line of the exchange has this sentence.
                 Part::Answered(..) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! Whether a sentence is one: whether its words are in an order that English has.
+//! Whether a text is a sentence: whether its words are in an order that English has.
 //!
 //! Each word has a class: function words by lists, other words by their form. `grammar.txt` says for each pair of
 //! classes how much likelier it is in summaries than in the same words in a random order. The table was counted in

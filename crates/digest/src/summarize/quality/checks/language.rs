@@ -18,11 +18,12 @@ const FREQUENT: usize = 40;
 pub(super) enum Language {
     /// English, as its sources.
     English,
-    /// That of its sources, which is another one and writes few words with a capital letter.
+    /// The language of its sources, which is not English and writes few words with a capital letter.
     Same,
-    /// That of its sources, whose words often have a capital letter or none, so that names can't be told apart.
+    /// The language of its sources, in which names can't be recognised, because many other words have a capital letter
+    /// too, or no word has one.
     Unknown,
-    /// Another one than that of its sources.
+    /// Another language than that of its sources.
     Another,
 }
 

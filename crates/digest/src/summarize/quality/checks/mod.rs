@@ -71,7 +71,7 @@ impl Check {
         Check { score: if wrong.is_empty() { 1.0 } else { WRONG }, fault, wrong }
     }
 
-    /// Returns the result of a check that `is_right` says.
+    /// Returns the result of a check that passes if `is_right` is true.
     fn holds(is_right: bool, fault: &'static str) -> Check {
         Check { score: if is_right { 1.0 } else { WRONG }, fault, wrong: Vec::new() }
     }

@@ -8,11 +8,11 @@ use crate::summarize::quality::read::statements::Statement;
 use crate::summarize::quality::read::tokens::Token;
 use crate::tuning::gate;
 
-/// Verbs of which a negation says something good, so that a speaker may say it without one.
+/// Verbs whose negation says something good, so that a speaker may say the same without a negation.
 const ENCOURAGED: [&str; 10] =
     ["give", "giving", "stop", "stopping", "worry", "forget", "hesitate", "miss", "lose", "quit"];
 
-/// How many passages from the support of a sentence its negation may be. Arbitrary.
+/// How many passages the negation of a sentence may be away from the support of the sentence. Arbitrary.
 const NEAR: usize = 1;
 
 /// Returns whether a sentence of the summary negates something that its sources don't negate.
@@ -29,7 +29,7 @@ pub(super) fn is_added(statement: &Statement<'_>, index: &Index, speakers: &BTre
         if verb.is_some_and(|verb| ENCOURAGED.contains(&verb.lower.as_str())) {
             return false;
         }
-        // A summary rarely says what was not said, unless that was said.
+        // A summary rarely reports that something was not said, unless a source reports it.
         if is_reporting(next) {
             return !next.lower.starts_with("agree") && !negated(&next.stem);
         }

@@ -15,7 +15,7 @@ use crate::summarize::word_keys::is_common;
 const PASSAGE: usize = 60;
 
 /// The maximum number of bytes that are read of all sources together, and of the beginning and of the end of one source.
-/// Reading as much as is read of all takes some 0.15 s.
+/// Reading all sources up to this limit takes some 0.15 s.
 const MOST_BYTES: usize = 1 << 18;
 const MOST_OF_ONE: usize = 32 << 10;
 
@@ -23,7 +23,7 @@ const MOST_OF_ONE: usize = 32 << 10;
 static REPORTING: LazyLock<HashSet<String>> =
     LazyLock::new(|| include_str!("reporting.txt").split_whitespace().map(stem).collect());
 
-/// Words by which a speaker speaks of himself, and of the one spoken to.
+/// Words by which speakers refer to themselves, and words by which they refer to the listener.
 const FIRST: [&str; 17] = [
     "i", "i'm", "i've", "i'll", "i'd", "my", "me", "mine", "myself", "we", "we're", "we've", "we'll", "our",
     "us", "we'd", "ours",
@@ -37,7 +37,7 @@ pub(in crate::summarize::quality) struct Said {
     pub(in crate::summarize::quality) source: usize,
     /// The index of its passage.
     pub(in crate::summarize::quality) passage: usize,
-    /// The share to which it speaks of its speaker rather than of the others, from 0 to 1.
+    /// How much it speaks of its speaker rather than of the others, from 0 to 1.
     pub(in crate::summarize::quality) own: f64,
     /// The stems of the words that it negates.
     pub(in crate::summarize::quality) negated: BTreeSet<String>,

@@ -18,7 +18,7 @@ const NEGATIVE: &str = "hard difficult unable lack lacks lacking fail failed fai
     skip skipped remove removed quit gave lost lose than different hate worry worried afraid scared doubt wonder if \
     anymore longer enough ill sick busy";
 
-/// How many tokens after a word that negates are negated by it, and how many before it may be. Arbitrary.
+/// How many tokens after a negating word it negates, and how many tokens before it may be negated. Arbitrary.
 pub(in crate::summarize::quality) const REACH: usize = 8;
 const REACH_BACK: usize = 4;
 
