@@ -16,8 +16,8 @@ use tiro_embed::{Encode, Encoded, Encoders, Local, Model, Piece, SpaceId};
 use tiro_llm::{Request, Service};
 use tiro_store::{Matter, Purpose, Sources};
 
-/// The longest that a provider may take for a question, which is not repeated if it fails: a search waits for it. Arbitrary;
-/// services take some tenths of a second.
+/// The longest that a provider may take for a question. The request is not repeated if it fails, because a search waits
+/// for it. Arbitrary; services take some tenths of a second.
 const QUESTION: Duration = Duration::from_millis(2_500);
 
 /// The longest that a provider may take for the texts of one call. The lease on embedding lasts two seconds longer.
@@ -34,7 +34,7 @@ pub fn may_ask_to_embed(engine: &Engine) -> bool {
     is_provider(Content::Prose) || is_provider(Content::Code)
 }
 
-/// Returns what embeds the caller's texts, now that the configuration is read again. Adds to `notices` why an encoder is
+/// Reads the configuration again, and returns the encoders of the caller's texts. Adds to `notices` why an encoder is
 /// missing; searches then work by words.
 pub async fn encoders<'e>(engine: &'e Engine, caller: &'e Caller, notices: &mut Vec<String>) -> Encoders<'e> {
     let sources = &engine.config().sources;
@@ -113,8 +113,9 @@ struct Remote<'e> {
 }
 
 impl Remote<'_> {
-    /// Returns the embeddings of `texts`, which are parts of `memories` in the same order; a question is of no memory.
-    /// What is not stored is asked for within `deadline`, and stored. A failed request is repeated up to `retries` times.
+    /// Returns the embeddings of `texts`, which are parts of `memories` in the same order; a question belongs to no
+    /// memory. Embeddings that are not stored are requested within `deadline`, and then stored. A failed request is
+    /// repeated up to `retries` times.
     async fn embed(
         &self,
         texts: Vec<String>,
@@ -141,7 +142,7 @@ impl Remote<'_> {
         for places in missing.chunks(TEXTS_AT_ONCE) {
             let asked = places.iter().map(|place| texts[*place].clone());
             let left = end.saturating_duration_since(Instant::now());
-            // If the process ended between the two, the texts would be paid for twice.
+            // If the process ended between the request and the storing, the texts would be paid for twice.
             let _finished = self.engine.begin_to_finish()?;
             let of = places.iter().filter_map(|place| memories.get(*place)).map(|id| id.as_str().to_owned());
             let purpose = if memories.is_empty() { Purpose::Question } else { Purpose::Texts };

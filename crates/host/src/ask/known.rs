@@ -1,5 +1,5 @@
-//! Remembers of long texts that they have no secrets, and how many tokens they have at most, so that the beginning of a long
-//! conversation is not looked through again for each request. A text is recognised by the hash of all its bytes.
+//! Remembers which long texts have no secrets, and upper bounds of their tokens, so that the beginning of a long
+//! conversation is not searched again for each request. A text is recognised by the hash of all its bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use tiro_text::tokens;
 /// Texts of fewer bytes are always looked through. Arbitrary: that takes less than a tenth of a millisecond.
 const LEAST: usize = 1024;
 
-/// How many texts are remembered; then all are forgotten. Arbitrary: a hash takes 16 bytes.
+/// How many texts are remembered. After that many, all are forgotten. Arbitrary: a hash takes 16 bytes.
 const MOST: usize = 16_384;
 
 /// Clean texts, each with how many keys of providers were known then.

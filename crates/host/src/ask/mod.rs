@@ -293,7 +293,7 @@ fn parcel(configured: &Configured, matter: Matter, request: &Request, tokens: u6
 /// Returns `matter` with the secrets in its names replaced.
 fn nameable(matter: &Matter, redact: &dyn Fn(&str) -> String) -> Matter {
     let Matter { purpose, session, assistant, sources } = matter;
-    // No name has a line feed that is kept, and all names together are looked through faster than each by itself.
+    // Line feeds in names are replaced, so that all names can be redacted as one text, which is faster than one by one.
     let files: Vec<String> = sources.files.iter().map(|path| path.replace(['\n', '\r'], " ")).collect();
     let redacted: Vec<String> = redact(&files.join("\n")).lines().map(str::to_owned).collect();
     let files = match redacted.len() == files.len() {

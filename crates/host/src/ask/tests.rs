@@ -127,7 +127,8 @@ async fn rounds_of_functions_add_to_one_bill_and_no_text_of_them_has_a_secret() 
     assert_eq!((sent.len(), all), (2, 2));
     let newest = &sent[0];
     assert_eq!((newest.tokens, newest.received, newest.answered), (200, 50, Some(true)));
-    // Of the second request: prompt, question, function with its schema, schema, answer with its call, and result.
+    // The second request has secrets in these: prompt, question, function with its schema, schema, answer with its
+    // call, and result.
     assert!(newest.secrets > sent[1].secrets && sent[1].secrets >= 5, "{sent:?}");
     assert_eq!(newest.sources.as_ref().unwrap().files, ["src/a.rs", "[REDACTED:github-token:000]"]);
     assert!(!format!("{sent:?}").contains(&secret) && !format!("{sent:?}").contains("wombat"));

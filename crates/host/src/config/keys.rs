@@ -24,7 +24,7 @@ const LARGEST_KEY: u64 = 16 << 10;
 /// [`Kind::BadInput`] if the variable is not set, or if other users can read the file.
 pub fn key(key: &Key) -> Result<Option<String>> {
     let key = read(key)?;
-    // From now on it is found in every text.
+    // From now on, the key is found in every text.
     key.iter().for_each(|key| tiro_redact::remember(key));
     Ok(key)
 }

@@ -119,8 +119,8 @@ impl Config {
         config.sources.keys = keys.map(str::to_owned).collect();
         config.sources.set = set;
         let read = config.sources.options().and_then(|options| {
-            // This remembers the keys, so that they are found in every text. A key that can't be read is told when it
-            // is needed.
+            // This remembers the keys, so that they are found in every text. A key that can't be read is reported when
+            // it is needed.
             for each in config.sources.providers(&options)? {
                 let _ = key(&each.provider.key);
             }

@@ -233,7 +233,7 @@ impl Options {
         millis(self.cache_ttl_s)
     }
 
-    /// Returns the time before which a memory must be made to leave the stash by its age, if it is `now`.
+    /// Returns the time before which a memory must have been made to leave the stash by its age at the time `now`.
     pub fn stash_made_before(&self, now: Millis) -> Millis {
         const DAY: i64 = 86_400_000;
         match self.stash_max_age_days {

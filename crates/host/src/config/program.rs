@@ -218,10 +218,10 @@ mod tests {
             ("./tiro", "bin", &[], "bin/tiro"),
             ("../bin/tiro", "opt", &[], "bin/tiro"),
             ("ROOT/bin/tiro", "", &[], "bin/tiro"),
-            // Started by the versioned path: what is stable on `PATH` is preferred.
+            // Started by the versioned path: a stable path on `PATH` is preferred.
             ("ROOT/kegs/tiro/0.1.0/bin/tiro", "", &["bin"], "bin/tiro"),
             ("tiro", "", &["kegs/tiro/0.1.0/bin", "bin"], "bin/tiro"),
-            // What leads elsewhere, nowhere or is relative is not written.
+            // A path that leads elsewhere or nowhere, or that is relative, is not written.
             ("tiro", "", &["other"], real),
             ("tiro", "", &["empty", "other", "bin"], "bin/tiro"),
             ("tiro", "", &["./bin"], real),
@@ -252,7 +252,7 @@ mod tests {
             assert_eq!(written(&machine, real, &format!("ROOT/{real}"), "", &[]), real);
         }
         let _ = std::fs::remove_dir_all(machine.at("bin"));
-        // Without a version in its path, the program stays what the user typed.
+        // If its path has no version, the program is written as the user typed it.
         assert_eq!(written(&machine, "plain/tiro", "./tiro", "plain", &[]), "plain/tiro");
         let real = "Cellar/tiro/0.1.0/bin/tiro";
         machine.script(real, "program");

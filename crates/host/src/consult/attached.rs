@@ -1,8 +1,8 @@
 //! What an assistant can search during one call: the attachments, and the files that don't fit into the prompt.
 //!
 //! The texts are redacted, indexed in memory and gone with the call. Files that don't fit are read only if the assistant
-//! searches. Of large folders, only as much is read as the index takes; the rest is listed as left out. From the first
-//! search on, a thread of its own embeds the rest until the call ends, for the next search.
+//! searches. Large folders are read only as far as the index has room; the other files are listed as left out. From the
+//! first search until the call ends, a separate thread embeds more of the texts for the next search.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +39,7 @@ const MOST_TOKENS: usize = 4000;
 /// How many lines are read if a call names no last line. Arbitrary.
 const LINES: usize = 200;
 
-/// How many paths are named that are left out of the search. Arbitrary.
+/// How many of the paths that are left out of the search are named. Arbitrary.
 const NAMED: usize = 5;
 
 /// How long a search may take to embed what it compares.
@@ -217,19 +217,19 @@ fn returned(text: String, files: impl IntoIterator<Item = String>) -> Returned {
     Returned { text, sources: sources.each_once() }
 }
 
-/// What was not taken of files.
+/// The files that were not taken.
 #[derive(Default)]
 struct Outcome {
     /// The files that could not be read, as the receipt shows them.
     skipped: Vec<Skipped>,
     /// Those without room.
     left_out: Vec<LeftOut>,
-    /// Those that the budget of the call did not reach.
+    /// The documents that the budget of the call did not reach.
     unreached: Option<Skipped>,
 }
 
-/// Reads `files` and gives their copies to `take`, in order, as long as the texts have at most `room` bytes. Texts for which
-/// there is no room are not kept, and if the size of the file tells, not read.
+/// Reads `files` and gives their copies to `take`, in order, as long as the texts have at most `room` bytes. Texts for
+/// which there is no room are not kept. If the size of a file shows that there is none, the file is not read.
 fn copies(
     reader: &FileReader,
     files: Vec<FoundFile>,

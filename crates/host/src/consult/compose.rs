@@ -153,8 +153,8 @@ async fn whole(
     Ok(copy.text)
 }
 
-/// Returns the note about files that are searched instead, if the assistant doesn't know it yet: all of them if there are
-/// others than before, otherwise those that changed since the last turn.
+/// Returns the note about files that are searched instead, if the assistant doesn't know the note yet. The note names
+/// all of these files if they are not the same as before, otherwise those that changed since the last turn.
 pub(super) fn overflow_note(thread: &Thread, plan: &Plan, is_new_epoch: bool) -> Option<Block> {
     let turn = thread.turns + 1;
     if has_other_overflow(thread, plan) || (is_new_epoch && !plan.overflow.is_empty()) {

@@ -1,7 +1,7 @@
 //! The earlier exchanges of a thread: which of them a prompt repeats, and what stands in place of the others.
 //!
 //! Exchanges are repeated word for word as long as they fit. If they don't fit, the oldest are replaced by a summary that
-//! quotes them. They stay in the project's memory, where the assistant can search them.
+//! quotes them. The replaced exchanges stay in the project's memory, where the assistant can search them.
 
 use super::notes;
 use crate::tuning::consult::{OTHERS_TOKENS, SHORTENED_SHARE, SHORTENED_TOKENS};

@@ -15,8 +15,8 @@ pub async fn take<'a>(engine: &Engine, project: &'a OpenProject, name: &ThreadNa
     lease.ok_or_else(|| busy(name))
 }
 
-/// Returns the error for a session without a thread, or without one with `assistant`: that its first answer is not there
-/// yet, or that there is none.
+/// Returns the error for a session without a thread, or without a thread with `assistant`: that the first answer of the
+/// thread is not there yet, or that there is no such thread.
 pub async fn missing(
     engine: &Engine,
     project: &OpenProject,

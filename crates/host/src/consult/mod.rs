@@ -64,7 +64,7 @@ pub struct Question {
     pub instructions: String,
     /// Files and folders that stay in the thread.
     pub context: Vec<String>,
-    /// Those of them that get their places first.
+    /// Files and folders that get their places before others.
     pub priority: Vec<String>,
     /// Files that can be searched during this call.
     pub attachments: Vec<String>,
@@ -130,7 +130,7 @@ pub async fn consult(
     outcome
 }
 
-/// Returns the recorded answer of the call, if there is one. If other instructions were asked in it, the receipt says so.
+/// Returns the recorded answer of the call, if there is one. If that call had other instructions, the receipt says so.
 pub async fn recorded(project: &OpenProject, question: &Question) -> Result<Option<Consulted>> {
     let Question { name, call_id, .. } = question;
     let (store, scope) = (project.store.as_ref(), &project.scope);
@@ -150,7 +150,7 @@ pub async fn recorded(project: &OpenProject, question: &Question) -> Result<Opti
     Ok(Some(consulted))
 }
 
-/// Returns the notice that the answer is not one to the instructions of the call.
+/// Returns the notice that the recorded answer is not an answer to the instructions of this call.
 pub fn other_instructions(call_id: &str) -> String {
     format!(
         "call `{call_id}` was made before with other instructions, and this is its answer; what you ask now was not sent: \
@@ -368,7 +368,8 @@ fn request(
     }
 }
 
-/// Returns what passes the pieces of an answer on, without secrets: those that two pieces share are found too.
+/// Returns a function that passes the pieces of an answer on, without secrets. Secrets that are split between two
+/// pieces are found too.
 fn told<'a>(listener: &Listener, stream: &'a Mutex<Stream>) -> impl Fn(&str) + Send + Sync + use<'a> {
     let listener = Arc::clone(listener);
     move |text: &str| {

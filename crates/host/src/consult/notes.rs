@@ -35,7 +35,7 @@ pub fn overflow(files: &[(&str, u32)]) -> String {
     listed("not shown because they don't fit; search them with search_session_attachments", &named)
 }
 
-/// Returns a note about files: the first with a description each, and how many more there are in each folder.
+/// Returns a note about files: the first ones, each with a description, and how many more there are in each folder.
 fn listed(about: &str, files: &[(&str, String)]) -> String {
     let mut note = format!("[{about}:");
     for (path, described) in files.iter().take(NAMED) {
@@ -55,7 +55,7 @@ fn listed(about: &str, files: &[(&str, String)]) -> String {
     note + "]\n"
 }
 
-/// Returns the note that files changed that are searched instead.
+/// Returns the note that some of the files that are searched instead have changed.
 pub fn changed(paths: &[&str]) -> Option<String> {
     let named: Vec<_> = paths.iter().take(NAMED).map(|path| one_line(path)).collect();
     let more = if paths.len() > NAMED { format!(" and {} more", paths.len() - NAMED) } else { String::new() };

@@ -182,9 +182,9 @@ fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> 
     known.filter(|path| seen.insert(path.clone())).collect()
 }
 
-/// Returns the notes about what belongs to this call only: attachments, images, and what was left out: named paths, and
-/// documents that the budget did not reach. If the assistant has no file at all, a note says so once in a thread, and the
-/// receipt in each turn.
+/// Returns the notes about what belongs to this call only: attachments, images, named paths that were skipped, and
+/// documents that the budget did not reach. If the assistant has no file at all, a note says so once in a thread, and
+/// the receipt in each turn.
 fn of_this_call(
     thread: &Thread,
     attached: &Attached,
@@ -244,7 +244,7 @@ fn without_place(looked: &Looked, plan: &Plan, is_fixed: bool) -> Option<String>
         .then(|| format!("{} stay to be searched, although they are named first: {why}", some(&first)))
 }
 
-/// Returns the notice that the window of the model is not known, or that it counts tokens in another way.
+/// Returns the notice that the window of the model is not known, or that the model counts tokens in another way.
 fn about_window(assistant: &Configured, window: &Window) -> Option<String> {
     let model = &assistant.provider.model;
     if !window.is_known {
@@ -304,8 +304,8 @@ pub fn budget(options: &Options) -> Budget {
     Budget::new(Allowance { time, documents: options.files_documents, ..Allowance::default() })
 }
 
-/// Returns what reads the files of the project in the call with `budget`, and of files of secrets those that the options or
-/// `question` allow.
+/// Returns the reader of the project's files in the call with `budget`. It reads a file of secrets only if the options
+/// or `question` allow the file.
 pub async fn reader(
     engine: &Engine,
     project: &OpenProject,
@@ -318,7 +318,7 @@ pub async fn reader(
     let only_looks = question.is_some_and(|question| question.is_preview);
     let others: Vec<PathBuf> = options.files_roots.0.iter().map(PathBuf::from).collect();
     let own = vec![engine.config().data_dir.clone()];
-    // The list of the user whose files these are, also where the project's own configuration names another one.
+    // This is the user's own list of ignored files, even if the project's configuration names another list.
     let (config, git_dir) = (engine.config(), project.root.join(".git"));
     let excludes = tiro_git::excludes(config.git_settings(), config.home.as_deref(), &git_dir);
     let roots = Roots::new(&project.root, &others, &own)?
@@ -351,8 +351,8 @@ fn add_looked(receipt: &mut Receipt, looked: &Looked) {
 }
 
 /// Returns how many tokens of the prompt are the same as in the prompt of the last turn, which had `last` tokens. `before`
-/// are the blocks that the thread has: those of that prompt, its question and its answer. After a part of them was
-/// forgotten, only what precedes it is the same.
+/// are the blocks that the thread has: those of that prompt, its question and its answer. If a part of them was
+/// forgotten, only the tokens before that part are the same.
 fn unchanged_prefix(before: &[Block], system: usize, last: usize) -> usize {
     let has_text = |block: &&Block| match &block.text {
         BlockText::Message(_, text) | BlockText::Blob(_, text) => text.is_some(),

@@ -2,8 +2,8 @@
 //!
 //! A call runs on a thread of its own. Its caller waits for a while; after that, the call continues, and a caller that
 //! repeats the same `call_id` waits for it again. If the caller cancels while it waits, the call ends, and with it the
-//! request to the provider. Calls that nobody waits for end with the process; what they have not recorded is lost, and
-//! their thread is as it was.
+//! request to the provider. Calls that nobody waits for end with the process; an answer that is not recorded is lost,
+//! and the thread of the call is as it was.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -149,7 +149,7 @@ impl Running {
         let call = Call { asked: asked.to_owned(), standing, cancel: Arc::new(cancel) };
         let mut calls = self.lock();
         if calls.len() >= MOST_KEPT {
-            // What was recorded is in the store, so only errors that nobody asked for are lost.
+            // Recorded answers are in the store, so only errors that nobody asked for are lost.
             calls.retain(|_, call| matches!(*call.standing.borrow(), Standing::Running(..)));
         }
         calls.insert(key.clone(), call.clone());

@@ -1,8 +1,8 @@
 //! The window of an assistant, in tokens as Tiro counts them.
 //!
 //! Tiro counts with o200k. Models of services that don't use it count more tokens for the same text, so their windows are
-//! divided by an upper estimate of the ratio. What a model itself reports for earlier prompts of the thread makes the
-//! estimate better.
+//! divided by an upper estimate of the ratio. The numbers that a model reports for earlier prompts of the thread
+//! improve the estimate.
 
 use crate::tuning::consult::{ANSWER_SHARE, GROWTH_SHARE, RESULTS_SHARE, TOKENS_OF_OTHERS, UNKNOWN_WINDOW};
 use tiro_llm::{Provider, Service, catalogue};

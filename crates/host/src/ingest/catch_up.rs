@@ -214,7 +214,8 @@ impl CatchUp<'_> {
         if !is_linked && !self.is_idle() {
             self.followed.notices.push(UNLINKED.to_owned());
         }
-        // Only now, so that another round, which may run beside this one, links what is not linked yet.
+        // The cursor is set only now, so that another round, which may run beside this one, makes the links that are
+        // still missing.
         if let Some(stamp) = stamp.filter(|_| is_whole) {
             project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
             self.caller.saw_refs(stamp);
@@ -379,7 +380,8 @@ impl CatchUp<'_> {
             Ok(()) if importer.output.bytes_left > before => None,
             Ok(()) => Some(taken),
             Err(error) => {
-                // A transcript that is gone was never stored, or is. In all other cases an answer may lack what it says.
+                // If the transcript is gone, there is nothing left to read. In all other cases the answer may lack its
+                // messages.
                 if !is_gone(&path) {
                     let missing = format!("a new transcript was not read: {error}");
                     self.followed.notices.push(partial::notice(missing));

@@ -1,7 +1,7 @@
-//! Stores what transcripts and commits say, once, and follows the new ones.
+//! Stores the content of transcripts and commits, each once, and follows new ones.
 //!
-//! What is read becomes drafts in `import`, which is pure; here the sources are found and read, and the drafts stored.
-//! Hooks leave references to transcripts and commits, and each call follows these references before it answers
+//! This module finds and reads the sources, and stores the drafts that `import`, which is pure, makes from them. Hooks
+//! leave references to transcripts and commits, and each call follows these references before it answers
 //! ([`catch_up`]). An import reads everything at once ([`commits`], [`sessions`]). Calls and imports both store how far
 //! they came ([`cursor`], [`history`]). Commits are then linked to the sessions that made them ([`link`]).
 

@@ -26,7 +26,7 @@ const REST_TOKENS: usize = 16;
 struct Remark {
     /// The sentence without a full stop.
     head: String,
-    /// What the sentence counts, as much of it as is known, each in words.
+    /// The things that the sentence counts, as far as they are known, each in words.
     listed: Vec<String>,
     /// The same in fewer words, for little room; empty if there are none.
     short: Vec<String>,
@@ -107,11 +107,12 @@ impl Receipt {
     fn remarks(&self) -> Vec<Remark> {
         let sentence = |text: &String| Remark::of(capitalised(text));
         let mut remarks: Vec<Remark> = self.disclosures.iter().map(sentence).collect();
-        // Those about the answer come before those about the prompt, of which many may be about single files.
+        // Notices about the answer come before those about the prompt, since many of the latter may be about single
+        // files.
         let (about_prompt, about_answer) = self.notices.split_at(self.about_prompt.min(self.notices.len()));
         remarks.extend(partial::others(about_answer).rev().map(sentence));
         if !self.redacted.is_empty() {
-            // Where they were takes more room than it tells.
+            // The list of places with secrets is not worth its room.
             let all: usize = self.redacted.values().sum();
             remarks.push(Remark { is_whole: false, ..Remark::of(format!("Secrets replaced: {all}")) });
         }

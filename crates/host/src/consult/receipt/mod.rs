@@ -144,7 +144,7 @@ pub struct Reported {
 }
 
 impl Receipt {
-    /// Adds what `plan` says about files. Those that are searched are named only if they are others than before.
+    /// Adds what `plan` says about files. Files that are searched are named only if they are not the same as before.
     pub fn add_plan(&mut self, plan: &Plan, has_other_overflow: bool) {
         let of = |part: Part| {
             Files::of(plan.sendings.iter().filter(|sent| sent.part == part).map(|sent| sent.path.as_str()))
@@ -168,7 +168,7 @@ impl Receipt {
         self.redacted.extend(sent.map(|(path, count)| (path.clone(), *count)));
     }
 
-    /// Shortens the lists: of each, the first entries stay, and the rest is counted.
+    /// Shortens the lists: the first entries of each list stay, and the rest is counted.
     pub fn shorten(&mut self) {
         self.skipped_more += self.skipped.len().saturating_sub(LISTED);
         self.skipped.truncate(LISTED);
@@ -179,7 +179,7 @@ impl Receipt {
         }
         let remarks = self.notices.len().saturating_sub(LISTED);
         if remarks > 0 {
-            // Those about the answer stay, as far as there is room for them.
+            // Remarks about the answer stay, as far as there is room for them.
             let of_prompt = remarks.min(self.about_prompt);
             self.notices.drain(self.about_prompt - of_prompt..self.about_prompt);
             self.about_prompt -= of_prompt;

@@ -32,7 +32,7 @@ pub struct Prefix {
 /// The entries of a session, by the sessions to which they belong. Each has the offset of the line that completed it.
 #[derive(Default)]
 pub struct Divided {
-    /// Those of the session itself.
+    /// Entries of the session itself.
     pub own: Vec<(u64, TranscriptEntry)>,
     /// Copies, by the names of the original sessions.
     pub copies: BTreeMap<String, Vec<(u64, TranscriptEntry)>>,

@@ -2,7 +2,7 @@
 //!
 //! Claude Code deletes transcripts after a time, but keeps the prompts of all sessions in one file. Each line names its
 //! project, the time, and, in newer versions, the session. Prompts of a session that has a transcript, or whose
-//! transcript was imported, are not taken from there, so nothing is stored twice.
+//! transcript was imported, are not taken from this file, so nothing is stored twice.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

@@ -22,7 +22,7 @@ pub struct Account {
     pub here: usize,
     /// How many of these are imported.
     pub imported: usize,
-    /// How many of these are not imported, or have grown since. After an import, those that it read.
+    /// How many of these are not imported, or have grown since. After an import: how many of these it read.
     pub new: usize,
     /// How many of these began in another directory, and ran or worked here in part.
     pub in_part: usize,
@@ -57,7 +57,7 @@ pub struct LeftOut {
 pub enum Why {
     /// It can't be read.
     Unreadable,
-    /// It contains no working directory, and its folder has the name of none that is known.
+    /// It contains no working directory, and its folder is not named after a known directory.
     NoDirectory,
     /// Its directory no longer exists, and nothing proves to which project it belonged.
     DirectoryGone,

@@ -27,7 +27,7 @@ const COMPARED: usize = 200;
 /// equal by chance.
 const LINES: usize = 3;
 
-/// How long before a line was written a commit may have been dated that contains it: a day, for clocks that differ.
+/// How long before a line was written a commit that contains the line may be dated: a day, because clocks differ.
 const EARLIER: Millis = 24 * 60 * 60 * 1000;
 
 /// What the sessions in a directory did.
@@ -89,7 +89,7 @@ fn known(repository: &Repository, commits: usize, sessions: &[&Listed]) -> Strin
     format!("{} {bytes} {commits} {}", sessions.len(), &heads[..16])
 }
 
-/// Reads what the sessions in `directory` did. What can't be read proves nothing.
+/// Reads what the sessions in `directory` did. A session that can't be read proves nothing.
 fn done(client: Client, directory: &str, sessions: &[&Listed], left: &mut u64) -> Done {
     let mut done = Done::default();
     let mut of_this = READ;

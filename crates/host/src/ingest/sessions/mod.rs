@@ -113,7 +113,7 @@ pub async fn import(
     Ok(output)
 }
 
-/// Puts a session before its forks, so that what they repeat gets the session and the time of the original.
+/// Puts a session before its forks, so that the entries that they repeat get the session and the time of the original.
 fn originals_first(found: &mut [Candidate]) {
     let stem =
         |path: &Path| transcripts::plain(path).file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,8 +1,8 @@
 //! Finds the sessions of a project among all transcripts of a client.
 //!
-//! Each transcript is looked at once (`clients/transcripts/look.rs`); what is found is kept, so that the next search
-//! only looks at what is new. The directories in which a session ran decide to which project it belongs. If they no
-//! longer exist, what was known of moved repositories and removed work trees decides, and then what git knows
+//! Each transcript is looked at once (`clients/transcripts/look.rs`); the result is kept, so that the next search looks
+//! only at transcripts that are new or have changed. The directories in which a session ran decide to which project it
+//! belongs. If they no longer exist, the records of moved repositories and removed work trees decide, and then git
 //! (`gone.rs`). A session that proves to be nobody's is left out and counted.
 
 use std::collections::{BTreeMap, HashSet};
@@ -78,8 +78,8 @@ enum Belongs {
     Gone(String),
 }
 
-/// Searches the transcripts of `client`. Adds to `work_trees` what is found out of former roots of the project. `progress` is
-/// called with the number of bytes that were looked at and the total.
+/// Searches the transcripts of `client`. Adds the former roots of the project that it finds to `work_trees`. `progress`
+/// is called with the number of bytes that were looked at and the total.
 pub async fn search(
     engine: &Engine,
     caller: &Caller,
@@ -218,7 +218,7 @@ async fn candidates(
             Some(project) => Cursor::read(project, path).await,
             None => Ok(Read { unread: stamp.bytes, has_any: false }),
         };
-        // The import reports what can't be read.
+        // The import reports transcripts that can't be read.
         let Read { unread, has_any } = read.unwrap_or(Read { unread: stamp.bytes, has_any: false });
         let candidate = Candidate { path: path.clone(), bytes: stamp.bytes, unread, is_certain };
         match unread == 0 && !has_any && !is_certain {
