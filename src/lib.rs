@@ -7,7 +7,8 @@
 //! - what several operations compose, and what a process has open: `tiro-host`
 //! - steps of operations: `tiro-recall` (the write path, the read path, the stash), `tiro-inline` (what a prompt
 //!   contains of files), `tiro-digest` (statements, facts, summaries), `tiro-capture` (histories to drafts)
-//! - effects: `tiro-store` (what a store promises; `tiro-sqlite` keeps it), `tiro-embed`, `tiro-git`, `tiro-files`, `tiro-llm`
+//! - effects: `tiro-store` (the promises of a store, which `tiro-sqlite` keeps), `tiro-embed`, `tiro-git`,
+//!   `tiro-files`, `tiro-llm`
 //! - text: `tiro-text`
 //! - words and values: `tiro-base`, `tiro-redact`
 

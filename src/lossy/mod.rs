@@ -18,7 +18,7 @@ pub fn json(line: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Returns `line` with U+FFFD in place of each escape of a surrogate that is not one of a pair.
+/// Returns `line` with U+FFFD in place of each escape of a surrogate that is not part of a pair.
 fn paired(line: &[u8]) -> Vec<u8> {
     let mut whole = Vec::with_capacity(line.len());
     let mut rest = line;

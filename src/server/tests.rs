@@ -199,7 +199,7 @@ async fn a_client_with_a_handshake_is_served_in_its_version() {
     }
 }
 
-/// Clients show a model the text of an answer, its data, or both, so that an answer cost up to twice its budget.
+/// Clients show a model the text of an answer, its data, or both, so an answer used to cost up to twice its budget.
 #[tokio::test]
 async fn answers_are_text_alone_unless_the_client_asks_for_data() {
     let fails = tool("fails", |_| async { Err(Error::not_found("no memory").hint("search for it")) });
@@ -535,7 +535,7 @@ proptest::proptest! {
     }
 }
 
-/// Half an emoji in a call used to be refused with a message about something else, and a byte that is not UTF-8 too.
+/// Half an emoji in a call, or a byte that is not UTF-8, used to be refused with a message about something else.
 #[tokio::test]
 async fn strings_that_are_no_text_are_read_with_a_replacement_character() {
     let mut client = Client::of(vec![echo()]);

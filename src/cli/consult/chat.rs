@@ -136,7 +136,7 @@ pub async fn run(
             _ => {
                 let now = Asked { instructions: line.to_owned(), ..asked.clone() };
                 match turn(engine, caller, &assistant, (now, allowed.clone()), out).await {
-                    // What was attached was for this message only.
+                    // Attachments and images are for this message only.
                     Ok(()) => (asked.attachments, asked.images) = (Vec::new(), Vec::new()),
                     Err(error) => print::failure(&error, None, out),
                 }
@@ -184,7 +184,7 @@ async fn turn(
     let output: Output = tokio::select! {
         answered = chat::ask(engine, caller, assistant, asked, allowed, listener) => answered?,
         _ = tokio::signal::ctrl_c() => {
-            // The request ends at once. The thread is released beside, which takes a moment.
+            // The request ends at once. Meanwhile the thread is released, which takes a moment.
             tokio::time::sleep(RELEASE).await;
             return Err(Error::new(Kind::Busy, "interrupted; nothing was recorded"));
         }
@@ -250,7 +250,7 @@ fn is_passed() -> bool {
     kind.is_ok_and(|kind| kind.is_fifo() || kind.is_file())
 }
 
-/// Returns whether stdin is a pipe or a file. What it is can't be told here, so it is not read.
+/// Returns whether stdin is a pipe or a file. This is unknown on this system, so stdin is not read.
 #[cfg(not(unix))]
 fn is_passed() -> bool {
     false

@@ -1,5 +1,5 @@
-//! `tiro backup` and `tiro restore`: copy the project's memory, or everything, to a file; merge the first into a project's
-//! memory, and bring back the second as a whole.
+//! `tiro backup` copies the project's memory, or everything, to a file. `tiro restore` merges a backup of a project
+//! into a project's memory, and brings back a backup of everything as a whole.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

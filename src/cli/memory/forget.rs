@@ -56,7 +56,7 @@ pub struct UndoArgs {
     dry_run: bool,
 }
 
-/// Forgets memories and prints which. On a terminal, what a query matches is shown first.
+/// Forgets memories and prints which. On a terminal, the memories that a query matches are shown first.
 pub async fn forget(engine: &Engine, caller: &WritingCaller, args: ForgetArgs, out: Out) -> Result<ExitCode> {
     let asks = args.what.query.is_some() && !args.dry_run && !args.yes && std::io::stdin().is_terminal();
     let mut wanted = asked(args);
@@ -68,7 +68,7 @@ pub async fn forget(engine: &Engine, caller: &WritingCaller, args: ForgetArgs, o
         if shown.count == 0 || !confirmed(question, false)? {
             return Ok(ExitCode::SUCCESS);
         }
-        // Another search might find something else than what was shown.
+        // Another search might find other memories than those that were shown.
         wanted = forget_context::Args { query: None, ids: Some(shown.ids), ..wanted };
     }
     let output = forget_context::run(engine, caller, wanted).await?;

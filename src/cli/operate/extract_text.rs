@@ -1,7 +1,7 @@
 //! `tiro extract-text`: extracts the text of a document. Tiro starts it to parse documents in another process.
 //!
 //! It opens no file and no store, reads no configuration, and gives up rights before it reads the document. With
-//! `--attempt` it tries what it gave up, for `tiro doctor`.
+//! `--attempt` it tries to use the rights that it gave up, for `tiro doctor`.
 
 use std::io;
 use std::process::ExitCode;

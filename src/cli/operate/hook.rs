@@ -162,7 +162,7 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let runs =
         client != Client::Git && !is_subagent && event != "SessionEnd" && !payload.session_id.is_empty();
     if runs && payload.session_id.chars().all(is_plain_id) {
-        // If this fails, the session gives hits.
+        // If this fails, searches in the session also find its own messages.
         drop(spool.set_running(client.word(), &payload.session_id, &running::ancestors(), now()));
     }
     Ok(begins.then(|| {

@@ -135,7 +135,8 @@ impl Page {
         }
     }
 
-    /// Adds a line for each of `notices` but those of [`Page::incomplete`], in which the names of tools are replaced by those of subcommands.
+    /// Adds a line for each of `notices` except those of [`Page::incomplete`]. In the lines, the names of subcommands
+    /// replace those of tools.
     pub fn notices(&mut self, notices: &[String]) {
         for notice in partial::others(notices) {
             let notice = flags::without_tools(notice);

@@ -119,8 +119,8 @@ impl Language {
         }
     }
 
-    /// Returns the language of a text in the Latin script: the one with the most stopwords in the text, which needs
-    /// more of them than English has there. The language that the detector names needs fewer.
+    /// Returns the language of a text in the Latin script: the one with the most stopwords in the text. It must have
+    /// more of them there than English; the language that the detector names needs fewer.
     fn of_latin(text: &str) -> Option<Language> {
         let mut hits = [0; LATIN.len()];
         let mut english = 0;
