@@ -5,8 +5,8 @@
 //!
 //! - operations, one file each, in folders by toolset: `tiro-tools`
 //! - what several operations compose, and what a process has open: `tiro-host`
-//! - steps of operations: `tiro-recall` (the write path, the read path, the stash), `tiro-inline` (what a prompt
-//!   contains of files), `tiro-digest` (statements, facts, summaries), `tiro-capture` (histories to drafts)
+//! - steps of operations: `tiro-recall` (the write path, the read path, the stash), `tiro-inline` (the files in a
+//!   prompt), `tiro-digest` (statements, facts, summaries), `tiro-capture` (histories to drafts)
 //! - effects: `tiro-store` (the promises of a store, which `tiro-sqlite` keeps), `tiro-embed`, `tiro-git`,
 //!   `tiro-files`, `tiro-llm`
 //! - text: `tiro-text`

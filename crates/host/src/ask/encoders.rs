@@ -1,6 +1,6 @@
-//! What embeds the texts of a project: a model on this machine, or a provider that the user named for that.
+//! The encoders of a project's texts: models on this machine, and providers that the user named for that.
 //!
-//! What a provider embedded is kept by a keyed hash of its text, so that no text is paid for twice.
+//! A provider's embeddings are kept under a keyed hash of their texts, so that no text is paid for twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -21,8 +21,8 @@ use tiro_text::tokens;
 /// many tokens as its bytes divided by this.
 const LONGEST_TOKEN: usize = 12;
 
-/// What was sent to which provider, and its cost as the ledger counts it. The cost of a call that failed or was given
-/// up counts as the highest possible.
+/// What was sent to which provider, and its cost as the ledger counts it. A call that failed or was abandoned counts at
+/// the highest possible cost.
 #[derive(Clone, Debug, Default)]
 pub struct Bill(Arc<Mutex<Vec<Sent>>>);
 

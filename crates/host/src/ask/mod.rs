@@ -279,7 +279,7 @@ fn secrets_in(request: &Request) -> usize {
     request.texts().map(|text| marks(&text)).sum()
 }
 
-/// Returns what is recorded of `request`, whose secrets are replaced, and which has at most `tokens` tokens.
+/// Returns the record of `request`. Its secrets are replaced, and it has at most `tokens` tokens.
 fn parcel(configured: &Configured, matter: Matter, request: &Request, tokens: u64) -> Parcel {
     Parcel {
         matter,

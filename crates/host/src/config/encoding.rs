@@ -1,4 +1,4 @@
-//! What embeds texts: the options `embedding.prose` and `embedding.code`, and the providers that may.
+//! Decides what embeds texts, by the options `embedding.prose` and `embedding.code` and by the uses of the providers.
 
 use super::file::Sources;
 use super::options::Options;

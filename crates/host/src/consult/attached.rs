@@ -42,7 +42,7 @@ const LINES: usize = 200;
 /// How many of the paths that are left out of the search are named. Arbitrary.
 const NAMED: usize = 5;
 
-/// How long a search may take to embed what it compares.
+/// How long a search may take to embed the texts that it compares.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long the thread in the background embeds before it looks whether the call ended.
@@ -71,7 +71,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Reads the attachments that `paths` lead to. What can't be read is listed in the receipt.
+    /// Reads the attachments that `paths` lead to. Files that can't be read are listed in the receipt.
     pub async fn read(
         reader: &Arc<FileReader>,
         paths: &[String],
@@ -167,7 +167,7 @@ impl Attached {
         };
         let index = self.index();
         loop {
-            // A search embeds what it needs by itself, so an error shows there.
+            // A search itself embeds the texts that it needs, so an error shows there.
             let pending = index.embed_some(embedder, 1, STEP).unwrap_or(0);
             if pending == 0 || self.has_ended.load(Ordering::Relaxed) {
                 break;

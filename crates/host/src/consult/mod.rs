@@ -4,7 +4,7 @@
 //! the functions that the assistant calls, and records the turn. A turn is recorded only after the provider has accepted
 //! the prompt, and in one transaction. If anything fails before that, the thread is as it was.
 //!
-//! What the assistant may search is given by the caller as functions, so an assistant can never do more than its caller.
+//! The caller gives the assistant its searches as functions, so an assistant can never do more than its caller.
 
 mod attached;
 mod compose;

@@ -56,7 +56,7 @@ pub struct Round<'a> {
 pub struct Answered {
     /// The text, of all rounds.
     pub text: String,
-    /// What the provider reports, of all rounds.
+    /// The numbers of tokens that the provider reports, for all rounds.
     pub reported: Reported,
     /// How long the provider took.
     pub waited: Duration,

@@ -14,9 +14,9 @@ pub struct Window {
     pub tokens: usize,
     /// The whole window, as the model counts.
     pub own: usize,
-    /// What is kept free for the answer.
+    /// The tokens that are kept free for the answer.
     pub answer: usize,
-    /// What is kept free for later turns when files get their places.
+    /// The tokens that are kept free for later turns when files get their places.
     pub growth: usize,
     /// How many tokens of the model stand for one o200k token.
     pub ratio: f64,

@@ -21,7 +21,7 @@ const AROUND: u64 = 4096;
 pub struct Cursor {
     /// Offset in bytes of the first line that was not read.
     pub at: u64,
-    /// How many bytes after `at` were searched in vain for the end of the line.
+    /// How many bytes after `at` are known to contain no end of the line.
     #[serde(default)]
     pub looked: u64,
     /// A digest of the bytes at the beginning of the file and of those before `at`.
@@ -43,7 +43,7 @@ pub struct Cursor {
     /// Whether the compressed file is another than at the last reading.
     #[serde(skip)]
     pub is_packed_anew: bool,
-    /// The session of which this one begins with a copy, and how far the copy was read.
+    /// The session whose copy begins this one, and how far the copy was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     forked: Option<Forked>,
     /// How far the copy was read.

@@ -84,7 +84,7 @@ impl Receipt {
         let mut text = format!("Turn {}.", self.turn);
         let (mut left, all) = (0, self.remarks());
         for (place, remark) in all.iter().enumerate() {
-            // The first remark says what left and what it cost, so it may take the most room.
+            // The first remark says what was sent and what it cost, so it may take the most room.
             let share = if place == 0 { most } else { SHORT_REMARK };
             let room = most.saturating_sub(tokens::count(&text) + REST_TOKENS).min(share);
             match remark.line(room) {

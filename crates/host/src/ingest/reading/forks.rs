@@ -1,9 +1,9 @@
 //! Recognises the entries of a forked session that are copies of another session's entries.
 //!
-//! Clients fork a session by copying its entries into a new file. So does Codex for a sub-agent. Some mark each copy
-//! with the original's session and id; others only say which session was forked, and give the copies new times. A copy
-//! is stored for the original session, so that it is stored once, whether or not the original is imported, and in which
-//! order. Without an id that both have, an entry is recognised by its text.
+//! Clients fork a session by copying its entries into a new file. Codex does the same for a sub-agent. Some mark each
+//! copy with the original's session and id; others only say which session was forked, and give the copies new times. A
+//! copy is stored for the original session, so that it is stored once, whether or not the original is imported, and in
+//! which order. Without an id that both have, an entry is recognised by its text.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -89,7 +89,7 @@ impl Originals {
             let id = project::session_id(&project.redactor, "session", name)?;
             let rows = project.store.session_messages(&project.scope, &id, 0).await?;
             original.ids = rows.iter().map(|row| row.id.clone()).collect();
-            // Of the session itself, only copies that were stored for it before are of interest.
+            // For the session itself, only copies that were stored for it before matter.
             if id != *session {
                 let texts = messages::texts(project, &rows).await?;
                 original.texts = texts.iter().filter_map(|(row, text)| Some(hash(row.role?, text))).collect();

@@ -40,8 +40,8 @@ struct Done {
     since: Option<Millis>,
 }
 
-/// Returns the roots of work trees of the project among the directories `gone`, each with its sessions. Records in
-/// `trees` what was found out.
+/// Returns the roots of work trees of the project among the directories `gone`, each with its sessions. Records the
+/// results in `trees`.
 pub(super) async fn proven(
     (open, repository): (Option<&OpenProject>, Option<&Repository>),
     (client, now): (Client, Millis),

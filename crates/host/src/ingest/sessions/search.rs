@@ -22,10 +22,10 @@ use tiro_capture::clients::transcripts::{self, Listed, Look, Looks, Trees};
 use tiro_capture::clients::{Client, Places};
 use tiro_git::Repository;
 
-/// Whether a search writes down what it found.
+/// Whether a search stores its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// It does, so that the next search is faster.
+    /// It stores them, so that the next search is faster.
     Yes,
     /// It changes nothing.
     No,
@@ -136,9 +136,9 @@ pub async fn search(
 struct Sorted<'a> {
     client: Client,
     account: Account,
-    /// Those of this project, each with whether it is certain.
+    /// The transcripts of this project, each with whether this is certain.
     found: Vec<(&'a Listed, bool)>,
-    /// Those in directories that no longer exist, by the first of the directories.
+    /// The transcripts in directories that no longer exist, by the first of the directories.
     gone: BTreeMap<String, Vec<&'a Listed>>,
 }
 

@@ -37,7 +37,7 @@ pub enum Whose {
 }
 
 impl<'a> Within<'a> {
-    /// Returns what knows the directories of the project at `work_trees`. `others` are roots of other projects,
+    /// Returns the judge of directories for the project at `work_trees`. `others` are roots of other projects,
     /// including those that no longer exist.
     pub fn new(
         engine: &'a Engine,
