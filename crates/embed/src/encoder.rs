@@ -1,4 +1,4 @@
-//! What embeds a text: a model on this machine, or one of a provider.
+//! The encoders that embed texts: models on this machine, and models of providers.
 
 use std::pin::Pin;
 use std::sync::Arc;

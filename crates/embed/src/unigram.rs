@@ -2,8 +2,8 @@
 //! "Subword Regularization", 2018).
 //!
 //! Each word is divided into the pieces whose scores have the largest sum, by Viterbi's algorithm. A piece never goes
-//! beyond a blank, so each word is divided separately, in time linear in its length. Characters are normalised before,
-//! each by itself, by a table in the vocabulary. A test compares the ids with those of the reference.
+//! beyond a blank, so each word is divided separately, in time linear in its length. Before that, each character is
+//! normalised by itself, by a table in the vocabulary. A test compares the ids with those of the reference.
 //!
 //! It is not a general tokenizer: it has no training, no sampling and no decoding.
 

@@ -112,7 +112,7 @@ pub struct Matrix<'a> {
 pub struct Norm<'a> {
     /// The factor of each dimension.
     pub scale: &'a [f32],
-    /// What is added to each dimension.
+    /// The number that is added to each dimension.
     pub shift: &'a [f32],
 }
 

@@ -1,6 +1,6 @@
 //! An open folder, in which entries are listed and opened by their names, without following links.
 //!
-//! Opening goes from folder to folder, one name at a time. So what is opened lies where the names say, even if another
+//! Opening goes from folder to folder, one name at a time. So an opened entry lies where the names say, even if another
 //! program replaces folders by links at the same time. The kind of an entry is looked up before it is opened, because
 //! opening a pipe wakes its writer and opening a device can have effects. In the moment between the two, a pipe can
 //! still take the place of a file. So opening never blocks, and the kind is checked again through the handle.

@@ -13,7 +13,7 @@ use tiro_base::encoding;
 /// How many bytes of a file are looked at.
 const LOOKED_AT: usize = 8 * 1024;
 
-/// Returns what kind of file it is. Of a file of text, only the beginning is read. Web pages and notebooks are documents
+/// Returns what kind of file it is. Only the beginning of a text file is read. Web pages and notebooks are documents
 /// only if they were named, because in a folder they are source code.
 ///
 /// # Errors

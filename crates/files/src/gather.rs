@@ -33,7 +33,7 @@ pub struct Gathered {
     pub files: Vec<FoundFile>,
     /// The given paths that lead to nothing that may be read, in order.
     pub refused: Vec<Refused>,
-    /// What was not taken from folders, by reason.
+    /// The files and folders that were not taken from folders, by reason.
     pub skipped: Vec<Skipped>,
     /// Why the walk ended early, if it did.
     pub cut: Option<Cut>,

@@ -10,7 +10,7 @@
 //! The text of documents such as PDF files is extracted in a process of its own (`documents/`), because their parsers
 //! are large and the documents may be hostile.
 //!
-//! What is read is not redacted here, and nothing is stored: which files belong into a prompt is decided above.
+//! Nothing is redacted or stored here, and the layers above decide which files belong in a prompt.
 
 mod budget;
 mod documents;

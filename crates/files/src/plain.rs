@@ -30,7 +30,7 @@ fn png(bytes: &[u8]) -> Vec<u8> {
             kept.extend_from_slice(&bytes[at..end]);
         }
         at = end;
-        // What follows the last chunk is no part of the picture.
+        // Bytes after the last chunk are not part of the picture.
         if head[4..8] == *b"IEND" {
             return kept;
         }

@@ -1,4 +1,4 @@
-//! What a walk did not take, grouped by the reason.
+//! The files and folders that a walk did not take, grouped by the reason.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ pub struct Skipped {
     pub why: Refusal,
     /// How many files there are.
     pub files: usize,
-    /// How many folders there are. What is in them was not looked at.
+    /// How many folders there are. Their content was not looked at.
     pub folders: usize,
     /// The first paths, escaped. A folder ends with `/`.
     pub paths: Vec<String>,

@@ -49,25 +49,25 @@ pub enum FileState {
 pub struct Room {
     /// The context window.
     pub window: usize,
-    /// What is kept free for the answer.
+    /// The tokens that are kept free for the answer.
     pub answer: usize,
-    /// What is kept free for later turns when places are given out.
+    /// The tokens that are kept free for later turns when places are given out.
     pub growth: usize,
     /// The most that inline files may take when places are given out; the user's setting.
     pub inline: usize,
-    /// What this call needs besides files: system prompt, functions, instructions and notes.
+    /// The tokens that this call needs besides files: for system prompt, functions, instructions and notes.
     pub fixed: usize,
-    /// What the earlier exchanges take.
+    /// The tokens of the earlier exchanges.
     pub history: usize,
 }
 
 impl Room {
-    /// Returns what files may take at most, so that the prompt fits.
+    /// Returns the most tokens that files may take, so that the prompt fits.
     fn most(&self) -> Option<usize> {
         self.window.checked_sub(self.answer + self.fixed + self.history)
     }
 
-    /// Returns what files may take when places are given out.
+    /// Returns the most tokens that files may take when places are given out.
     fn offered(&self) -> usize {
         self.most().unwrap_or(0).saturating_sub(self.growth).min(self.inline)
     }

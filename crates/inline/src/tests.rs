@@ -150,7 +150,7 @@ fn small_files_go_inline_and_keep_their_places() {
     assert_eq!(plan.overflow, ["big.rs", "new.rs"]);
     assert_eq!((plan.sendings.len(), plan.unchanged.len()), (0, 3));
 
-    // A change is sent as a diff, a removal is told once, and a file that comes back is sent whole.
+    // A change is sent as a diff, a removal is reported once, and a file that comes back is sent whole.
     let changed = world.files["b.rs"].replace("word17", "changed");
     world.files.insert("b.rs".into(), changed);
     let a = world.files.remove("a.rs").unwrap();

@@ -8,8 +8,8 @@
 //! that the caller has reserved.
 //!
 //! `dialects` writes requests and reads answers, as values. `transport` makes the connection; `reading` divides an answer
-//! that comes in pieces into events; `reply` makes the result of it, and `failure` says why there is none. The dialects
-//! are our own: a library that has them all reads answers of any length, quotes them in errors, and loses parts of a
+//! that comes in pieces into events; `reply` makes the result, and `failure` says why there is none. The dialects are
+//! our own: a library that has them all reads answers of any length, quotes them in errors, and loses parts of a
 //! conversation that the services need back. Google's Vertex is not supported, because its sign-in can't be tested
 //! here.
 

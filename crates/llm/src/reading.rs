@@ -94,8 +94,8 @@ impl<'a> Reading<'a> {
         self.is_over
     }
 
-    /// Returns the answer once nothing more comes, with what must be kept of it. `None` if the service did not say why
-    /// the answer ended.
+    /// Returns the answer once nothing more comes, with the data that must be kept of it. `None` if the service did not
+    /// say why the answer ended.
     pub fn end(mut self) -> Result<Option<(Answer, Option<Value>)>, Stuck> {
         if !self.is_over {
             let line = std::mem::take(&mut self.line);
@@ -172,7 +172,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Reads an answer that is complete, and returns it with what must be kept of it.
+/// Reads an answer that is complete, and returns it with the data that must be kept of it.
 pub(super) fn whole(mut reader: Box<dyn Read>, body: &[u8]) -> Result<(Answer, Option<Value>), Misread> {
     let body: Value = serde_json::from_slice(body).map_err(|_| Misread::Unreadable)?;
     check(&body)?;

@@ -46,7 +46,8 @@ pub(super) struct Route<'a> {
 }
 
 impl Route<'_> {
-    /// Posts a request and reads the answer, with what must be kept of it. `on_text` gets the text as it arrives.
+    /// Posts a request and reads the answer, with the data that must be kept of it. `on_text` gets the text as it
+    /// arrives.
     pub async fn exchange(
         &self,
         post: &Post,

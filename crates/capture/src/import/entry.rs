@@ -47,7 +47,7 @@ pub struct TranscriptEntry {
     pub is_subagent: bool,
     /// For a tool call, a hash that is equal for calls that differ only in times, counts and temporary paths.
     pub fingerprint: Option<u64>,
-    /// The entry of another session of which this one is a copy, according to the client.
+    /// The entry of another session that this one copies, according to the client.
     pub copy_of: Option<CopyOf>,
 }
 
@@ -88,7 +88,7 @@ pub struct About {
     pub is_headless: bool,
     /// When the session began, if the client says so.
     pub began: Option<Millis>,
-    /// The session of which this one begins with a copy, if the client doesn't mark the copied entries.
+    /// The session whose copy begins this one, if the client doesn't mark the copied entries.
     pub forked: Option<Forked>,
     /// The time of the last line that has a time.
     pub last: Option<Millis>,
@@ -144,7 +144,7 @@ pub(in crate::import) struct Line<'a> {
     pub(in crate::import) is_subagent: bool,
     /// The name of the sub-agent that wrote the line.
     pub(in crate::import) speaker: Option<Cow<'a, str>>,
-    /// The entry of another session of which the line is a copy.
+    /// The entry of another session that the line copies.
     pub(in crate::import) copy_of: Option<CopyOf>,
     pub(in crate::import) parts: Vec<Part<'a>>,
 }

@@ -93,12 +93,12 @@ impl Session {
         self.at = at;
     }
 
-    /// Counts a line of which characters were replaced, because they can't be read.
+    /// Counts a line in which characters were replaced, because they can't be read.
     pub fn replaced(&mut self) {
         self.counts.replaced += 1;
     }
 
-    /// Counts a line that is too long, of which long texts were left out.
+    /// Counts a line that is too long, and whose long texts were left out.
     pub fn shortened(&mut self) {
         self.counts.shortened += 1;
     }

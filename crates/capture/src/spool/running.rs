@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(running(&[client.clone(), shell.clone()], 9).as_deref(), Some("here"));
         // Something between the client and the server started the server.
         assert_eq!(running(&[process(40), client.clone()], 5).as_deref(), Some("here"));
-        // Another client in the same shell: what was recorded before it began is of an earlier client.
+        // Another client in the same shell: a record from before it began belongs to an earlier client.
         assert_eq!(running(&[process(31), shell.clone()], 6), None);
         assert_eq!(running(&[process(31), process(21), terminal], 0), None, "too far away");
         // The number of a process is used again.

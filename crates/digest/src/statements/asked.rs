@@ -17,7 +17,7 @@ use tiro_base::memory::{MemoryKey, Millis};
 pub struct Question {
     /// The units that the value may have.
     units: BTreeSet<String>,
-    /// The stems of the words that say what it asks about.
+    /// The stems of the words that say what the question is about.
     topics: BTreeSet<String>,
 }
 

@@ -130,7 +130,7 @@ impl Subjects {
         };
         let mut alike: Vec<(f64, usize)> =
             self.comparable(&told.about).into_iter().filter_map(alike).collect();
-        // Of equally good ones, the latest comes first.
+        // Among equally good statements, the latest comes first.
         alike.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         alike.into_iter().map(|(_, place)| place).find(|place| self.is_of(*place, told))
     }

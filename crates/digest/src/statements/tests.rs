@@ -41,7 +41,7 @@ fn replaces(first: &str, second: &str) -> bool {
     told[1].iter().any(|(subject, value)| told[0].iter().any(|(other, old)| other == subject && old != value))
 }
 
-/// Returns the pairs of texts of which the later answers a question instead of the earlier.
+/// Returns the pairs of texts in which the later text answers a question instead of the earlier one.
 fn outdated(question: &str, texts: &[&str]) -> Vec<(usize, usize)> {
     let told: Vec<Told> = texts
         .iter()

@@ -1,7 +1,7 @@
 //! Summaries of commits by a model. The model gets the message, a digest of the changes, and as many changed lines as
 //! fit.
 //!
-//! What an answer says must be in the message or in the changes.
+//! Everything that an answer says must be in the message or in the changes.
 
 use super::model::{INSTRUCTION, output, request, until_good};
 use super::quality::judge;

@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn of_an_endless_answer_only_the_beginning_is_read() {
         let endless = GOOD.replace('.', ",").repeat(40_000);
-        // To read all of it would take minutes.
+        // Reading all of the answer would take minutes.
         let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[&endless, &endless]);
         let error = made.unwrap_err();
         assert!(error.to_string().contains("within 60 tokens"), "{error}");

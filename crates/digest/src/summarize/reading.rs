@@ -184,8 +184,8 @@ impl Reading {
         }
     }
 
-    /// Adds the words of a sentence. Returns the numbers of those that are not common, ascending, and whether one of its
-    /// words shows that the sentence states a decision.
+    /// Adds the words of a sentence. Returns the numbers of the words that are not common, ascending, and whether a
+    /// word shows that the sentence states a decision.
     fn words_of(&mut self, text: &str, keep_common: bool, decisions: &HashSet<String>) -> (Vec<u32>, bool) {
         let mut numbers = Vec::new();
         let mut decides = false;

@@ -9,7 +9,7 @@ use crate::tuning::summaries;
 use tiro_base::memory::Role;
 use tiro_text::blocks::Form;
 
-/// What separates the clauses of a request.
+/// The separators of the clauses of a request.
 const BOUNDARIES: [&str; 15] = [
     "; ",
     " - ",

@@ -17,7 +17,7 @@ const MOST: usize = 20_000;
 /// How long the failure of a parser for lack of time or memory counts. A busy machine can also be the cause of it.
 const TRUSTED: Duration = Duration::from_secs(3600);
 
-/// What a document is known by: its format, and the hash of its bytes.
+/// The identity of a document: its format, and the hash of its bytes.
 pub(super) type Key = (Kind, ContentHash);
 
 /// The outcomes of documents, each under its key.

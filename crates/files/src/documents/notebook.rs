@@ -1,4 +1,4 @@
-//! The text of Jupyter notebooks: cells and what they printed.
+//! The text of Jupyter notebooks: cells and their output.
 
 use std::collections::BTreeMap;
 

@@ -58,7 +58,7 @@ impl Dialect {
         }
     }
 
-    /// Returns what is sent. `author` is the name of the model in what it keeps: see [`author`].
+    /// Returns what is sent. `author` is the name that marks the data that the model keeps: see [`author`].
     pub fn post(self, asked: &Asked<'_>, author: &str) -> Post {
         match self {
             Dialect::Chat => chat::post(asked, author),

@@ -197,9 +197,9 @@ pub(crate) struct Piece {
 pub(crate) struct Counts {
     /// Tokens that were sent.
     pub input: Option<u64>,
-    /// Those of them that were read from the cache.
+    /// Input tokens that were read from the cache.
     pub cached: Option<u64>,
-    /// Those of them that were written to the cache.
+    /// Input tokens that were written to the cache.
     pub written: Option<u64>,
     /// Tokens that were received.
     pub output: Option<u64>,
@@ -231,7 +231,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Returns the call at a place of the answer, which begins if there is none.
+    /// Returns the call at a place of the answer, and begins a call if there is none.
     pub fn call(&mut self, key: u64) -> Result<&mut Piece, Misread> {
         match self.calls.iter().position(|piece| piece.key == key) {
             Some(place) => Ok(&mut self.calls[place]),

@@ -334,7 +334,7 @@ fn a_model_is_told_how_much_to_think_only_if_it_can_be() {
         (Anthropic, "claude-opus-5", "/output_config/effort", 0, words),
         (Anthropic, "claude-3-5-haiku", "/thinking", 0, never),
         (Anthropic, "claude-sonnet-4-5", "/thinking/budget_tokens", 0, "[null,1024,2048,8192,24576]"),
-        // What the model thinks must leave room for its answer.
+        // The model's thoughts must leave room for its answer.
         (Anthropic, "claude-sonnet-4-5", "/thinking/budget_tokens", 4_000, "[null,1024,2000,2000,2000]"),
         (Anthropic, "claude-sonnet-4-5", "/thinking/budget_tokens", 2_000, never),
         (

@@ -14,7 +14,7 @@ const HEADER: usize = 1200;
 /// The maximum number of bytes of a row.
 const ROW: usize = 8192;
 
-/// What separates the cells of a table.
+/// A separator of the cells of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
     /// A comma, a semicolon, a tab or a bar.

@@ -112,7 +112,7 @@ pub(super) fn pack(
     trimmed: &dyn Fn(&str) -> Chunk,
 ) -> Vec<Chunk> {
     let mut chunks = Vec::new();
-    // The current chunk has the atoms from `first` on. Those before `new` are also in the previous chunk.
+    // The current chunk has the atoms from `first` on. The atoms before `new` are also in the previous chunk.
     let (mut first, mut new) = (0, 0);
     while new < atoms.len() {
         let mut next = first;

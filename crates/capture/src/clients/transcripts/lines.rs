@@ -1,10 +1,10 @@
 //! Reads a transcript line by line.
 //!
 //! A transcript may grow while it is read, end in the middle of a line, be replaced, or be gigabytes long. Lines are
-//! returned one at a time, and a last line without an end only if it is a whole JSON value. Of a line that is too long,
-//! the long strings are shortened while it is read. A file that is a single JSON value over many lines, as old versions
-//! of Gemini CLI wrote it, is returned as one line. A hook can name any path, so only regular files are read, and no
-//! files that the system generates.
+//! returned one at a time, and a last line without an end only if it is a whole JSON value. If a line is too long, its
+//! long strings are shortened while it is read. A file that is a single JSON value over many lines, as old versions of
+//! Gemini CLI wrote it, is returned as one line. A hook can name any path, so only regular files are read, and no files
+//! that the system generates.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -18,8 +18,8 @@ use tiro_base::file::{self, Links};
 /// The longest line that is read whole, in bytes; a longer line contains an image or a pasted file.
 const LONGEST_LINE: u64 = 32 * 1024 * 1024;
 
-/// The longest line whose long strings are shortened even if it exceeds the limit of one reading. Of a longer line only
-/// the beginning is returned if it needs several readings.
+/// The longest line whose long strings are shortened even if it exceeds the limit of one reading. If a longer line
+/// needs several readings, only its beginning is returned.
 const LONGEST_THINNED: u64 = 256 * 1024 * 1024;
 
 /// How many bytes are returned of such a line, and of a line that is too long and no JSON.

@@ -3,7 +3,7 @@
 //! A look searches the bytes of the whole file for a few names, without parsing its lines. So it takes as long as
 //! reading the file, however long the lines are and whatever damaged bytes they have. It finds too much: a name can
 //! also occur in an argument of a tool call. So a look only says which transcripts are worth reading for a project.
-//! Which of their entries belong to it is decided when they are read.
+//! Reading them decides which of their entries belong to the project.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read};
@@ -26,7 +26,7 @@ const MOST: usize = 2048;
 /// How many bytes before the argument of a call are searched for the name of the tool.
 const BEFORE: usize = 160;
 
-/// What is searched for. The value of the first name is the working directory.
+/// The names that are searched for. The value of the first one is the working directory.
 const WANTED: [&str; 13] = [
     "\"cwd",
     "\"directories",

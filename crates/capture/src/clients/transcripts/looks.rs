@@ -1,4 +1,4 @@
-//! Keeps what was found by looking at transcripts, so that a second look is cheap.
+//! Keeps the results of looking at transcripts, so that a second look is cheap.
 //!
 //! The file can be lost or damaged at any time: then everything is looked at again. Processes that write it at the same
 //! time replace each other's copy.
@@ -32,7 +32,7 @@ const AROUND: u64 = 1024;
 /// How many transcripts are looked at before the progress is shown again.
 const STEP: usize = 32;
 
-/// What was found by earlier looks at the transcripts of a client.
+/// The results of earlier looks at the transcripts of a client.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Looks {
     version: u32,
@@ -53,7 +53,7 @@ struct Known {
 }
 
 impl Looks {
-    /// Reads what is kept in `data_dir` of the transcripts of `client`.
+    /// Reads the results that `data_dir` has for the transcripts of `client`.
     pub fn of(data_dir: &Path, client: Client) -> Looks {
         let path = data_dir.join(FOLDER).join(format!("{}.json", client.word()));
         let looks: Looks = read(&path);

@@ -1,6 +1,6 @@
 //! Finds the transcripts of the clients, and the directories that occur in them.
 //!
-//! Which project a transcript belongs to is decided by its content. The names of folders count only if a client
+//! The content of a transcript decides to which project it belongs. The names of folders count only if a client
 //! recorded no directory: Claude Code names a folder after the directory of the session, and Gemini CLI after a hash of
 //! it.
 
@@ -24,7 +24,7 @@ pub use self::looks::Looks;
 pub use self::trees::Trees;
 pub use self::unpacked::{End, Stamp, is_copy, modified, plain, stamp};
 
-/// The folder in the data directory that contains what was found by looking at transcripts.
+/// The folder in the data directory that contains the results of looking at transcripts.
 const FOLDER: &str = "looks";
 
 /// How many bytes of a transcript are searched for the working directory of its session. The number is large because

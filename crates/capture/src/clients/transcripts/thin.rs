@@ -132,7 +132,7 @@ struct Brackets {
     whole: Option<usize>,
     /// Where the last complete value ends.
     complete: Option<usize>,
-    /// The brackets that close what is open there.
+    /// The brackets that close the values that are open there.
     open: Vec<u8>,
 }
 

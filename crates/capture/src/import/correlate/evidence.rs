@@ -351,7 +351,7 @@ fn common(changes: &[Change]) -> HashSet<u32> {
     of_line.filter(|writers| writers.len() >= MANY_WRITERS).map(|writers| writers[0].0).collect()
 }
 
-/// What a commit contains of a session's changes to one file.
+/// The part of a session's changes to one file that a commit contains.
 #[derive(Default)]
 struct Held {
     session: SessionKey,

@@ -247,7 +247,7 @@ fn attachment(session: &mut Session, fields: &Fields<'_>) {
 const CONTINUED: &str =
     "This session is being continued from a previous conversation that ran out of context";
 
-/// The names of the tags of which a message consists that runs a command.
+/// The names of the tags that make up a message that runs a command.
 const COMMANDS: [&str; 6] = [
     "command-name",
     "command-message",

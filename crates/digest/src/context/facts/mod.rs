@@ -4,8 +4,8 @@
 //! states a rule or a choice. An assistant's sentence is a report that the person did not reject, or a proposal that
 //! the person accepted. A score counts general signs, such as the first person, a past tense, a date, a name, or "must"
 //! and "never"; it needs no list of topics. Few sentences are taken from each exchange. Questions, requests of one
-//! moment, code, headings, rows of tables, quotations, and what a client added are skipped. The signs are English: in
-//! other languages only sentences with names and numbers can reach the bar.
+//! moment, code, headings, rows of tables, quotations, and text that a client added are skipped. The signs are English:
+//! in other languages only sentences with names and numbers can reach the bar.
 
 mod answers;
 mod passing;
@@ -84,8 +84,8 @@ impl Voice {
     }
 }
 
-/// Returns the facts and decisions of `messages`, in order. What an assistant said after the last message of a person is
-/// not judged yet: the caller passes these messages again once the person has answered.
+/// Returns the facts and decisions of `messages`, in order. An assistant's messages after the last message of a person
+/// are not judged yet: the caller passes them again once the person has answered.
 pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
     let mut found: Vec<Fact> = Vec::new();
     let persons: Vec<(usize, String)> = messages

@@ -11,8 +11,8 @@ const PASTED_WITHIN: usize = 60;
 /// The maximum number of bytes of such a message that are read. Arbitrary: longer ones are mostly files and logs.
 const MOST_READ: usize = 64 * 1024;
 
-/// The largest share of characters that are neither letters nor spaces, in percent. Arbitrary: a sentence about code has
-/// less than half of it.
+/// The largest share of characters that are neither letters nor spaces, in percent. Arbitrary: a sentence about code
+/// has less than half of this share.
 const SYMBOLS: usize = 22;
 
 /// Words that lead to a statement and don't belong to it.

@@ -1,4 +1,4 @@
-//! What a person states in a message.
+//! Finds the facts and decisions that a person states in a message.
 
 use super::Said;
 use super::passing;

@@ -11,7 +11,7 @@ use crate::summarize::talk::{name, quote};
 use crate::tuning::summaries::{ANSWERING, CHOICE, FIRST_ASK, ITEM, LEANS, PREPARES, REPORT};
 use tiro_text::blocks::Form;
 
-/// What is read of the exchanges, once for all levels.
+/// The data that is read from the exchanges, once for all levels.
 pub(super) struct Account<'a> {
     pub(super) reading: &'a Reading,
     pub(super) exchanges: &'a [Exchange],

@@ -13,7 +13,7 @@ use tiro_base::times::day;
 const NEXT: &str = "\n  ";
 
 impl Account<'_> {
-    /// Returns what it was about and where it stands, in two sentences.
+    /// Returns what the conversation was about and where it stands, in two sentences.
     pub(super) fn brief(&self, max_tokens: usize, count: &dyn Fn(&str) -> usize) -> Summary {
         // Shorter sentences are tried until both fit.
         for bytes in [4, 3, 2, 1].map(|bytes| bytes * max_tokens) {

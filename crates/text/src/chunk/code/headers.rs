@@ -207,7 +207,7 @@ fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
-/// Returns what follows the first pair of angle brackets of `code`, or all of it if there is none.
+/// Returns the part of `code` after its first pair of angle brackets, or all of `code` if there is none.
 fn after_angles(code: &str) -> &str {
     let (mut depth, mut before) = (0, ' ');
     for (at, c) in code.char_indices() {

@@ -79,7 +79,7 @@ pub(in crate::summarize::quality) fn is_reporting(token: &Token<'_>) -> bool {
 }
 
 /// Returns the sources that are read to judge `summary`: all of them, or, if they are too long, those that have the most
-/// different words of the summary. Of a long source only its beginning and its end are read.
+/// different words of the summary. Only the beginning and the end of a long source are read.
 pub(in crate::summarize::quality) fn readable<'a>(summary: &str, sources: &[Source<'a>]) -> Vec<Source<'a>> {
     let cut = |source: &Source<'a>| -> Vec<Source<'a>> {
         let text = source.text;
