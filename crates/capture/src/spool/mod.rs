@@ -238,7 +238,7 @@ impl Spool {
             pauses.extend(folder.over().unwrap_or_else(|| vec![(0, now)]));
             if folder.has(PAUSED) {
                 // If the clock was set back during the pause, all the time between the two readings counts as
-                // paused. If the clock was so far ahead that this could be years, all the time until now counts
+                // paused. If the clock was far ahead, that time could be years: then all the time until now counts
                 // instead, and a day after the wrong time.
                 let since = folder.paused_since();
                 match since.saturating_sub(now) > FARTHEST {

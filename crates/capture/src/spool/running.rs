@@ -85,8 +85,8 @@ impl Spool {
     }
 
     /// Returns the session that `client` runs, if it runs in one of `processes`, the ancestors of this server, the nearest
-    /// first. Other clients may descend from the second of these too, so what is recorded for it counts only if it was
-    /// recorded after `since`.
+    /// first. Other clients may descend from the second ancestor too, so only a session that was recorded for it after
+    /// `since` counts.
     pub fn running(&self, client: &str, processes: &[Process], since: Millis) -> Option<String> {
         let folder = Folder::open(&self.root, &self.folder).ok()?;
         let found = processes.iter().take(LOOKED_UP).enumerate().find_map(|(place, process)| {

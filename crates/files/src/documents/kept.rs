@@ -14,7 +14,7 @@ const MOST_BYTES: usize = 64_000_000;
 /// How many documents are known. Arbitrary: more than people name.
 const MOST: usize = 20_000;
 
-/// How long the failure of a parser for lack of time or memory counts. A busy machine can also be the cause of it.
+/// How long the failure of a parser for lack of time or memory counts. A busy machine can cause such a failure, too.
 const TRUSTED: Duration = Duration::from_secs(3600);
 
 /// The identity of a document: its format, and the hash of its bytes.

@@ -1,9 +1,9 @@
 //! Recognises the entries of a forked session that are copies of another session's entries.
 //!
-//! Clients fork a session by copying its entries into a new file. Codex does the same for a sub-agent. Some mark each
-//! copy with the original's session and id; others only say which session was forked, and give the copies new times. A
-//! copy is stored for the original session, so that it is stored once, whether or not the original is imported, and in
-//! which order. Without an id that both have, an entry is recognised by its text.
+//! Clients fork a session by copying its entries into a new file. Codex does the same for a sub-agent. Some clients
+//! mark each copy with the original's session and id; others only say which session was forked, and give the copies new
+//! times. A copy is stored for the original session, so that it is stored once, whether or not the original is
+//! imported, and in which order. Without an id that both have, an entry is recognised by its text.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
