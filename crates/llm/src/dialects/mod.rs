@@ -88,8 +88,8 @@ impl Dialect {
     }
 }
 
-/// Returns the name by which the data that a model keeps is marked. These data must not reach another model, since only
-/// their author can, and should, read them.
+/// Returns the name by which the data that a model keeps is marked. This data must not reach another model: only the
+/// model that wrote it can read it, and nobody else should.
 pub(super) fn author(provider: &Provider, dialect: Dialect) -> String {
     format!("{dialect:?} {} {}", provider.host(), provider.model)
 }

@@ -1,7 +1,7 @@
 //! OpenAI's Responses API.
 //!
 //! OpenAI is told to store nothing, so it must get back everything that it needs. The model's thoughts come encrypted,
-//! as items of the answer. All items of such an answer are kept.
+//! as items of the answer. If an answer has thoughts, all its items are kept.
 
 use std::collections::BTreeMap;
 
