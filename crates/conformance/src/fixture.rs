@@ -114,8 +114,8 @@ impl Fixture {
 
     /// Returns the chunks that contain the word.
     pub async fn candidates(&self, scope: &Scope, filter: &Filter, word: &str) -> Vec<LexicalCandidate> {
-        let words = vec![Term::new(word)];
-        self.store.lexical(scope, filter, &filter.groups(), words, 10).await.answered().0
+        let found = self.store.candidates(scope, by_words(filter, &[word], 10)).await.answered();
+        found.words.answered().0
     }
 
     /// Returns how many chunks contain the word.
@@ -131,9 +131,22 @@ impl Fixture {
         embedding: [f32; 4],
         limit: usize,
     ) -> Vec<String> {
-        let groups = filter.groups();
-        let found = self.store.dense(scope, filter, &groups, SPACE, &embedding, limit).await.answered();
-        self.texts(found.into_iter().map(|candidate| candidate.memory).collect()).await
+        let found = self.store.candidates(scope, by_meaning(filter, SPACE, &embedding, limit)).await;
+        let near = found.answered().near.answered();
+        self.texts(near.into_iter().map(|candidate| candidate.memory).collect()).await
+    }
+
+    /// Returns those of `memories` that a later memory replaced.
+    pub async fn superseded(&self, memories: Vec<MemoryKey>) -> Vec<Superseded> {
+        let query = ReplacementQuery { memories, ..ReplacementQuery::default() };
+        self.store.replacements(&self.scope, query).await.answered().superseded
+    }
+
+    /// Returns those of `commits` that another commit replaced, each with that one.
+    pub async fn stand_ins(&self, commits: &[MemoryKey]) -> Vec<(MemoryKey, MemoryKey)> {
+        let query = ReplacementQuery { commits: commits.to_vec(), ..ReplacementQuery::default() };
+        let found = self.store.replacements(&self.scope, query).await.answered();
+        found.stand_ins.into_iter().map(|(old, (by, _))| (old, by)).collect()
     }
 
     /// Returns the texts of the living memories among `keys`, in the order of `keys`.
@@ -212,6 +225,30 @@ impl Fixture {
         let row = |&(number, first, last)| SegmentRow { number, first, last, messages: 0, tokens: 0 };
         let segments = segments.iter().map(row).collect();
         self.store.add_segments(&self.scope, &name(session), segments).await.answered();
+    }
+}
+
+/// Returns a search by words in all groups that the filter admits.
+pub fn by_words(filter: &Filter, words: &[&str], limit: usize) -> CandidateQuery {
+    let terms = words.iter().copied().map(Term::new).collect();
+    CandidateQuery {
+        filter: filter.clone(),
+        groups: filter.groups(),
+        terms,
+        limit,
+        ..CandidateQuery::default()
+    }
+}
+
+/// Returns a search by meaning in all groups that the filter admits.
+pub fn by_meaning(filter: &Filter, space: &str, embedding: &[f32], limit: usize) -> CandidateQuery {
+    let embeddings = vec![(space.to_owned(), embedding.to_vec())];
+    CandidateQuery {
+        filter: filter.clone(),
+        groups: filter.groups(),
+        embeddings,
+        limit,
+        ..CandidateQuery::default()
     }
 }
 

@@ -44,7 +44,6 @@ pub async fn a_forgotten_memory_leaves_every_answer(fixture: Fixture) {
     assert_eq!(answers(&fixture, &id).await, 0);
     assert!(fixture.texts(vec![key]).await.is_empty());
     assert!(fixture.store.memories(&fixture.scope, vec![key]).await.answered().is_empty());
-    assert!(fixture.store.places(&fixture.scope, vec![key]).await.answered().is_empty());
     let fixture = fixture.reopened();
     assert_eq!(answers(&fixture, &id).await, 0);
 }

@@ -116,6 +116,8 @@ macro_rules! promises {
                 a_search_finds_nothing_of_another_owner: IgnoresOwner,
                 vectors_of_another_space_are_not_found: IgnoresSpace,
                 cosines_are_exact: RoundsCosines,
+                each_candidate_has_its_cosine_and_its_place: LosesPlaces,
+                what_replaced_a_memory_comes_with_its_place: LosesPlaces,
                 a_search_follows_what_other_handles_write: ServesStaleCache,
                 words_are_counted_by_the_documents_that_hold_them: MiscountsWords,
                 a_text_has_a_share_of_the_words: MiscountsWords,

@@ -176,9 +176,7 @@ pub async fn a_commit_stands_for_those_it_replaces(fixture: Fixture) {
     // The first commit was amended, and the result was then squashed.
     let replaced = vec![(commits[0], commits[1]), (commits[1], commits[2])];
     store.replace_commits(scope, commits[..2].to_vec(), None, replaced).await.answered();
-    let stand_ins = store.stand_ins(scope, commits.clone()).await.answered();
-    let rows: Vec<_> = stand_ins.iter().map(|(old, (by, _))| (*old, *by)).collect();
-    assert_eq!(rows, [(commits[0], commits[2]), (commits[1], commits[2])]);
+    assert_eq!(fixture.stand_ins(&commits).await, [(commits[0], commits[2]), (commits[1], commits[2])]);
     let mut replaced = store.replaced_commits(scope).await.answered();
     replaced.sort();
     assert_eq!(replaced, [(commits[0], sha('a')), (commits[1], sha('b'))]);
@@ -189,13 +187,13 @@ pub async fn a_commit_that_is_back_is_not_replaced(fixture: Fixture) {
     let (store, scope) = (&fixture.store, &fixture.scope);
     let replaced = vec![(commits[0], commits[1])];
     store.replace_commits(scope, vec![commits[0]], None, replaced).await.answered();
-    assert_eq!(store.stand_ins(scope, commits.clone()).await.answered().len(), 1);
+    assert_eq!(fixture.stand_ins(&commits).await.len(), 1);
     // The replacement of a commit is kept if the commit is among `others`.
     let others = Some([commits[0]].into_iter().collect());
     store.replace_commits(scope, vec![commits[0]], others, Vec::new()).await.answered();
-    assert_eq!(store.stand_ins(scope, commits.clone()).await.answered().len(), 1);
+    assert_eq!(fixture.stand_ins(&commits).await.len(), 1);
     store.replace_commits(scope, vec![commits[0]], None, Vec::new()).await.answered();
-    assert!(store.stand_ins(scope, commits).await.answered().is_empty());
+    assert!(fixture.stand_ins(&commits).await.is_empty());
 }
 
 pub async fn a_prefix_names_one_commit_or_none(fixture: Fixture) {
@@ -276,7 +274,7 @@ pub async fn an_owner_has_no_commit_of_another(fixture: Fixture) {
     let replaced = vec![(commits[0], commits[1])];
     store.replace_commits(&stranger, commits.clone(), None, replaced).await.answered();
     assert_eq!(store.sessions_behind(&fixture.scope, commits[0]).await.answered().len(), 1);
-    assert!(store.stand_ins(&fixture.scope, commits).await.answered().is_empty());
+    assert!(fixture.stand_ins(&commits).await.is_empty());
     let derived = quarter("theirs", &[fixture.rows("s").await[0].id.clone()]);
     let saved = store.save(&stranger, vec![derived], 1).await.answered();
     assert_eq!(saved.count(Outcome::Forgotten), 1, "its source has another owner");

@@ -186,6 +186,6 @@ pub async fn superseded_memories_are_restored_as_superseded(fixture: Fixture) {
     let memories = vec![restored(newest.clone(), None), restored(old, None), newer];
     fixture.store.restore(&fixture.scope, memories, 10).await.answered();
     let keys = vec![fixture.key(&old_id).await];
-    let found = fixture.store.superseded(&fixture.scope, keys).await.answered();
+    let found = fixture.superseded(keys).await;
     assert_eq!(found.iter().map(|superseded| &superseded.by).collect::<Vec<_>>(), [&newest.id]);
 }

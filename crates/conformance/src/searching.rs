@@ -2,7 +2,8 @@
 //! filter exclude.
 
 use super::fixture::{
-    Answered, Fixture, SPACE, commit, embedded, fact, message, message_at, note, prepared, sha,
+    Answered, Fixture, SPACE, by_meaning, by_words, commit, embedded, fact, message, message_at, note,
+    prepared, sha,
 };
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Content, Draft, Group, Kind, MemoryKey, Provenance};
@@ -73,9 +74,11 @@ pub async fn each_group_has_its_own_limit(fixture: Fixture) {
     for session in ["s", "t", "u"] {
         fixture.put(embedded(message(session, &format!("maple {session}")), NEAR)).await;
     }
-    let (filter, groups) = (Filter::default(), [Group::Note, Group::Message]);
-    let words = vec![Term::new("maple")];
-    let (found, _) = fixture.store.lexical(&fixture.scope, &filter, &groups, words, 2).await.answered();
+    let filter = Filter::default();
+    let groups = vec![Group::Note, Group::Message];
+    let query = CandidateQuery { groups, ..by_words(&filter, &["maple"], 2) };
+    let found = fixture.store.candidates(&fixture.scope, query).await.answered();
+    let (found, _) = found.words.answered();
     let of = |group| found.iter().filter(|candidate| candidate.group == group).count();
     assert_eq!((of(Group::Note), of(Group::Message)), (2, 2));
     assert_eq!(fixture.near(&fixture.scope, &filter, NEAR, 2).await.len(), 4);
@@ -84,12 +87,12 @@ pub async fn each_group_has_its_own_limit(fixture: Fixture) {
 pub async fn only_named_groups_are_searched(fixture: Fixture) {
     fixture.put(embedded(message("s", "maple said"), NEAR)).await;
     fixture.save(maples(["noted"], |_, _| {})).await;
-    let (filter, groups) = (Filter::default(), [Group::Note]);
-    let words = vec![Term::new("maple")];
-    let (found, _) = fixture.store.lexical(&fixture.scope, &filter, &groups, words, 9).await.answered();
-    assert_eq!(found.iter().map(|candidate| candidate.group).collect::<Vec<_>>(), groups);
-    let near = fixture.store.dense(&fixture.scope, &filter, &groups, SPACE, &NEAR, 9).await.answered();
-    assert_eq!(near.len(), 1);
+    let groups = vec![Group::Note];
+    let found =
+        fixture.store.candidates(&fixture.scope, CandidateQuery { groups, ..both() }).await.answered();
+    let words = found.words.answered().0;
+    assert_eq!(words.iter().map(|candidate| candidate.group).collect::<Vec<_>>(), [Group::Note]);
+    assert_eq!(found.near.answered().len(), 1);
 }
 
 pub async fn a_filter_of_kinds_narrows_every_search(fixture: Fixture) {
@@ -176,10 +179,9 @@ async fn outmatched(fixture: &Fixture) -> Filter {
 
 pub async fn a_filter_holds_before_the_best_are_chosen(fixture: Fixture) {
     let filter = outmatched(&fixture).await;
-    let words = vec![Term::new("maple")];
-    let groups = [Group::Note];
-    let (found, _) = fixture.store.lexical(&fixture.scope, &filter, &groups, words, 1).await.answered();
-    assert_eq!(found.len(), 1, "the best of those that the filter admits is found");
+    let query = by_words(&filter, &["maple"], 1);
+    let found = fixture.store.candidates(&fixture.scope, query).await.answered();
+    assert_eq!(found.words.answered().0.len(), 1, "the best of those that the filter admits is found");
 }
 
 pub async fn a_filter_holds_before_the_nearest_are_chosen(fixture: Fixture) {
@@ -193,9 +195,9 @@ pub async fn a_scope_of_sessions_holds_before_the_best_are_chosen(fixture: Fixtu
         fixture.put(message(session, &format!("maple maple {session}"))).await;
     }
     let own = fixture.put(message("s", "one maple among some other words of a message")).await;
-    let (filter, groups, words) = (Filter::default(), [Group::Message], vec![Term::new("maple")]);
-    let scope = fixture.only(&["s"]);
-    let (found, _) = fixture.store.lexical(&scope, &filter, &groups, words, 1).await.answered();
+    let query = by_words(&Filter::default(), &["maple"], 1);
+    let found = fixture.store.candidates(&fixture.only(&["s"]), query).await.answered();
+    let (found, _) = found.words.answered();
     assert_eq!(found.iter().map(|hit| hit.memory).collect::<Vec<_>>(), [fixture.key(&own).await]);
 }
 
@@ -218,26 +220,85 @@ pub async fn a_search_finds_nothing_of_another_owner(fixture: Fixture) {
 
 pub async fn vectors_of_another_space_are_not_found(fixture: Fixture) {
     fixture.put(embedded(note("maple"), NEAR)).await;
-    let (filter, groups) = (Filter::default(), [Group::Note]);
-    let near =
-        async |space| fixture.store.dense(&fixture.scope, &filter, &groups, space, &NEAR, 9).await.answered();
-    assert_eq!((near("other").await, near(SPACE).await.len()), (Vec::new(), 1));
-    let chunks = near(SPACE).await.iter().map(|hit: &DenseCandidate| hit.chunk).collect();
-    assert!(fixture.store.cosines(&fixture.scope, "other", &NEAR, chunks).await.answered().is_empty());
+    let found = async |space| {
+        let query = CandidateQuery {
+            embeddings: vec![(space, NEAR.to_vec())],
+            ..by_words(&Filter::default(), &["maple"], 9)
+        };
+        let mut found = fixture.store.candidates(&fixture.scope, query).await.answered();
+        (found.near.answered().len(), found.cosines.remove(0).answered().len())
+    };
+    assert_eq!(found(SPACE.to_owned()).await, (1, 1));
+    assert_eq!(found("other".to_owned()).await, (0, 0), "words alone find it");
 }
 
 pub async fn cosines_are_exact(fixture: Fixture) {
     for (text, embedding) in [("near", NEAR), ("next", NEXT), ("far", FAR)] {
         fixture.put(embedded(note(text), embedding)).await;
     }
-    let (filter, groups) = (Filter::default(), [Group::Note]);
-    let near = fixture.store.dense(&fixture.scope, &filter, &groups, SPACE, &NEAR, 9).await.answered();
-    let chunks: Vec<_> = near.iter().map(|hit| hit.chunk).collect();
-    let cosines = fixture.store.cosines(&fixture.scope, SPACE, &NEAR, chunks.clone()).await.answered();
-    for (chunk, expected) in chunks.iter().zip([1.0, 0.8, 0.0]) {
-        let (_, cosine) = cosines.iter().find(|(own, _)| own == chunk).expect("it has a vector");
+    let query = by_meaning(&Filter::default(), SPACE, &NEAR, 9);
+    let mut found = fixture.store.candidates(&fixture.scope, query).await.answered();
+    let (near, cosines) = (found.near.answered(), found.cosines.remove(0).answered());
+    assert_eq!(near.len(), 3);
+    for (hit, expected) in near.iter().zip([1.0, 0.8, 0.0]) {
+        let (_, cosine) = cosines.iter().find(|(own, _)| *own == hit.chunk).expect("it has a vector");
         assert!((cosine - expected).abs() < 0.001, "{cosine} is not {expected}");
     }
+}
+
+/// Returns a search for `maple` by words and by meaning.
+fn both() -> CandidateQuery {
+    let embeddings = vec![(SPACE.to_owned(), NEAR.to_vec())];
+    CandidateQuery { embeddings, ..by_words(&Filter::default(), &["maple"], 9) }
+}
+
+pub async fn each_candidate_has_its_cosine_and_its_place(fixture: Fixture) {
+    fixture.put(embedded(note("a maple"), FAR)).await;
+    fixture.put(embedded(message("s", "willow"), NEAR)).await;
+    fixture.put(commit('a', "maple commit", 10)).await;
+    fixture.put(commit('b', "larch commit", 10)).await;
+    let query = CandidateQuery { commits: vec![sha('b')[..9].to_owned(), sha('c')], ..both() };
+    let found = fixture.store.candidates(&fixture.scope, query).await.answered();
+    let (words, near) = (found.words.answered().0, found.near.answered());
+    let named = found.named.answered();
+    assert_eq!((words.len(), near.len(), named.len()), (2, 2, 1), "{words:?} {near:?} {named:?}");
+    let cosines = found.cosines.into_iter().map(|cosines| cosines.answered().len()).collect::<Vec<_>>();
+    assert_eq!(cosines, [2], "commits have no vectors");
+    let mut keys: Vec<MemoryKey> = words.iter().map(|each| each.memory).collect();
+    keys.extend(near.iter().map(|each| each.memory).chain(named.iter().map(|(memory, _)| *memory)));
+    keys.sort_unstable();
+    keys.dedup();
+    let places = found.places.answered();
+    assert_eq!(places.iter().map(|place| place.key).collect::<Vec<_>>(), keys);
+    let ordinals: Vec<_> = places.iter().filter_map(|place| place.ordinal).collect();
+    assert_eq!((keys.len(), ordinals), (4, vec![0]));
+    // A search for nothing finds nothing, and doesn't fail.
+    let nothing = CandidateQuery { terms: Vec::new(), embeddings: Vec::new(), ..both() };
+    let found = fixture.store.candidates(&fixture.scope, nothing).await.answered();
+    assert!(found.words.answered().0.is_empty() && found.near.answered().is_empty());
+    assert!(found.named.answered().is_empty() && found.places.answered().is_empty());
+}
+
+pub async fn what_replaced_a_memory_comes_with_its_place(fixture: Fixture) {
+    let (old, other) = (fixture.put(note("maple")).await, fixture.put(note("larch")).await);
+    let mut newer = note("willow");
+    newer.draft.supersedes = vec![old.clone()];
+    let newer = fixture.put(newer).await;
+    fixture.save(vec![commit('a', "one", 10), commit('b', "two", 20)]).await;
+    let rows = fixture.store.commits_made(&fixture.scope, (0, None), 99, 9).await.answered();
+    let commits: Vec<MemoryKey> = rows.into_iter().map(|row| row.key).collect();
+    let replaced = vec![(commits[0], commits[1])];
+    fixture.store.replace_commits(&fixture.scope, vec![commits[0]], None, replaced).await.answered();
+    let memories = vec![fixture.key(&old).await, fixture.key(&other).await];
+    let query = ReplacementQuery { commits: commits.clone(), memories, with_statements: true };
+    let found = fixture.store.replacements(&fixture.scope, query.clone()).await.answered();
+    assert_eq!(found.superseded.iter().map(|each| &each.by).collect::<Vec<_>>(), [&newer]);
+    assert!(matches!(found.stand_ins[..], [(old, (by, _))] if (old, by) == (commits[0], commits[1])));
+    assert!(found.statements.is_empty() && found.stating.is_empty(), "no statement is stored");
+    let places: Vec<MemoryKey> = found.places.iter().map(|place| place.key).collect();
+    assert_eq!(places, [fixture.key(&newer).await, commits[1]]);
+    let strange = fixture.store.replacements(&fixture.stranger(), query).await.answered();
+    assert!(strange.superseded.is_empty() && strange.places.is_empty(), "{strange:?}");
 }
 
 pub async fn a_search_follows_what_other_handles_write(fixture: Fixture) {
@@ -258,9 +319,9 @@ pub async fn words_are_counted_by_the_documents_that_hold_them(fixture: Fixture)
     for text in ["maple maple", "maple willow", "larch"] {
         fixture.put(note(text)).await;
     }
-    let (filter, groups) = (Filter::default(), [Group::Note]);
-    let words = ["maple", "willow", "oak"].map(Term::new).to_vec();
-    let (_, vocabulary) = fixture.store.lexical(&fixture.scope, &filter, &groups, words, 9).await.answered();
+    let query = by_words(&Filter::default(), &["maple", "willow", "oak"], 9);
+    let found = fixture.store.candidates(&fixture.scope, query).await.answered();
+    let (_, vocabulary) = found.words.answered();
     assert_eq!((vocabulary.documents, vocabulary.counts), (3, vec![2, 1, 0]));
 }
 
@@ -347,10 +408,10 @@ pub async fn code_and_prose_have_spaces_of_their_own(fixture: Fixture) {
     // A search in one space finds nothing of the other, in either order, and the numbers of dimensions may differ.
     for _ in 0..2 {
         assert_eq!(fixture.near(&fixture.scope, &Filter::default(), NEAR, 9).await, ["willow"]);
-        let (filter, groups) = (Filter::default(), [Group::Artifact]);
-        let near =
-            fixture.store.dense(&fixture.scope, &filter, &groups, "code", &[1.0, 0.0], 9).await.answered();
-        assert_eq!(near.len(), 1);
+        let groups = vec![Group::Artifact];
+        let query = CandidateQuery { groups, ..by_meaning(&Filter::default(), "code", &[1.0, 0.0], 9) };
+        let found = fixture.store.candidates(&fixture.scope, query).await.answered();
+        assert_eq!(found.near.answered().len(), 1);
     }
     assert_eq!(fixture.store.mark_other_spaces_pending(&fixture.scope, SPACE, "code").await.answered(), 0);
 }

@@ -248,7 +248,7 @@ async fn replaced(fixture: &Fixture, ids: &[&MemoryId]) -> Vec<String> {
     let mut texts = Vec::new();
     for id in ids {
         let key = fixture.key(id).await;
-        let found = fixture.store.superseded(&fixture.scope, vec![key]).await.answered();
+        let found = fixture.superseded(vec![key]).await;
         let by = found.first().map(|superseded| superseded.by_key);
         texts.push(match by {
             Some(by) => fixture.texts(vec![by]).await.concat(),
@@ -349,12 +349,12 @@ pub async fn the_latest_living_statement_of_a_subject_holds(fixture: Fixture) {
     fixture.store.add_statements(&fixture.scope, statements, Some((name("s"), 199))).await.answered();
     assert_ne!(fixture.version(&["s"]).await, version);
     let keys: Vec<MemoryKey> = rows.iter().map(|row| row.key).collect();
-    let found = fixture.store.superseded(&fixture.scope, keys.clone()).await.answered();
+    let found = fixture.superseded(keys.clone()).await;
     assert_eq!(found.len(), 199);
     assert!(found.iter().all(|superseded| superseded.by == said[199]));
     assert_eq!((found[0].statement, found[0].by_ordinal), (Some((0, 10)), Some(199)));
     fixture.forget(&[&said[199]], "f1").await;
-    let found = fixture.store.superseded(&fixture.scope, keys).await.answered();
+    let found = fixture.superseded(keys).await;
     assert_eq!((found.len(), &found[0].by), (198, &said[198]));
 }
 
@@ -400,9 +400,15 @@ pub async fn statements_in_memories_come_in_order_of_their_keys(fixture: Fixture
     fixture.store.add_statements(&fixture.scope, all, Some((name("s"), 2))).await.answered();
     fixture.forget(&[&said[1]], "f1").await;
     let keys = vec![rows[2].key, rows[1].key, rows[0].key];
-    let stated = fixture.store.statements_in(&fixture.scope, keys.clone()).await.answered();
-    assert_eq!(stated, [new(2).statement, new(0).statement]);
-    assert!(fixture.store.statements_in(&fixture.only(&["t"]), keys).await.answered().is_empty());
+    let stating = vec![rows[2].key, rows[0].key];
+    let query = ReplacementQuery { memories: keys, with_statements: true, commits: Vec::new() };
+    let found = fixture.store.replacements(&fixture.scope, query.clone()).await.answered();
+    assert_eq!(found.statements, [new(2).statement, new(0).statement]);
+    assert_eq!(found.stating.iter().map(|memory| memory.key).collect::<Vec<_>>(), stating);
+    let elsewhere = fixture.store.replacements(&fixture.only(&["t"]), query.clone()).await.answered();
+    assert!(elsewhere.statements.is_empty() && elsewhere.stating.is_empty());
+    let without = ReplacementQuery { with_statements: false, ..query };
+    assert!(fixture.store.replacements(&fixture.scope, without).await.answered().statements.is_empty());
 }
 
 pub async fn a_statement_is_stored_once(fixture: Fixture) {

@@ -156,26 +156,6 @@ impl MemoryStore {
         })
     }
 
-    /// Does as [`ReadCommits::stand_ins`](tiro_store::ReadCommits::stand_ins).
-    pub(crate) async fn stand_ins(
-        &self,
-        scope: &Scope,
-        commits: Vec<MemoryKey>,
-    ) -> Result<Vec<(MemoryKey, (MemoryKey, ChunkKey))>> {
-        self.read(scope, |state| {
-            let stand_in = |first: MemoryKey| {
-                let (mut at, mut last) = (first, None);
-                for _ in 0..REPLACEMENTS {
-                    let next = state.replacement(&scope.owner, at).filter(|(by, _)| *by != first);
-                    let Some((by, chunk)) = next else { break };
-                    (at, last) = (by, Some((by, chunk)));
-                }
-                last.map(|last| (first, last))
-            };
-            Ok(commits.into_iter().filter_map(stand_in).collect())
-        })
-    }
-
     /// Does as [`ReadCommits::replaced_commits`](tiro_store::ReadCommits::replaced_commits).
     pub(crate) async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(MemoryKey, String)>> {
         self.read(scope, |state| {
@@ -392,6 +372,25 @@ impl MemoryStore {
 }
 
 impl State {
+    /// Returns those of `commits` that were replaced, each with the last living commit in its chain of replacements, and
+    /// the first chunk of that commit.
+    pub fn stand_ins(
+        &self,
+        scope: &Scope,
+        commits: Vec<MemoryKey>,
+    ) -> Vec<(MemoryKey, (MemoryKey, ChunkKey))> {
+        let stand_in = |first: MemoryKey| {
+            let (mut at, mut last) = (first, None);
+            for _ in 0..REPLACEMENTS {
+                let next = self.replacement(&scope.owner, at).filter(|(by, _)| *by != first);
+                let Some((by, chunk)) = next else { break };
+                (at, last) = (by, Some((by, chunk)));
+            }
+            last.map(|last| (first, last))
+        };
+        commits.into_iter().filter_map(stand_in).collect()
+    }
+
     /// Returns the living commits of the owner.
     pub fn commits(&self, owner: &OwnerId) -> impl Iterator<Item = (MemoryKey, &Stored)> {
         self.owned(owner).filter(|(_, memory)| memory.kind == Kind::Commit && memory.is_living())

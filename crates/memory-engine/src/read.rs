@@ -52,14 +52,6 @@ impl MemoryStore {
         Ok(texts.into_iter().map(|(key, text)| (key, text, false)).collect())
     }
 
-    /// Does as [`ReadMemories::places`](tiro_store::ReadMemories::places).
-    pub(crate) async fn places(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
-        self.read(scope, |state| {
-            let view = state.living(scope);
-            Ok(keys.into_iter().filter_map(|key| Some(state.neighbour(key, view.get(key)?))).collect())
-        })
-    }
-
     /// Does as [`ReadMemories::surroundings`](tiro_store::ReadMemories::surroundings).
     pub(crate) async fn surroundings(
         &self,
@@ -190,15 +182,7 @@ impl MemoryStore {
         scope: &Scope,
         prefix: &str,
     ) -> Result<Option<(MemoryKey, ChunkKey)>> {
-        let prefix = prefix.to_ascii_lowercase();
-        self.read(scope, |state| {
-            let view = state.living(scope);
-            let is_named = |memory: &Stored| memory.shas.iter().any(|sha| sha.starts_with(&prefix));
-            let named: Vec<MemoryKey> =
-                view.all().filter(|(_, memory)| is_named(memory)).map(|(key, _)| key).collect();
-            let [only] = named[..] else { return Ok(None) };
-            Ok(state.chunks_of(only).next().map(|(chunk, _)| (only, chunk)))
-        })
+        self.read(scope, |state| Ok(state.commit_named(scope, prefix)))
     }
 
     /// Does as [`ReadCommits::known_commits`](tiro_store::ReadCommits::known_commits).
@@ -249,6 +233,23 @@ impl MemoryStore {
 }
 
 impl State {
+    /// Returns the commit as [`ReadCommits::commit_named`](tiro_store::ReadCommits::commit_named) does.
+    pub fn commit_named(&self, scope: &Scope, prefix: &str) -> Option<(MemoryKey, ChunkKey)> {
+        let prefix = prefix.to_ascii_lowercase();
+        let view = self.living(scope);
+        let is_named = |memory: &Stored| memory.shas.iter().any(|sha| sha.starts_with(&prefix));
+        let named: Vec<MemoryKey> =
+            view.all().filter(|(_, memory)| is_named(memory)).map(|(key, _)| key).collect();
+        let [only] = named[..] else { return None };
+        self.chunks_of(only).next().map(|(chunk, _)| (only, chunk))
+    }
+
+    /// Returns what ranking needs of the living memories of the scope among `keys`, each once, ordered by key.
+    pub fn places(&self, scope: &Scope, keys: BTreeSet<MemoryKey>) -> Vec<Neighbour> {
+        let view = self.living(scope);
+        keys.into_iter().filter_map(|key| Some(self.neighbour(key, view.get(key)?))).collect()
+    }
+
     /// Returns what ranking needs of a memory.
     fn neighbour(&self, key: MemoryKey, memory: &Stored) -> Neighbour {
         let hash = blake3::hash(memory.text.as_bytes());

@@ -11,35 +11,11 @@ use tiro_base::scope::{OwnerId, Scope, SessionId};
 use tiro_store::{ChunkKey, NewStatement, Statement, SubjectKey, Superseded};
 
 impl MemoryStore {
-    /// Does as [`ReadMemories::superseded`](tiro_store::ReadMemories::superseded).
-    pub(crate) async fn superseded(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Superseded>> {
-        self.read(scope, |state| {
-            let view = state.living(scope);
-            let of = |key: MemoryKey| match state.replaced_by_request(&view, key) {
-                Some(superseded) => vec![superseded],
-                None => state.replaced_by_statements(&view, key),
-            };
-            Ok(keys.into_iter().flat_map(of).collect())
-        })
-    }
-
     /// Does as [`ReadMemories::keys_of`](tiro_store::ReadMemories::keys_of).
     pub(crate) async fn keys_of(&self, scope: &Scope, ids: Vec<MemoryId>) -> Result<Vec<Option<MemoryKey>>> {
         self.read(scope, |state| {
             let view = state.living(scope);
             Ok(ids.iter().map(|id| view.by_id(id).map(|(key, _)| key)).collect())
-        })
-    }
-
-    /// Does as [`ReadStatements::statements_in`](tiro_store::ReadStatements::statements_in).
-    pub(crate) async fn statements_in(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Statement>> {
-        self.read(scope, |state| {
-            let view = state.living(scope);
-            let living = keys.into_iter().filter(|key| view.get(*key).is_some());
-            Ok(living
-                .flat_map(|key| state.statements_of(key))
-                .map(|(_, statement)| statement.clone())
-                .collect())
         })
     }
 
@@ -171,6 +147,14 @@ impl State {
         later
     }
 
+    /// Returns what replaced the memory `key`: once if it was replaced by request, else once for each statement.
+    pub fn superseded_by(&self, view: &View<'_>, key: MemoryKey) -> Vec<Superseded> {
+        match self.replaced_by_request(view, key) {
+            Some(superseded) => vec![superseded],
+            None => self.replaced_by_statements(view, key),
+        }
+    }
+
     /// Returns the living memory that replaced the whole memory `key`: of several one that nothing replaced, and the
     /// latest.
     fn replaced_by_request(&self, view: &View<'_>, key: MemoryKey) -> Option<Superseded> {
@@ -225,7 +209,7 @@ impl State {
     }
 
     /// Returns the statements in a memory, in order, each with its key.
-    fn statements_of(&self, memory: MemoryKey) -> Vec<(SubjectKey, &Statement)> {
+    pub fn statements_of(&self, memory: MemoryKey) -> Vec<(SubjectKey, &Statement)> {
         let of = self.statements.iter().filter(|(_, (_, statement))| statement.memory == memory);
         let mut of: Vec<_> = of.map(|(number, (_, statement))| (*number, statement)).collect();
         of.sort_by_key(|(_, statement)| statement.number);

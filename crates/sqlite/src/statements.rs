@@ -20,33 +20,6 @@ const STATEMENT: &str =
     "t.memory, t.number, t.start_byte, t.end_byte, t.voice, t.value, t.words, t.time, t.subject";
 
 impl SqliteStore {
-    pub(crate) async fn statements_in(
-        &self,
-        scope: &Scope,
-        keys: Vec<MemoryKey>,
-    ) -> error::Result<Vec<Statement>> {
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?;
-            let sql = format!(
-                "SELECT {STATEMENT} FROM statements t CROSS JOIN memories m ON m.seq = t.memory
-                 WHERE t.memory = ? AND {} ORDER BY t.number",
-                conditions.sql
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut found = Vec::new();
-            for key in keys {
-                let values =
-                    std::iter::once(Value::from(key.in_store())).chain(conditions.values.iter().cloned());
-                let rows = statement.query_map(params_from_iter(values), stated)?;
-                for row in rows {
-                    found.push(row?);
-                }
-            }
-            Ok(found)
-        })
-        .await
-    }
-
     pub(crate) async fn statements(
         &self,
         scope: &Scope,
@@ -127,6 +100,30 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+/// Returns the statements of the living memories of the scope with these keys, in order of the keys.
+pub(crate) fn statements_in(
+    connection: &Connection,
+    scope: &Scope,
+    keys: &[MemoryKey],
+) -> Result<Vec<Statement>> {
+    let conditions = Conditions::of_scope(connection, scope)?;
+    let sql = format!(
+        "SELECT {STATEMENT} FROM statements t CROSS JOIN memories m ON m.seq = t.memory
+         WHERE t.memory = ? AND {} ORDER BY t.number",
+        conditions.sql
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = Vec::new();
+    for key in keys {
+        let values = std::iter::once(Value::from(key.in_store())).chain(conditions.values.iter().cloned());
+        let rows = statement.query_map(params_from_iter(values), stated)?;
+        for row in rows {
+            found.push(row?);
+        }
+    }
+    Ok(found)
 }
 
 /// Stores a statement, with the subject that it shares with another one.

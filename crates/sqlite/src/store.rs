@@ -9,20 +9,20 @@ use async_trait::async_trait;
 use crate::SqliteStore;
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Content, Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
+use tiro_base::memory::{Content, Draft, Level, Memory, MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{ProjectId, Scope, SessionId};
 use tiro_base::thread::{ContentHash, Thread, ThreadName};
 use tiro_store::clock::Clock;
 use tiro_store::{
-    About, Attempt, AuthorRow, BehindRow, CacheStats, CallRow, Check, ChunkKey, ChunkRange, CommitLinks,
-    CommitRow, ConversationRow, Damage, DenseCandidate, Exchange, Expired, ForeignForgotten, ForeignSession,
-    Forgotten, GraphRow, GrownSession, LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement,
-    Mended, MessageRow, Neighbour, NewStatement, Operation, Origin, Outcome, Pace, PendingChunk,
-    PreparedChunk, PreparedMemory, QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Renamed, Reset,
-    ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection, SessionRow, ShownLine, ShownMemory,
-    Sizes, StashContents, StashExpired, StashPage, StashReceipt, StashedMemory, Stashing, Statement, Stats,
-    SummarisedSegment, Summary, SummaryRow, Superseded, ThreadRow, TurnRecord, TurnRow, Upkeep, Version,
-    Vocabulary, Wanted, WriteRow, methods,
+    About, Attempt, AuthorRow, BehindRow, CacheStats, CallRow, CandidateQuery, Candidates, Check, ChunkKey,
+    ChunkRange, CommitLinks, CommitRow, ConversationRow, Damage, Exchange, Expired, ForeignForgotten,
+    ForeignSession, Forgotten, GraphRow, GrownSession, LeftSession, LevelCount, LinkedCommit, Measurement,
+    Mended, MessageRow, NewStatement, Operation, Origin, Outcome, Pace, PendingChunk, PreparedChunk,
+    PreparedMemory, QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Renamed, ReplacementQuery,
+    Replacements, Reset, ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection, SessionRow,
+    ShownLine, ShownMemory, Sizes, StashContents, StashExpired, StashPage, StashReceipt, StashedMemory,
+    Stashing, Statement, Stats, SummarisedSegment, Summary, SummaryRow, ThreadRow, TurnRecord, TurnRow,
+    Upkeep, Version, Wanted, WriteRow, methods,
 };
 use tiro_text::words::Term;
 

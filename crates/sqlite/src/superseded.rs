@@ -22,30 +22,6 @@ use tiro_store::Superseded;
 const BY: &str = "m.id, m.seq, m.time, (SELECT name FROM sessions WHERE seq = m.session), m.ordinal";
 
 impl SqliteStore {
-    pub(crate) async fn superseded(
-        &self,
-        scope: &Scope,
-        keys: Vec<MemoryKey>,
-    ) -> error::Result<Vec<Superseded>> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?;
-            let mut found = Vec::new();
-            let may_be = may_be_superseded(connection, scope, &keys)?;
-            let keys = keys.into_iter().filter(|key| may_be.contains(key));
-            for key in keys {
-                match by_request(connection, &conditions, key)? {
-                    Some(superseded) => found.push(superseded),
-                    None => found.extend(by_statements(connection, &conditions, key)?),
-                }
-            }
-            Ok(found)
-        })
-        .await
-    }
-
     pub(crate) async fn keys_of(
         &self,
         scope: &Scope,
@@ -67,6 +43,27 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+/// Returns those of `keys` that a later living memory of the scope replaced, in the order of `keys`.
+pub(crate) fn superseded(
+    connection: &Connection,
+    scope: &Scope,
+    keys: &[MemoryKey],
+) -> Result<Vec<Superseded>> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let conditions = Conditions::of_scope(connection, scope)?;
+    let mut found = Vec::new();
+    let may_be = may_be_superseded(connection, scope, keys)?;
+    for key in keys.iter().copied().filter(|key| may_be.contains(key)) {
+        match by_request(connection, &conditions, key)? {
+            Some(superseded) => found.push(superseded),
+            None => found.extend(by_statements(connection, &conditions, key)?),
+        }
+    }
+    Ok(found)
 }
 
 /// Records that the memory `newer` replaces the memories `older`. If not `is_strict`, those that can't be replaced are

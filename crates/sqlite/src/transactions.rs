@@ -27,6 +27,17 @@ impl SqliteStore {
         scope: &Scope,
         work: impl FnOnce(&Inner, &Connection, &Scope) -> Result<T> + Send + 'static,
     ) -> error::Result<T> {
+        self.read_parts(scope, work, |whole, _| whole).await
+    }
+
+    /// Does as [`SqliteStore::read`] for `work` of several parts, some of which may fail. Afterwards, `told` makes the
+    /// answer of the parts; it also gets a function that returns what is behind the error of a part.
+    pub(crate) async fn read_parts<P, T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        work: impl FnOnce(&Inner, &Connection, &Scope) -> Result<P> + Send + 'static,
+        told: impl FnOnce(P, &dyn Fn(Error) -> Error) -> T + Send + 'static,
+    ) -> error::Result<T> {
         self.admit(scope)?;
         let (store, scope) = (self.clone(), scope.clone());
         let turn = self.inner.readers.turn().await;
@@ -39,7 +50,8 @@ impl SqliteStore {
             moves_log_at_close(&reader)?;
             let snapshot = reader.transaction().map_err(Error::from);
             let read = snapshot.and_then(|snapshot| work(inner, &snapshot, &scope));
-            read.map_err(|error| inner.explained(&reader, error))
+            let explained = |error| inner.explained(&reader, error);
+            read.map(|parts| told(parts, &explained)).map_err(explained)
         })
         .await
     }

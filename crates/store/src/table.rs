@@ -15,14 +15,12 @@ macro_rules! methods {
                 shown(found: Vec<(MemoryKey, ChunkKey)>) -> Vec<ShownMemory>;
                 texts(keys: Vec<MemoryKey>) -> Vec<(MemoryKey, String)>;
                 checked_texts(keys: Vec<MemoryKey>) -> Vec<(MemoryKey, String, bool)>;
-                places(keys: Vec<MemoryKey>) -> Vec<Neighbour>;
                 surroundings(session: &SessionId, ordinal: i64, before: usize, after: usize) -> Vec<Memory>;
                 beside(keys: Vec<MemoryKey>) -> Vec<Memory>;
                 important_messages(session: &SessionId, importance: f64, limit: usize) -> Vec<Memory>;
                 facts(session: &SessionId, limit: usize) -> Vec<Memory>;
                 references(memory: MemoryKey) -> Vec<MemoryKey>;
                 refers_to(memory: MemoryKey) -> Vec<MemoryKey>;
-                superseded(keys: Vec<MemoryKey>) -> Vec<Superseded>;
             }
             WriteMemories {
                 save_reporting(memories: Vec<PreparedMemory>, now: Millis, on_batch: &mut (dyn FnMut(usize) + Send)) -> Receipt;
@@ -45,10 +43,8 @@ macro_rules! methods {
                 worked_off(grown: GrownSession) -> ();
             }
             Search {
-                lexical(filter: &Filter, groups: &[Group], terms: Vec<Term>, limit: usize) -> (Vec<LexicalCandidate>, Vocabulary);
-                lexical_as(filter: &Filter, groups: &[Group], terms: Vec<Term>, weights: Vocabulary, limit: usize) -> Vec<LexicalCandidate>;
-                dense(filter: &Filter, groups: &[Group], space: &str, embedding: &[f32], limit: usize) -> Vec<DenseCandidate>;
-                cosines(space: &str, embedding: &[f32], chunks: Vec<ChunkKey>) -> Vec<(ChunkKey, f64)>;
+                candidates(query: CandidateQuery) -> Candidates;
+                replacements(query: ReplacementQuery) -> Replacements;
                 shares(terms: Vec<Term>, rarity: Vec<f64>, texts: Vec<String>) -> Vec<f64>;
             }
             ReadEmbeddings {
@@ -75,7 +71,6 @@ macro_rules! methods {
                 commits_before(places: Vec<(String, Millis)>) -> Vec<Option<String>>;
                 commits_made(after: (Millis, Option<MemoryKey>), until: Millis, limit: usize) -> Vec<CommitRow>;
                 links_of(commits: Vec<MemoryKey>) -> Vec<CommitLinks>;
-                stand_ins(commits: Vec<MemoryKey>) -> Vec<(MemoryKey, (MemoryKey, ChunkKey))>;
                 replaced_commits() -> Vec<(MemoryKey, String)>;
                 first_evidence() -> Option<Millis>;
                 file_writes(from: Millis, until: Millis) -> Vec<WriteRow>;
@@ -90,7 +85,6 @@ macro_rules! methods {
                 rename_authors(renamed: Vec<Renamed>) -> ();
             }
             ReadStatements {
-                statements_in(keys: Vec<MemoryKey>) -> Vec<Statement>;
                 statements(voice: &str, limit: usize) -> Vec<Statement>;
                 noted(session: &SessionId) -> i64;
             }

@@ -131,6 +131,7 @@ const OWN_ERRORS: &[&str] = &[
     "retrieve/mod.rs",
     "server/handler.rs",
     "spool/mod.rs",
+    "store/values/found.rs",
     "ingest/catch_up.rs",
     "tools/operate/demo/mod.rs",
     "tools/operate/doctor/mod.rs",

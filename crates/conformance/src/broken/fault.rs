@@ -56,6 +56,8 @@ faults! {
     IndexesNothing,
     /// Searches all groups of kinds instead of the given ones.
     IgnoresGroups,
+    /// Finds candidates, and what replaced memories, without what ranking needs of them.
+    LosesPlaces,
     /// Compares vectors of different spaces.
     IgnoresSpace,
     /// Rounds cosines to whole numbers.

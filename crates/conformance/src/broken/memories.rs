@@ -1,24 +1,15 @@
-//! Faults of writing, reading, searching and forgetting memories.
+//! Faults of writing, reading and forgetting memories.
 
 use std::time::Duration;
 
-use super::super::fixture::SPACE;
 use super::{BrokenStore, Fault};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Content, Draft, Group, Memory, MemoryId, MemoryKey, Millis};
+use tiro_base::memory::{Content, Draft, Memory, MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::*;
-use tiro_text::words::Term;
 
 impl BrokenStore {
-    pub async fn superseded(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Superseded>> {
-        match self.is(Fault::SupersedesNothing) {
-            true => Ok(Vec::new()),
-            false => self.inner.superseded(&self.scope(scope), keys).await,
-        }
-    }
-
     pub async fn remove_extracts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<usize> {
         match self.is(Fault::KeepsExtracts) {
             true => Ok(limit),
@@ -124,10 +115,6 @@ impl BrokenStore {
         Ok(self.ordered(self.inner.texts(&self.scope(scope), keys).await?))
     }
 
-    pub async fn places(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
-        Ok(self.ordered(self.inner.places(&self.scope(scope), keys).await?))
-    }
-
     pub async fn list(
         &self,
         scope: &Scope,
@@ -142,7 +129,7 @@ impl BrokenStore {
         Ok(self.ordered(found))
     }
 
-    fn filter(&self, filter: &Filter) -> Filter {
+    pub(super) fn filter(&self, filter: &Filter) -> Filter {
         if self.is(Fault::IgnoresFilter) { Filter::default() } else { filter.clone() }
     }
 
@@ -194,92 +181,6 @@ impl BrokenStore {
             }
         }
         Ok(self.ordered(rows))
-    }
-
-    pub async fn lexical(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        terms: Vec<Term>,
-        limit: usize,
-    ) -> Result<(Vec<LexicalCandidate>, Vocabulary)> {
-        let scope = &self.scope(scope);
-        let is_late = self.is(Fault::FiltersAfterSearch);
-        let first = if is_late { Filter::default() } else { self.filter(filter) };
-        let groups = if self.is(Fault::IgnoresGroups) { Group::ALL } else { groups };
-        let limit = self.limit(limit);
-        let (mut found, mut vocabulary) = self.inner.lexical(scope, &first, groups, terms, limit).await?;
-        if is_late {
-            let admitted = self.admitted(scope, filter).await?;
-            found.retain(|candidate| admitted.contains(&candidate.memory));
-        }
-        if self.is(Fault::IndexesNothing) {
-            found.clear();
-        }
-        if self.is(Fault::MiscountsWords) {
-            vocabulary.counts.fill(0);
-        }
-        Ok((self.ordered(found), vocabulary))
-    }
-
-    pub async fn dense(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        space: &str,
-        embedding: &[f32],
-        limit: usize,
-    ) -> Result<Vec<DenseCandidate>> {
-        let scope = &self.scope(scope);
-        let is_late = self.is(Fault::FiltersAfterSearch);
-        let first = if is_late { Filter::default() } else { self.filter(filter) };
-        let groups = if self.is(Fault::IgnoresGroups) { Group::ALL } else { groups };
-        let space = if self.is(Fault::IgnoresSpace) { SPACE } else { space };
-        let limit = self.limit(limit);
-        let mut found = self.inner.dense(scope, &first, groups, space, embedding, limit).await?;
-        if is_late {
-            let admitted = self.admitted(scope, filter).await?;
-            found.retain(|candidate| admitted.contains(&candidate.memory));
-        }
-        let question = format!("dense {scope:?} {embedding:?}");
-        Ok(self.stale(Fault::ServesStaleCache, question, self.ordered(found)))
-    }
-
-    /// Returns the memories that the filter admits.
-    async fn admitted(&self, scope: &Scope, filter: &Filter) -> Result<Vec<MemoryKey>> {
-        let found = self.inner.list(scope, filter, None, 1000).await?;
-        Ok(found.into_iter().map(|memory| memory.key).collect())
-    }
-
-    pub async fn cosines(
-        &self,
-        scope: &Scope,
-        space: &str,
-        embedding: &[f32],
-        chunks: Vec<ChunkKey>,
-    ) -> Result<Vec<(ChunkKey, f64)>> {
-        let space = if self.is(Fault::IgnoresSpace) { SPACE } else { space };
-        let mut found = self.inner.cosines(&self.scope(scope), space, embedding, chunks).await?;
-        if self.is(Fault::RoundsCosines) {
-            found.iter_mut().for_each(|(_, cosine)| *cosine = cosine.round());
-        }
-        Ok(found)
-    }
-
-    pub async fn shares(
-        &self,
-        scope: &Scope,
-        terms: Vec<Term>,
-        rarity: Vec<f64>,
-        texts: Vec<String>,
-    ) -> Result<Vec<f64>> {
-        let mut shares = self.inner.shares(&self.scope(scope), terms, rarity, texts).await?;
-        if self.is(Fault::MiscountsWords) {
-            shares.fill(0.0);
-        }
-        Ok(shares)
     }
 
     pub async fn pending(&self, scope: &Scope) -> Result<usize> {

@@ -1,7 +1,7 @@
 //! A store that breaks a promise: it returns wrong results and no errors.
 //!
 //! A handle passes every call on to the handle of a sound engine. The methods that a [`Fault`] changes are in
-//! `memories`, `derived`, `embedded`, `shared`, `stash` and `threads`. They take precedence over the methods of
+//! `memories`, `searches`, `derived`, `embedded`, `shared`, `stash` and `threads`. They take precedence over the methods of
 //! `Passes` that have the same names.
 
 mod derived;
@@ -11,6 +11,7 @@ mod lifecycle;
 mod memories;
 mod records;
 mod registry;
+mod searches;
 mod shared;
 mod stash;
 mod threads;
@@ -27,20 +28,19 @@ use self::registry::BrokenRegistry;
 use super::subject::{Engine, project};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Content, Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
+use tiro_base::memory::{Content, Draft, Level, Memory, MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{OwnerId, Scope, SessionId, Sessions};
 use tiro_base::thread::{ContentHash, Thread, ThreadName};
 use tiro_store::methods;
 use tiro_store::{
-    About, Attempt, AuthorRow, BehindRow, CacheStats, CallRow, Check, ChunkKey, ChunkRange, CommitLinks,
-    CommitRow, ConversationRow, DenseCandidate, Exchange, Expired, ForeignForgotten, ForeignSession,
-    Forgotten, GraphRow, GrownSession, LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement,
-    MessageRow, Neighbour, NewStatement, Operation, Origin, Outcome, Pace, PendingChunk, PreparedChunk,
-    PreparedMemory, QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Renamed, Reset, ResetDone,
+    About, Attempt, AuthorRow, BehindRow, CacheStats, CallRow, CandidateQuery, Candidates, Check, ChunkKey,
+    ChunkRange, CommitLinks, CommitRow, ConversationRow, Exchange, Expired, ForeignForgotten, ForeignSession,
+    Forgotten, GraphRow, GrownSession, LeftSession, LevelCount, LinkedCommit, Measurement, MessageRow,
+    NewStatement, Operation, Origin, Outcome, Pace, PendingChunk, PreparedChunk, PreparedMemory, QueueCounts,
+    QueueKey, Queued, Reach, Receipt, Recorded, Renamed, ReplacementQuery, Replacements, Reset, ResetDone,
     RestoredMemory, Saved, Savings, SegmentRow, Selection, SessionRow, ShownLine, ShownMemory, Sizes,
     StashContents, StashExpired, StashPage, StashReceipt, StashedMemory, Stashing, Statement, Stats,
-    SummarisedSegment, Summary, SummaryRow, Superseded, ThreadRow, TurnRecord, TurnRow, Version, Vocabulary,
-    Wanted, WriteRow,
+    SummarisedSegment, Summary, SummaryRow, ThreadRow, TurnRecord, TurnRow, Version, Wanted, WriteRow,
 };
 use tiro_text::words::Term;
 

@@ -2,17 +2,11 @@
 
 use super::{BrokenStore, Fault};
 use tiro_base::error::Result;
-use tiro_base::filter::Filter;
-use tiro_base::memory::{Group, MemoryKey, Millis};
+use tiro_base::memory::{MemoryKey, Millis};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::*;
-use tiro_text::words::Term;
 
 impl BrokenStore {
-    pub async fn statements_in(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Statement>> {
-        Ok(self.ordered(self.inner.statements_in(&self.scope(scope), keys).await?))
-    }
-
     pub async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>> {
         Ok(self.ordered(self.inner.statements(&self.scope(scope), voice, limit).await?))
     }
@@ -35,21 +29,6 @@ impl BrokenStore {
         keys: Vec<MemoryKey>,
     ) -> Result<Vec<(MemoryKey, String, bool)>> {
         Ok(self.ordered(self.inner.checked_texts(&self.scope(scope), keys).await?))
-    }
-
-    pub async fn lexical_as(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        terms: Vec<Term>,
-        weights: Vocabulary,
-        limit: usize,
-    ) -> Result<Vec<LexicalCandidate>> {
-        match self.is(Fault::IndexesNothing) {
-            true => Ok(Vec::new()),
-            false => self.inner.lexical_as(&self.scope(scope), filter, groups, terms, weights, limit).await,
-        }
     }
 
     pub async fn rename_authors(&self, scope: &Scope, renamed: Vec<Renamed>) -> Result<()> {

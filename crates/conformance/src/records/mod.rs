@@ -1,13 +1,12 @@
 //! Promises about what is recorded beside the memories: attempts, leases that are seen, cursors, authors, and what a
 //! write reports on the way.
 
-use super::fixture::{Answered, Fixture, HOUR, commit, message_at, name, note, prepared, sha};
+use super::fixture::{Answered, Fixture, HOUR, by_words, commit, message_at, name, note, prepared, sha};
 use super::subject::OWNER;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Kind, Level, Millis, Provenance};
 use tiro_base::scope::{OwnerId, ProjectId, Scope};
 use tiro_store::*;
-use tiro_text::words::Term;
 
 pub async fn a_write_reports_how_many_memories_are_durable(fixture: Fixture) {
     let mut reported = Vec::new();
@@ -28,13 +27,13 @@ pub async fn a_sound_text_is_read_as_sound_and_in_order(fixture: Fixture) {
 pub async fn a_small_store_is_searched_with_the_weights_of_another(fixture: Fixture) {
     let filter = Filter::default();
     fixture.save(vec![note("oak ash"), note("oak elm")]).await;
-    let terms = vec![Term::new("oak"), Term::new("elm")];
-    let own =
-        fixture.store.lexical(&fixture.scope, &filter, &filter.groups(), terms.clone(), 9).await.answered();
-    let (candidates, weights) = own;
-    let scope = &fixture.scope;
-    let as_other =
-        fixture.store.lexical_as(scope, &filter, &filter.groups(), terms, weights, 9).await.answered();
+    let query = by_words(&filter, &["oak", "elm"], 9);
+    let own = fixture.store.candidates(&fixture.scope, query.clone()).await.answered();
+    let (candidates, weights) = own.words.answered();
+    let query = CandidateQuery { weights: Some(weights.clone()), ..query };
+    let as_other = fixture.store.candidates(&fixture.scope, query).await.answered();
+    let (as_other, used) = as_other.words.answered();
+    assert_eq!(used, weights);
     let keys = |found: &[LexicalCandidate]| found.iter().map(|each| each.chunk).collect::<Vec<_>>();
     assert_eq!((as_other.len(), keys(&as_other)), (2, keys(&candidates)), "its own weights change nothing");
 }

@@ -17,7 +17,7 @@ use tiro_digest::context::facts::Voice;
 use tiro_digest::context::render;
 use tiro_digest::statements::Question;
 use tiro_recall::retrieve::superseded::{asks_for_history, concerns, outdated};
-use tiro_store::Superseded;
+use tiro_store::{ReplacementQuery, Replacements, Superseded};
 use tiro_text::tokens;
 
 /// The maximum number of statements that are shown first, in each of the two parts of a context. Arbitrary.
@@ -36,27 +36,45 @@ const LONGEST: usize = 80;
 pub async fn mark(project: &OpenProject, asked: &ContextRequest, chosen: &mut Chosen) -> Result<()> {
     let by_time = asks_for_history(&asked.query);
     let key = |passage: &Passage| Some(passage.shows.as_ref()?.key);
-    let keys = chosen.stable.iter().chain(&chosen.live).filter_map(key).collect();
-    let outdated = match by_time {
-        true => Vec::new(),
-        false => outdated(project.store.as_ref(), &asked.scope, &asked.query, keys).await?,
-    };
+    let keys: Vec<MemoryKey> = chosen.stable.iter().chain(&chosen.live).filter_map(key).collect();
+    let replaced = replaced(project, asked, &keys).await?;
+    let outdated = if by_time { Vec::new() } else { outdated(&replaced, &asked.query, &keys) };
     // The part that doesn't depend on the question shows only what statements alone say.
-    let stable = marked(project, asked, Vec::new(), &mut chosen.stable, |_| true).await?;
+    let stable = marked(Vec::new(), &replaced, &mut chosen.stable, |_| true);
     let is_asked = |superseded: &Superseded| concerns(&asked.query, superseded);
-    let live = marked(project, asked, outdated, &mut chosen.live, is_asked).await?;
+    let live = marked(outdated, &replaced, &mut chosen.live, is_asked);
     let mut shown: HashSet<MemoryId> = HashSet::new();
-    let now = current(project, asked, stable, &mut shown).await?;
-    chosen.stable.splice(0..0, now);
+    let stable = holding(stable, &mut shown);
+    let live = if by_time { Vec::new() } else { holding(live, &mut shown) };
+    let keys: Vec<MemoryKey> = stable.iter().chain(&live).map(|each| each.by_key).collect();
+    let memories = match keys.is_empty() {
+        true => Vec::new(),
+        false => project.store.memories(&asked.scope, keys).await?,
+    };
+    chosen.stable.splice(0..0, current(asked, stable, &memories));
     if by_time {
         return Ok(());
     }
     if !Question::read(&asked.query).is_empty() {
         latest_first(&mut chosen.live);
     }
-    let now = current(project, asked, live, &mut shown).await?;
-    chosen.live.splice(0..0, now);
+    chosen.live.splice(0..0, current(asked, live, &memories));
     Ok(())
+}
+
+/// Reads what replaced the memories `keys`.
+async fn replaced(project: &OpenProject, asked: &ContextRequest, keys: &[MemoryKey]) -> Result<Replacements> {
+    let mut memories: Vec<MemoryKey> = Vec::with_capacity(keys.len());
+    let mut known: HashSet<MemoryKey> = HashSet::new();
+    memories.extend(keys.iter().filter(|key| known.insert(**key)));
+    let with_statements = !asks_for_history(&asked.query) && !Question::read(&asked.query).is_empty();
+    match memories.is_empty() {
+        true => Ok(Replacements::default()),
+        false => {
+            let query = ReplacementQuery { commits: Vec::new(), memories, with_statements };
+            project.store.replacements(&asked.scope, query).await
+        }
+    }
 }
 
 /// Moves the most important messages of persons before the other passages, the latest first. `passages` has the most
@@ -73,22 +91,20 @@ fn latest_first(passages: &mut [Passage]) {
     }
 }
 
-/// Marks the passages that are superseded, by `outdated` or by those in the store for which `is_asked` is true. Returns by
+/// Marks the passages that are superseded, by `outdated` or by those of `replaced` for which `is_asked` is true. Returns by
 /// what, those of `outdated` first.
-async fn marked(
-    project: &OpenProject,
-    asked: &ContextRequest,
+fn marked(
     outdated: Vec<Superseded>,
+    replaced: &Replacements,
     passages: &mut [Passage],
     is_asked: impl Fn(&Superseded) -> bool,
-) -> Result<Vec<Superseded>> {
+) -> Vec<Superseded> {
     let places: HashMap<MemoryKey, usize> = passages
         .iter()
         .enumerate()
         .filter_map(|(place, passage)| Some((passage.shows.as_ref()?.key, place)))
         .collect();
-    let keys = passages.iter().filter_map(|passage| Some(passage.shows.as_ref()?.key)).collect();
-    let stored = project.store.superseded(&asked.scope, keys).await?.into_iter().filter(is_asked);
+    let stored = replaced.superseded.iter().filter(|each| is_asked(each)).cloned();
     let mut found: Vec<Superseded> = Vec::new();
     for superseded in outdated.into_iter().chain(stored) {
         let Some(place) = places.get(&superseded.memory) else { continue };
@@ -102,7 +118,7 @@ async fn marked(
         }
         found.push(superseded);
     }
-    Ok(found)
+    found
 }
 
 /// Returns the words that name what replaced a memory of the session `session`.
@@ -125,25 +141,21 @@ fn with_mark(line: &str, mark: &str) -> String {
     format!("{}{mark}{}", &line[..at], &line[at..])
 }
 
-/// Returns passages that show what holds now instead of the superseded statements.
-async fn current(
-    project: &OpenProject,
-    asked: &ContextRequest,
-    superseded: Vec<Superseded>,
-    shown: &mut HashSet<MemoryId>,
-) -> Result<Vec<Passage>> {
+/// Returns those of `superseded` whose successors are shown: each successor once, if nothing replaced it in turn.
+fn holding(superseded: Vec<Superseded>, shown: &mut HashSet<MemoryId>) -> Vec<Superseded> {
     let replaced: HashSet<MemoryKey> = superseded.iter().map(|each| each.memory).collect();
-    let mut chosen: Vec<Superseded> = superseded
+    superseded
         .into_iter()
         .filter(|each| !replaced.contains(&each.by_key))
         .filter(|each| shown.insert(each.by.clone()))
         .take(MOST_SHOWN)
-        .collect();
-    let keys = chosen.iter().map(|each| each.by_key).collect();
-    let memories = project.store.memories(&asked.scope, keys).await?;
+        .collect()
+}
+
+/// Returns passages that show what holds now, in `memories`, instead of the superseded statements.
+fn current(asked: &ContextRequest, superseded: Vec<Superseded>, memories: &[Memory]) -> Vec<Passage> {
     let mut budget = Budget::new(asked.budget / SHARE);
-    chosen.retain(|each| memories.iter().any(|memory| memory.key == each.by_key));
-    let mut passages: Vec<Passage> = chosen
+    let mut passages: Vec<Passage> = superseded
         .into_iter()
         .filter_map(|each| {
             let memory = memories.iter().find(|memory| memory.key == each.by_key)?;
@@ -151,7 +163,7 @@ async fn current(
         })
         .collect();
     passages.retain(|passage| budget.spend(passage.cost));
-    Ok(passages)
+    passages
 }
 
 /// Returns the statement that holds now, in the memory that has it.

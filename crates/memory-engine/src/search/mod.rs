@@ -11,11 +11,13 @@ use super::MemoryStore;
 use super::state::{Chunk, State, Stored};
 use super::view::View;
 use tiro_base::error::Result;
-use tiro_base::filter::Filter;
 use tiro_base::memory::{Group, Kind, MemoryKey, Role};
 use tiro_base::scope::Scope;
 use tiro_store::tuning::{BM25_B, BM25_K1, COLUMNS, LEAST_WEIGHT, NEIGHBOURS};
-use tiro_store::{ChunkKey, DenseCandidate, LexicalCandidate, Vocabulary};
+use tiro_store::{
+    CandidateQuery, Candidates, ChunkKey, DenseCandidate, LexicalCandidate, ReplacementQuery, Replacements,
+    Superseded, Vocabulary,
+};
 use tiro_text::chunk::index_text::{self, About, IndexText};
 use tiro_text::tuning::CHUNK_TOKENS;
 use tiro_text::words::{Term, is_of_word};
@@ -27,37 +29,54 @@ const MOST_WORDS: usize = 64;
 const PATHS_INDEXED: usize = 64;
 
 impl MemoryStore {
-    /// Searches a store of any size as a small one.
-    pub(crate) async fn lexical(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        terms: Vec<Term>,
-        limit: usize,
-    ) -> Result<(Vec<LexicalCandidate>, Vocabulary)> {
+    /// Does as [`Search::candidates`](tiro_store::Search::candidates).
+    pub(crate) async fn candidates(&self, scope: &Scope, query: CandidateQuery) -> Result<Candidates> {
         self.read(scope, |state| {
-            let view = state.living(scope).narrowed(filter);
-            let rows = state.index();
-            let counts = terms.iter().map(|term| documents_with(term, &rows)).collect();
-            let vocabulary = Vocabulary { documents: rows.len() as i64, counts };
-            Ok((best(&view, &rows, groups, &terms, &vocabulary, limit), vocabulary))
+            let (words, vocabulary) = state.with_words(scope, &query);
+            let near = state.near(scope, &query);
+            let named: Vec<(MemoryKey, ChunkKey)> =
+                query.commits.iter().filter_map(|id| state.commit_named(scope, id)).collect();
+            let mut found: BTreeMap<ChunkKey, MemoryKey> = BTreeMap::new();
+            found.extend(words.iter().map(|each| (each.chunk, each.memory)));
+            found.extend(near.iter().map(|each| (each.chunk, each.memory)));
+            found.extend(named.iter().map(|(memory, chunk)| (*chunk, *memory)));
+            let cosines = query.embeddings.iter().map(|(space, embedding)| {
+                let hits = state.nearest(space, embedding, found.keys().copied().collect(), usize::MAX);
+                Ok(hits.into_iter().map(|(_, chunk, score)| (chunk, score)).collect())
+            });
+            Ok(Candidates {
+                cosines: cosines.collect(),
+                places: Ok(state.places(scope, found.values().copied().collect())),
+                words: Ok((words, vocabulary)),
+                near: Ok(near),
+                named: Ok(named),
+            })
         })
     }
 
-    /// Does as [`Search::lexical_as`](tiro_store::Search::lexical_as).
-    pub(crate) async fn lexical_as(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        terms: Vec<Term>,
-        weights: Vocabulary,
-        limit: usize,
-    ) -> Result<Vec<LexicalCandidate>> {
+    /// Does as [`Search::replacements`](tiro_store::Search::replacements).
+    pub(crate) async fn replacements(&self, scope: &Scope, query: ReplacementQuery) -> Result<Replacements> {
         self.read(scope, |state| {
-            let view = state.living(scope).narrowed(filter);
-            Ok(best(&view, &state.index(), groups, &terms, &weights, limit))
+            let view = state.living(scope);
+            let stand_ins = state.stand_ins(scope, query.commits);
+            let mut keys = query.memories;
+            for (_, (by, _)) in &stand_ins {
+                if !keys.contains(by) {
+                    keys.push(*by);
+                }
+            }
+            let superseded: Vec<Superseded> =
+                keys.iter().flat_map(|key| state.superseded_by(&view, *key)).collect();
+            let living = keys.into_iter().filter_map(|key| Some((key, view.get(key)?)));
+            let (mut statements, mut stating) = (Vec::new(), Vec::new());
+            for (key, memory) in living.filter(|_| query.with_statements) {
+                let stated = state.statements_of(key);
+                stating.extend((!stated.is_empty()).then(|| state.shown(key, memory)));
+                statements.extend(stated.into_iter().map(|(_, statement)| statement.clone()));
+            }
+            let by = superseded.iter().map(|each| each.by_key);
+            let by = by.chain(stand_ins.iter().map(|(_, (by, _))| *by)).collect();
+            Ok(Replacements { places: state.places(scope, by), stand_ins, superseded, statements, stating })
         })
     }
 
@@ -80,50 +99,6 @@ impl MemoryStore {
                 if all > 0.0 { had.map(|(_, rarity)| rarity).sum::<f64>() / all } else { 0.0 }
             };
             Ok(texts.iter().map(share).collect())
-        })
-    }
-
-    /// Finds the nearest by exact cosines.
-    pub(crate) async fn dense(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        space: &str,
-        embedding: &[f32],
-        limit: usize,
-    ) -> Result<Vec<DenseCandidate>> {
-        self.read(scope, |state| {
-            let view = state.living(scope).narrowed(filter);
-            let nearest = |is_wanted: &dyn Fn(&Stored) -> bool| -> Vec<DenseCandidate> {
-                let admitted =
-                    state.chunks.iter().filter(|(_, chunk)| view.get(chunk.memory).is_some_and(is_wanted));
-                let admitted: Vec<ChunkKey> = admitted.map(|(key, _)| *key).collect();
-                let hits = state.nearest(space, embedding, admitted, limit);
-                hits.iter().map(|hit| DenseCandidate { memory: hit.0, chunk: hit.1 }).collect()
-            };
-            let mut found = Vec::new();
-            for group in groups {
-                found.extend(nearest(&|memory| memory.kind.group() == *group && !is_answer(memory)));
-            }
-            if groups.contains(&Group::Message) {
-                found.extend(nearest(&is_answer));
-            }
-            Ok(found)
-        })
-    }
-
-    /// Does as [`Search::cosines`](tiro_store::Search::cosines).
-    pub(crate) async fn cosines(
-        &self,
-        scope: &Scope,
-        space: &str,
-        embedding: &[f32],
-        chunks: Vec<ChunkKey>,
-    ) -> Result<Vec<(ChunkKey, f64)>> {
-        self.read(scope, |state| {
-            let hits = state.nearest(space, embedding, chunks, usize::MAX);
-            Ok(hits.into_iter().map(|(_, chunk, score)| (chunk, score)).collect())
         })
     }
 }
@@ -222,6 +197,43 @@ fn score(row: &Row, terms: &[Term], vocabulary: &Vocabulary, average: f64) -> Op
 }
 
 impl State {
+    /// Searches a store of any size by words as a small one.
+    fn with_words(&self, scope: &Scope, query: &CandidateQuery) -> (Vec<LexicalCandidate>, Vocabulary) {
+        let CandidateQuery { filter, groups, terms, weights, limit, .. } = query;
+        if terms.is_empty() {
+            return Default::default();
+        }
+        let view = self.living(scope).narrowed(filter);
+        let rows = self.index();
+        let vocabulary = weights.clone().unwrap_or_else(|| {
+            let counts = terms.iter().map(|term| documents_with(term, &rows)).collect();
+            Vocabulary { documents: rows.len() as i64, counts }
+        });
+        (best(&view, &rows, groups, terms, &vocabulary, *limit), vocabulary)
+    }
+
+    /// Finds the nearest by exact cosines.
+    fn near(&self, scope: &Scope, query: &CandidateQuery) -> Vec<DenseCandidate> {
+        let view = self.living(scope).narrowed(&query.filter);
+        let mut found = Vec::new();
+        for (space, embedding) in &query.embeddings {
+            let mut add = |is_wanted: &dyn Fn(&Stored) -> bool| {
+                let admitted =
+                    self.chunks.iter().filter(|(_, chunk)| view.get(chunk.memory).is_some_and(is_wanted));
+                let admitted: Vec<ChunkKey> = admitted.map(|(key, _)| *key).collect();
+                let hits = self.nearest(space, embedding, admitted, query.limit);
+                found.extend(hits.iter().map(|hit| DenseCandidate { memory: hit.0, chunk: hit.1 }));
+            };
+            for group in &query.groups {
+                add(&|memory| memory.kind.group() == *group && !is_answer(memory));
+            }
+            if query.groups.contains(&Group::Message) {
+                add(&is_answer);
+            }
+        }
+        found
+    }
+
     /// Makes the rows of the text index for all chunks.
     fn index(&self) -> Vec<Row> {
         let row = |(key, chunk): (&ChunkKey, &Chunk)| {

@@ -11,7 +11,7 @@ use tiro_base::filter::Filter;
 use tiro_base::memory::{MemoryKey, Millis};
 use tiro_base::scope::Scope;
 use tiro_digest::statements::{self, About, Question, Replaced, Stated, Told};
-use tiro_store::{ReadStore, Statement, Superseded};
+use tiro_store::{ReadStore, ReplacementQuery, Replacements, Statement, Superseded};
 
 /// How many of the best memories are examined. Arbitrary: more than the first pages show.
 const EXAMINED: usize = 60;
@@ -54,26 +54,58 @@ pub fn asks_for_history(query: &str) -> bool {
     is_before || PAST.iter().any(|phrase| all.contains(&format!(" {phrase} ")))
 }
 
+/// Reads of each store what replaced its memories among `ranked`: commits that became others, if `may_be_replaced`, and
+/// what superseded the memories that [`current_first`] examines.
+pub async fn replaced(
+    stores: &[(&dyn ReadStore, &Scope)],
+    ranked: &[Ranked],
+    query: &str,
+    may_be_replaced: impl Fn(&Ranked) -> bool,
+) -> Result<Vec<Replacements>> {
+    // Which memories are examined is known only once commits are replaced. Until then, each commit may be one fewer.
+    let mut others = 0;
+    let last = ranked.iter().position(|each| {
+        others += usize::from(!may_be_replaced(each));
+        others == EXAMINED
+    });
+    let examined = &ranked[..last.map_or(ranked.len(), |last| last + 1)];
+    let with_statements = !asks_for_history(query) && !Question::read(query).is_empty();
+    let mut replaced = Vec::with_capacity(stores.len());
+    for (number, (store, scope)) in stores.iter().enumerate() {
+        let key = |each: &Ranked| each.place.key;
+        let commits = ranked.iter().filter(|each| each.store == number && may_be_replaced(each));
+        let memories = examined.iter().filter(|each| each.store == number);
+        let (commits, memories) = (commits.map(key).collect(), memories.map(key).collect());
+        let wanted = ReplacementQuery { commits, memories, with_statements };
+        let is_nothing = wanted.memories.is_empty() && wanted.commits.is_empty();
+        replaced.push(match is_nothing {
+            true => Replacements::default(),
+            false => store.replacements(scope, wanted).await?,
+        });
+    }
+    Ok(replaced)
+}
+
 /// Returns `ranked` with each superseded memory after the one that replaced it, or in the order of time if `query` asks
 /// about the past. Also returns which of them are superseded. A memory that replaced one of them, and that `filter`
-/// doesn't exclude, is added if the search didn't find it.
-pub async fn current_first(
-    stores: &[(&dyn ReadStore, &Scope)],
+/// doesn't exclude, is added if the search didn't find it. `replaced` is what each store has of that.
+pub fn current_first(
+    replaced: &[Replacements],
     mut ranked: Vec<Ranked>,
     query: &str,
     filter: &Filter,
-) -> Result<(Vec<Ranked>, SupersededHits)> {
+) -> (Vec<Ranked>, SupersededHits) {
     let mut hits = SupersededHits::new();
-    for (number, (store, scope)) in stores.iter().enumerate() {
+    for (number, replaced) in replaced.iter().enumerate() {
         let own = ranked.iter().take(EXAMINED).filter(|each| each.store == number);
         let keys: Vec<MemoryKey> = own.map(|each| each.place.key).collect();
         // What a question asks for decides more surely what is about the same thing than statements alone.
         let asked = match asks_for_history(query) {
             true => Vec::new(),
-            false => outdated(*store, scope, query, keys.clone()).await?,
+            false => outdated(replaced, query, &keys),
         };
-        let stored = store.superseded(scope, keys).await?.into_iter();
-        for superseded in asked.into_iter().chain(stored.filter(|each| concerns(query, each))) {
+        let stored = replaced.superseded.iter().filter(|each| keys.contains(&each.memory));
+        for superseded in asked.into_iter().chain(stored.filter(|each| concerns(query, each)).cloned()) {
             hits.entry((number, superseded.memory)).or_insert(superseded);
         }
         let found = hits.iter().filter(|((store, _), _)| *store == number).map(|(_, superseded)| superseded);
@@ -85,14 +117,10 @@ pub async fn current_first(
             .collect();
         missing.sort_by_key(|(key, superseded)| (*key, superseded.memory));
         missing.dedup_by_key(|(key, _)| *key);
-        let places = store.places(scope, missing.iter().map(|(key, _)| *key).collect()).await?;
         let mut added: Vec<(usize, Ranked)> = Vec::new();
-        for place in places {
-            let superseded =
-                missing.iter().find(|(key, _)| *key == place.key).map(|(_, superseded)| *superseded);
-            let Some((superseded, chunk)) = superseded.and_then(|each| Some((each, each.by_chunk?))) else {
-                continue;
-            };
+        for (key, superseded) in missing {
+            let place = replaced.places.iter().find(|place| place.key == key);
+            let Some((place, chunk)) = place.cloned().zip(superseded.by_chunk) else { continue };
             let group = place.kind.group();
             let at =
                 ranked.iter().position(|each| (each.store, each.place.key) == (number, superseded.memory));
@@ -111,31 +139,22 @@ pub async fn current_first(
             ranked.insert(at, each);
         }
     }
-    Ok((arranged(ranked, &hits, asks_for_history(query)), hits))
+    (arranged(ranked, &hits, asks_for_history(query)), hits)
 }
 
 /// Returns those of `keys` that answer a question which asks for a value with an earlier value than another of `keys`,
-/// each with the one that holds now. Of each person, the latest answer holds.
-pub async fn outdated(
-    store: &dyn ReadStore,
-    scope: &Scope,
-    query: &str,
-    keys: Vec<MemoryKey>,
-) -> Result<Vec<Superseded>> {
+/// each with the one that holds now. Of each person, the latest answer holds. `replaced` has the statements in `keys`.
+pub fn outdated(replaced: &Replacements, query: &str, keys: &[MemoryKey]) -> Vec<Superseded> {
     let questions = Question::read(query);
-    if questions.is_empty() {
-        return Ok(Vec::new());
-    }
-    let told: Vec<Told> = store.statements_in(scope, keys).await?.into_iter().map(told).collect();
-    let replaced: Vec<Replaced> =
-        questions.iter().flat_map(|question| statements::replaced(question, &told)).collect();
-    let mut by: Vec<MemoryKey> = replaced.iter().map(|each| told[each.by].memory).collect();
-    by.sort_unstable();
-    by.dedup();
-    let memories = store.memories(scope, by).await?;
+    let of = |key: &MemoryKey| {
+        let key = *key;
+        replaced.statements.iter().filter(move |statement| statement.memory == key).cloned().map(told)
+    };
+    let told: Vec<Told> = keys.iter().flat_map(of).collect();
+    let replacing = questions.iter().flat_map(|question| statements::replaced(question, &told));
     let superseded = |Replaced { earlier, by }: Replaced| {
         let (earlier, by) = (&told[earlier], &told[by]);
-        let memory = memories.iter().find(|memory| memory.key == by.memory)?;
+        let memory = replaced.stating.iter().find(|memory| memory.key == by.memory)?;
         Some(Superseded {
             memory: earlier.memory,
             statement: Some((earlier.stated.start, earlier.stated.end)),
@@ -149,7 +168,7 @@ pub async fn outdated(
             by_chunk: None,
         })
     };
-    Ok(replaced.into_iter().filter_map(superseded).collect())
+    replacing.filter_map(superseded).collect()
 }
 
 /// Returns whether a replaced statement is about what the question is about. A message says many things, and one of them

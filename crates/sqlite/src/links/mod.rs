@@ -5,7 +5,7 @@ mod graph;
 
 use std::collections::HashSet;
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::SqliteStore;
 use crate::columns;
@@ -272,37 +272,6 @@ impl SqliteStore {
         .await
     }
 
-    pub(crate) async fn stand_ins(
-        &self,
-        scope: &Scope,
-        commits: Vec<MemoryKey>,
-    ) -> error::Result<Vec<(MemoryKey, (MemoryKey, ChunkKey))>> {
-        self.read(scope, move |_, connection, scope| {
-            let mut statement = connection.prepare_cached(
-                "SELECT b.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = b.seq)
-                 FROM memories o CROSS JOIN memory_references r ON r.target = o.id
-                 CROSS JOIN memories b ON b.seq = r.memory
-                 WHERE o.seq = ?1 AND o.kind = 'commit' AND b.kind = 'commit' AND b.owner = ?2 AND b.seq <> o.seq
-                     AND b.tombstoned_at IS NULL ORDER BY b.time DESC, b.seq DESC LIMIT 1",
-            )?;
-            let mut found = Vec::new();
-            for row in commits {
-                let (mut at, mut last) = (row, None);
-                for _ in 0..REPLACEMENTS {
-                    let next: Option<(MemoryKey, Option<ChunkKey>)> = statement
-                        .query_row((at.in_store(), scope.owner.as_str()), |row| Ok((memory_key(row, 0)?, optional_key(row, 1)?)))
-                        .optional()?;
-                    let Some((seq, Some(chunk))) = next.filter(|(seq, _)| *seq != row) else { break };
-                    at = seq;
-                    last = Some((seq, chunk));
-                }
-                found.extend(last.map(|last| (row, last)));
-            }
-            Ok(found)
-        })
-        .await
-    }
-
     pub(crate) async fn replaced_commits(&self, scope: &Scope) -> error::Result<Vec<(MemoryKey, String)>> {
         self.read(scope, |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -333,6 +302,38 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+/// Returns those of `commits` that were replaced, each with the last living commit in its chain of replacements, and the
+/// first chunk of that commit.
+pub(crate) fn stand_ins(
+    connection: &Connection,
+    scope: &Scope,
+    commits: Vec<MemoryKey>,
+) -> Result<Vec<(MemoryKey, (MemoryKey, ChunkKey))>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT b.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = b.seq)
+         FROM memories o CROSS JOIN memory_references r ON r.target = o.id
+         CROSS JOIN memories b ON b.seq = r.memory
+         WHERE o.seq = ?1 AND o.kind = 'commit' AND b.kind = 'commit' AND b.owner = ?2 AND b.seq <> o.seq
+             AND b.tombstoned_at IS NULL ORDER BY b.time DESC, b.seq DESC LIMIT 1",
+    )?;
+    let mut found = Vec::new();
+    for row in commits {
+        let (mut at, mut last) = (row, None);
+        for _ in 0..REPLACEMENTS {
+            let next: Option<(MemoryKey, Option<ChunkKey>)> = statement
+                .query_row((at.in_store(), scope.owner.as_str()), |row| {
+                    Ok((memory_key(row, 0)?, optional_key(row, 1)?))
+                })
+                .optional()?;
+            let Some((seq, Some(chunk))) = next.filter(|(seq, _)| *seq != row) else { break };
+            at = seq;
+            last = Some((seq, chunk));
+        }
+        found.extend(last.map(|last| (row, last)));
+    }
+    Ok(found)
 }
 
 /// Returns the lines of the text in a column; no lines if it is `NULL`.

@@ -21,46 +21,13 @@ use tiro_store::{ChunkKey, ChunkRange, Neighbour, ShownMemory};
 
 impl SqliteStore {
     pub(crate) async fn memories(&self, scope: &Scope, keys: Vec<MemoryKey>) -> error::Result<Vec<Memory>> {
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?;
-            let mut found = Vec::with_capacity(keys.len());
-            for key in keys {
-                found.extend(one(connection, &conditions, "m.seq = ?", Value::from(key.in_store()))?);
-            }
-            Ok(found)
-        })
-        .await
+        self.read(scope, move |_, connection, scope| memories(connection, scope, keys)).await
     }
 
     pub(crate) async fn memory(&self, scope: &Scope, id: &MemoryId) -> error::Result<Option<Memory>> {
         let id = id.as_str().to_owned();
         self.read(scope, move |_, connection, scope| {
             one(connection, &Conditions::of_scope(connection, scope)?, "m.id = ?", Value::from(id))
-        })
-        .await
-    }
-
-    pub(crate) async fn places(&self, scope: &Scope, keys: Vec<MemoryKey>) -> error::Result<Vec<Neighbour>> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?;
-            let sql = format!(
-                "SELECT m.seq, m.id, m.kind, m.session, m.ordinal, m.speaker, m.time, m.marked, m.importance,
-                     m.text_hash, CASE WHEN m.provenance = 'derived' AND m.kind IN ('fact', 'decision') THEN (
-                         SELECT o.seq FROM memory_references r CROSS JOIN memories o
-                         ON o.owner = m.owner AND o.id = r.target WHERE r.memory = m.seq LIMIT 1) END, m.role, m.tokens
-                 FROM memories m WHERE m.seq = ? AND {}",
-                conditions.sql
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut found = Vec::with_capacity(keys.len());
-            for key in keys {
-                let values = std::iter::once(Value::from(key.in_store())).chain(conditions.values.iter().cloned());
-                found.extend(statement.query_row(params_from_iter(values), place).optional()?);
-            }
-            Ok(found)
         })
         .await
     }
@@ -239,29 +206,8 @@ impl SqliteStore {
         scope: &Scope,
         prefix: &str,
     ) -> error::Result<Option<(MemoryKey, ChunkKey)>> {
-        let prefix = prefix.to_ascii_lowercase();
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?;
-            // `g` comes right after the hexadecimal digits, so the range has exactly the ids that begin with
-            // `prefix`.
-            let sql = format!(
-                "SELECT DISTINCT m.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = m.seq)
-                 FROM commit_ids i JOIN memories m ON m.seq = i.memory
-                 WHERE i.owner = ? AND i.sha >= ? AND i.sha < ? AND {} LIMIT 2",
-                conditions.sql
-            );
-            let own = [scope.owner.as_str().to_owned(), prefix.clone(), prefix + "g"].map(Value::from);
-            let mut statement = connection.prepare_cached(&sql)?;
-            let rows =
-                statement.query_map(params_from_iter(own.into_iter().chain(conditions.values)), |row| {
-                    Ok(memory_key(row, 0)?).and_then(|key| {
-                        Ok(row.get::<_, Option<i64>>(1)?.map(|chunk| (key, ChunkKey::from_store(chunk))))
-                    })
-                })?;
-            let found: Vec<Option<(MemoryKey, ChunkKey)>> = rows.collect::<Result<_, _>>()?;
-            Ok(if let [only] = found[..] { only } else { None })
-        })
-        .await
+        let prefix = prefix.to_owned();
+        self.read(scope, move |_, connection, scope| commit_named(connection, scope, &prefix)).await
     }
 
     pub(crate) async fn known_commits(&self, scope: &Scope) -> error::Result<Vec<String>> {
@@ -272,6 +218,66 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+/// Returns the memories in `keys`, in the order of `keys`. Memories that are not living or not in the scope are left out.
+pub(crate) fn memories(connection: &Connection, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>> {
+    let conditions = Conditions::of_scope(connection, scope)?;
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        found.extend(one(connection, &conditions, "m.seq = ?", Value::from(key.in_store()))?);
+    }
+    Ok(found)
+}
+
+/// Returns what ranking needs of each memory in `keys`, in the order of `keys`. Memories that are not living or not in
+/// the scope are left out.
+pub(crate) fn places(connection: &Connection, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let conditions = Conditions::of_scope(connection, scope)?;
+    let sql = format!(
+        "SELECT m.seq, m.id, m.kind, m.session, m.ordinal, m.speaker, m.time, m.marked, m.importance,
+             m.text_hash, CASE WHEN m.provenance = 'derived' AND m.kind IN ('fact', 'decision') THEN (
+                 SELECT o.seq FROM memory_references r CROSS JOIN memories o
+                 ON o.owner = m.owner AND o.id = r.target WHERE r.memory = m.seq LIMIT 1) END, m.role, m.tokens
+         FROM memories m WHERE m.seq = ? AND {}",
+        conditions.sql
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        let values = std::iter::once(Value::from(key.in_store())).chain(conditions.values.iter().cloned());
+        found.extend(statement.query_row(params_from_iter(values), place).optional()?);
+    }
+    Ok(found)
+}
+
+/// Returns the commit as [`ReadCommits::commit_named`](tiro_store::ReadCommits::commit_named) does.
+pub(crate) fn commit_named(
+    connection: &Connection,
+    scope: &Scope,
+    prefix: &str,
+) -> Result<Option<(MemoryKey, ChunkKey)>> {
+    let prefix = prefix.to_ascii_lowercase();
+    let conditions = Conditions::of_scope(connection, scope)?;
+    // `g` comes right after the hexadecimal digits, so the range has exactly the ids that begin with
+    // `prefix`.
+    let sql = format!(
+        "SELECT DISTINCT m.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = m.seq)
+         FROM commit_ids i JOIN memories m ON m.seq = i.memory
+         WHERE i.owner = ? AND i.sha >= ? AND i.sha < ? AND {} LIMIT 2",
+        conditions.sql
+    );
+    let own = [scope.owner.as_str().to_owned(), prefix.clone(), format!("{prefix}g")].map(Value::from);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params_from_iter(own.into_iter().chain(conditions.values)), |row| {
+        Ok(memory_key(row, 0)?)
+            .and_then(|key| Ok(row.get::<_, Option<i64>>(1)?.map(|chunk| (key, ChunkKey::from_store(chunk)))))
+    })?;
+    let found: Vec<Option<(MemoryKey, ChunkKey)>> = rows.collect::<Result<_, _>>()?;
+    Ok(if let [only] = found[..] { only } else { None })
 }
 
 fn chunk_range(row: &Row<'_>) -> rusqlite::Result<ChunkRange> {

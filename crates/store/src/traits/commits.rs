@@ -78,14 +78,6 @@ pub trait ReadCommits: Send + Sync {
     /// no links.
     async fn links_of(&self, scope: &Scope, commits: Vec<MemoryKey>) -> Result<Vec<CommitLinks>>;
 
-    /// Returns those of `commits` that were replaced, each with the last living commit in its chain of
-    /// replacements, and the first chunk of that commit.
-    async fn stand_ins(
-        &self,
-        scope: &Scope,
-        commits: Vec<MemoryKey>,
-    ) -> Result<Vec<(MemoryKey, (MemoryKey, ChunkKey))>>;
-
     /// Returns the commits that were replaced, with their full git ids. A commit with several ids is returned
     /// several times.
     async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(MemoryKey, String)>>;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::{ChunkKey, Neighbour, PreparedMemory, Receipt, ShownMemory, Superseded};
+use crate::{ChunkKey, PreparedMemory, Receipt, ShownMemory};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Memory, MemoryId, MemoryKey, Millis};
@@ -49,10 +49,6 @@ pub trait ReadMemories: Send + Sync {
         keys: Vec<MemoryKey>,
     ) -> Result<Vec<(MemoryKey, String, bool)>>;
 
-    /// Returns what ranking needs of each memory in `keys`, in the order of `keys`. Memories that are not
-    /// living or not in the scope are left out.
-    async fn places(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>>;
-
     /// Returns living messages of the session in order: up to `before` messages before `ordinal`, the message
     /// at `ordinal`, and up to `after` messages after it.
     async fn surroundings(
@@ -87,11 +83,6 @@ pub trait ReadMemories: Send + Sync {
 
     /// Returns the living memories of the scope that `memory` refers to, ordered by key.
     async fn refers_to(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>>;
-
-    /// Returns those of `keys` that a later living memory of the scope replaced, in the order of `keys`, each with
-    /// the memory that holds now. A memory is returned once for each of its statements that were replaced. If the
-    /// whole memory was replaced by request, it is returned once.
-    async fn superseded(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Superseded>>;
 }
 
 /// Stores memories.

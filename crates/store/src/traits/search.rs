@@ -2,70 +2,27 @@
 
 use async_trait::async_trait;
 
-use crate::{ChunkKey, DenseCandidate, LexicalCandidate, Vocabulary};
+use crate::{CandidateQuery, Candidates, ReplacementQuery, Replacements};
 use tiro_base::error::Result;
-use tiro_base::filter::Filter;
-use tiro_base::memory::Group;
 use tiro_base::scope::Scope;
 use tiro_text::words::Term;
 
 /// Searches by words and by vectors.
 #[async_trait]
 pub trait Search: Send + Sync {
-    /// Returns, for each of `groups`, up to `limit` living chunks that contain some of `terms`. The chunks of
-    /// all groups are in one list, the best first. Also returns how common `terms` are in the store.
+    /// Returns the candidates of a search, and all that ranking needs of them, as of one moment.
     ///
-    /// `terms` are words as the user wrote them, with their stems in other languages than English, or phrases. English
-    /// stemming and pruning happen here. Scope and filter
-    /// apply before the best chunks are chosen. Scores are BM25 with the counts of this store.
-    async fn lexical(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        terms: Vec<Term>,
-        limit: usize,
-    ) -> Result<(Vec<LexicalCandidate>, Vocabulary)>;
-
-    /// Searches a small store as [`Search::lexical`] does, but weighs words by `weights`, the counts of another
-    /// store.
-    async fn lexical_as(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        terms: Vec<Term>,
-        weights: Vocabulary,
-        limit: usize,
-    ) -> Result<Vec<LexicalCandidate>>;
-
-    /// Returns the living chunks that are nearest to `embedding` by approximate cosine, up to `limit` for each
-    /// of `groups`.
+    /// Scope and filter apply before the best and the nearest chunks are chosen, of each group up to the limit of the
+    /// query. English stemming and pruning of words happen here. Scores are BM25, with the counts of this store or with
+    /// the weights of the query. Nearness is an approximate cosine; vectors of other spaces are ignored. Embeddings that
+    /// other processes stored before this call began are included. The filter doesn't apply to the commits that the
+    /// query names; a beginning of an id that no commit of the scope has, or more than one, names none.
     ///
-    /// Scope and filter apply before the nearest chunks are chosen. `space` names the vector space of
-    /// `embedding`; vectors of other spaces are ignored. Embeddings that other processes stored before this
-    /// call began are included.
-    async fn dense(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        space: &str,
-        embedding: &[f32],
-        limit: usize,
-    ) -> Result<Vec<DenseCandidate>>;
+    /// Errors only if nothing can be read; each part has its own error.
+    async fn candidates(&self, scope: &Scope, query: CandidateQuery) -> Result<Candidates>;
 
-    /// Returns the exact cosine of `embedding` with each of `chunks` that has a vector of `space`, the nearest
-    /// chunk first.
-    ///
-    /// `chunks` must come from searches of the same scope: the store doesn't check their owners again.
-    async fn cosines(
-        &self,
-        scope: &Scope,
-        space: &str,
-        embedding: &[f32],
-        chunks: Vec<ChunkKey>,
-    ) -> Result<Vec<(ChunkKey, f64)>>;
+    /// Returns what replaced the memories of the query, as of one moment.
+    async fn replacements(&self, scope: &Scope, query: ReplacementQuery) -> Result<Replacements>;
 
     /// Returns, for each of `texts`, the share of `terms` that it contains, from 0 to 1. Each term is weighed
     /// by its `rarity`.

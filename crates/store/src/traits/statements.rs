@@ -4,15 +4,11 @@ use async_trait::async_trait;
 
 use crate::{NewStatement, Statement};
 use tiro_base::error::Result;
-use tiro_base::memory::MemoryKey;
 use tiro_base::scope::{Scope, SessionId};
 
 /// Reads statements.
 #[async_trait]
 pub trait ReadStatements: Send + Sync {
-    /// Returns the statements of the living memories of the scope with these keys, in order of the keys.
-    async fn statements_in(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Statement>>;
-
     /// Returns the latest `limit` statements of `voice` in living memories of the owner, in order of time.
     async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>>;
 

@@ -1,8 +1,11 @@
-//! Memories as searches find and show them.
+//! Searches, and memories as searches find and show them.
 
-use crate::{ChunkKey, SessionKey};
+use crate::{ChunkKey, SessionKey, Statement, Superseded};
+use tiro_base::error::{Error, Result};
+use tiro_base::filter::Filter;
 use tiro_base::memory::{Group, Kind, Memory, MemoryId, MemoryKey, Millis, Role};
 use tiro_base::scope::SessionId;
+use tiro_text::words::Term;
 
 /// A chunk near the query in the vector space.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +52,90 @@ impl Vocabulary {
         };
         (0..words).map(rarity).collect()
     }
+}
+
+/// A search for candidates, by words, by meaning and by the ids of commits.
+#[derive(Clone, Debug, Default)]
+pub struct CandidateQuery {
+    /// Which memories are searched by words and by meaning.
+    pub filter: Filter,
+    /// The groups of kinds that are searched, each for itself.
+    pub groups: Vec<Group>,
+    /// The words as the user wrote them, with their stems in other languages than English, or phrases. Without terms,
+    /// nothing is searched by words.
+    pub terms: Vec<Term>,
+    /// The counts of another store, by which a small store weighs the terms instead of by its own.
+    pub weights: Option<Vocabulary>,
+    /// Beginnings of the git ids of commits.
+    pub commits: Vec<String>,
+    /// The query as a vector, in each vector space, with the name of the space. Without embeddings, nothing is searched by
+    /// meaning.
+    pub embeddings: Vec<(String, Vec<f32>)>,
+    /// The largest number of candidates of each group: that many by words, and that many by meaning in each space.
+    pub limit: usize,
+}
+
+/// What a store has for a [`CandidateQuery`], all as of one moment. Each part is a result of its own, so that an answer
+/// can be given without the parts that failed.
+#[derive(Debug)]
+pub struct Candidates {
+    /// The chunks that contain some of the terms, of all groups in one list, the best first. Also how common the terms
+    /// are in the store; if weights were given, these.
+    pub words: Result<(Vec<LexicalCandidate>, Vocabulary)>,
+    /// The chunks that are nearest to the embeddings, space after space.
+    pub near: Result<Vec<DenseCandidate>>,
+    /// The commits that the query names, each with its first chunk.
+    pub named: Result<Vec<(MemoryKey, ChunkKey)>>,
+    /// For each embedding, its exact cosine with each chunk of the other parts that has a vector of its space.
+    pub cosines: Vec<Result<Vec<(ChunkKey, f64)>>>,
+    /// What ranking needs of the memories of the other parts, ordered by key.
+    pub places: Result<Vec<Neighbour>>,
+}
+
+impl Candidates {
+    /// Returns the answer to `query` of a store that could not be read because of `error`.
+    pub fn failed(query: &CandidateQuery, error: &Error) -> Candidates {
+        let again = || error.reworded(error.to_string());
+        let is_asked = |is_empty: bool| if is_empty { Ok(()) } else { Err(again()) };
+        Candidates {
+            words: is_asked(query.terms.is_empty()).map(|()| Default::default()),
+            near: is_asked(query.embeddings.is_empty()).map(|()| Vec::new()),
+            named: is_asked(query.commits.is_empty()).map(|()| Vec::new()),
+            cosines: query.embeddings.iter().map(|_| Err(again())).collect(),
+            places: Ok(Vec::new()),
+        }
+    }
+}
+
+/// A search for what replaced memories.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplacementQuery {
+    /// The commits that may have been amended or squashed.
+    pub commits: Vec<MemoryKey>,
+    /// The memories that may be superseded.
+    pub memories: Vec<MemoryKey>,
+    /// Whether the statements in the memories are compared, too.
+    pub with_statements: bool,
+}
+
+/// What a store has for a [`ReplacementQuery`], all as of one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Replacements {
+    /// Those of the commits that were replaced, each with the last living commit in its chain of replacements, and the
+    /// first chunk of that commit.
+    pub stand_ins: Vec<(MemoryKey, (MemoryKey, ChunkKey))>,
+    /// Those of the memories, and then of the commits that stand in, that a later living memory of the scope replaced,
+    /// in their order, each with the memory that holds now. A memory is listed once for each of its statements that were
+    /// replaced. If the whole memory was replaced by request, it is listed once.
+    pub superseded: Vec<Superseded>,
+    /// The statements in the same memories that are living and in the scope, in the order of the memories; empty if they
+    /// weren't asked for.
+    pub statements: Vec<Statement>,
+    /// The memories that have these statements, each once.
+    pub stating: Vec<Memory>,
+    /// What ranking needs of the commits that stand in and of the memories that hold now, ordered by key. Those that are
+    /// not living or not in the scope are left out.
+    pub places: Vec<Neighbour>,
 }
 
 /// The fields of a candidate that ranking needs: all except its text.

@@ -24,7 +24,8 @@ pub use foreign::{
 };
 pub use forget::{Expired, Forgotten, LeftSession, Operation, Reach, Selection};
 pub use found::{
-    AuthorRow, ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, Renamed, ShownMemory, Vocabulary,
+    AuthorRow, CandidateQuery, Candidates, ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, Renamed,
+    ReplacementQuery, Replacements, ShownMemory, Vocabulary,
 };
 pub use ledger::{
     Matter, Parcel, Planned, Purpose, Reservation, SentFilter, SentRow, Sources, SpendLimits, SpendingRow,

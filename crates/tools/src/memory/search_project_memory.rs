@@ -224,8 +224,8 @@ fn rank_of(page: &[&Ranked], ranked: &Ranked) -> Option<usize> {
 
 /// Returns the milliseconds of each stage of a search.
 fn milliseconds(timings: &Timings) -> HashMap<&'static str, f64> {
-    let Timings { embed, lexical, dense, rank } = timings;
-    let stages = [("embed", embed), ("lexical", lexical), ("dense", dense), ("rank", rank)];
+    let Timings { embed, candidates, rank } = timings;
+    let stages = [("embed", embed), ("candidates", candidates), ("rank", rank)];
     stages.into_iter().map(|(name, micros)| (name, *micros as f64 / 1000.0)).collect()
 }
 

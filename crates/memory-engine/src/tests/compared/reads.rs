@@ -8,10 +8,9 @@ use tiro_base::error::Result;
 use tiro_base::filter::{Expiry, Filter, Stash};
 use tiro_base::memory::{Content, Group, Kind, Memory, MemoryKey, Millis};
 use tiro_base::scope::Scope;
-use tiro_conformance::fixture::{SPACE, name};
+use tiro_conformance::fixture::{SPACE, by_meaning, by_words, name};
 use tiro_conformance::threads::thread;
 use tiro_store::*;
-use tiro_text::words::Term;
 
 /// Adds the answer of each method under its name.
 macro_rules! read {
@@ -47,14 +46,6 @@ impl Side {
             }
         }
         let keys = self.keys(world).await;
-        let places = store.places(scope, keys.clone()).await;
-        let places = places.map(|all| {
-            let words = |it: &Neighbour| {
-                (it.id.clone(), it.ordinal, it.marked, it.importance, it.text_hash, it.session.is_some())
-            };
-            all.iter().map(words).collect::<Vec<_>>()
-        });
-        reads.insert("places".into(), shown(places));
         for key in &keys {
             let id = self.names(&[*key]).await;
             for (what, found) in [
@@ -79,7 +70,11 @@ impl Side {
             "beside".into(),
             shown(beside.map(|all| all.into_iter().map(without_key).collect::<Vec<_>>())),
         );
-        let superseded = store.superseded(scope, keys.clone()).await.unwrap_or_default();
+        let query = ReplacementQuery { memories: keys, with_statements: true, commits: Vec::new() };
+        let replacements = store.replacements(scope, query).await.unwrap_or_default();
+        let places: Vec<_> = replacements.places.iter().map(placed).collect();
+        reads.insert("places of what holds".into(), format!("{places:?}"));
+        let superseded = replacements.superseded;
         let mut replaced = Vec::new();
         for one in superseded {
             let memory = self.names(&[one.memory]).await;
@@ -96,7 +91,7 @@ impl Side {
         reads.insert("superseded".into(), format!("{replaced:?}"));
         let statements = store.statements(scope, "user", 99).await.unwrap_or_default();
         let mut stated = Vec::new();
-        for one in statements.into_iter().chain(store.statements_in(scope, keys).await.unwrap_or_default()) {
+        for one in statements.into_iter().chain(replacements.statements) {
             let memory = self.names(&[one.memory]).await;
             stated.push((memory, one.number, one.value, one.time, one.subject.is_some()));
         }
@@ -122,12 +117,16 @@ impl Side {
         for filter in [Filter::default(), within] {
             let (all, notes) = (filter.groups(), vec![Group::Note]);
             for (word, groups) in WORDS.iter().flat_map(|word| [(word, &all), (word, &notes)]) {
-                let terms = vec![Term::new(*word)];
-                let found = store.lexical(scope, &filter, groups, terms.clone(), 99).await;
-                let found = found.map(|(found, _)| found).unwrap_or_default();
-                let weights = Vocabulary { documents: 50, counts: vec![3] };
-                let as_other = store.lexical_as(scope, &filter, groups, terms, weights, 99).await;
-                let as_other = as_other.unwrap_or_default();
+                let query = by_words(&filter, &[*word], 99);
+                let query = CandidateQuery { groups: groups.clone(), ..query };
+                let candidates = async |query| {
+                    let found = store.candidates(scope, query).await.expect("the scope is of the store");
+                    (found.words.unwrap_or_default().0, found.places.unwrap_or_default())
+                };
+                let (found, places) = candidates(query.clone()).await;
+                let weights = Some(Vocabulary { documents: 50, counts: vec![3] });
+                let (as_other, more) = candidates(CandidateQuery { weights, ..query }).await;
+                let places: Vec<Neighbour> = places.into_iter().chain(more).collect();
                 let mut words = Vec::new();
                 // SQLite doesn't index a message again if the messages between it and a new one are forgotten.
                 let compared =
@@ -136,7 +135,9 @@ impl Side {
                 let is_asked_for = |one: &&LexicalCandidate| groups.contains(&one.group);
                 for one in found.iter().chain(&as_other).filter(compared).filter(is_asked_for) {
                     let score = if world.is_whole { format!("{:.6}", one.score) } else { String::new() };
-                    words.push((self.names(&[one.memory]).await, one.group, one.is_answer, score));
+                    let place = places.iter().find(|place| place.key == one.memory).map(placed);
+                    let name = self.names(&[one.memory]).await;
+                    words.push((name, one.group, one.is_answer, score, format!("{place:?}")));
                 }
                 words.sort();
                 reads.insert(
@@ -145,15 +146,14 @@ impl Side {
                 );
             }
             for groups in [filter.groups(), vec![Group::Note]] {
-                let found = store.dense(scope, &filter, &groups, SPACE, &[1.0, 0.0, 0.0, 0.0], 99).await;
-                let found = found.unwrap_or_default();
-                let chunks: Vec<ChunkKey> = found.iter().map(|one| one.chunk).collect();
-                let mut names = self.names(&found.iter().map(|one| one.memory).collect::<Vec<_>>()).await;
+                let query = by_meaning(&filter, SPACE, &[1.0, 0.0, 0.0, 0.0], 99);
+                let query = CandidateQuery { groups: groups.clone(), ..query };
+                let found = store.candidates(scope, query).await.expect("the scope is of the store");
+                let near = found.near.unwrap_or_default();
+                let mut names = self.names(&near.iter().map(|one| one.memory).collect::<Vec<_>>()).await;
                 names.sort();
-                let cosines =
-                    store.cosines(scope, SPACE, &[1.0, 0.0, 0.0, 0.0], chunks).await.unwrap_or_default();
-                let mut cosines: Vec<String> =
-                    cosines.iter().map(|(_, cosine)| format!("{cosine:.3}")).collect();
+                let cosines = found.cosines.into_iter().flat_map(Result::unwrap_or_default);
+                let mut cosines: Vec<String> = cosines.map(|(_, cosine)| format!("{cosine:.3}")).collect();
                 cosines.sort();
                 reads.insert(
                     format!("dense of {groups:?} in {:?}", filter.stash),
@@ -184,8 +184,10 @@ impl Side {
         let authors = store.commit_authors(scope, None, 99).await.unwrap_or_default();
         let authors: Vec<_> = authors.into_iter().map(|row| (row.sha, row.author)).collect();
         reads.insert("commit authors".into(), format!("{authors:?}"));
-        let stand_ins = store.stand_ins(scope, keys.clone()).await.unwrap_or_default();
-        let stand_ins: Vec<MemoryKey> = stand_ins.into_iter().flat_map(|(old, (by, _))| [old, by]).collect();
+        let query = ReplacementQuery { commits: keys.clone(), ..ReplacementQuery::default() };
+        let replacements = store.replacements(scope, query).await.unwrap_or_default();
+        let stand_ins = replacements.stand_ins.into_iter().flat_map(|(old, (by, _))| [old, by]);
+        let stand_ins: Vec<MemoryKey> = stand_ins.collect();
         reads.insert("stand-ins".into(), format!("{:?}", self.names(&stand_ins).await));
         let replaced = store.replaced_commits(scope).await.unwrap_or_default();
         let replaced: BTreeSet<String> = replaced.into_iter().map(|(_, sha)| sha).collect();
@@ -334,9 +336,15 @@ impl Side {
 
     /// Returns the ids of living memories.
     async fn names(&self, keys: &[MemoryKey]) -> Vec<String> {
-        let found = self.place.store.places(&self.place.scope, keys.to_vec()).await.unwrap_or_default();
+        let found = self.place.store.memories(&self.place.scope, keys.to_vec()).await.unwrap_or_default();
         found.into_iter().map(|it| it.id.to_string()).collect()
     }
+}
+
+/// Returns what both engines say of a place in the same way.
+fn placed(place: &Neighbour) -> impl std::fmt::Debug + use<> {
+    let Neighbour { id, ordinal, marked, importance, text_hash, session, .. } = place;
+    (id.clone(), *ordinal, *marked, *importance, *text_hash, session.is_some())
 }
 
 fn without_key(memory: Memory) -> Memory {

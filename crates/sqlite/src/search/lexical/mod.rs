@@ -16,7 +16,7 @@
 mod merge;
 pub(crate) mod query;
 pub(crate) mod rank;
-mod weighed;
+pub(crate) mod weighed;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,6 @@ use rusqlite::{Connection, Statement, params_from_iter};
 
 use self::query::{Counted, Queries, Query};
 use crate::Inner;
-use crate::SqliteStore;
 use crate::columns::is_answer;
 use crate::connection::lock;
 use crate::error::Result;
@@ -35,74 +34,65 @@ use crate::read::conditions::Conditions;
 use crate::search::vocabulary::{self, count};
 use crate::tuning::{ENOUGH, FEW_CHUNKS, LARGE_GROUP, LITTLE};
 use crate::write::chunks;
-use tiro_base::error;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Group, Kind};
 use tiro_base::scope::Scope;
 use tiro_store::tuning::LARGE_STORE;
-use tiro_store::{ChunkKey, LexicalCandidate, Vocabulary};
+use tiro_store::{CandidateQuery, ChunkKey, LexicalCandidate, Vocabulary};
 use tiro_text::words::Term;
 
 /// The maximum number of rows that are read to fill every group. Arbitrary: a row takes some five microseconds.
 const ROWS_READ: usize = 500;
 
-impl SqliteStore {
-    pub(crate) async fn lexical(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        terms: Vec<Term>,
-        limit: usize,
-    ) -> error::Result<(Vec<LexicalCandidate>, Vocabulary)> {
-        let (filter, groups) = (filter.clone(), groups.to_vec());
-        self.read(scope, move |inner, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
-            let groups = inhabited(connection, scope, groups)?;
-            let vocabulary = vocabulary::read(inner, connection, &terms)?;
-            let queries = queries(&terms, &vocabulary);
-            let large = large(inner, connection, &groups, vocabulary.documents)?;
-            let mut found = Best::new(&groups, limit);
-            if let Some(chunks) = few(inner, connection, scope, &filter, &vocabulary)? {
-                let query = queries.loosest.in_text(&terms).among(&chunks);
-                found.read(connection, &conditions, &query, &groups, limit, chunks.len())?;
-                return Ok((found.candidates(), vocabulary));
-            }
-            let mut has_more = false;
-            // The tiers ignore groups. If only small groups are wanted, tiers would mostly find chunks of other
-            // groups.
-            let tiers = if large.is_empty() { &[] } else { &queries.tiers[..] };
-            for query in tiers {
-                let query = query.in_text(&terms);
-                has_more = found.read(connection, &conditions, &query, &large, limit, ROWS_READ)?;
-                if large.iter().all(|group| found.count(*group) >= ENOUGH) {
-                    break;
-                }
-            }
-            // Groups with few candidates are searched by the words that mark their documents. One query serves
-            // all these groups. If it reaches its limit of rows, each group that still has few candidates is
-            // searched alone.
-            let is_pruned = queries.tiers.first() != Some(&queries.loosest);
-            let has_little = |group: &Group| {
-                found.count(*group) < LITTLE && (has_more || (is_pruned && !large.contains(group)))
-            };
-            let little: Vec<Group> = groups.iter().copied().filter(has_little).collect();
-            if !little.is_empty() && !terms.is_empty() {
-                let marked = |groups: &[Group]| queries.loosest.in_text(&terms).of_groups(groups);
-                // If a large group is wanted too, a small one needs only `LITTLE` chunks.
-                let most = if large.is_empty() { limit } else { LITTLE.min(limit) };
-                let is_full =
-                    found.read(connection, &conditions, &marked(&little), &little, most, ROWS_READ)?;
-                let crowded_out =
-                    |group: &&Group| is_full && little.len() > 1 && found.count(**group) < LITTLE;
-                for group in little.iter().filter(crowded_out).copied().collect::<Vec<Group>>() {
-                    found.read(connection, &conditions, &marked(&[group]), &[group], most, most)?;
-                }
-            }
-            Ok((found.candidates(), vocabulary))
-        })
-        .await
+/// Returns the best chunks that contain some of the terms, up to the limit for each group, and how common the terms are.
+pub(super) fn lexical(
+    inner: &Inner,
+    connection: &Connection,
+    scope: &Scope,
+    query: &CandidateQuery,
+) -> Result<(Vec<LexicalCandidate>, Vocabulary)> {
+    let CandidateQuery { filter, terms, limit, .. } = query;
+    let limit = *limit;
+    let conditions = Conditions::of_scope(connection, scope)?.narrowed(filter);
+    let groups = inhabited(connection, scope, query.groups.clone())?;
+    let vocabulary = vocabulary::read(inner, connection, terms)?;
+    let queries = queries(terms, &vocabulary);
+    let large = large(inner, connection, &groups, vocabulary.documents)?;
+    let mut found = Best::new(&groups, limit);
+    if let Some(chunks) = few(inner, connection, scope, filter, &vocabulary)? {
+        let query = queries.loosest.in_text(terms).among(&chunks);
+        found.read(connection, &conditions, &query, &groups, limit, chunks.len())?;
+        return Ok((found.candidates(), vocabulary));
     }
+    let mut has_more = false;
+    // The tiers ignore groups. If only small groups are wanted, tiers would mostly find chunks of other
+    // groups.
+    let tiers = if large.is_empty() { &[] } else { &queries.tiers[..] };
+    for tier in tiers {
+        let query = tier.in_text(terms);
+        has_more = found.read(connection, &conditions, &query, &large, limit, ROWS_READ)?;
+        if large.iter().all(|group| found.count(*group) >= ENOUGH) {
+            break;
+        }
+    }
+    // Groups with few candidates are searched by the words that mark their documents. One query serves
+    // all these groups. If it reaches its limit of rows, each group that still has few candidates is
+    // searched alone.
+    let is_pruned = queries.tiers.first() != Some(&queries.loosest);
+    let has_little =
+        |group: &Group| found.count(*group) < LITTLE && (has_more || (is_pruned && !large.contains(group)));
+    let little: Vec<Group> = groups.iter().copied().filter(has_little).collect();
+    if !little.is_empty() && !terms.is_empty() {
+        let marked = |groups: &[Group]| queries.loosest.in_text(terms).of_groups(groups);
+        // If a large group is wanted too, a small one needs only `LITTLE` chunks.
+        let most = if large.is_empty() { limit } else { LITTLE.min(limit) };
+        let is_full = found.read(connection, &conditions, &marked(&little), &little, most, ROWS_READ)?;
+        let crowded_out = |group: &&Group| is_full && little.len() > 1 && found.count(**group) < LITTLE;
+        for group in little.iter().filter(crowded_out).copied().collect::<Vec<Group>>() {
+            found.read(connection, &conditions, &marked(&[group]), &[group], most, most)?;
+        }
+    }
+    Ok((found.candidates(), vocabulary))
 }
 
 /// The best chunks of each group. Those of long answers are a list of their own, since they would fill the list of all

@@ -2,57 +2,49 @@
 
 use std::collections::HashMap;
 
+use rusqlite::Connection;
+
 use super::query::{Query, any_form};
 use super::rank;
 use super::search;
-use crate::SqliteStore;
+use crate::error::Result;
 use crate::read::conditions::Conditions;
-use tiro_base::error;
-use tiro_base::filter::Filter;
 use tiro_base::memory::Group;
 use tiro_base::scope::Scope;
 use tiro_store::tuning::LARGE_STORE;
-use tiro_store::{ChunkKey, LexicalCandidate, Vocabulary};
-use tiro_text::words::Term;
+use tiro_store::{CandidateQuery, ChunkKey, LexicalCandidate, Vocabulary};
 
-impl SqliteStore {
-    pub(crate) async fn lexical_as(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        terms: Vec<Term>,
-        weights: Vocabulary,
-        limit: usize,
-    ) -> error::Result<Vec<LexicalCandidate>> {
-        let (filter, groups) = (filter.clone(), groups.to_vec());
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
-            let mut found: HashMap<ChunkKey, LexicalCandidate> = HashMap::new();
-            for (place, term) in terms.iter().enumerate() {
-                let text = format!("{{speaker header text context}} : ({})", any_form(term));
-                let weight = term.factor() * rank::weight(weights.documents, weights.counts[place]);
-                let query = Query { text, weights: Some(vec![(0, weight); term.forms().len()]), among: None };
-                let most = LARGE_STORE as usize;
-                search(connection, &conditions, &query, most, &mut |candidate| {
-                    found
-                        .entry(candidate.chunk)
-                        .and_modify(|known| known.score += candidate.score)
-                        .or_insert(candidate);
-                    true
-                })?;
-            }
-            let mut candidates: Vec<LexicalCandidate> =
-                found.into_values().filter(|candidate| groups.contains(&candidate.group)).collect();
-            candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
-            let mut taken: HashMap<Group, usize> = HashMap::new();
-            candidates.retain(|candidate| {
-                let taken = taken.entry(candidate.group).or_default();
-                *taken += 1;
-                *taken <= limit
-            });
-            Ok(candidates)
-        })
-        .await
+/// Searches a small store as [`lexical`](super::lexical) does, but weighs words by `weights`, the counts of another store.
+pub(crate) fn lexical_as(
+    connection: &Connection,
+    scope: &Scope,
+    query: &CandidateQuery,
+    weights: &Vocabulary,
+) -> Result<Vec<LexicalCandidate>> {
+    let CandidateQuery { filter, groups, terms, limit, .. } = query;
+    let conditions = Conditions::of_scope(connection, scope)?.narrowed(filter);
+    let mut found: HashMap<ChunkKey, LexicalCandidate> = HashMap::new();
+    for (place, term) in terms.iter().enumerate() {
+        let text = format!("{{speaker header text context}} : ({})", any_form(term));
+        let weight = term.factor() * rank::weight(weights.documents, weights.counts[place]);
+        let words = Query { text, weights: Some(vec![(0, weight); term.forms().len()]), among: None };
+        let most = LARGE_STORE as usize;
+        search(connection, &conditions, &words, most, &mut |candidate| {
+            found
+                .entry(candidate.chunk)
+                .and_modify(|known| known.score += candidate.score)
+                .or_insert(candidate);
+            true
+        })?;
     }
+    let mut candidates: Vec<LexicalCandidate> =
+        found.into_values().filter(|candidate| groups.contains(&candidate.group)).collect();
+    candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
+    let mut taken: HashMap<Group, usize> = HashMap::new();
+    candidates.retain(|candidate| {
+        let taken = taken.entry(candidate.group).or_default();
+        *taken += 1;
+        *taken <= *limit
+    });
+    Ok(candidates)
 }

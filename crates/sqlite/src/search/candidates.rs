@@ -1,0 +1,125 @@
+//! The candidates of a search with all that ranking needs of them, and what replaced them, each read in one snapshot.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+
+use super::dense::{cosines, dense};
+use super::lexical::lexical;
+use super::lexical::weighed::lexical_as;
+use crate::error::{Error, Result};
+use crate::links::stand_ins;
+use crate::read::memories::{commit_named, memories, places};
+use crate::statements::statements_in;
+use crate::superseded::superseded;
+use crate::{Inner, SqliteStore};
+use tiro_base::error;
+use tiro_base::memory::MemoryKey;
+use tiro_base::scope::Scope;
+use tiro_store::{
+    CandidateQuery, Candidates, ChunkKey, DenseCandidate, LexicalCandidate, Neighbour, ReplacementQuery,
+    Replacements, Vocabulary,
+};
+
+impl SqliteStore {
+    pub(crate) async fn candidates(&self, scope: &Scope, query: CandidateQuery) -> error::Result<Candidates> {
+        let read = move |inner: &Inner, connection: &Connection, scope: &Scope| {
+            Ok(Parts::read(inner, connection, scope, &query))
+        };
+        self.read_parts(scope, read, Parts::told).await
+    }
+
+    pub(crate) async fn replacements(
+        &self,
+        scope: &Scope,
+        query: ReplacementQuery,
+    ) -> error::Result<Replacements> {
+        self.read(scope, move |_, connection, scope| {
+            let ReplacementQuery { commits, memories: mut keys, with_statements } = query;
+            let stand_ins = stand_ins(connection, scope, commits)?;
+            for (_, (by, _)) in &stand_ins {
+                if !keys.contains(by) {
+                    keys.push(*by);
+                }
+            }
+            let statements = match with_statements {
+                true => statements_in(connection, scope, &keys)?,
+                false => Vec::new(),
+            };
+            let mut stating: Vec<MemoryKey> = statements.iter().map(|each| each.memory).collect();
+            stating.dedup();
+            let superseded = superseded(connection, scope, &keys)?;
+            let mut by: Vec<MemoryKey> = superseded.iter().map(|each| each.by_key).collect();
+            by.extend(stand_ins.iter().map(|(_, (by, _))| *by));
+            by.sort_unstable();
+            by.dedup();
+            Ok(Replacements {
+                stating: memories(connection, scope, stating)?,
+                places: places(connection, scope, by)?,
+                stand_ins,
+                superseded,
+                statements,
+            })
+        })
+        .await
+    }
+}
+
+/// What was read for a search, with the errors of this engine.
+struct Parts {
+    words: Result<(Vec<LexicalCandidate>, Vocabulary)>,
+    near: Result<Vec<DenseCandidate>>,
+    named: Result<Vec<(MemoryKey, ChunkKey)>>,
+    cosines: Vec<Result<Vec<(ChunkKey, f64)>>>,
+    places: Result<Vec<Neighbour>>,
+}
+
+impl Parts {
+    fn read(inner: &Inner, connection: &Connection, scope: &Scope, query: &CandidateQuery) -> Parts {
+        let embeddings =
+            || query.embeddings.iter().map(|(space, embedding)| (space.as_str(), embedding.as_slice()));
+        let words = words(inner, connection, scope, query);
+        let near = embeddings().try_fold(Vec::new(), |mut near, embedding| {
+            near.extend(dense(inner, connection, scope, query, embedding)?);
+            Ok(near)
+        });
+        let named = query.commits.iter().filter_map(|id| commit_named(connection, scope, id).transpose());
+        let named: Result<Vec<(MemoryKey, ChunkKey)>> = named.collect();
+        let mut found: BTreeMap<ChunkKey, MemoryKey> = BTreeMap::new();
+        found.extend(words.iter().flat_map(|(words, _)| words).map(|each| (each.chunk, each.memory)));
+        found.extend(near.iter().flatten().map(|each| (each.chunk, each.memory)));
+        found.extend(named.iter().flatten().map(|(memory, chunk)| (*chunk, *memory)));
+        let cosines =
+            embeddings().map(|embedding| cosines(connection, embedding, found.keys().copied())).collect();
+        let mut memories: Vec<MemoryKey> = found.into_values().collect();
+        memories.sort_unstable();
+        memories.dedup();
+        Parts { words, near, named, cosines, places: places(connection, scope, memories) }
+    }
+
+    /// Returns the parts as the store tells them; `explained` returns what is behind an error.
+    fn told(self, explained: &dyn Fn(Error) -> Error) -> Candidates {
+        let explained = |error| error::Error::from(explained(error));
+        Candidates {
+            words: self.words.map_err(explained),
+            near: self.near.map_err(explained),
+            named: self.named.map_err(explained),
+            cosines: self.cosines.into_iter().map(|cosines| cosines.map_err(explained)).collect(),
+            places: self.places.map_err(explained),
+        }
+    }
+}
+
+/// Searches by words, with the weights of the query if it has some.
+fn words(
+    inner: &Inner,
+    connection: &Connection,
+    scope: &Scope,
+    query: &CandidateQuery,
+) -> Result<(Vec<LexicalCandidate>, Vocabulary)> {
+    match &query.weights {
+        _ if query.terms.is_empty() => Ok(Default::default()),
+        Some(weights) => Ok((lexical_as(connection, scope, query, weights)?, weights.clone())),
+        None => lexical(inner, connection, scope, query),
+    }
+}
