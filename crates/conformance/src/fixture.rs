@@ -209,7 +209,12 @@ impl Fixture {
 
     /// Returns the version of the memories in these sessions.
     pub async fn version(&self, sessions: &[&str]) -> Version {
-        self.store.source_version(&self.only(sessions)).await.answered()
+        self.store.source_state(&self.only(sessions)).await.answered().version
+    }
+
+    /// Returns what a context of the session is chosen from.
+    pub async fn parts(&self, session: &str, query: ContextQuery) -> ContextParts {
+        self.store.context_parts(&self.scope, &name(session), query).await.answered()
     }
 
     /// Stores a summary of the session up to the message `last` as a memory.

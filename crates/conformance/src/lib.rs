@@ -152,6 +152,7 @@ macro_rules! promises {
                 a_session_stands_where_it_was_last_seen: LosesStands,
                 ids_of_clients_are_known_in_other_sessions: DropsFields,
                 tokens_of_a_session_are_those_of_its_living_messages: ForgetsNothing,
+                the_parts_of_a_context_begin_where_it_needs_them: IgnoresLimit,
                 an_owner_sees_nothing_of_another: IgnoresOwner,
                 a_scope_of_sessions_sees_nothing_of_others: IgnoresSession,
                 a_memory_of_no_session_is_outside_a_scope_of_sessions: IgnoresSession,

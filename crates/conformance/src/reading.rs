@@ -2,7 +2,7 @@
 
 use super::fixture::{Answered, Fixture, by_words, fact, message, message_at, name, note, prepared};
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Draft, Kind, MemoryId, Provenance};
+use tiro_base::memory::{Draft, Kind, Memory, MemoryId, Provenance};
 use tiro_store::*;
 
 pub async fn memories_come_in_the_order_of_their_keys(fixture: Fixture) {
@@ -61,8 +61,13 @@ pub async fn neighbours_come_once_in_the_order_of_keys(fixture: Fixture) {
     let mut rows = fixture.rows("s").await;
     rows.sort_by_key(|row| row.ordinal);
     let keys = vec![rows[3].key, rows[1].key];
-    let beside = fixture.store.beside(&fixture.scope, keys).await.answered();
-    assert_eq!(beside.iter().map(|memory| memory.text.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+    let before = Before { session: name("s"), ordinal: 3, most: 2 };
+    let (beside, before) = fixture.store.beside(&fixture.scope, keys, Some(before)).await.answered();
+    let texts = |memories: &[Memory]| memories.iter().map(|memory| memory.text.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (texts(&beside), texts(&before)),
+        (vec!["a".into(), "c".into()], vec!["b".into(), "c".into()])
+    );
 }
 
 pub async fn marks_are_kept_until_they_are_taken_away(fixture: Fixture) {
@@ -86,8 +91,8 @@ pub async fn important_messages_are_marked_or_valued(fixture: Fixture) {
     mark(1, false, Some(0.9)).await;
     mark(2, false, Some(0.3)).await;
     let important = async |limit| {
-        let found = fixture.store.important_messages(&fixture.scope, &name("s"), 0.5, limit).await.answered();
-        found.into_iter().map(|memory| memory.text).collect::<Vec<_>>()
+        let query = ContextQuery { importance: 0.5, important: limit, ..ContextQuery::default() };
+        fixture.parts("s", query).await.important.into_iter().map(|memory| memory.text).collect::<Vec<_>>()
     };
     assert_eq!(
         (important(9).await, important(1).await),
@@ -104,8 +109,8 @@ pub async fn facts_of_a_session_come_latest_first(fixture: Fixture) {
     }
     fixture.put(fact("other", "elsewhere", &[&ids[0]])).await;
     let facts = async |limit| {
-        let found = fixture.store.facts(&fixture.scope, &name("s"), limit).await.answered();
-        found.into_iter().map(|memory| memory.text).collect::<Vec<_>>()
+        let query = ContextQuery { facts: limit, ..ContextQuery::default() };
+        fixture.parts("s", query).await.facts.into_iter().map(|memory| memory.text).collect::<Vec<_>>()
     };
     assert_eq!(facts(9).await, ["third", "second", "first"]);
     assert_eq!(facts(1).await, ["third"]);
@@ -265,10 +270,28 @@ pub async fn ids_of_clients_are_known_in_other_sessions(fixture: Fixture) {
 pub async fn tokens_of_a_session_are_those_of_its_living_messages(fixture: Fixture) {
     let ids = fixture.say("s", &["a", "b", "c", "d"]).await;
     fixture.close_segments("s", &[(0, 0, 1)]).await;
-    let tokens = async || fixture.store.session_tokens(&fixture.scope, &name("s")).await.answered();
+    let tokens = async || fixture.parts("s", ContextQuery::default()).await.tokens;
     assert_eq!(tokens().await, 4);
     fixture.forget(&[&ids[0], &ids[3]], "f1").await;
     assert_eq!(tokens().await, 2);
+}
+
+pub async fn the_parts_of_a_context_begin_where_it_needs_them(fixture: Fixture) {
+    let ids = fixture.say("s", &["a", "b", "c", "d", "e", "f"]).await;
+    fixture.close_segments("s", &[(0, 0, 1), (1, 2, 3)]).await;
+    fixture.summarise("s", 0, 1).await;
+    fixture.forget(&[&ids[4]], "f1").await;
+    let query = ContextQuery { recent: 1, texts: 9, look_back: 9, ..ContextQuery::default() };
+    let parts = fixture.parts("s", query).await;
+    let texts =
+        |parts: &ContextParts| parts.texts.iter().map(|(_, text, _)| text.clone()).collect::<String>();
+    assert_eq!((parts.noted, parts.from, parts.messages.len(), texts(&parts).as_str()), (-1, 0, 5, "cdf"));
+    assert_eq!((parts.segments.len(), parts.summaries.len(), parts.pending), (2, 1, 6));
+    fixture.store.add_statements(&fixture.scope, Vec::new(), Some((name("s"), 5))).await.answered();
+    let parts = fixture.parts("s", ContextQuery { texts: 2, look_back: 0, ..query }).await;
+    assert_eq!((parts.noted, parts.from, parts.messages.len(), texts(&parts).as_str()), (5, 2, 3, "cd"));
+    let whole = fixture.parts("s", ContextQuery { whole: 4, ..query }).await;
+    assert_eq!((whole.from, texts(&whole).as_str()), (0, "abcdf"));
 }
 
 pub async fn an_owner_sees_nothing_of_another(fixture: Fixture) {
@@ -308,7 +331,9 @@ async fn sees_nothing(
     assert!(store.sessions(scope, 0, 9).await.answered().is_empty());
     assert!(store.sessions_called(scope, "s", 9).await.answered().is_empty());
     assert!(store.surroundings(scope, &name("s"), 0, 9, 9).await.answered().is_empty());
-    assert_eq!(store.session_tokens(scope, &name("s")).await.answered(), 0);
+    let parts = store.context_parts(scope, &name("s"), ContextQuery::default()).await.answered();
+    assert_eq!((parts.tokens, parts.messages, parts.summaries), (0, Vec::new(), Vec::new()));
+    assert!(store.source_state(scope).await.answered().is_empty);
     let late = store.save_summary(scope, fixture.draft("s", 0, 1).await, 1).await.answered();
     assert_eq!(late, Saved::SourcesChanged);
     assert!(store.grown_sessions(scope, 9).await.answered().is_empty());

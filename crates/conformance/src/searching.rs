@@ -271,7 +271,7 @@ pub async fn each_candidate_has_its_cosine_and_its_place(fixture: Fixture) {
     let places = found.places.answered();
     assert_eq!(places.iter().map(|place| place.key).collect::<Vec<_>>(), keys);
     let ordinals: Vec<_> = places.iter().filter_map(|place| place.ordinal).collect();
-    assert_eq!((keys.len(), ordinals), (4, vec![0]));
+    assert_eq!((keys.len(), ordinals, found.pending), (4, vec![0], Some(2)));
     // A search for nothing finds nothing, and doesn't fail.
     let nothing = CandidateQuery { terms: Vec::new(), embeddings: Vec::new(), ..both() };
     let found = fixture.store.candidates(&fixture.scope, nothing).await.answered();
@@ -290,10 +290,12 @@ pub async fn what_replaced_a_memory_comes_with_its_place(fixture: Fixture) {
     let replaced = vec![(commits[0], commits[1])];
     fixture.store.replace_commits(&fixture.scope, vec![commits[0]], None, replaced).await.answered();
     let memories = vec![fixture.key(&old).await, fixture.key(&other).await];
-    let query = ReplacementQuery { commits: commits.clone(), memories, with_statements: true };
+    let query =
+        ReplacementQuery { commits: commits.clone(), memories, with_statements: true, with_holding: true };
     let found = fixture.store.replacements(&fixture.scope, query.clone()).await.answered();
     assert_eq!(found.superseded.iter().map(|each| &each.by).collect::<Vec<_>>(), [&newer]);
     assert!(matches!(found.stand_ins[..], [(old, (by, _))] if (old, by) == (commits[0], commits[1])));
+    assert_eq!(found.holding.iter().map(|memory| &memory.id).collect::<Vec<_>>(), [&newer]);
     assert!(found.statements.is_empty() && found.stating.is_empty(), "no statement is stored");
     let places: Vec<MemoryKey> = found.places.iter().map(|place| place.key).collect();
     assert_eq!(places, [fixture.key(&newer).await, commits[1]]);

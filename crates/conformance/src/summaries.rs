@@ -306,7 +306,7 @@ pub async fn a_version_changes_with_everything_in_its_scope(fixture: Fixture) {
         }
         seen[0].push(fixture.version(&["s"]).await);
         seen[1].push(fixture.version(&["other", "s"]).await);
-        seen[2].push(fixture.store.source_version(&fixture.scope).await.answered());
+        seen[2].push(fixture.store.source_state(&fixture.scope).await.answered().version);
     }
     for mut versions in seen {
         versions.sort_unstable_by_key(|version| version.bytes());

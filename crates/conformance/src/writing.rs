@@ -401,7 +401,7 @@ pub async fn statements_in_memories_come_in_order_of_their_keys(fixture: Fixture
     fixture.forget(&[&said[1]], "f1").await;
     let keys = vec![rows[2].key, rows[1].key, rows[0].key];
     let stating = vec![rows[2].key, rows[0].key];
-    let query = ReplacementQuery { memories: keys, with_statements: true, commits: Vec::new() };
+    let query = ReplacementQuery { memories: keys, with_statements: true, ..ReplacementQuery::default() };
     let found = fixture.store.replacements(&fixture.scope, query.clone()).await.answered();
     assert_eq!(found.statements, [new(2).statement, new(0).statement]);
     assert_eq!(found.stating.iter().map(|memory| memory.key).collect::<Vec<_>>(), stating);

@@ -9,7 +9,7 @@ use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey};
 use tiro_base::scope::{Scope, SessionId};
-use tiro_store::{ChunkKey, ChunkRange, Neighbour, ShownMemory};
+use tiro_store::{Before, ChunkKey, ChunkRange, Neighbour, ShownMemory};
 
 /// The most sessions that are named as having led to a commit.
 const MOST_BEHIND: usize = 5;
@@ -73,7 +73,19 @@ impl MemoryStore {
     }
 
     /// Does as [`ReadMemories::beside`](tiro_store::ReadMemories::beside).
-    pub(crate) async fn beside(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>> {
+    pub(crate) async fn beside(
+        &self,
+        scope: &Scope,
+        keys: Vec<MemoryKey>,
+        before: Option<Before>,
+    ) -> Result<(Vec<Memory>, Vec<Memory>)> {
+        let mut earlier = match before.clone() {
+            Some(Before { session, ordinal, most }) => {
+                self.surroundings(scope, &session, ordinal, most, 0).await?
+            }
+            None => Vec::new(),
+        };
+        earlier.retain(|memory| memory.ordinal < before.as_ref().map(|before| before.ordinal));
         self.read(scope, |state| {
             let view = state.living(scope);
             let places: BTreeSet<_> = keys
@@ -86,46 +98,7 @@ impl MemoryStore {
                 memory.session.zip(memory.ordinal).is_some_and(|place| places.contains(&place))
             };
             let beside = view.all().filter(|(_, memory)| is_beside(memory));
-            Ok(beside.map(|(key, memory)| state.shown(key, memory)).collect())
-        })
-    }
-
-    /// Does as [`ReadMemories::important_messages`](tiro_store::ReadMemories::important_messages).
-    pub(crate) async fn important_messages(
-        &self,
-        scope: &Scope,
-        session: &SessionId,
-        importance: f64,
-        limit: usize,
-    ) -> Result<Vec<Memory>> {
-        self.read(scope, |state| {
-            let Some(session) = state.find_session(scope, session) else { return Ok(Vec::new()) };
-            let is_important =
-                |memory: &Stored| memory.marked || memory.importance.is_some_and(|own| own >= importance);
-            let messages = state.messages(session).into_iter().rev();
-            let important = messages.filter(|(.., memory)| is_important(memory)).take(limit);
-            Ok(important.map(|(key, _, memory)| state.shown(key, memory)).collect())
-        })
-    }
-
-    /// Does as [`ReadMemories::facts`](tiro_store::ReadMemories::facts).
-    pub(crate) async fn facts(
-        &self,
-        scope: &Scope,
-        session: &SessionId,
-        limit: usize,
-    ) -> Result<Vec<Memory>> {
-        self.read(scope, |state| {
-            let Some(session) = state.find_session(scope, session) else { return Ok(Vec::new()) };
-            let is_fact = |memory: &Stored| {
-                memory.session == Some(session)
-                    && memory.ordinal.is_none()
-                    && matches!(memory.kind, Kind::Fact | Kind::Decision)
-                    && memory.is_living()
-            };
-            let mut facts: Vec<_> = state.memories.iter().filter(|(_, memory)| is_fact(memory)).collect();
-            facts.sort_by_key(|(_, memory)| (std::cmp::Reverse(memory.time), memory.id.clone()));
-            Ok(facts.into_iter().take(limit).map(|(key, memory)| state.shown(*key, memory)).collect())
+            Ok((beside.map(|(key, memory)| state.shown(key, memory)).collect(), earlier))
         })
     }
 
@@ -158,6 +131,11 @@ impl MemoryStore {
                 let is_commit = memory.kind == Kind::Commit;
                 let behind = if is_commit { state.behind(&view, key) } else { Vec::new() };
                 let (conversations, confidences) = behind.into_iter().unzip();
+                let is_summary = matches!(memory.kind, Kind::Conversation | Kind::Summary);
+                let session = memory.session.filter(|_| is_summary).and_then(|it| state.sessions.get(&it));
+                let summary = session
+                    .and_then(|session| session.conversation.as_ref())
+                    .filter(|summary| state.memories.get(&summary.memory).is_some_and(Stored::is_living));
                 Some(ShownMemory {
                     place,
                     memory: state.shown(key, memory),
@@ -170,6 +148,7 @@ impl MemoryStore {
                     commit_ids: if is_commit { memory.shas.iter().cloned().collect() } else { Vec::new() },
                     conversations,
                     confidences,
+                    covered: summary.map(|summary| summary.last),
                 })
             });
             Ok(shown.collect())

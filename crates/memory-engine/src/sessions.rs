@@ -5,13 +5,15 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::MemoryStore;
 use super::state::{Session, State, Stored};
+use super::summaries::of_level;
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, MemoryKey, Millis, Role};
 use tiro_base::scope::{OwnerId, Scope, SessionId, Sessions};
+use tiro_store::decide::context;
 use tiro_store::decide::stale;
 use tiro_store::{
-    About, GrownSession, HEADLESS, LeftSession, MessageRow, Origin, SegmentRow, SessionKey, SessionRow,
-    Version,
+    About, ContextParts, ContextQuery, GrownSession, HEADLESS, LeftSession, MessageRow, Origin, SegmentRow,
+    SessionKey, SessionRow, SourceState, StashedPlace, Version,
 };
 
 /// Whether a text names a session in one way.
@@ -32,14 +34,6 @@ impl MemoryStore {
             let Some(session) = state.find_session(scope, session) else { return Ok(Vec::new()) };
             let messages = state.messages(session).into_iter().filter(|(_, ordinal, _)| *ordinal >= from);
             Ok(messages.map(|(key, ordinal, memory)| message_row(key, ordinal, memory)).collect())
-        })
-    }
-
-    /// Does as [`ReadSessions::session_tokens`](tiro_store::ReadSessions::session_tokens).
-    pub(crate) async fn session_tokens(&self, scope: &Scope, session: &SessionId) -> Result<i64> {
-        self.read(scope, |state| {
-            let Some(session) = state.find_session(scope, session) else { return Ok(0) };
-            Ok(state.messages(session).iter().map(|(.., memory)| memory.tokens).sum())
         })
     }
 
@@ -201,11 +195,68 @@ impl MemoryStore {
         })
     }
 
-    /// Does as [`ReadSessions::source_version`](tiro_store::ReadSessions::source_version).
-    pub(crate) async fn source_version(&self, scope: &Scope) -> Result<Version> {
+    /// Does as [`ReadSessions::context_parts`](tiro_store::ReadSessions::context_parts).
+    pub(crate) async fn context_parts(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        query: ContextQuery,
+    ) -> Result<ContextParts> {
         self.read(scope, |state| {
+            let pending = state.waiting(&scope.owner).count();
+            let Some((session, data)) = state.session(scope, session) else {
+                return Ok(ContextParts { pending, ..ContextParts::default() });
+            };
+            let all = state.messages(session);
+            let (from, with_texts) = context::read_from(&data.segments, data.noted, &query);
+            let read = || all.iter().filter(|(_, ordinal, _)| *ordinal >= from);
+            let with_text = read().filter(|(_, ordinal, _)| *ordinal >= with_texts).take(query.texts);
+            let is_important = |memory: &Stored| {
+                memory.marked || memory.importance.is_some_and(|own| own >= query.importance)
+            };
+            let important = all.iter().rev().filter(|(.., memory)| is_important(memory));
+            let own = || state.memories.iter().filter(|(_, memory)| memory.session == Some(session));
+            let is_fact = |memory: &Stored| {
+                memory.ordinal.is_none()
+                    && memory.is_living()
+                    && matches!(memory.kind, Kind::Fact | Kind::Decision)
+            };
+            let mut facts: Vec<_> = own().filter(|(_, memory)| is_fact(memory)).collect();
+            facts.sort_by(|(_, a), (_, b)| b.time.cmp(&a.time).then_with(|| a.id.cmp(&b.id)));
+            let stashed = own().filter_map(|(key, memory)| {
+                let is_held_out = memory.stashed.as_ref()?.is_held_out;
+                Some(StashedPlace { key: *key, ordinal: memory.ordinal, is_held_out })
+            });
+            Ok(ContextParts {
+                noted: data.noted,
+                segments: data.segments.clone(),
+                summaries: of_level(data, None),
+                from,
+                messages: read().map(|(key, ordinal, memory)| message_row(*key, *ordinal, memory)).collect(),
+                texts: with_text.map(|(key, _, memory)| (*key, memory.text.clone(), false)).collect(),
+                tokens: all.iter().map(|(.., memory)| memory.tokens).sum(),
+                important: important
+                    .take(query.important)
+                    .map(|(key, _, memory)| state.shown(*key, memory))
+                    .collect(),
+                facts: facts
+                    .into_iter()
+                    .take(query.facts)
+                    .map(|(key, memory)| state.shown(*key, memory))
+                    .collect(),
+                stashed: stashed.collect(),
+                pending,
+            })
+        })
+    }
+
+    /// Does as [`ReadSessions::source_state`](tiro_store::ReadSessions::source_state).
+    pub(crate) async fn source_state(&self, scope: &Scope) -> Result<SourceState> {
+        self.read(scope, |state| {
+            let is_empty = state.living(scope).all().next().is_none();
             let Sessions::Only(names) = &scope.sessions else {
-                return Ok(Version::from_store(state.versions.get(&scope.owner).copied().unwrap_or(0)));
+                let version = state.versions.get(&scope.owner).copied().unwrap_or(0);
+                return Ok(SourceState { version: Version::from_store(version), is_empty });
             };
             let sessions: BTreeSet<SessionKey> =
                 names.iter().filter_map(|name| state.named(&scope.owner, name)).collect();
@@ -216,7 +267,7 @@ impl MemoryStore {
                 hasher.update(&session.version.to_le_bytes());
             }
             let first = hasher.finalize().as_bytes().first_chunk().copied().unwrap_or_default();
-            Ok(Version::from_store(i64::from_le_bytes(first)))
+            Ok(SourceState { version: Version::from_store(i64::from_le_bytes(first)), is_empty })
         })
     }
 

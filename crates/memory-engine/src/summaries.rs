@@ -67,14 +67,7 @@ impl MemoryStore {
         level: Option<Level>,
     ) -> Result<Vec<SummaryRow>> {
         self.read(scope, |state| {
-            let Some((_, session)) = state.session(scope, session) else { return Ok(Vec::new()) };
-            let is_wanted = |row: &&&SummaryRow| level.is_none_or(|level| row.summary.level == level);
-            let newest = newest(session);
-            let mut rows: Vec<SummaryRow> =
-                newest.iter().filter(is_wanted).map(|row| (*row).clone()).collect();
-            // Levels come in the order of their words.
-            rows.sort_by_key(|row| (row.summary.first, row.summary.last, row.summary.level.as_str()));
-            Ok(rows)
+            Ok(state.session(scope, session).map(|(_, session)| of_level(session, level)).unwrap_or_default())
         })
     }
 
@@ -253,6 +246,16 @@ impl MemoryStore {
             Ok(rows.collect())
         })
     }
+}
+
+/// Returns the newest version of each summary of the session at the level; at all levels if it is `None`.
+pub fn of_level(session: &Session, level: Option<Level>) -> Vec<SummaryRow> {
+    let is_wanted = |row: &&&SummaryRow| level.is_none_or(|level| row.summary.level == level);
+    let newest = newest(session);
+    let mut rows: Vec<SummaryRow> = newest.iter().filter(is_wanted).map(|row| (*row).clone()).collect();
+    // Levels come in the order of their words.
+    rows.sort_by_key(|row| (row.summary.first, row.summary.last, row.summary.level.as_str()));
+    rows
 }
 
 /// Returns the newest version of each summary of the session.

@@ -353,7 +353,7 @@ impl State {
     }
 
     /// Returns the owner's chunks that wait for an embedding, in the order of storing.
-    fn waiting(&self, owner: &OwnerId) -> impl Iterator<Item = (ChunkKey, &Chunk, &Stored)> {
+    pub fn waiting(&self, owner: &OwnerId) -> impl Iterator<Item = (ChunkKey, &Chunk, &Stored)> {
         let owner = owner.clone();
         let waiting = self.chunks.iter().filter(|(_, chunk)| chunk.embedding.is_none());
         let with_memory =

@@ -300,6 +300,13 @@ impl SqliteStore {
         &self.inner.clock
     }
 
+    /// Returns how many snapshots of the file at `path` this process has read, for a test to count.
+    pub fn reads(path: &Path) -> u64 {
+        let opened = connection::lock(&OPENED).clone();
+        let own = opened.iter().filter_map(Weak::upgrade).filter(|inner| inner.path == path);
+        own.map(|inner| inner.readers.lent()).sum()
+    }
+
     /// Returns all rows of the file, by table.
     pub fn rows(&self) -> std::collections::BTreeMap<String, Vec<String>> {
         let writer = connection::lock(&self.inner.writer);

@@ -68,9 +68,7 @@ impl SqliteStore {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let Some(session) = find_session(connection, scope, &session)? else { return Ok(-1) };
-            Ok(connection
-                .prepare_cached("SELECT noted FROM sessions WHERE seq = ?1")?
-                .query_row([session], |row| row.get(0))?)
+            noted(connection, session)
         })
         .await
     }
@@ -124,6 +122,13 @@ pub(crate) fn statements_in(
         }
     }
     Ok(found)
+}
+
+/// Returns the ordinal of the last message of the session whose facts are extracted; -1 if there is none.
+pub(crate) fn noted(connection: &Connection, session: i64) -> Result<i64> {
+    Ok(connection
+        .prepare_cached("SELECT noted FROM sessions WHERE seq = ?1")?
+        .query_row([session], |row| row.get(0))?)
 }
 
 /// Stores a statement, with the subject that it shares with another one.

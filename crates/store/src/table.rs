@@ -16,9 +16,7 @@ macro_rules! methods {
                 texts(keys: Vec<MemoryKey>) -> Vec<(MemoryKey, String)>;
                 checked_texts(keys: Vec<MemoryKey>) -> Vec<(MemoryKey, String, bool)>;
                 surroundings(session: &SessionId, ordinal: i64, before: usize, after: usize) -> Vec<Memory>;
-                beside(keys: Vec<MemoryKey>) -> Vec<Memory>;
-                important_messages(session: &SessionId, importance: f64, limit: usize) -> Vec<Memory>;
-                facts(session: &SessionId, limit: usize) -> Vec<Memory>;
+                beside(keys: Vec<MemoryKey>, before: Option<Before>) -> (Vec<Memory>, Vec<Memory>);
                 references(memory: MemoryKey) -> Vec<MemoryKey>;
                 refers_to(memory: MemoryKey) -> Vec<MemoryKey>;
             }
@@ -32,9 +30,9 @@ macro_rules! methods {
                 about_sessions(sessions: Vec<SessionId>) -> Vec<About>;
                 sessions_called(text: &str, limit: usize) -> Vec<SessionId>;
                 session_messages(session: &SessionId, from_ordinal: i64) -> Vec<MessageRow>;
-                session_tokens(session: &SessionId) -> i64;
                 known_elsewhere(session: &SessionId, ids: Vec<String>) -> HashSet<String>;
-                source_version() -> Version;
+                context_parts(session: &SessionId, query: ContextQuery) -> ContextParts;
+                source_state() -> SourceState;
                 grown_sessions(limit: usize) -> Vec<GrownSession>;
                 left_sessions(before: Millis) -> Vec<LeftSession>;
             }
@@ -143,7 +141,6 @@ macro_rules! methods {
                 stashed(keys: Vec<MemoryKey>) -> Vec<StashedMemory>;
                 list_stash(filter: &Filter, after: Option<MemoryKey>, limit: usize) -> Vec<StashedMemory>;
                 stash_contents(page: StashPage) -> StashContents;
-                held_out(session: &SessionId) -> Vec<(MemoryKey, Option<i64>)>;
                 expiring_stash(now: Millis, made_before: Millis) -> StashExpired;
                 newest() -> Option<Millis>;
             }

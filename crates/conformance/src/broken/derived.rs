@@ -8,9 +8,29 @@ use tiro_base::scope::{Scope, SessionId};
 use tiro_store::*;
 
 impl BrokenStore {
-    pub async fn source_version(&self, scope: &Scope) -> Result<Version> {
-        let version = self.inner.source_version(&self.scope(scope)).await?;
-        Ok(self.stale(Fault::ServesStaleCache, format!("version {scope:?}"), version))
+    pub async fn source_state(&self, scope: &Scope) -> Result<SourceState> {
+        let state = self.inner.source_state(&self.scope(scope)).await?;
+        Ok(self.stale(Fault::ServesStaleCache, format!("version {scope:?}"), state))
+    }
+
+    pub async fn context_parts(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        mut query: ContextQuery,
+    ) -> Result<ContextParts> {
+        (query.important, query.facts) = (self.limit(query.important), self.limit(query.facts));
+        query.texts = self.limit(query.texts);
+        let mut parts = self.inner.context_parts(&self.scope(scope), session, query).await?;
+        if self.is(Fault::HoldsOutNothing) {
+            parts.stashed.clear();
+        }
+        if self.is(Fault::ForgetsPending) {
+            parts.pending = 0;
+        }
+        parts.important = self.ordered(parts.important);
+        parts.texts = self.ordered(parts.texts);
+        Ok(ContextParts { facts: self.ordered(parts.facts), ..parts })
     }
 
     pub async fn grown_sessions(&self, scope: &Scope, limit: usize) -> Result<Vec<GrownSession>> {

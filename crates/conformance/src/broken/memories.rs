@@ -146,24 +146,14 @@ impl BrokenStore {
         Ok(self.ordered(found))
     }
 
-    pub async fn beside(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>> {
-        Ok(self.ordered(self.inner.beside(&self.scope(scope), keys).await?))
-    }
-
-    pub async fn important_messages(
+    pub async fn beside(
         &self,
         scope: &Scope,
-        session: &SessionId,
-        importance: f64,
-        limit: usize,
-    ) -> Result<Vec<Memory>> {
-        let limit = self.limit(limit);
-        let found = self.inner.important_messages(&self.scope(scope), session, importance, limit).await?;
-        Ok(self.ordered(found))
-    }
-
-    pub async fn facts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<Vec<Memory>> {
-        Ok(self.ordered(self.inner.facts(&self.scope(scope), session, self.limit(limit)).await?))
+        keys: Vec<MemoryKey>,
+        before: Option<Before>,
+    ) -> Result<(Vec<Memory>, Vec<Memory>)> {
+        let (beside, before) = self.inner.beside(&self.scope(scope), keys, before).await?;
+        Ok((self.ordered(beside), self.ordered(before)))
     }
 
     pub async fn session_messages(

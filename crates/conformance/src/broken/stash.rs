@@ -3,8 +3,8 @@
 use super::{BrokenStore, Fault};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
-use tiro_base::memory::{MemoryId, MemoryKey, Millis};
-use tiro_base::scope::{Scope, SessionId};
+use tiro_base::memory::{MemoryId, Millis};
+use tiro_base::scope::Scope;
 use tiro_store::*;
 
 impl BrokenStore {
@@ -33,17 +33,6 @@ impl BrokenStore {
         match self.is(Fault::BringsBackNothing) {
             true => Ok(ids.to_vec()),
             false => self.inner.unstash(&self.scope(scope), ids, keep).await,
-        }
-    }
-
-    pub async fn held_out(
-        &self,
-        scope: &Scope,
-        session: &SessionId,
-    ) -> Result<Vec<(MemoryKey, Option<i64>)>> {
-        match self.is(Fault::HoldsOutNothing) {
-            true => Ok(Vec::new()),
-            false => self.inner.held_out(&self.scope(scope), session).await,
         }
     }
 

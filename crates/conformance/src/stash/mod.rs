@@ -35,8 +35,8 @@ impl Fixture {
 
     /// Returns the numbers of the messages that contexts of the session leave out.
     async fn held(&self, session: &str) -> Vec<i64> {
-        let held = self.store.held_out(&self.scope, &name(session)).await.answered();
-        held.into_iter().filter_map(|(_, ordinal)| ordinal).collect()
+        let held = self.parts(session, ContextQuery::default()).await.stashed.into_iter();
+        held.filter(|place| place.is_held_out).filter_map(|place| place.ordinal).collect()
     }
 }
 
@@ -228,7 +228,7 @@ pub async fn a_search_of_the_stash_finds_nothing_else(fixture: Fixture) {
 pub async fn a_version_changes_with_what_is_held_out(fixture: Fixture) {
     let said = fixture.say("s", &["maple"]).await;
     let scope = fixture.only(&["s"]);
-    let version = async || fixture.store.source_version(&scope).await.answered();
+    let version = async || fixture.store.source_state(&scope).await.answered();
     let first = version().await;
     fixture.stash(stashing(&[&said[0]], vec![]), 1).await;
     let second = version().await;

@@ -53,6 +53,7 @@ const BATCH: usize = 32;
 const BEST: usize = 10;
 
 /// A memory that the search found, with its rank.
+#[derive(Clone)]
 pub struct Hit {
     /// Its rank and score.
     pub ranked: Ranked,
@@ -60,6 +61,8 @@ pub struct Hit {
     pub memory: Memory,
     /// Its best chunk, as a range of bytes.
     piece: (usize, usize),
+    /// The last message that the summary of its session covers, if it is a summary.
+    covered: Option<i64>,
 }
 
 /// Chooses the passages of a context across all conversations.
@@ -75,22 +78,12 @@ pub async fn choose(
         places.push((owners.memories().as_ref(), owners.scope()));
     }
     let mut chosen = Chosen::default();
-    for (store, scope) in &places {
-        chosen.pending += store.pending(scope).await?;
-    }
     let filter = Filter { kinds: Some(KINDS.to_vec()), ..asked.filter.clone() };
     let mut found =
         retrieve::search(&places, encoders, &asked.query, &filter, &Weights::of_context()).await?;
     chosen.notices.append(&mut found.notices);
-    if !found.is_named && !partial::any(&chosen.notices) && !answers(project, &places, &found).await? {
-        chosen.notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
-    }
+    chosen.pending = pending(&places, found.pending).await?;
     let sessions = weigh(&found.ranked);
-    let mut filling = Filling::new(asked.budget - SMALL_FRAME);
-    let listed = match cues::asks_for_sessions(&asked.query) {
-        Some(count) => latest(project, asked, count, &mut filling, &mut chosen).await?,
-        None => HashSet::new(),
-    };
     let events = cues::asks_for_order(&asked.query);
     let is_broad = events || cues::asks_for_overview(&asked.query);
     let room = if is_broad { Room::EVENT } else { Room::USUAL };
@@ -99,13 +92,26 @@ pub async fn choose(
         (IncludeLevel::Summary | IncludeLevel::Full, Lane::Summaries) => false,
         _ => !events || is_event(hit),
     };
-    let mut hits = found.ranked;
-    if asked.level == IncludeLevel::Summary {
-        summarise(project, asked, &hits, &sessions, &mut filling, &mut chosen).await?;
-    }
-    hits.retain(is_asked);
+    let asked_for = found.ranked.iter().filter(|hit| is_asked(hit)).cloned().collect();
     let share = engine.config().options.summary_ratio * contexts::SUMMARIES_ACROSS;
-    let order = order(hits, &sessions, room, share);
+    let order = order(asked_for, &sessions, room, share);
+    // What decides whether anything answers the question, and what is probably shown, is read at once.
+    let best = found.ranked.iter().take(BEST);
+    let mut first: Vec<Ranked> = best.chain(order.iter().take(BATCH)).cloned().collect();
+    let mut known: HashSet<(usize, MemoryKey)> = HashSet::new();
+    first.retain(|hit| known.insert((hit.store, hit.place.key)));
+    let first = read(&places, first).await?;
+    if !found.is_named && !partial::any(&chosen.notices) && !answers(project, &found, &first).await? {
+        chosen.notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
+    }
+    let mut filling = Filling::new(asked.budget - SMALL_FRAME);
+    let listed = match cues::asks_for_sessions(&asked.query) {
+        Some(count) => latest(project, asked, count, &mut filling, &mut chosen).await?,
+        None => HashSet::new(),
+    };
+    if asked.level == IncludeLevel::Summary {
+        summarise(project, asked, &found.ranked, &sessions, &mut filling, &mut chosen).await?;
+    }
     let known: HashSet<MemoryKey> = order.iter().map(|hit| hit.place.key).collect();
     let best: Vec<MemoryKey> = order
         .iter()
@@ -115,9 +121,9 @@ pub async fn choose(
         .collect();
     let few = engine.config().options.summarization_threshold;
     let relevant = Relevant { sessions: &sessions, listed: &listed, few };
-    let cut = show(&places, order, relevant, room, &mut filling, &mut chosen).await?;
+    let cut = show(&places, (order, first), relevant, room, &mut filling, &mut chosen).await?;
     if !filling.is_full() && !asked.filter.has_range() && !events && asked.level != IncludeLevel::Summary {
-        let mut beside = project.store.beside(&asked.scope, best).await?;
+        let (mut beside, _) = project.store.beside(&asked.scope, best, None).await?;
         beside.retain(|memory| !known.contains(&memory.key));
         add_beside(&beside, room, &mut filling, &mut chosen);
     }
@@ -133,17 +139,30 @@ pub async fn choose(
     Ok(chosen)
 }
 
-/// Returns whether one of the best hits may answer the question, or there are no hits.
-async fn answers(
-    project: &OpenProject,
-    places: &[(&dyn ReadStore, &Scope)],
-    found: &SearchResult,
-) -> Result<bool> {
-    let best = read(places, found.ranked.iter().take(BEST).cloned().collect()).await?;
-    let text = |hit: &Hit| retrieve::searched_text(&hit.memory, hit.piece.0..hit.piece.1);
+/// Returns how many chunks have no embedding yet: `known`, or what the stores say now.
+pub async fn pending(places: &[(&dyn ReadStore, &Scope)], known: Option<usize>) -> Result<usize> {
+    let mut pending = known.unwrap_or_default();
+    if known.is_none() {
+        for (store, scope) in places {
+            pending += store.pending(scope).await?;
+        }
+    }
+    Ok(pending)
+}
+
+/// Returns whether one of the best hits may answer the question, or there are no hits. `read` has those that could be
+/// read.
+async fn answers(project: &OpenProject, found: &SearchResult, read: &[Hit]) -> Result<bool> {
+    let best: Vec<&Hit> = found.ranked.iter().take(BEST).filter_map(|ranked| of(ranked, read)).collect();
+    let text = |hit: &&Hit| retrieve::searched_text(&hit.memory, hit.piece.0..hit.piece.1);
     let (texts, terms, rarity) = (best.iter().map(text).collect(), found.terms.clone(), found.rarity.clone());
     let shares = project.store.shares(&project.scope, terms, rarity, texts).await?;
     Ok(best.is_empty() || best.iter().zip(shares).any(|(hit, share)| may_answer(share, hit.ranked.cosine)))
+}
+
+/// Returns the hit of `read` that is the memory of `ranked`.
+fn of<'h>(ranked: &Ranked, read: &'h [Hit]) -> Option<&'h Hit> {
+    read.iter().find(|hit| (hit.ranked.store, hit.ranked.place.key) == (ranked.store, ranked.place.key))
 }
 
 /// Adds the neighbours of the best messages, as long as they fit.
@@ -170,11 +189,11 @@ struct Relevant<'a> {
     few: usize,
 }
 
-/// Adds the passages of the hits, in order, as long as they fit. Returns the messages that are not shown whole, each with
-/// the place of its passage.
+/// Adds the passages of the hits, in order, as long as they fit. The first of them are read already. Returns the messages
+/// that are not shown whole, each with the place of its passage.
 async fn show(
     places: &[(&dyn ReadStore, &Scope)],
-    order: Vec<Ranked>,
+    (order, first): (Vec<Ranked>, Vec<Hit>),
     Relevant { sessions, listed, few }: Relevant<'_>,
     room: Room,
     filling: &mut Filling,
@@ -182,15 +201,24 @@ async fn show(
 ) -> Result<Vec<(usize, Hit)>> {
     let mut cut = Vec::new();
     let mut left = order.into_iter();
+    let mut first = Some(first);
     while !filling.is_full() {
         let batch: Vec<Ranked> = left.by_ref().take(BATCH).collect();
         if batch.is_empty() {
             break;
         }
-        for hit in read(places, batch).await? {
+        let hits = match first.take() {
+            Some(first) => {
+                let hit =
+                    |ranked: Ranked| Some(Hit { ranked: ranked.clone(), ..of(&ranked, &first)?.clone() });
+                batch.into_iter().filter_map(hit).collect()
+            }
+            None => read(places, batch).await?,
+        };
+        for hit in hits {
             let is_listed = hit.memory.session.as_ref().is_some_and(|session| listed.contains(session));
             let is_summary = lane(hit.memory.kind) == Lane::Summaries;
-            if is_summary && (is_listed || is_short(places, &hit, few).await?) {
+            if is_summary && (is_listed || is_short(&hit, few)) {
                 continue;
             }
             let Some(whole) = passage(&hit, sessions, room, usize::MAX) else { continue };
@@ -211,12 +239,8 @@ async fn show(
 
 /// Returns whether a summary is of a conversation with fewer than `few` messages, which needs no summary: its messages
 /// are shown.
-async fn is_short(places: &[(&dyn ReadStore, &Scope)], hit: &Hit, few: usize) -> Result<bool> {
-    let (Some((store, scope)), Some(session)) = (places.get(hit.ranked.store), &hit.memory.session) else {
-        return Ok(false);
-    };
-    let known = store.conversation(scope, session).await?;
-    Ok(known.is_some_and(|known| usize::try_from(known.last + 1).is_ok_and(|count| count < few)))
+fn is_short(hit: &Hit, few: usize) -> bool {
+    hit.covered.is_some_and(|last| usize::try_from(last + 1).is_ok_and(|count| count < few))
 }
 
 /// Returns the part of a context to which a hit belongs.
@@ -239,7 +263,7 @@ pub async fn read(places: &[(&dyn ReadStore, &Scope)], ranked: Vec<Ranked>) -> R
         hits.extend(store.shown(scope, wanted).await?.into_iter().map(|shown| {
             let (rank, hit) = own[shown.place];
             let piece = (shown.chunk.start, shown.chunk.end);
-            (rank, Hit { ranked: hit.clone(), memory: shown.memory, piece })
+            (rank, Hit { ranked: hit.clone(), memory: shown.memory, piece, covered: shown.covered })
         }));
     }
     hits.sort_by_key(|(rank, _)| *rank);

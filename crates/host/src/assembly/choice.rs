@@ -12,8 +12,9 @@ use crate::assembly::passages::{
 use crate::assembly::{ContextRequest, IncludeLevel};
 use crate::engine::Engine;
 use crate::project::OpenProject;
+use crate::summaries::known::Known;
 use crate::summaries::notes::NewFacts;
-use crate::summaries::{messages, segments};
+use crate::summaries::segments;
 use tiro_base::budget::Budget;
 use tiro_base::error::Result;
 use tiro_base::memory::{Memory, MemoryId, MemoryKey, Provenance, Role, marked};
@@ -24,13 +25,13 @@ use tiro_digest::context::facts::Voice;
 use tiro_digest::context::render;
 use tiro_digest::context::tier::Tier;
 use tiro_digest::tuning::contexts;
-use tiro_store::{MessageRow, SegmentRow, Summary};
+use tiro_store::{MessageRow, SegmentRow, StashedPlace, Summary};
 
 /// The largest number of marked and important messages that are examined. Arbitrary.
-const MOST_IMPORTANT: usize = 40;
+pub(super) const MOST_IMPORTANT: usize = 40;
 
 /// The maximum number of facts that are examined. Arbitrary: more than fit into any budget.
-const MOST_FACTS: usize = 200;
+pub(super) const MOST_FACTS: usize = 200;
 
 /// The maximum number of messages of the open end that are read: more than fit into any budget. The open end has that
 /// many only if some segments should be closed but aren't yet.
@@ -45,6 +46,7 @@ const LINE: i64 = 6;
 /// A context that is being assembled.
 pub struct Choice<'a> {
     pub(super) engine: &'a Engine,
+    known: &'a Known<'a>,
     pub(super) project: &'a OpenProject,
     pub(super) asked: &'a ContextRequest,
     pub(super) session: &'a SessionId,
@@ -70,12 +72,14 @@ pub struct Choice<'a> {
     pub(super) found: BTreeSet<i64>,
     /// Passages that exceeded their part's share, most important first.
     pub(super) left_out: Vec<Passage>,
+    /// The messages before the recent ones that may fill the rest of the budget, in order.
+    pub(super) before: Vec<Memory>,
     /// The memories of the session that are held out of contexts, because they are stashed.
     pub(super) held: BTreeSet<MemoryKey>,
     /// The ordinals of the messages among them.
     held_messages: BTreeSet<i64>,
     /// The open messages, which no summary covers.
-    uncovered: Vec<(i64, MemoryId)>,
+    uncovered: Vec<(i64, MemoryKey, MemoryId)>,
     /// Facts that are not stored yet.
     new_facts: NewFacts,
 }
@@ -84,16 +88,16 @@ impl<'a> Choice<'a> {
     /// Returns an empty choice. A message is recent if its ordinal is at least `begins`.
     pub fn new(
         engine: &'a Engine,
-        project: &'a OpenProject,
+        known: &'a Known<'a>,
         asked: &'a ContextRequest,
-        session: &'a SessionId,
         begins: i64,
     ) -> Choice<'a> {
         Choice {
             engine,
-            project,
+            known,
+            project: known.project,
             asked,
-            session,
+            session: known.session,
             most: longest(asked.budget),
             budget: Budget::new(asked.budget - FRAME),
             chosen: Chosen::default(),
@@ -105,6 +109,7 @@ impl<'a> Choice<'a> {
             long: BTreeSet::new(),
             found: BTreeSet::new(),
             left_out: Vec::new(),
+            before: Vec::new(),
             held: BTreeSet::new(),
             held_messages: BTreeSet::new(),
             uncovered: Vec::new(),
@@ -118,9 +123,11 @@ impl<'a> Choice<'a> {
     }
 
     /// Leaves out the memories of the session that are held out.
-    pub fn hold_out(&mut self, held: Vec<(MemoryKey, Option<i64>)>) {
-        self.held = held.iter().map(|(key, _)| *key).collect();
-        self.held_messages = held.into_iter().filter_map(|(_, ordinal)| ordinal).collect();
+    pub fn hold_out<'s>(&mut self, held: impl Iterator<Item = &'s StashedPlace>) {
+        for place in held {
+            self.held.insert(place.key);
+            self.held_messages.extend(place.ordinal);
+        }
     }
 
     /// Returns whether a message of the segment may be shown.
@@ -129,17 +136,22 @@ impl<'a> Choice<'a> {
         held == 0 || i64::try_from(held).is_ok_and(|held| held < segment.messages)
     }
 
-    /// Returns the ids of the latest messages that no summary covers and that the context doesn't show, at most
+    /// Returns the keys and ids of the latest messages that no summary covers and that the context doesn't show, at most
     /// [`MOST_UNCOVERED`]. Later contexts return the others, unless a summary covers them by then.
-    pub fn uncovered(&self) -> Vec<MemoryId> {
+    pub fn uncovered(&self) -> Vec<(MemoryKey, MemoryId)> {
         let shown = self.shown();
-        let hidden = self.uncovered.iter().rev().filter(|(ordinal, _)| !shown.contains(ordinal));
-        hidden.take(MOST_UNCOVERED).map(|(_, id)| id.clone()).collect()
+        let hidden = self.uncovered.iter().rev().filter(|(ordinal, ..)| !shown.contains(ordinal));
+        hidden.take(MOST_UNCOVERED).map(|(_, key, id)| (*key, id.clone())).collect()
     }
 
-    /// Chooses the passages that don't depend on the question.
-    pub async fn stable(&mut self, closed: &[SegmentRow], made: &BTreeMap<i64, Summary>) -> Result<()> {
-        let used = self.choose_stable(closed, made).await?;
+    /// Chooses the passages that don't depend on the question. `stored` has the important messages and the facts.
+    pub async fn stable(
+        &mut self,
+        closed: &[SegmentRow],
+        made: &BTreeMap<i64, Summary>,
+        stored: (Vec<Memory>, Vec<Memory>),
+    ) -> Result<()> {
+        let used = self.choose_stable(closed, made, stored).await?;
         match self.chosen.stable.is_empty() {
             // Without stable passages, the answer has only one envelope.
             true => self.budget = Budget::new(self.asked.budget - SMALL_FRAME),
@@ -149,8 +161,12 @@ impl<'a> Choice<'a> {
     }
 
     /// Chooses the passages that don't depend on the question, and returns their cost in tokens.
-    async fn choose_stable(&mut self, closed: &[SegmentRow], made: &BTreeMap<i64, Summary>) -> Result<usize> {
-        let (store, scope) = (&self.project.store, &self.project.scope);
+    async fn choose_stable(
+        &mut self,
+        closed: &[SegmentRow],
+        made: &BTreeMap<i64, Summary>,
+        stored: (Vec<Memory>, Vec<Memory>),
+    ) -> Result<usize> {
         let options = &self.engine.config().options;
         let (limit, facts_limit, summaries_limit) = limits(self.asked, options.summary_ratio);
         let is_whole = self.asked.level != IncludeLevel::Summary && fits_whole(closed, self.budget.left());
@@ -162,7 +178,7 @@ impl<'a> Choice<'a> {
         let rows = match (recent.next(), closed.last()) {
             (Some((first, _)), Some(last)) => {
                 self.begins = first.first;
-                let rows = store.session_messages(scope, self.session, first.first).await?;
+                let rows = self.known.messages(first.first).await?;
                 rows.into_iter().take_while(|row| row.ordinal <= last.last).collect()
             }
             _ => Vec::new(),
@@ -170,7 +186,7 @@ impl<'a> Choice<'a> {
         let mut recent: Vec<Passage> =
             self.said(rows).await?.into_iter().map(|(_, passage)| passage).collect();
         recent.reverse();
-        let facts = self.known(is_whole).await?;
+        let facts = self.facts_of(stored, is_whole);
         self.facts = facts.iter().map(|(_, passage)| passage.line.clone()).collect();
         let shows_summaries = !is_whole && self.asked.level != IncludeLevel::Full;
         // A segment of which everything is stashed has no summary in the context either.
@@ -216,12 +232,14 @@ impl<'a> Choice<'a> {
     /// Returns the passages of facts: first important messages that aren't recent, with their ordinals, then stored
     /// facts. Both lists begin with the latest. If `is_whole`, all messages are recent, so only facts that no message
     /// contains are returned.
-    async fn known(&self, is_whole: bool) -> Result<Vec<(Option<i64>, Passage)>> {
-        let (store, scope) = (&self.project.store, &self.project.scope);
-        let bar = self.engine.config().options.importance_threshold;
+    fn facts_of(
+        &self,
+        (important, stored): (Vec<Memory>, Vec<Memory>),
+        is_whole: bool,
+    ) -> Vec<(Option<i64>, Passage)> {
         let is_within = |memory: &Memory| self.asked.filter.is_within(memory.time);
         let mut known: Vec<(Option<i64>, Passage)> = Vec::new();
-        for memory in store.important_messages(scope, self.session, bar, MOST_IMPORTANT).await? {
+        for memory in important {
             if !self.held.contains(&memory.key)
                 && memory.ordinal.is_some_and(|ordinal| ordinal < self.begins)
                 && is_within(&memory)
@@ -232,7 +250,6 @@ impl<'a> Choice<'a> {
             }
         }
         let NewFacts { facts, taken_back, .. } = &self.new_facts;
-        let stored = store.facts(scope, self.session, MOST_FACTS).await?;
         let stored = stored.into_iter().filter(|fact| !taken_back.contains(&fact.id));
         let mut facts: Vec<Memory> = facts.iter().cloned().chain(stored).collect();
         facts.sort_by(|one, other| other.time.cmp(&one.time).then_with(|| one.id.cmp(&other.id)));
@@ -244,7 +261,7 @@ impl<'a> Choice<'a> {
                 known.push((None, self::fact(self.session, &fact, self.most)));
             }
         }
-        Ok(known)
+        known
     }
 
     /// Returns the passages of those summaries that may fit into `limit` tokens. `summaries` has the latest first.
@@ -268,9 +285,9 @@ impl<'a> Choice<'a> {
     /// Chooses as many of the latest messages of the open end as fit into its share of the budget. The open end begins
     /// with the ordinal `from`.
     pub async fn open(&mut self, from: i64) -> Result<()> {
-        let mut rows = self.project.store.session_messages(&self.project.scope, self.session, from).await?;
+        let mut rows = self.known.messages(from).await?;
         rows.retain(|row| !self.held.contains(&row.key));
-        self.uncovered.extend(rows.iter().map(|row| (row.ordinal, row.id.clone())));
+        self.uncovered.extend(rows.iter().map(|row| (row.ordinal, row.key, row.id.clone())));
         self.recent
             .extend(rows.iter().filter(|row| self.asked.filter.is_within(row.time)).map(|row| row.ordinal));
         let unread = rows.len().saturating_sub(MOST_OPEN);
@@ -328,7 +345,7 @@ impl<'a> Choice<'a> {
         let is_long = |row: &&MessageRow| usize::try_from(row.tokens).is_ok_and(|tokens| tokens > self.most);
         self.long =
             rows.iter().filter(is_long).map(|row| row.ordinal).chain(self.long.iter().copied()).collect();
-        let read = messages::texts(self.project, &rows).await?;
+        let read = self.known.texts(&rows).await?;
         Ok(read
             .into_iter()
             .map(|(row, text)| {

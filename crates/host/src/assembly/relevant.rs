@@ -17,6 +17,7 @@ use tiro_embed::Encoders;
 use tiro_recall::retrieve::rank::{Ranked, Weights};
 use tiro_recall::retrieve::{self, SearchResult, cues};
 use tiro_recall::tuning::ranking::BEST_SCORE;
+use tiro_store::Before;
 
 /// The maximum number of earlier messages that are read to fill the rest of a budget.
 const MOST_BEFORE: usize = 400;
@@ -85,8 +86,13 @@ impl Choice<'_> {
         let is_new = |passage: &Passage| !self.chosen.stable.iter().any(|known| known.line == passage.line);
         let passages = found.into_iter().map(|(.., passage)| passage).filter(is_new).collect();
         fill(passages, &mut self.budget, &mut self.chosen, false);
-        if self.budget.left() > most.min(200) {
-            let beside = store.beside(scope, keys).await?;
+        // The messages that `rest` may show are read at the same time.
+        let before = self.most_before();
+        let shows_beside = self.budget.left() > most.min(200);
+        if shows_beside || before.is_some() {
+            let keys = if shows_beside { keys } else { Vec::new() };
+            let (beside, before) = store.beside(scope, keys, before).await?;
+            self.before = before;
             let beside = beside.iter().filter(|memory| self.is_new(memory, &shown));
             let passage = |memory| self.passage(memory);
             let beside = beside.map(passage).collect();
@@ -118,7 +124,7 @@ impl Choice<'_> {
 
     /// Spends the rest of the budget: first on passages that exceeded their part's share, then on earlier messages,
     /// latest first.
-    pub async fn rest(&mut self) -> Result<()> {
+    pub fn rest(&mut self) {
         let shown = self.shown();
         let mut left_out = std::mem::take(&mut self.left_out);
         let live = &self.chosen.live;
@@ -126,15 +132,20 @@ impl Choice<'_> {
             !shown.contains(&passage.place.2) && !live.iter().any(|each| each.line == passage.line)
         });
         fill(left_out, &mut self.budget, &mut self.chosen, false);
-        let most = (self.budget.left() / LEAST_LINE).min(MOST_BEFORE);
-        if most > 0 && self.begins > 0 {
-            let (store, scope) = (&self.project.store, &self.project.scope);
-            let mut before = store.surroundings(scope, self.session, self.begins, most, 0).await?;
-            before.retain(|memory| memory.ordinal < Some(self.begins) && self.is_new(memory, &shown));
+        if let Some(Before { most, .. }) = self.most_before() {
+            let before = std::mem::take(&mut self.before);
+            let mut before = before[before.len().saturating_sub(most)..].to_vec();
+            before.retain(|memory| self.is_new(memory, &shown));
             let before = before.iter().rev().map(|memory| self.passage(memory)).collect();
             fill(before, &mut self.budget, &mut self.chosen, false);
         }
-        Ok(())
+    }
+
+    /// Returns which earlier messages may fill the rest of the budget; `None` if there are none, or no room.
+    fn most_before(&self) -> Option<Before> {
+        let most = (self.budget.left() / LEAST_LINE).min(MOST_BEFORE);
+        let before = Before { session: self.session.clone(), ordinal: self.begins, most };
+        (most > 0 && self.begins > 0).then_some(before)
     }
 
     /// Returns whether the message is within the requested time and not in `shown`.

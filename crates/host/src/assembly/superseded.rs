@@ -46,19 +46,14 @@ pub async fn mark(project: &OpenProject, asked: &ContextRequest, chosen: &mut Ch
     let mut shown: HashSet<MemoryId> = HashSet::new();
     let stable = holding(stable, &mut shown);
     let live = if by_time { Vec::new() } else { holding(live, &mut shown) };
-    let keys: Vec<MemoryKey> = stable.iter().chain(&live).map(|each| each.by_key).collect();
-    let memories = match keys.is_empty() {
-        true => Vec::new(),
-        false => project.store.memories(&asked.scope, keys).await?,
-    };
-    chosen.stable.splice(0..0, current(asked, stable, &memories));
+    chosen.stable.splice(0..0, current(asked, stable, &replaced));
     if by_time {
         return Ok(());
     }
     if !Question::read(&asked.query).is_empty() {
         latest_first(&mut chosen.live);
     }
-    chosen.live.splice(0..0, current(asked, live, &memories));
+    chosen.live.splice(0..0, current(asked, live, &replaced));
     Ok(())
 }
 
@@ -71,7 +66,12 @@ async fn replaced(project: &OpenProject, asked: &ContextRequest, keys: &[MemoryK
     match memories.is_empty() {
         true => Ok(Replacements::default()),
         false => {
-            let query = ReplacementQuery { commits: Vec::new(), memories, with_statements };
+            let query = ReplacementQuery {
+                memories,
+                with_statements,
+                with_holding: true,
+                ..ReplacementQuery::default()
+            };
             project.store.replacements(&asked.scope, query).await
         }
     }
@@ -152,13 +152,15 @@ fn holding(superseded: Vec<Superseded>, shown: &mut HashSet<MemoryId>) -> Vec<Su
         .collect()
 }
 
-/// Returns passages that show what holds now, in `memories`, instead of the superseded statements.
-fn current(asked: &ContextRequest, superseded: Vec<Superseded>, memories: &[Memory]) -> Vec<Passage> {
+/// Returns passages that show what holds now, in memories that were read with `replaced`, instead of the superseded
+/// statements.
+fn current(asked: &ContextRequest, superseded: Vec<Superseded>, replaced: &Replacements) -> Vec<Passage> {
     let mut budget = Budget::new(asked.budget / SHARE);
     let mut passages: Vec<Passage> = superseded
         .into_iter()
         .filter_map(|each| {
-            let memory = memories.iter().find(|memory| memory.key == each.by_key)?;
+            let mut memories = replaced.holding.iter().chain(&replaced.stating);
+            let memory = memories.find(|memory| memory.key == each.by_key)?;
             Some(passage(&each, memory))
         })
         .collect();

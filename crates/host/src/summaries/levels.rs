@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::project::{self, OpenProject};
+use crate::summaries::known::Known;
 use crate::summaries::make::{self, Keeping};
 use crate::summaries::wanted::Wanted;
 use crate::summaries::{keep, messages, segments};
@@ -188,7 +189,8 @@ pub async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Wal
     let (Some(session), Some(ordinal)) = (memory.session.clone(), memory.ordinal) else {
         return in_short(&project, memory, depth, &walk.focus).await;
     };
-    let segments::Closed { segments, waiting, .. } = segments::closed(&project, &session).await?;
+    let segments::Closed { segments, waiting, .. } =
+        segments::closed(&Known::unread(&project, &session)).await?;
     let segment = segments.iter().find(|segment| (segment.first..=segment.last).contains(&ordinal));
     let open = segments.last().map_or(0, |last| last.last + 1);
     let range = match segment {

@@ -9,6 +9,7 @@ mod deadline;
 pub mod enqueue;
 pub mod estimate;
 mod keep;
+pub mod known;
 pub mod levels;
 pub mod make;
 pub mod messages;

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::project::{OpenProject, WritableProject};
-use crate::summaries::messages::{self, blocking, count, texts};
+use crate::project::WritableProject;
+use crate::summaries::known::Known;
+use crate::summaries::messages::{self, blocking, count};
 use crate::summaries::notes::corrections::corrections;
 use tiro_base::error::Result;
 use tiro_base::memory::{Draft, Level, Memory, Provenance};
@@ -79,13 +80,12 @@ pub struct Closed {
 }
 
 /// Returns the segments that the session's messages fill. One call processes a bounded number of messages. Stores nothing.
-pub async fn closed(project: &OpenProject, session: &SessionId) -> Result<Closed> {
-    let (store, scope) = (project.store.as_ref(), &project.scope);
-    let segments = store.segments(scope, session).await?;
+pub async fn closed(known: &Known<'_>) -> Result<Closed> {
+    let segments = known.segments().await?;
     let from = segments.last().map_or(0, |row| row.last + 1);
-    let rows = store.session_messages(scope, session, from).await?;
+    let rows = known.messages(from).await?;
     let waiting = rows.len().saturating_sub(STEP);
-    let read = texts(project, &rows[..rows.len() - waiting]).await?;
+    let read = known.texts(&rows[..rows.len() - waiting]).await?;
     let messages: Vec<Message<'_>> = read.iter().map(|(row, text)| message(row, text)).collect();
     let new = segment::close(&messages);
     if new.is_empty() {
@@ -105,7 +105,7 @@ pub async fn closed(project: &OpenProject, session: &SessionId) -> Result<Closed
 /// Closes and stores the segments that the session's messages fill. One call processes a bounded number of messages.
 pub async fn close(project: &WritableProject, session: &SessionId) -> Result<Closed> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
-    let closed = closed(project, session).await?;
+    let closed = closed(&Known::unread(project, session)).await?;
     if closed.new == 0 {
         return Ok(closed);
     }
@@ -161,19 +161,17 @@ pub struct Leaves {
 /// Returns the wanted summaries; `wanted` has the segment, level and length of each. Makes up to `most` missing
 /// summaries, starting with the latest segments. Stores nothing.
 pub async fn summaries(
-    project: &OpenProject,
-    session: &SessionId,
+    session: &Known<'_>,
     wanted: &[(SegmentRow, Level, usize)],
     most: usize,
 ) -> Result<Leaves> {
-    let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut leaves = Leaves::default();
     let mut levels: Vec<Level> = wanted.iter().map(|(_, level, _)| *level).collect();
     levels.sort_unstable();
     levels.dedup();
     let mut known: BTreeMap<(i64, Level), Summary> = BTreeMap::new();
     for level in levels {
-        let rows = store.summaries(scope, session, Some(level)).await?;
+        let rows = session.summaries(level).await?;
         let of_segments = rows.into_iter().map(|row| row.summary).filter(|summary| summary.segment.is_some());
         known.extend(of_segments.map(|summary| ((summary.first, level), summary)));
     }
@@ -189,11 +187,11 @@ pub async fn summaries(
     }
     let Some(from) = missing.iter().map(|(row, ..)| row.first).min() else { return Ok(leaves) };
     // The messages are read once for all missing summaries, since a session may have a hundred thousand of them.
-    let rows = store.session_messages(scope, session, from).await?;
+    let rows = session.messages(from).await?;
     for (row, level, tokens) in missing {
         let start = rows.partition_point(|each| each.ordinal < row.first);
         let end = rows.partition_point(|each| each.ordinal <= row.last);
-        let made = make(project, session, row, &rows[start..end], *level, *tokens).await?;
+        let made = make(session, row, &rows[start..end], *level, *tokens).await?;
         leaves.made.insert(row.first, made);
         leaves.new.push(row.first);
     }
@@ -209,7 +207,8 @@ pub async fn keep_summaries(
     most: usize,
 ) -> Result<usize> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
-    let Leaves { mut made, new, waiting } = summaries(project, session, wanted, most).await?;
+    let known = Known::unread(project, session);
+    let Leaves { mut made, new, waiting } = summaries(&known, wanted, most).await?;
     for first in new {
         let Some(summary) = made.remove(&first) else { continue };
         store.await_turn(scope, TURN).await?;
@@ -221,18 +220,17 @@ pub async fn keep_summaries(
 
 /// Makes the summary of a segment.
 async fn make(
-    project: &OpenProject,
-    session: &SessionId,
+    session: &Known<'_>,
     row: &SegmentRow,
     messages: &[MessageRow],
     level: Level,
     tokens: usize,
 ) -> Result<Summary> {
-    let read = texts(project, messages).await?;
+    let read = session.texts(messages).await?;
     let hash = source_hash(read.iter().map(|(row, _)| &row.id));
     let number = row.number;
     let (first, last) = (row.first, row.last);
-    let session_name = session.clone();
+    let session_name = session.session.clone();
     let summarise = move || {
         let corrected = corrections(&read);
         let sources = messages::corrected(&read, &corrected);

@@ -4,7 +4,7 @@
 
 mod porter;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::porter::stems;
 use super::MemoryStore;
@@ -50,6 +50,7 @@ impl MemoryStore {
                 words: Ok((words, vocabulary)),
                 near: Ok(near),
                 named: Ok(named),
+                pending: Some(state.waiting(&scope.owner).count()),
             })
         })
     }
@@ -74,9 +75,12 @@ impl MemoryStore {
                 stating.extend((!stated.is_empty()).then(|| state.shown(key, memory)));
                 statements.extend(stated.into_iter().map(|(_, statement)| statement.clone()));
             }
-            let by = superseded.iter().map(|each| each.by_key);
-            let by = by.chain(stand_ins.iter().map(|(_, (by, _))| *by)).collect();
-            Ok(Replacements { places: state.places(scope, by), stand_ins, superseded, statements, stating })
+            let mut by: BTreeSet<MemoryKey> = superseded.iter().map(|each| each.by_key).collect();
+            let holding = by.iter().filter(|_| query.with_holding);
+            let holding = holding.filter_map(|key| Some(state.shown(*key, view.get(*key)?))).collect();
+            by.extend(stand_ins.iter().map(|(_, (by, _))| *by));
+            let places = state.places(scope, by);
+            Ok(Replacements { stand_ins, superseded, statements, stating, holding, places })
         })
     }
 

@@ -8,7 +8,7 @@ use crate::state::{Stashed, State, Stored};
 use tiro_base::error::Result;
 use tiro_base::filter::{Filter, Stash};
 use tiro_base::memory::MemoryKey;
-use tiro_base::scope::{Scope, SessionId};
+use tiro_base::scope::Scope;
 use tiro_store::{SessionKey, StashContents, StashGroup, StashPage, StashedMemory};
 
 impl MemoryStore {
@@ -59,24 +59,6 @@ impl MemoryStore {
                 groups: all.len() as i64,
                 page: all.into_iter().skip(offset).take(groups).collect(),
             })
-        })
-    }
-
-    /// Does as [`ReadStash::held_out`](tiro_store::ReadStash::held_out).
-    pub(crate) async fn held_out(
-        &self,
-        scope: &Scope,
-        session: &SessionId,
-    ) -> Result<Vec<(MemoryKey, Option<i64>)>> {
-        self.read(scope, |state| {
-            let Some(session) = state.find_session(scope, session) else { return Ok(Vec::new()) };
-            let is_held =
-                |memory: &Stored| memory.stashed.as_ref().is_some_and(|stashed| stashed.is_held_out);
-            let held = state
-                .memories
-                .iter()
-                .filter(|(_, memory)| memory.session == Some(session) && is_held(memory));
-            Ok(held.map(|(key, memory)| (*key, memory.ordinal)).collect())
         })
     }
 }

@@ -41,6 +41,8 @@ pub struct Gathered {
     pub named: Vec<(usize, MemoryKey)>,
     /// The searches that failed.
     pub failed: Vec<Failed>,
+    /// How many chunks have no embedding yet; `None` if they can't be counted.
+    pub pending: Option<usize>,
 }
 
 /// A chunk that was found, with the number of its store.
@@ -60,7 +62,8 @@ pub async fn gather(
     let mut answers = join_all(stores.iter().map(|(store, scope)| ask(*store, scope, &query))).await;
     let rarity = weigh_alike(stores, &query, &mut answers).await;
 
-    let mut gathered = Gathered::default();
+    let pending = answers.iter().map(|answer| answer.pending).sum();
+    let mut gathered = Gathered { pending, ..Gathered::default() };
     let mut found: HashMap<Place, (MemoryKey, f64)> = HashMap::new();
     match lists(&mut answers, |answer| std::mem::replace(&mut answer.near, Ok(Vec::new()))) {
         Ok(near) => found.extend(near.map(|(store, each)| ((store, each.chunk), (each.memory, 0.0)))),

@@ -53,6 +53,8 @@ pub struct SearchResult {
     pub superseded: superseded::SupersededHits,
     /// Whether the query names commits by their ids and the search found at least one of them.
     pub is_named: bool,
+    /// How many chunks of the searched stores have no embedding yet; `None` if they could not be counted.
+    pub pending: Option<usize>,
 }
 
 /// How long the stages of a search took, in microseconds.
@@ -105,8 +107,8 @@ pub async fn search(
         ..CandidateQuery::default()
     };
     let (gathered, candidates_time) = timed(gather(stores, wanted, questions)).await;
-    let Gathered { candidates, rarity, named, failed } = gathered?;
-    found.rarity = rarity;
+    let Gathered { candidates, rarity, named, failed, pending } = gathered?;
+    (found.rarity, found.pending) = (rarity, pending);
     found.rarity.truncate(terms.len());
     found.timings = Timings { embed: embed_time, candidates: candidates_time, rank: 0 };
 

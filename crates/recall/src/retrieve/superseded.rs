@@ -76,7 +76,7 @@ pub async fn replaced(
         let commits = ranked.iter().filter(|each| each.store == number && may_be_replaced(each));
         let memories = examined.iter().filter(|each| each.store == number);
         let (commits, memories) = (commits.map(key).collect(), memories.map(key).collect());
-        let wanted = ReplacementQuery { commits, memories, with_statements };
+        let wanted = ReplacementQuery { commits, memories, with_statements, with_holding: false };
         let is_nothing = wanted.memories.is_empty() && wanted.commits.is_empty();
         replaced.push(match is_nothing {
             true => Replacements::default(),

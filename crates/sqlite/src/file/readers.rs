@@ -54,6 +54,8 @@ pub(crate) struct Readers {
     is_closed: AtomicBool,
     keeps_log: AtomicBool,
     began: Instant,
+    /// How many connections were lent, each for one snapshot.
+    lent: AtomicU64,
 }
 
 /// A permit for one of the connections.
@@ -80,7 +82,8 @@ impl Readers {
     pub fn new(path: PathBuf, oldest: Duration) -> Readers {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let (idle, is_closed, keeps_log) = (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
-        Readers { path, oldest, turns, idle, is_closed, keeps_log, began: Instant::now() }
+        let lent = AtomicU64::new(0);
+        Readers { path, oldest, turns, idle, is_closed, keeps_log, began: Instant::now(), lent }
     }
 
     /// Waits until a connection is free.
@@ -94,8 +97,14 @@ impl Readers {
     pub fn lend(&self, turn: Turn) -> Result<LentConnection<'_>> {
         let idle = lock(&self.idle).pop();
         let lent = idle.map_or_else(|| self.open(), Ok)?;
+        self.lent.fetch_add(1, Ordering::Relaxed);
         lent.deadline.store(self.millis(self.oldest), Ordering::Relaxed);
         Ok(LentConnection { readers: self, lent: Some(lent), _turn: turn })
+    }
+
+    /// Returns how many snapshots were read so far.
+    pub fn lent(&self) -> u64 {
+        self.lent.load(Ordering::Relaxed)
     }
 
     /// Closes the connections that are idle now.

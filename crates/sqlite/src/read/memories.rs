@@ -12,12 +12,11 @@ use crate::error::Result;
 use crate::file::{sums, verify};
 use crate::keys::{key, memory_key, optional_key};
 use crate::read::conditions::Conditions;
-use crate::read::segments::find_session;
 use tiro_base::error;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey, Provenance, Role};
 use tiro_base::scope::{Scope, SessionId};
-use tiro_store::{ChunkKey, ChunkRange, Neighbour, ShownMemory};
+use tiro_store::{Before, ChunkKey, ChunkRange, Neighbour, ShownMemory};
 
 impl SqliteStore {
     pub(crate) async fn memories(&self, scope: &Scope, keys: Vec<MemoryKey>) -> error::Result<Vec<Memory>> {
@@ -40,96 +39,29 @@ impl SqliteStore {
         before: usize,
         after: usize,
     ) -> error::Result<Vec<Memory>> {
-        let session = session.as_str().to_owned();
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?;
-            let side = |comparison: &str, direction: &str| {
-                format!(
-                    "SELECT {COLUMNS} FROM memories m JOIN sessions s ON s.seq = m.session
-                     WHERE {} AND s.owner = m.owner AND s.name = ? AND m.ordinal {comparison} ?
-                     ORDER BY m.ordinal {direction} LIMIT ?",
-                    conditions.sql
-                )
-            };
-            let run = |sql: String, count: usize| -> Result<Vec<Memory>> {
-                let own = [Value::from(session.clone()), Value::from(ordinal), Value::from(count as i64)];
-                let values = conditions.values.iter().cloned().chain(own);
-                let mut statement = connection.prepare_cached(&sql)?;
-                let rows = statement.query_map(params_from_iter(values), memory)?;
-                Ok(rows.collect::<Result<_, _>>()?)
-            };
-            let mut found = run(side("<", "DESC"), before)?;
-            found.reverse();
-            found.extend(run(side(">=", "ASC"), after + 1)?);
-            Ok(found)
-        })
-        .await
-    }
-
-    pub(crate) async fn beside(&self, scope: &Scope, keys: Vec<MemoryKey>) -> error::Result<Vec<Memory>> {
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?;
-            let mut statement = connection.prepare_cached(
-                "SELECT o.seq FROM memories m JOIN memories o ON o.session = m.session
-                     AND o.ordinal IN (m.ordinal - 1, m.ordinal + 1) WHERE m.seq = ?1",
-            )?;
-            let mut beside: BTreeSet<i64> = BTreeSet::new();
-            for key in &keys {
-                for neighbour in statement.query_map([key.in_store()], |row| row.get(0))? {
-                    beside.insert(neighbour?);
-                }
-            }
-            let mut found = Vec::with_capacity(beside.len());
-            for key in beside {
-                found.extend(one(connection, &conditions, "m.seq = ?", Value::from(key))?);
-            }
-            Ok(found)
-        })
-        .await
-    }
-
-    pub(crate) async fn important_messages(
-        &self,
-        scope: &Scope,
-        session: &SessionId,
-        importance: f64,
-        limit: usize,
-    ) -> error::Result<Vec<Memory>> {
-        // The first condition is also the condition of a partial index. This index has only a few rows even for
-        // a long session.
-        let which = "(m.marked = 1 OR m.importance IS NOT NULL) AND m.ordinal IS NOT NULL
-            AND (m.marked = 1 OR m.importance >= ?) ORDER BY m.ordinal DESC LIMIT ?";
-        self.in_session(scope, session, which, vec![importance.into(), (limit as i64).into()]).await
-    }
-
-    pub(crate) async fn facts(
-        &self,
-        scope: &Scope,
-        session: &SessionId,
-        limit: usize,
-    ) -> error::Result<Vec<Memory>> {
-        let which = "m.ordinal IS NULL AND m.kind IN ('fact', 'decision') ORDER BY m.time DESC, m.id LIMIT ?";
-        self.in_session(scope, session, which, vec![(limit as i64).into()]).await
-    }
-
-    async fn in_session(
-        &self,
-        scope: &Scope,
-        session: &SessionId,
-        which: &'static str,
-        values: Vec<Value>,
-    ) -> error::Result<Vec<Memory>> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
-            let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
-            let sql = format!(
-                "SELECT {COLUMNS} FROM memories m JOIN sessions s ON s.seq = m.session
-                 WHERE m.session = ? AND m.tombstoned_at IS NULL AND {which}"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            let values = std::iter::once(Value::from(session)).chain(values);
-            let rows = statement.query_map(params_from_iter(values), memory)?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            surroundings(connection, scope, &session, ordinal, before, after)
+        })
+        .await
+    }
+
+    pub(crate) async fn beside(
+        &self,
+        scope: &Scope,
+        keys: Vec<MemoryKey>,
+        before: Option<Before>,
+    ) -> error::Result<(Vec<Memory>, Vec<Memory>)> {
+        self.read(scope, move |_, connection, scope| {
+            let before = match before {
+                Some(Before { session, ordinal, most }) => {
+                    let mut before = surroundings(connection, scope, &session, ordinal, most, 0)?;
+                    before.retain(|memory| memory.ordinal < Some(ordinal));
+                    before
+                }
+                None => Vec::new(),
+            };
+            Ok((beside(connection, scope, &keys)?, before))
         })
         .await
     }
@@ -193,6 +125,7 @@ impl SqliteStore {
                     },
                     conversations,
                     confidences,
+                    covered: covered(connection, &memory)?,
                     memory,
                 });
             }
@@ -218,6 +151,95 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+/// Returns living messages of the session in order: up to `before` before `ordinal`, the one there, and up to `after`
+/// after it.
+fn surroundings(
+    connection: &Connection,
+    scope: &Scope,
+    session: &SessionId,
+    ordinal: i64,
+    before: usize,
+    after: usize,
+) -> Result<Vec<Memory>> {
+    let conditions = Conditions::of_scope(connection, scope)?;
+    let side = |comparison: &str, direction: &str| {
+        format!(
+            "SELECT {COLUMNS} FROM memories m JOIN sessions s ON s.seq = m.session
+             WHERE {} AND s.owner = m.owner AND s.name = ? AND m.ordinal {comparison} ?
+             ORDER BY m.ordinal {direction} LIMIT ?",
+            conditions.sql
+        )
+    };
+    let run = |sql: String, count: usize| -> Result<Vec<Memory>> {
+        let own = [Value::from(session.as_str().to_owned()), Value::from(ordinal), Value::from(count as i64)];
+        let values = conditions.values.iter().cloned().chain(own);
+        let mut statement = connection.prepare_cached(&sql)?;
+        let rows = statement.query_map(params_from_iter(values), memory)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    };
+    let mut found = run(side("<", "DESC"), before)?;
+    found.reverse();
+    found.extend(run(side(">=", "ASC"), after + 1)?);
+    Ok(found)
+}
+
+/// Returns the living messages right before and right after each of the messages in `keys`, ordered by key.
+fn beside(connection: &Connection, scope: &Scope, keys: &[MemoryKey]) -> Result<Vec<Memory>> {
+    let conditions = Conditions::of_scope(connection, scope)?;
+    let mut statement = connection.prepare_cached(
+        "SELECT o.seq FROM memories m JOIN memories o ON o.session = m.session
+             AND o.ordinal IN (m.ordinal - 1, m.ordinal + 1) WHERE m.seq = ?1",
+    )?;
+    let mut beside: BTreeSet<i64> = BTreeSet::new();
+    for key in keys {
+        for neighbour in statement.query_map([key.in_store()], |row| row.get(0))? {
+            beside.insert(neighbour?);
+        }
+    }
+    let mut found = Vec::with_capacity(beside.len());
+    for key in beside {
+        found.extend(one(connection, &conditions, "m.seq = ?", Value::from(key))?);
+    }
+    Ok(found)
+}
+
+/// Returns up to `limit` living messages of the session that are marked, or at least as important as `importance`, the
+/// latest first.
+pub(super) fn important_messages(
+    connection: &Connection,
+    session: i64,
+    importance: f64,
+    limit: usize,
+) -> Result<Vec<Memory>> {
+    // The first condition is also the condition of a partial index. This index has only a few rows even for
+    // a long session.
+    let which = "(m.marked = 1 OR m.importance IS NOT NULL) AND m.ordinal IS NOT NULL
+        AND (m.marked = 1 OR m.importance >= ?) ORDER BY m.ordinal DESC LIMIT ?";
+    in_session(connection, session, which, vec![importance.into(), (limit as i64).into()])
+}
+
+/// Returns up to `limit` living facts and decisions of the session, the latest first.
+pub(super) fn facts(connection: &Connection, session: i64, limit: usize) -> Result<Vec<Memory>> {
+    let which = "m.ordinal IS NULL AND m.kind IN ('fact', 'decision') ORDER BY m.time DESC, m.id LIMIT ?";
+    in_session(connection, session, which, vec![(limit as i64).into()])
+}
+
+fn in_session(
+    connection: &Connection,
+    session: i64,
+    which: &'static str,
+    values: Vec<Value>,
+) -> Result<Vec<Memory>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM memories m JOIN sessions s ON s.seq = m.session
+         WHERE m.session = ? AND m.tombstoned_at IS NULL AND {which}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let values = std::iter::once(Value::from(session)).chain(values);
+    let rows = statement.query_map(params_from_iter(values), memory)?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Returns the memories in `keys`, in the order of `keys`. Memories that are not living or not in the scope are left out.
@@ -287,6 +309,19 @@ fn chunk_range(row: &Row<'_>) -> rusqlite::Result<ChunkRange> {
         end: row.get::<_, i64>(2)? as usize,
         tokens: row.get(3)?,
     })
+}
+
+/// Returns the ordinal of the last message that the summary of a session covers, if `memory` is a summary with a session.
+fn covered(connection: &Connection, memory: &Memory) -> Result<Option<i64>> {
+    if !matches!(memory.kind, Kind::Conversation | Kind::Summary) || memory.session.is_none() {
+        return Ok(None);
+    }
+    Ok(connection
+        .prepare_cached(
+            "SELECT c.last FROM memories m JOIN conversations c ON c.session = m.session WHERE m.seq = ?1",
+        )?
+        .query_row([memory.key.in_store()], |row| row.get(0))
+        .optional()?)
 }
 
 fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec<String>> {

@@ -2,6 +2,7 @@
 
 pub(super) mod behind;
 pub(super) mod conditions;
+mod context_parts;
 pub(super) mod memories;
 mod references;
 pub(super) mod segments;

@@ -16,7 +16,7 @@ use tiro_base::error;
 use tiro_base::memory::{Kind, MemoryId, MemoryKey, Provenance, Role};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_store::decide::stale;
-use tiro_store::{GrownSession, MessageRow, SegmentRow, Version, source_hash};
+use tiro_store::{GrownSession, MessageRow, SegmentRow, SourceState, Version, source_hash};
 
 impl SqliteStore {
     pub(crate) async fn session_messages(
@@ -28,13 +28,7 @@ impl SqliteStore {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
-            let mut statement = connection.prepare_cached(
-                "SELECT seq, id, ordinal, role, speaker, time, tokens, marked, importance, kind, provenance
-                 FROM memories
-                 WHERE session = ?1 AND ordinal >= ?2 AND tombstoned_at IS NULL ORDER BY ordinal",
-            )?;
-            let rows = statement.query_map((session, from_ordinal), message_row)?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            messages(connection, session, from_ordinal)
         })
         .await
     }
@@ -53,23 +47,7 @@ impl SqliteStore {
         scope: &Scope,
         keys: Vec<MemoryKey>,
     ) -> error::Result<Vec<(MemoryKey, String, bool)>> {
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?;
-            let sql =
-                format!("SELECT m.text, m.text_hash FROM memories m WHERE m.seq = ? AND {}", conditions.sql);
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut texts = Vec::with_capacity(keys.len());
-            for key in keys {
-                let values =
-                    std::iter::once(Value::from(key.in_store())).chain(conditions.values.iter().cloned());
-                let text = statement.query_row(rusqlite::params_from_iter(values), |row| {
-                    Ok((key, verify::text(row, 0)?, verify::differs(row, 0, 1)?))
-                });
-                texts.extend(text.optional()?);
-            }
-            Ok(texts)
-        })
-        .await
+        self.read(scope, move |_, connection, scope| checked_texts(connection, scope, keys)).await
     }
 
     pub(crate) async fn segments(
@@ -80,11 +58,7 @@ impl SqliteStore {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
-            let mut statement = connection.prepare_cached(
-                "SELECT number, first, last, messages, tokens FROM segments WHERE session = ?1 ORDER BY number",
-            )?;
-            let rows = statement.query_map([session], segment)?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            segments(connection, session)
         })
         .await
     }
@@ -117,52 +91,13 @@ impl SqliteStore {
         .await
     }
 
-    pub(crate) async fn session_tokens(&self, scope: &Scope, session: &SessionId) -> error::Result<i64> {
-        let session = session.clone();
-        self.read(scope, move |_, connection, scope| {
-            let Some(session) = find_session(connection, scope, &session)? else { return Ok(0) };
-            // The tokens of closed segments are already summed up.
-            let (closed, from): (i64, i64) = connection
-                .prepare_cached(
-                    "SELECT coalesce(sum(tokens), 0), coalesce(max(last), -1) FROM segments WHERE session = ?1",
-                )?
-                .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            let open: i64 = connection
-                .prepare_cached(
-                    "SELECT coalesce(sum(tokens), 0) FROM memories
-                     WHERE session = ?1 AND ordinal > ?2 AND tombstoned_at IS NULL",
-                )?
-                .query_row((session, from), |row| row.get(0))?;
-            Ok(closed + open)
-        })
-        .await
-    }
-
-    pub(crate) async fn source_version(&self, scope: &Scope) -> error::Result<Version> {
+    pub(crate) async fn source_state(&self, scope: &Scope) -> error::Result<SourceState> {
         self.read(scope, |_, connection, scope| {
-            let owner = scope.owner.as_str();
-            let Sessions::Only(names) = &scope.sessions else {
-                let version = connection
-                    .prepare_cached("SELECT version FROM versions WHERE owner = ?1")?
-                    .query_row([owner], |row| key(row, 0))
-                    .optional()?;
-                return Ok(version.unwrap_or(Version::from_store(0)));
-            };
-            // The versions are hashed, because their sum or maximum could be the same again after a session was
-            // removed.
-            let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 source version");
-            let mut sessions = Vec::with_capacity(names.len());
-            for name in names {
-                sessions.extend(named(connection, owner, name)?);
-            }
-            sessions.sort_unstable();
-            sessions.dedup();
-            for (session, version) in sessions {
-                hasher.update(&session.to_le_bytes());
-                hasher.update(&version.to_le_bytes());
-            }
-            let bytes = hasher.finalize().as_bytes()[..8].try_into().expect("8 of 32 bytes");
-            Ok(Version::from_store(i64::from_le_bytes(bytes) & i64::MAX))
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!("SELECT 1 FROM memories m WHERE {} LIMIT 1", conditions.sql);
+            let is_empty =
+                !connection.prepare_cached(&sql)?.exists(rusqlite::params_from_iter(conditions.values))?;
+            Ok(SourceState { version: version(connection, scope)?, is_empty })
         })
         .await
     }
@@ -203,6 +138,90 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+/// Returns the version of the scope.
+fn version(connection: &Connection, scope: &Scope) -> Result<Version> {
+    let owner = scope.owner.as_str();
+    let Sessions::Only(names) = &scope.sessions else {
+        let version = connection
+            .prepare_cached("SELECT version FROM versions WHERE owner = ?1")?
+            .query_row([owner], |row| key(row, 0))
+            .optional()?;
+        return Ok(version.unwrap_or(Version::from_store(0)));
+    };
+    // The versions are hashed, because their sum or maximum could be the same again after a session was
+    // removed.
+    let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 source version");
+    let mut sessions = Vec::with_capacity(names.len());
+    for name in names {
+        sessions.extend(named(connection, owner, name)?);
+    }
+    sessions.sort_unstable();
+    sessions.dedup();
+    for (session, version) in sessions {
+        hasher.update(&session.to_le_bytes());
+        hasher.update(&version.to_le_bytes());
+    }
+    let bytes = hasher.finalize().as_bytes()[..8].try_into().expect("8 of 32 bytes");
+    Ok(Version::from_store(i64::from_le_bytes(bytes) & i64::MAX))
+}
+
+/// Returns the living messages of the session from `from_ordinal` on, in order.
+pub(super) fn messages(connection: &Connection, session: i64, from_ordinal: i64) -> Result<Vec<MessageRow>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, id, ordinal, role, speaker, time, tokens, marked, importance, kind, provenance
+         FROM memories
+         WHERE session = ?1 AND ordinal >= ?2 AND tombstoned_at IS NULL ORDER BY ordinal",
+    )?;
+    let rows = statement.query_map((session, from_ordinal), message_row)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns the texts of the memories in `keys`, in their order, and whether each is damaged.
+pub(super) fn checked_texts(
+    connection: &Connection,
+    scope: &Scope,
+    keys: Vec<MemoryKey>,
+) -> Result<Vec<(MemoryKey, String, bool)>> {
+    let conditions = Conditions::of_scope(connection, scope)?;
+    let sql = format!("SELECT m.text, m.text_hash FROM memories m WHERE m.seq = ? AND {}", conditions.sql);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut texts = Vec::with_capacity(keys.len());
+    for key in keys {
+        let values = std::iter::once(Value::from(key.in_store())).chain(conditions.values.iter().cloned());
+        let text = statement.query_row(rusqlite::params_from_iter(values), |row| {
+            Ok((key, verify::text(row, 0)?, verify::differs(row, 0, 1)?))
+        });
+        texts.extend(text.optional()?);
+    }
+    Ok(texts)
+}
+
+/// Returns the closed segments of the session, in order.
+pub(super) fn segments(connection: &Connection, session: i64) -> Result<Vec<SegmentRow>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT number, first, last, messages, tokens FROM segments WHERE session = ?1 ORDER BY number",
+    )?;
+    let rows = statement.query_map([session], segment)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns the tokens of the session's living messages.
+pub(super) fn tokens(connection: &Connection, session: i64) -> Result<i64> {
+    // The tokens of closed segments are already summed up.
+    let (closed, from): (i64, i64) = connection
+        .prepare_cached(
+            "SELECT coalesce(sum(tokens), 0), coalesce(max(last), -1) FROM segments WHERE session = ?1",
+        )?
+        .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let open: i64 = connection
+        .prepare_cached(
+            "SELECT coalesce(sum(tokens), 0) FROM memories
+             WHERE session = ?1 AND ordinal > ?2 AND tombstoned_at IS NULL",
+        )?
+        .query_row((session, from), |row| row.get(0))?;
+    Ok(closed + open)
 }
 
 /// Returns the row of the session with the name or alias `session`; `None` if there is none or the scope

@@ -12,6 +12,7 @@ use crate::links::stand_ins;
 use crate::read::memories::{commit_named, memories, places};
 use crate::statements::statements_in;
 use crate::superseded::superseded;
+use crate::write::pending::pending;
 use crate::{Inner, SqliteStore};
 use tiro_base::error;
 use tiro_base::memory::MemoryKey;
@@ -35,7 +36,7 @@ impl SqliteStore {
         query: ReplacementQuery,
     ) -> error::Result<Replacements> {
         self.read(scope, move |_, connection, scope| {
-            let ReplacementQuery { commits, memories: mut keys, with_statements } = query;
+            let ReplacementQuery { commits, memories: mut keys, with_statements, with_holding } = query;
             let stand_ins = stand_ins(connection, scope, commits)?;
             for (_, (by, _)) in &stand_ins {
                 if !keys.contains(by) {
@@ -50,11 +51,15 @@ impl SqliteStore {
             stating.dedup();
             let superseded = superseded(connection, scope, &keys)?;
             let mut by: Vec<MemoryKey> = superseded.iter().map(|each| each.by_key).collect();
+            by.sort_unstable();
+            by.dedup();
+            let holding = if with_holding { by.clone() } else { Vec::new() };
             by.extend(stand_ins.iter().map(|(_, (by, _))| *by));
             by.sort_unstable();
             by.dedup();
             Ok(Replacements {
                 stating: memories(connection, scope, stating)?,
+                holding: memories(connection, scope, holding)?,
                 places: places(connection, scope, by)?,
                 stand_ins,
                 superseded,
@@ -72,6 +77,7 @@ struct Parts {
     named: Result<Vec<(MemoryKey, ChunkKey)>>,
     cosines: Vec<Result<Vec<(ChunkKey, f64)>>>,
     places: Result<Vec<Neighbour>>,
+    pending: Option<usize>,
 }
 
 impl Parts {
@@ -94,7 +100,8 @@ impl Parts {
         let mut memories: Vec<MemoryKey> = found.into_values().collect();
         memories.sort_unstable();
         memories.dedup();
-        Parts { words, near, named, cosines, places: places(connection, scope, memories) }
+        let (places, pending) = (places(connection, scope, memories), pending(connection, scope).ok());
+        Parts { words, near, named, cosines, places, pending }
     }
 
     /// Returns the parts as the store tells them; `explained` returns what is behind an error.
@@ -106,6 +113,7 @@ impl Parts {
             named: self.named.map_err(explained),
             cosines: self.cosines.into_iter().map(|cosines| cosines.map_err(explained)).collect(),
             places: self.places.map_err(explained),
+            pending: self.pending,
         }
     }
 }

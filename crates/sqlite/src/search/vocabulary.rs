@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::Inner;
 use crate::SqliteStore;
-use crate::connection::lock;
+use crate::connection::{blocking, lock};
 use crate::error::Result;
 use tiro_base::error;
 use tiro_base::scope::Scope;
@@ -68,7 +68,9 @@ impl SqliteStore {
         rarity: Vec<f64>,
         texts: Vec<String>,
     ) -> error::Result<Vec<f64>> {
-        self.read(scope, move |inner, _, _| {
+        self.admit(scope)?;
+        let store = self.clone();
+        blocking(move || {
             let all: f64 = rarity.iter().sum();
             let words: Vec<HashSet<String>> = texts.iter().map(|text| words(text)).collect();
             let forms = || terms.iter().flat_map(Term::forms);
@@ -80,7 +82,7 @@ impl SqliteStore {
             };
             let mut asked: Vec<&String> = forms().collect();
             asked.extend(words.iter().flatten().filter(may_be).collect::<HashSet<_>>());
-            let stems = stems(inner, &asked)?;
+            let stems = stems(&store.inner, &asked)?;
             let stem_of: HashMap<&String, &Vec<String>> = asked.iter().copied().zip(&stems).collect();
             let share = |words: &HashSet<String>| {
                 let own: HashSet<&Vec<String>> =

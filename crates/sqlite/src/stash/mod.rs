@@ -6,7 +6,7 @@
 mod assembled;
 pub(super) mod chunks;
 mod expire_stash;
-mod read;
+pub(super) mod read;
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,19 +1,18 @@
 //! Lists what is in the stash.
 
 use rusqlite::types::Value;
-use rusqlite::{Row, params_from_iter};
+use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::SqliteStore;
 use crate::columns::{id, word};
 use crate::error::Result;
 use crate::keys::memory_key;
 use crate::read::conditions::Conditions;
-use crate::read::segments::find_session;
 use tiro_base::error;
 use tiro_base::filter::{Filter, Stash};
 use tiro_base::memory::{Kind, MemoryKey};
 use tiro_base::scope::{Scope, SessionId};
-use tiro_store::{StashCause, StashContents, StashGroup, StashPage, StashedMemory};
+use tiro_store::{StashCause, StashContents, StashGroup, StashPage, StashedMemory, StashedPlace};
 
 /// The columns that [`stashed_row`] reads.
 const COLUMNS: &str =
@@ -124,25 +123,18 @@ impl SqliteStore {
         })
         .await
     }
+}
 
-    pub(crate) async fn held_out(
-        &self,
-        scope: &Scope,
-        session: &SessionId,
-    ) -> error::Result<Vec<(MemoryKey, Option<i64>)>> {
-        let session = session.clone();
-        self.read(scope, move |_, connection, scope| {
-            let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
-            let mut statement = connection.prepare_cached(
-                "SELECT m.seq, m.ordinal FROM stashed s CROSS JOIN memories m ON m.seq = s.memory
-                 WHERE s.owner = ?1 AND m.session = ?2 AND s.is_held_out ORDER BY m.seq",
-            )?;
-            let rows = statement
-                .query_map((scope.owner.as_str(), session), |row| Ok((memory_key(row, 0)?, row.get(1)?)))?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
-    }
+/// Returns the memories of the session that are in the stash, ordered by key.
+pub(crate) fn stashed_of(connection: &Connection, scope: &Scope, session: i64) -> Result<Vec<StashedPlace>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT m.seq, m.ordinal, s.is_held_out FROM stashed s CROSS JOIN memories m ON m.seq = s.memory
+         WHERE s.owner = ?1 AND m.session = ?2 ORDER BY m.seq",
+    )?;
+    let rows = statement.query_map((scope.owner.as_str(), session), |row| {
+        Ok(StashedPlace { key: memory_key(row, 0)?, ordinal: row.get(1)?, is_held_out: row.get(2)? })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Returns the filter, limited to the stash.

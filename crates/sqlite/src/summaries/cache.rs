@@ -1,7 +1,7 @@
 //! A cache of answers, shared by processes.
 //!
 //! The caller computes the key: a hash of the question and of the versions of its sources
-//! ([`SqliteStore::source_version`]). When the sources change, the key changes too, so entries needn't be
+//! ([`SqliteStore::source_state`]). When the sources change, the key changes too, so entries needn't be
 //! invalidated. To lose an entry costs only time. So writes to the cache don't wait for the disk, and are
 //! skipped while another process writes. An answer is stored with its hash: a damaged one counts as missing.
 

@@ -79,16 +79,7 @@ impl SqliteStore {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
-            let sql = format!(
-                "SELECT {COLUMNS} FROM summaries u JOIN sessions s ON s.seq = u.session
-                 WHERE u.session = ?1 AND (?2 IS NULL OR u.level = ?2) AND NOT EXISTS (
-                     SELECT 1 FROM summaries o WHERE o.session = u.session AND o.first = u.first AND o.last = u.last
-                         AND o.level = u.level AND o.version > u.version)
-                 ORDER BY u.first, u.last, u.level"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map((session, level.map(Level::as_str)), |row| summary(connection, row))?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            summaries(connection, session, level)
         })
         .await
     }
@@ -252,6 +243,24 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+/// Returns the newest version of each summary of the session at the level; at all levels if it is `None`.
+pub(crate) fn summaries(
+    connection: &Connection,
+    session: i64,
+    level: Option<Level>,
+) -> Result<Vec<SummaryRow>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM summaries u JOIN sessions s ON s.seq = u.session
+         WHERE u.session = ?1 AND (?2 IS NULL OR u.level = ?2) AND NOT EXISTS (
+             SELECT 1 FROM summaries o WHERE o.session = u.session AND o.first = u.first AND o.last = u.last
+                 AND o.level = u.level AND o.version > u.version)
+         ORDER BY u.first, u.last, u.level"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map((session, level.map(Level::as_str)), |row| summary(connection, row))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Returns the fields of the session's summarising memory that decide whether another memory replaces it.

@@ -28,25 +28,7 @@ const WAITING: &str =
 
 impl SqliteStore {
     pub(crate) async fn pending(&self, scope: &Scope) -> error::Result<usize> {
-        self.read(scope, |_, connection, scope| {
-            let owner = scope.owner.as_str();
-            // Most stores have one owner. Then all waiting chunks are counted, without looking up the owner of
-            // each.
-            let is_shared = connection
-                .prepare_cached("SELECT 1 FROM memories WHERE owner < ?1 UNION ALL SELECT 1 FROM memories WHERE owner > ?1 LIMIT 1")?
-                .exists([owner])?;
-            let count: i64 = match is_shared {
-                false => connection.prepare_cached("SELECT count(*) FROM pending")?.query_row([], |row| row.get(0))?,
-                true => connection
-                    .prepare_cached(
-                        "SELECT count(*) FROM pending p JOIN chunks c ON c.seq = p.chunk
-                         JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1",
-                    )?
-                    .query_row([owner], |row| row.get(0))?,
-            };
-            Ok(count as usize)
-        })
-        .await
+        self.read(scope, |_, connection, scope| pending(connection, scope)).await
     }
 
     pub(crate) async fn pending_chunks(
@@ -134,6 +116,28 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+/// Returns how many chunks of the owner have no embedding yet.
+pub(crate) fn pending(connection: &Connection, scope: &Scope) -> Result<usize> {
+    let owner = scope.owner.as_str();
+    // Most stores have one owner. Then all waiting chunks are counted, without looking up the owner of
+    // each.
+    let is_shared = connection
+        .prepare_cached("SELECT 1 FROM memories WHERE owner < ?1 UNION ALL SELECT 1 FROM memories WHERE owner > ?1 LIMIT 1")?
+        .exists([owner])?;
+    let count: i64 = match is_shared {
+        false => {
+            connection.prepare_cached("SELECT count(*) FROM pending")?.query_row([], |row| row.get(0))?
+        }
+        true => connection
+            .prepare_cached(
+                "SELECT count(*) FROM pending p JOIN chunks c ON c.seq = p.chunk
+                 JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1",
+            )?
+            .query_row([owner], |row| row.get(0))?,
+    };
+    Ok(count as usize)
 }
 
 /// Returns the words for the kinds whose texts are code, as a JSON array.

@@ -4,6 +4,7 @@
 //! one transaction. Every engine calls the same functions, so that all engines decide alike.
 
 pub mod clock;
+pub mod context;
 pub mod leases;
 pub mod queue;
 pub mod retention;

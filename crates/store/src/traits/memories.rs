@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::{ChunkKey, PreparedMemory, Receipt, ShownMemory};
+use crate::{Before, ChunkKey, PreparedMemory, Receipt, ShownMemory};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Memory, MemoryId, MemoryKey, Millis};
@@ -61,21 +61,14 @@ pub trait ReadMemories: Send + Sync {
     ) -> Result<Vec<Memory>>;
 
     /// Returns the living messages right before and right after each of the messages in `keys`. A message is
-    /// returned only once; the result is ordered by key.
-    async fn beside(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>>;
-
-    /// Returns up to `limit` living messages of the session that are marked as important or whose importance is
-    /// at least `importance`. The latest messages come first.
-    async fn important_messages(
+    /// returned only once; the result is ordered by key. Also returns the living messages nearest `before` a message, in
+    /// order.
+    async fn beside(
         &self,
         scope: &Scope,
-        session: &SessionId,
-        importance: f64,
-        limit: usize,
-    ) -> Result<Vec<Memory>>;
-
-    /// Returns up to `limit` living facts and decisions of the session, the latest first.
-    async fn facts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<Vec<Memory>>;
+        keys: Vec<MemoryKey>,
+        before: Option<Before>,
+    ) -> Result<(Vec<Memory>, Vec<Memory>)>;
 
     /// Returns the living memories of the scope that `memory` refers to, and those that refer to it, ordered by
     /// key.

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 
-use crate::{About, GrownSession, LeftSession, MessageRow, Origin, SessionRow, Version};
+use crate::{
+    About, ContextParts, ContextQuery, GrownSession, LeftSession, MessageRow, Origin, SessionRow, SourceState,
+};
 use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{Scope, SessionId};
@@ -43,8 +45,13 @@ pub trait ReadSessions: Send + Sync {
         from_ordinal: i64,
     ) -> Result<Vec<MessageRow>>;
 
-    /// Returns the tokens (o200k) of the session's living messages; 0 if there is no such session.
-    async fn session_tokens(&self, scope: &Scope, session: &SessionId) -> Result<i64>;
+    /// Returns what a context of the session is chosen from, as of one moment; empty if there is no such session.
+    async fn context_parts(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        query: ContextQuery,
+    ) -> Result<ContextParts>;
 
     /// Returns those of `ids` that are stored in sessions other than `session`. `ids` are the ids that clients
     /// gave their messages.
@@ -55,13 +62,11 @@ pub trait ReadSessions: Send + Sync {
         ids: Vec<String>,
     ) -> Result<HashSet<String>>;
 
-    /// Returns the version of the scope. The scope gets a version that it never had before whenever a memory of
-    /// the scope is stored, forgotten, restored or marked. The same happens whenever an embedding or a summary
-    /// of such a memory is stored.
+    /// Returns the version of the scope, and whether it has memories.
     ///
     /// A caller that reads the version first, and memories afterwards, knows that its result is current as long
     /// as the version stays the same.
-    async fn source_version(&self, scope: &Scope) -> Result<Version>;
+    async fn source_state(&self, scope: &Scope) -> Result<SourceState>;
 
     /// Returns up to `limit` sessions of the scope whose messages changed since [`WriteSessions::worked_off`] was last
     /// called for the session. The sessions that changed longest ago come first.

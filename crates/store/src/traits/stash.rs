@@ -6,7 +6,7 @@ use crate::{StashContents, StashExpired, StashPage, StashReceipt, StashedMemory,
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{MemoryId, MemoryKey, Millis};
-use tiro_base::scope::{Scope, SessionId};
+use tiro_base::scope::Scope;
 
 /// Reads the stash.
 #[async_trait]
@@ -26,9 +26,6 @@ pub trait ReadStash: Send + Sync {
 
     /// Returns how much of the stash the filter admits, and a page of it by topic and session.
     async fn stash_contents(&self, scope: &Scope, page: StashPage) -> Result<StashContents>;
-
-    /// Returns the memories of the session that contexts leave out, with the ordinals of messages.
-    async fn held_out(&self, scope: &Scope, session: &SessionId) -> Result<Vec<(MemoryKey, Option<i64>)>>;
 
     /// Returns what leaves the stash by `now`, or is made before `made_before`: searches of the stash hide it.
     async fn expiring_stash(&self, scope: &Scope, now: Millis, made_before: Millis) -> Result<StashExpired>;

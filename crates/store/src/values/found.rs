@@ -90,6 +90,9 @@ pub struct Candidates {
     pub cosines: Vec<Result<Vec<(ChunkKey, f64)>>>,
     /// What ranking needs of the memories of the other parts, ordered by key.
     pub places: Result<Vec<Neighbour>>,
+    /// How many chunks of the owner have no embedding yet, so that no search by meaning finds them; `None` if they can't
+    /// be counted.
+    pub pending: Option<usize>,
 }
 
 impl Candidates {
@@ -103,6 +106,7 @@ impl Candidates {
             named: is_asked(query.commits.is_empty()).map(|()| Vec::new()),
             cosines: query.embeddings.iter().map(|_| Err(again())).collect(),
             places: Ok(Vec::new()),
+            pending: None,
         }
     }
 }
@@ -116,6 +120,8 @@ pub struct ReplacementQuery {
     pub memories: Vec<MemoryKey>,
     /// Whether the statements in the memories are compared, too.
     pub with_statements: bool,
+    /// Whether the memories that hold now are shown.
+    pub with_holding: bool,
 }
 
 /// What a store has for a [`ReplacementQuery`], all as of one moment.
@@ -133,6 +139,8 @@ pub struct Replacements {
     pub statements: Vec<Statement>,
     /// The memories that have these statements, each once.
     pub stating: Vec<Memory>,
+    /// The memories that hold now instead of those that are superseded, each once; empty if they weren't asked for.
+    pub holding: Vec<Memory>,
     /// What ranking needs of the commits that stand in and of the memories that hold now, ordered by key. Those that are
     /// not living or not in the scope are left out.
     pub places: Vec<Neighbour>,
@@ -169,6 +177,17 @@ pub struct Neighbour {
     pub taken_from: Option<MemoryKey>,
 }
 
+/// The messages of a session before one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Before {
+    /// The session.
+    pub session: SessionId,
+    /// The ordinal of the message that comes after them.
+    pub ordinal: i64,
+    /// The most messages.
+    pub most: usize,
+}
+
 /// A memory that was found, as an answer shows it.
 #[derive(Clone, Debug)]
 pub struct ShownMemory {
@@ -184,6 +203,9 @@ pub struct ShownMemory {
     pub conversations: Vec<SessionId>,
     /// The confidence, 0 to 1, that each session of `conversations` led to the commit.
     pub confidences: Vec<f64>,
+    /// If the memory is a summary and has a session, the ordinal of the last message that the summary of this session
+    /// covers.
+    pub covered: Option<i64>,
 }
 
 /// A commit with its author.

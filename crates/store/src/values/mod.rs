@@ -24,8 +24,8 @@ pub use foreign::{
 };
 pub use forget::{Expired, Forgotten, LeftSession, Operation, Reach, Selection};
 pub use found::{
-    AuthorRow, CandidateQuery, Candidates, ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, Renamed,
-    ReplacementQuery, Replacements, ShownMemory, Vocabulary,
+    AuthorRow, Before, CandidateQuery, Candidates, ChunkRange, DenseCandidate, LexicalCandidate, Neighbour,
+    Renamed, ReplacementQuery, Replacements, ShownMemory, Vocabulary,
 };
 pub use ledger::{
     Matter, Parcel, Planned, Purpose, Reservation, SentFilter, SentRow, Sources, SpendLimits, SpendingRow,
@@ -33,10 +33,13 @@ pub use ledger::{
 };
 pub use links::{BehindRow, CallRow, CommitLinks, CommitRow, GraphRow, LinkedCommit, WriteRow};
 pub use projects::{Flavour, ProjectRow};
-pub use sessions::{About, GrownSession, HEADLESS, MessageRow, Origin, SegmentRow, SessionRow, source_hash};
+pub use sessions::{
+    About, ContextParts, ContextQuery, GrownSession, HEADLESS, MessageRow, Origin, SegmentRow, SessionRow,
+    SourceState, source_hash,
+};
 pub use stash::{
     ShownLine, StashCause, StashContents, StashExpired, StashGroup, StashPage, StashReceipt, StashedMemory,
-    Stashing,
+    StashedPlace, Stashing,
 };
 pub use summaries::{
     AskedBy, Attempt, ConversationRow, Pace, QueueCounts, Queued, Saved, Summary, SummaryRow, Wanted,

@@ -1,7 +1,7 @@
 //! Sessions, their messages, and the segments into which the messages are divided.
 
-use crate::Version;
-use tiro_base::memory::{Kind, MemoryId, MemoryKey, Millis, Provenance, Role};
+use crate::{StashedPlace, SummaryRow, Version};
+use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey, Millis, Provenance, Role};
 use tiro_base::scope::SessionId;
 
 /// A session, with counts of its memories.
@@ -115,4 +115,62 @@ pub fn source_hash<'a>(ids: impl IntoIterator<Item = &'a MemoryId>) -> [u8; 32] 
         hasher.update(b"\n");
     }
     *hasher.finalize().as_bytes()
+}
+
+/// What a caller knows of a scope before it reads any memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceState {
+    /// The version of the scope. The scope gets a version that it never had before whenever a memory of the scope is
+    /// stored, forgotten, restored or marked. The same happens whenever an embedding or a summary of such a memory is
+    /// stored.
+    pub version: Version,
+    /// Whether no living memory is in the scope.
+    pub is_empty: bool,
+}
+
+/// How much of a session is read for a context.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ContextQuery {
+    /// How many messages of closed segments are read back from the end of the last one; a segment is read whole.
+    pub recent: usize,
+    /// All messages are read if their closed segments have at most this many tokens.
+    pub whole: i64,
+    /// How many messages before the first one without extracted facts are read again.
+    pub look_back: i64,
+    /// The most texts that are read.
+    pub texts: usize,
+    /// From which importance on a message counts as important.
+    pub importance: f64,
+    /// The most important messages that are read.
+    pub important: usize,
+    /// The most facts that are read.
+    pub facts: usize,
+}
+
+/// What a context of a session is chosen from, all as of one moment.
+#[derive(Clone, Debug, Default)]
+pub struct ContextParts {
+    /// The ordinal of the last message whose facts are extracted; -1 if there is none.
+    pub noted: i64,
+    /// The closed segments, in order.
+    pub segments: Vec<SegmentRow>,
+    /// The summaries of all levels, in the order of their messages; of each, the newest version.
+    pub summaries: Vec<SummaryRow>,
+    /// The ordinal from which on the messages were read.
+    pub from: i64,
+    /// The living messages from there on, in order.
+    pub messages: Vec<MessageRow>,
+    /// The texts of the messages that a context may show in full and of those after the last closed segment, in order,
+    /// up to a limit. Each says whether it is damaged: not the one that was stored.
+    pub texts: Vec<(MemoryKey, String, bool)>,
+    /// The tokens (o200k) of all living messages of the session.
+    pub tokens: i64,
+    /// The living messages that are marked as important, or whose importance is high enough, the latest first.
+    pub important: Vec<Memory>,
+    /// The living facts and decisions of the session, the latest first.
+    pub facts: Vec<Memory>,
+    /// The memories of the session that are in the stash, ordered by key.
+    pub stashed: Vec<StashedPlace>,
+    /// How many chunks of the owner, of any session, have no embedding yet.
+    pub pending: usize,
 }

@@ -174,3 +174,14 @@ pub struct ShownLine {
     /// The tokens (o200k) of that heading.
     pub heading_tokens: i64,
 }
+
+/// Where a memory of a session is that is in the stash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StashedPlace {
+    /// The memory.
+    pub key: MemoryKey,
+    /// Its ordinal, if it is a message.
+    pub ordinal: Option<i64>,
+    /// Whether contexts of its session leave it out.
+    pub is_held_out: bool,
+}

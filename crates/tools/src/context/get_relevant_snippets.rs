@@ -13,7 +13,7 @@ use tiro_base::memory::Kind;
 use tiro_digest::context::importance::recency;
 use tiro_digest::tuning::contexts::SNIPPETS_WITH_NEIGHBOURS;
 use tiro_host::ask;
-use tiro_host::assembly::across_sessions::{Hit, passage, read};
+use tiro_host::assembly::across_sessions::{Hit, passage, pending, read};
 use tiro_host::assembly::order::{conversation, weigh};
 use tiro_host::assembly::passages::{Chosen, Part, Passage, Room, SMALL_FRAME, fill, remembered};
 use tiro_host::caller::Caller;
@@ -86,7 +86,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let places = [(project.store.as_ref(), &project.scope)];
     let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
     chosen.notices.extend(found.notices);
-    chosen.pending = project.store.pending(&project.scope).await?;
+    chosen.pending = pending(&places, found.pending).await?;
     if found.ranked.is_empty() {
         let notice = match project.store.is_empty(&project.scope).await? {
             true => common::nothing_yet(engine, &project).await?,
@@ -102,7 +102,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let (best, others) = hits.split_at(hits.len().min(with_neighbours));
     // The best hits and their neighbours come first, then the other hits.
     let keys = best.iter().map(|hit| hit.memory.key).collect();
-    let mut beside = project.store.beside(&project.scope, keys).await?;
+    let (mut beside, _) = project.store.beside(&project.scope, keys, None).await?;
     beside.retain(|memory| !best.iter().any(|hit| hit.memory.id == memory.id));
     let around = beside.iter().filter_map(|memory| {
         let session = memory.session.as_ref()?;

@@ -10,7 +10,7 @@ use crate::context::answer::{self, Context, LEAST, MOST};
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
 use tiro_base::memory::Millis;
-use tiro_base::scope::{Scope, SessionId, Sessions};
+use tiro_base::scope::{Scope, Sessions};
 use tiro_base::times;
 use tiro_host::ask;
 use tiro_host::assembly::{ContextRequest, IncludeLevel, across_sessions, superseded, within_session};
@@ -84,8 +84,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     asked.filter.without = caller.running_session(engine, &project, &asked.scope);
     // An answer that reports newly imported messages is not cached: the report is true only for this call.
     let is_cacheable = notices.is_empty();
+    // The version is read before the memories. If a write comes in between, the answer is cached under the older
+    // version, so no later call finds it.
+    let (before, is_empty) = version(engine, &project, &asked).await?;
     match (&asked.session, &asked.scope.sessions) {
-        (Some(session), _) => require_session(&project, session).await?,
+        (Some(session), _) if is_empty => {
+            return Err(Error::not_found(format!("no session is called `{}`", quoted(session)))
+                .hint("list_sessions shows them; leave `session_id` out to search all"));
+        }
         (None, Sessions::Only(named)) => {
             let rows = project.store.sessions(&asked.scope, 0, named.len()).await?;
             let missing = named.iter().filter(|id| !rows.iter().any(|row| row.id == **id));
@@ -93,7 +99,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
                 missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))),
             );
         }
-        (None, Sessions::All) => {}
+        (Some(_), _) | (None, Sessions::All) => {}
     }
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     let space = encoders.names();
@@ -101,9 +107,6 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let options = &engine.config().options;
     let store = &project.store;
     let key = |version: [Version; 2]| key((engine, caller), &args, &asked, space.as_deref(), version);
-    // The version is read before the memories. If a write comes in between, the answer is cached under the older
-    // version, so no later call finds it.
-    let before = version(engine, &project, &asked).await?;
     if is_cacheable
         && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
         && let Ok(CachedAnswer { context, whole, lines }) = serde_json::from_str::<CachedAnswer>(&body)
@@ -112,12 +115,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         record(&project, &asked, key(before), lines).await;
         return Ok(Context { budget: asked.budget, ..context });
     }
-    let mut is_whole = true;
+    let (mut is_whole, mut whole) = (true, None);
     let mut chosen = match &asked.session {
         Some(session) => {
-            let prepared = within_session::prepare(engine, &project, session).await?;
-            is_whole = prepared.waiting == 0;
-            within_session::choose((engine, caller), &project, &asked, session, prepared, &encoders).await?
+            let prepared = within_session::prepare(engine, &project, &asked, session).await?;
+            (is_whole, whole) = (prepared.waiting == 0, Some(prepared.tokens()));
+            within_session::choose((engine, caller), &asked, prepared, &encoders).await?
         }
         None => across_sessions::choose(engine, &project, &asked, &encoders).await?,
     };
@@ -141,10 +144,6 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     });
     let (context, lines) = fit.await.expect("fitting does not panic");
     record(&project, &asked, key(before), lines.clone()).await;
-    let whole = match &asked.session {
-        Some(session) => Some(project.store.session_tokens(&project.scope, session).await?),
-        None => None,
-    };
     count_saving(caller, whole, &context);
     let answer = CachedAnswer { context, whole, lines };
     // If messages of the session still wait for a summary, the next call makes more summaries, so this answer is not
@@ -236,23 +235,17 @@ pub fn budget(caller: &Caller, asked: Option<usize>, usual: usize) -> Result<(us
     common::max_tokens(caller, asked, usual, LEAST, MOST)
 }
 
-/// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if the session has no memories.
-async fn require_session(project: &OpenProject, session: &SessionId) -> Result<()> {
-    let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
-    let holds = project.store.surroundings(&scope, session, -1, 0, 0).await?;
-    if holds.is_empty() && project.store.sessions(&scope, 0, 1).await?.is_empty() {
-        return Err(Error::not_found(format!("no session is called `{}`", quoted(session)))
-            .hint("list_sessions shows them; leave `session_id` out to search all"));
-    }
-    Ok(())
-}
-
-/// Returns the versions of the project's and the owner's memories. Every write that could change the answer changes at
-/// least one of the two.
-async fn version(engine: &Engine, project: &OpenProject, asked: &ContextRequest) -> Result<[Version; 2]> {
-    let own = project.store.source_version(&asked.scope).await?;
+/// Returns the versions of the project's and the owner's memories, and whether there are no memories to choose from. Every
+/// write that could change the answer changes at least one of the two versions.
+async fn version(
+    engine: &Engine,
+    project: &OpenProject,
+    asked: &ContextRequest,
+) -> Result<([Version; 2], bool)> {
+    let own = project.store.source_state(&asked.scope).await?;
     let owners = &engine.installation().await?.registry;
-    Ok([own, owners.memories().source_version(owners.scope()).await?])
+    let of_owner = owners.memories().source_state(owners.scope()).await?;
+    Ok(([own.version, of_owner.version], own.is_empty))
 }
 
 /// Returns the cache key: a hash of everything that the answer depends on.

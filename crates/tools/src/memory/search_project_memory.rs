@@ -19,7 +19,7 @@ use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
 use tiro_capture::freshness::{Standing, Subject};
 use tiro_host::ask;
-use tiro_host::assembly::quote;
+use tiro_host::assembly::{across_sessions, quote};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_host::ingest::{catch_up, graph};
@@ -150,7 +150,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         hit.title = title;
     }
 
-    let pending = pending(&places).await?;
+    let pending = across_sessions::pending(&places, found.pending).await?;
     let output = Output {
         caution: envelope::CAUTION,
         hits: Vec::new(),
@@ -168,15 +168,6 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let (form, secret) = (caller.form(), installation.secret);
     let page = Page { hits, length, output, offset, has_more, max_tokens, form, secret };
     messages::blocking(move || hits::fit(page)).await
-}
-
-/// Returns how many chunks have no embedding.
-async fn pending(places: &[(&dyn ReadStore, &Scope)]) -> Result<usize> {
-    let mut pending = 0;
-    for (store, scope) in places {
-        pending += store.pending(scope).await?;
-    }
-    Ok(pending)
 }
 
 /// Reads the memories of a page, in the order of the ranking, each with its scope, `project` or `owner`.

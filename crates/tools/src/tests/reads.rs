@@ -40,7 +40,7 @@ const CONFIG: &str = "[embedding]\nprose = 'vectors'\n\
     uses = ['consult', 'summarize']\n";
 
 /// An engine with a project in `folder` whose store has all kinds of work to do, and no idle worker.
-async fn begun(folder: &Path, config: Option<&str>) -> (Arc<Engine>, Arc<WritingCaller>) {
+pub(super) async fn begun(folder: &Path, config: Option<&str>) -> (Arc<Engine>, Arc<WritingCaller>) {
     let mut settings = Config::of_test(folder);
     if let Some(config) = config {
         std::fs::write(folder.join("config.toml"), config).unwrap();

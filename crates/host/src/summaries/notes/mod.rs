@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::project::{OpenProject, WritableProject};
-use crate::summaries::messages::{blocking, count, texts};
+use crate::summaries::known::Known;
+use crate::summaries::messages::{blocking, count};
 use tiro_base::error::Result;
 use tiro_base::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance};
 use tiro_base::scope::{Scope, SessionId};
@@ -24,7 +25,7 @@ use tiro_store::{MessageRow, NewStatement, PreparedMemory, ReadStore, Statement,
 const STEP: usize = 1000;
 
 /// How many messages before the new ones are read again, so that replies are read with what they reply to. Arbitrary.
-const LOOK_BACK: i64 = 40;
+pub const LOOK_BACK: i64 = 40;
 
 /// How many facts of an earlier version of the program one transaction removes. Arbitrary.
 const REMOVED_AT_ONCE: usize = 500;
@@ -42,7 +43,7 @@ const NOTES: &str = "note";
 /// next step.
 pub async fn note(engine: &Engine, project: &WritableProject, session: &SessionId) -> Result<usize> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
-    let Some(new) = unnoted(project, session).await? else { return Ok(0) };
+    let Some(new) = unnoted(&Known::unread(project, session)).await? else { return Ok(0) };
     store.await_turn(scope, TURN).await?;
     if new.noted < 0 {
         while store.remove_extracts(scope, session, REMOVED_AT_ONCE).await? == REMOVED_AT_ONCE {}
@@ -89,11 +90,10 @@ struct Unnoted {
 }
 
 /// Reads the next new messages of the session and the facts in them. Returns `None` if there is nothing to note.
-async fn unnoted(project: &OpenProject, session: &SessionId) -> Result<Option<Unnoted>> {
-    let (store, scope) = (project.store.as_ref(), &project.scope);
-    let noted = store.noted(scope, session).await?;
+async fn unnoted(known: &Known<'_>) -> Result<Option<Unnoted>> {
+    let noted = known.noted().await?;
     let from = (noted - LOOK_BACK).max(0);
-    let mut rows = store.session_messages(scope, session, from).await?;
+    let mut rows = known.messages(from).await?;
     let is_new = |row: &MessageRow| row.ordinal > noted;
     let new = rows.iter().filter(|row| is_new(row)).count();
     if !rows.iter().any(|row| is_new(row) && is_persons(row)) && new <= STEP {
@@ -102,7 +102,7 @@ async fn unnoted(project: &OpenProject, session: &SessionId) -> Result<Option<Un
     let left = new.saturating_sub(STEP);
     rows.truncate(rows.len() - left);
     let last_reply = rows.iter().rev().find(|row| is_new(row) && is_persons(row)).map(|row| row.ordinal);
-    let read = texts(project, &rows).await?;
+    let read = known.texts(&rows).await?;
     let extract = move || {
         let said: Vec<Said<'_>> = read.iter().map(|(row, text)| said(row, text)).collect();
         let facts: Vec<Fact> = facts(&said).into_iter().filter(|fact| fact.ordinal > noted).collect();
@@ -124,9 +124,9 @@ pub struct NewFacts {
 }
 
 /// Returns the facts in the next new messages of the session, as [`note`] would store them. Stores nothing.
-pub async fn new_facts(project: &OpenProject, session: &SessionId) -> Result<NewFacts> {
-    let Some(new) = unnoted(project, session).await? else { return Ok(NewFacts::default()) };
-    let (memories, taken_back) = as_memories(project, session, new.facts, &new.read).await?;
+pub async fn new_facts(known: &Known<'_>) -> Result<NewFacts> {
+    let Some(new) = unnoted(known).await? else { return Ok(NewFacts::default()) };
+    let (memories, taken_back) = as_memories(known.project, known.session, new.facts, &new.read).await?;
     let taken_back: HashSet<MemoryId> = taken_back.into_iter().flatten().collect();
     let fact = |PreparedMemory { id, draft, tokens, .. }: PreparedMemory| Memory {
         id,

@@ -65,12 +65,12 @@ impl Side {
         let checked = checked
             .map(|all| all.into_iter().map(|(_, text, is_damaged)| (text, is_damaged)).collect::<Vec<_>>());
         reads.insert("checked texts".into(), shown(checked));
-        let beside = store.beside(scope, keys.clone()).await;
+        let beside = store.beside(scope, keys.clone(), None).await.map(|(beside, _)| beside);
         reads.insert(
             "beside".into(),
             shown(beside.map(|all| all.into_iter().map(without_key).collect::<Vec<_>>())),
         );
-        let query = ReplacementQuery { memories: keys, with_statements: true, commits: Vec::new() };
+        let query = ReplacementQuery { memories: keys, with_statements: true, ..ReplacementQuery::default() };
         let replacements = store.replacements(scope, query).await.unwrap_or_default();
         let places: Vec<_> = replacements.places.iter().map(placed).collect();
         reads.insert("places of what holds".into(), format!("{places:?}"));
@@ -269,8 +269,23 @@ impl Side {
         });
         reads.insert("messages".into(), shown(messages));
         let around = store.surroundings(scope, session, 1, 1, 1).await;
-        let important = store.important_messages(scope, session, 0.5, 9).await;
-        let facts = store.facts(scope, session, 9).await;
+        let query = ContextQuery {
+            recent: 2,
+            look_back: 3,
+            texts: 5,
+            importance: 0.5,
+            important: 9,
+            facts: 9,
+            whole: 9,
+        };
+        let parts = store.context_parts(scope, session, query).await.unwrap_or_default();
+        let texts: Vec<_> = parts.texts.iter().map(|(_, text, _)| text).collect();
+        let ordinals: Vec<_> = parts.messages.iter().map(|row| row.ordinal).collect();
+        let stashed: Vec<_> = parts.stashed.iter().map(|place| (place.ordinal, place.is_held_out)).collect();
+        let rest = (parts.noted, parts.tokens, parts.from, parts.pending);
+        reads.insert("parts".into(), format!("{rest:?} {texts:?} {ordinals:?} {stashed:?}"));
+        reads.insert("summaries among the parts".into(), format!("{:?}", parts.summaries));
+        let (important, facts) = (Ok(parts.important), Ok(parts.facts));
         for (what, found) in [("around", around), ("important", important), ("facts", facts)] {
             reads.insert(
                 what.into(),
@@ -282,7 +297,6 @@ impl Side {
             store.known_elsewhere(scope, session, ids).await.map(|all| all.into_iter().collect());
         reads.insert("known elsewhere".into(), shown(known));
         read!(reads, self, scope,
-            session_tokens(session);
             segments(session);
             summaries(session, None);
             session_stands(session);
@@ -305,9 +319,6 @@ impl Side {
             }
             reads.insert(format!("called {text}"), format!("{called:?}"));
         }
-        let held = store.held_out(scope, session).await.unwrap_or_default();
-        let held: Vec<_> = held.into_iter().map(|(_, ordinal)| ordinal).collect();
-        reads.insert("held out".into(), format!("{held:?}"));
         for assistant in ["ada", "bob"] {
             let name = thread(session.as_str(), assistant);
             let mut of_thread = Reads::new();

@@ -1,0 +1,102 @@
+//! What is known of a session: what one read of the store returned at once, and what is read when it is needed.
+//!
+//! A context needs many parts of a session. They are read at once, as of one moment; only what this read didn't include,
+//! such as older messages, is read again. Work between calls reads each part when it comes to it.
+
+use std::collections::HashMap;
+
+use crate::project::OpenProject;
+use crate::summaries::messages;
+use tiro_base::error::Result;
+use tiro_base::memory::{Level, MemoryKey};
+use tiro_base::scope::SessionId;
+use tiro_store::{ContextParts, ContextQuery, MessageRow, SegmentRow, SummaryRow};
+
+/// What is known of a session.
+pub struct Known<'p> {
+    /// The project.
+    pub project: &'p OpenProject,
+    /// The session.
+    pub session: &'p SessionId,
+    /// What was read at once, without the texts.
+    parts: Option<ContextParts>,
+    /// The texts that were read at once. Each says whether it is damaged.
+    texts: HashMap<MemoryKey, (String, bool)>,
+}
+
+impl<'p> Known<'p> {
+    /// Returns a session of which nothing is read yet.
+    pub fn unread(project: &'p OpenProject, session: &'p SessionId) -> Known<'p> {
+        Known { project, session, parts: None, texts: HashMap::new() }
+    }
+
+    /// Reads at once what a context of the session is chosen from. Returns it apart from what only this value returns.
+    pub async fn read(
+        project: &'p OpenProject,
+        session: &'p SessionId,
+        query: ContextQuery,
+    ) -> Result<(Known<'p>, ContextParts)> {
+        let mut parts = project.store.context_parts(&project.scope, session, query).await?;
+        let texts = std::mem::take(&mut parts.texts).into_iter();
+        let texts = texts.map(|(key, text, is_damaged)| (key, (text, is_damaged))).collect();
+        let own = ContextParts {
+            noted: parts.noted,
+            from: parts.from,
+            segments: std::mem::take(&mut parts.segments),
+            summaries: std::mem::take(&mut parts.summaries),
+            messages: std::mem::take(&mut parts.messages),
+            ..ContextParts::default()
+        };
+        Ok((Known { project, session, parts: Some(own), texts }, parts))
+    }
+
+    /// Returns the ordinal of the last message whose facts are extracted; -1 if there is none.
+    pub async fn noted(&self) -> Result<i64> {
+        match &self.parts {
+            Some(parts) => Ok(parts.noted),
+            None => self.project.store.noted(&self.project.scope, self.session).await,
+        }
+    }
+
+    /// Returns the closed segments that are stored, in order.
+    pub async fn segments(&self) -> Result<Vec<SegmentRow>> {
+        match &self.parts {
+            Some(parts) => Ok(parts.segments.clone()),
+            None => self.project.store.segments(&self.project.scope, self.session).await,
+        }
+    }
+
+    /// Returns the stored summaries at the level, in the order of their messages.
+    pub async fn summaries(&self, level: Level) -> Result<Vec<SummaryRow>> {
+        match &self.parts {
+            Some(parts) => {
+                let of_level = parts.summaries.iter().filter(|row| row.summary.level == level);
+                Ok(of_level.cloned().collect())
+            }
+            None => self.project.store.summaries(&self.project.scope, self.session, Some(level)).await,
+        }
+    }
+
+    /// Returns the living messages from the ordinal `from` on, in order.
+    pub async fn messages(&self, from: i64) -> Result<Vec<MessageRow>> {
+        match &self.parts {
+            Some(parts) if parts.from <= from => {
+                let begins = parts.messages.partition_point(|row| row.ordinal < from);
+                Ok(parts.messages[begins..].to_vec())
+            }
+            _ => self.project.store.session_messages(&self.project.scope, self.session, from).await,
+        }
+    }
+
+    /// Returns the rows with their texts as [`messages::texts`] does.
+    pub async fn texts(&self, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {
+        let known = |row: &MessageRow| {
+            let (text, is_damaged) = self.texts.get(&row.key)?.clone();
+            Some((MessageRow { is_damaged, ..row.clone() }, text))
+        };
+        match rows.iter().map(known).collect() {
+            Some(read) => Ok(read),
+            None => messages::texts(self.project, rows).await,
+        }
+    }
+}
