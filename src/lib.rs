@@ -24,7 +24,7 @@ pub use cli::main;
 #[doc(hidden)]
 pub mod testing {
     pub use tiro_base::memory::{Draft, Kind, Provenance};
-    pub use tiro_base::scope::{OwnerId, ProjectId, Scope};
+    pub use tiro_base::scope::{ProjectId, Scope, TenantId};
     pub use tiro_files::{
         Budget, DocumentKind, Extractor, Fault, Form, Limits, Note, Read, Reading, Refusal, Roots, gather,
     };

@@ -9,7 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::{Value, json};
-use tiro::testing::{Flavour, OwnerId, ProjectId, ReadRecords, Scope, SqliteStore};
+use tiro::testing::{Flavour, ProjectId, ReadRecords, Scope, SqliteStore, TenantId};
 
 use crate::consults::{Ground, TOOL};
 use crate::harness::{Ran, Server, eventually};
@@ -228,7 +228,7 @@ fn a_thousand_flipped_bits_are_noticed() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let store = Connection::open(&whole).unwrap();
     let owner: String = store.query_row("SELECT owner FROM memories LIMIT 1", [], |row| row.get(0)).unwrap();
-    let scope = Scope::project(OwnerId::new(owner), ProjectId::parse("0123456789abcdef").unwrap());
+    let scope = Scope::project(TenantId::new(owner), ProjectId::parse("0123456789abcdef").unwrap());
     let kinds = columns(&store);
     drop(store);
     let path = ground.home.path().join("flipped.db");

@@ -367,14 +367,14 @@ fn the_other_tables_of_a_backup_follow_the_rules() {
 fn the_other_tables_of_a_backup_are_read_in_pages() {
     use tiro::testing::{Draft, Kind, Provenance};
     use tiro::testing::{Flavour, ForeignPart, SqliteBackup, SqliteStore, WriteMemories};
-    use tiro::testing::{OwnerId, ProjectId, Scope};
+    use tiro::testing::{ProjectId, Scope, TenantId};
 
     let home = Home::new();
     let project = ProjectId::parse("0123456789abcdef").unwrap();
     let path = home.path().join("tiro.db");
     let store = SqliteStore::open(&path, Flavour::Project, project.clone()).unwrap();
     let redactor = tiro::testing::Redactor::new([7; 32]);
-    let scope = Scope::project(OwnerId::new("ines"), project);
+    let scope = Scope::project(TenantId::new("ines"), project);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let pages = runtime.block_on(async {
         for number in 0..3 {

@@ -1,18 +1,19 @@
-//! Scopes, which decide which memories a call can access: owner → project → session.
+//! Scopes, which decide which memories a call can access: tenant → project → session.
 //!
-//! Every call to the store takes a scope. No call can read memories of another owner, a store has the memories of only
+//! Every call to the store takes a scope. No call can read memories of another tenant, a store has the memories of only
 //! one project, and a search states which sessions it covers. There is no default that mixes projects or sessions.
 
 use std::fmt;
 
-/// The principal to whom memories belong. On stdio, this is the user of the operating system.
+/// The one whose store it is: a person, or a team that shares memories. On stdio, this is the user of the operating
+/// system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OwnerId(String);
+pub struct TenantId(String);
 
-impl OwnerId {
-    /// Returns the owner called `name`, a name that the operating system or an authentication gave.
-    pub fn new(name: impl Into<String>) -> OwnerId {
-        OwnerId(name.into())
+impl TenantId {
+    /// Returns the tenant called `name`, a name that the operating system or an authentication gave.
+    pub fn new(name: impl Into<String>) -> TenantId {
+        TenantId(name.into())
     }
 
     /// Returns the name as stored.
@@ -26,7 +27,7 @@ impl OwnerId {
 pub struct ProjectId(String);
 
 impl ProjectId {
-    /// Returns the project id of memories that belong to the owner and to no project.
+    /// Returns the project id of memories that belong to the tenant and to no project.
     pub fn owner_wide() -> ProjectId {
         ProjectId("owner".into())
     }
@@ -88,8 +89,8 @@ pub enum Sessions {
 /// The memories that a call may access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// The owner.
-    pub owner: OwnerId,
+    /// The tenant.
+    pub tenant: TenantId,
     /// The project.
     pub project: ProjectId,
     /// The sessions.
@@ -98,8 +99,8 @@ pub struct Scope {
 
 impl Scope {
     /// Returns the scope of every session of `project`.
-    pub fn project(owner: OwnerId, project: ProjectId) -> Scope {
-        Scope { owner, project, sessions: Sessions::All }
+    pub fn project(tenant: TenantId, project: ProjectId) -> Scope {
+        Scope { tenant, project, sessions: Sessions::All }
     }
 }
 

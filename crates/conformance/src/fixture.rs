@@ -8,7 +8,7 @@ use tiro_base::filter::Filter;
 use tiro_base::memory::{
     CommitRecord, Draft, Identity, Kind, Level, Memory, MemoryId, MemoryKey, Millis, Provenance, Role, Work,
 };
-use tiro_base::scope::{OwnerId, Scope, SessionId, Sessions};
+use tiro_base::scope::{Scope, SessionId, Sessions, TenantId};
 use tiro_store::*;
 use tiro_text::words::Term;
 
@@ -48,7 +48,7 @@ impl Fixture {
     /// Opens the store of `engine`.
     pub fn new(engine: Box<dyn Engine>) -> Fixture {
         let store = engine.open();
-        Fixture { engine, store, scope: Scope::project(OwnerId::new(OWNER), project()) }
+        Fixture { engine, store, scope: Scope::project(TenantId::new(OWNER), project()) }
     }
 
     /// Closes the store and opens it again.
@@ -66,7 +66,7 @@ impl Fixture {
 
     /// Returns the scope of another owner.
     pub fn stranger(&self) -> Scope {
-        Scope { owner: OwnerId::new("ana"), ..self.scope.clone() }
+        Scope { tenant: TenantId::new("ana"), ..self.scope.clone() }
     }
 
     /// Saves memories; the time of the call is 1.

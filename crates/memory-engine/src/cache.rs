@@ -7,7 +7,7 @@ use super::state::{Answer, State, Stored};
 use super::summaries::is_newer;
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, Millis, Provenance};
-use tiro_base::scope::{OwnerId, Scope};
+use tiro_base::scope::{Scope, TenantId};
 use tiro_store::decide::{queue, retention};
 use tiro_store::{CacheStats, Check, Expired, KindCount, Measurement, Savings, Sizes, Stats};
 
@@ -29,14 +29,14 @@ impl MemoryStore {
     /// Does as [`ReadRecords::cached`](tiro_store::ReadRecords::cached).
     pub(crate) async fn cached(&self, scope: &Scope, key: [u8; 32], now: Millis) -> Result<Option<String>> {
         self.write(scope, |state| {
-            let now = state.latest_use(&scope.owner, now);
-            let answer = state.answers.get_mut(&(scope.owner.clone(), key));
+            let now = state.latest_use(&scope.tenant, now);
+            let answer = state.answers.get_mut(&(scope.tenant.clone(), key));
             let answer = answer.filter(|answer| answer.expires > now && !is_ahead(answer, now));
             let body = answer.map(|answer| {
                 answer.used = now;
                 answer.body.clone()
             });
-            state.count(&scope.owner, USES[usize::from(body.is_none())], 1);
+            state.count(&scope.tenant, USES[usize::from(body.is_none())], 1);
             Ok(body)
         })
     }
@@ -52,15 +52,15 @@ impl MemoryStore {
         max_bytes: i64,
     ) -> Result<()> {
         self.write(scope, |state| {
-            let now = state.latest_use(&scope.owner, now);
+            let now = state.latest_use(&scope.tenant, now);
             if body.len() as i64 > max_bytes || ttl <= 0 {
                 return Ok(());
             }
             let new = state.number();
-            let place = (scope.owner.clone(), key);
+            let place = (scope.tenant.clone(), key);
             let number = state.answers.get(&place).map_or(new, |answer| answer.number);
             state.answers.insert(place, Answer { number, expires: now.saturating_add(ttl), used: now, body });
-            let is_own = |owner: &OwnerId| *owner == scope.owner;
+            let is_own = |owner: &TenantId| *owner == scope.tenant;
             state.answers.retain(|(owner, _), answer| {
                 !is_own(owner) || (answer.expires > now && !is_ahead(answer, now))
             });
@@ -77,31 +77,31 @@ impl MemoryStore {
     /// Does as [`ReadRecords::cache_stats`](tiro_store::ReadRecords::cache_stats).
     pub(crate) async fn cache_stats(&self, scope: &Scope) -> Result<CacheStats> {
         self.read(scope, |state| {
-            let own = || state.answers.iter().filter(|((owner, _), _)| *owner == scope.owner);
+            let own = || state.answers.iter().filter(|((owner, _), _)| *owner == scope.tenant);
             Ok(CacheStats {
                 entries: own().count() as i64,
                 bytes: own().map(|(_, answer)| answer.body.len() as i64).sum(),
-                hits: state.counted(&scope.owner, USES[0]),
-                misses: state.counted(&scope.owner, USES[1]),
+                hits: state.counted(&scope.tenant, USES[0]),
+                misses: state.counted(&scope.tenant, USES[1]),
             })
         })
     }
 
     /// Does as [`ReadRecords::expired`](tiro_store::ReadRecords::expired).
     pub(crate) async fn expired(&self, scope: &Scope, now: Millis, before: Millis) -> Result<Expired> {
-        self.read(scope, |state| Ok(state.clone().remove_expired(&scope.owner, now, before)))
+        self.read(scope, |state| Ok(state.clone().remove_expired(&scope.tenant, now, before)))
     }
 
     /// Does as [`WriteRecords::remove_expired`](tiro_store::WriteRecords::remove_expired).
     pub(crate) async fn remove_expired(&self, scope: &Scope, now: Millis, before: Millis) -> Result<Expired> {
-        self.write(scope, |state| Ok(state.remove_expired(&scope.owner, now, before)))
+        self.write(scope, |state| Ok(state.remove_expired(&scope.tenant, now, before)))
     }
 
     /// Does as [`ReadRecords::sizes`](tiro_store::ReadRecords::sizes).
     pub(crate) async fn sizes(&self, scope: &Scope) -> Result<Sizes> {
         self.read(scope, |state| {
-            let mut sizes = Sizes { sessions: state.living_sessions(&scope.owner), ..Sizes::default() };
-            for (_, memory) in state.owned(&scope.owner).filter(|(_, memory)| memory.is_living()) {
+            let mut sizes = Sizes { sessions: state.living_sessions(&scope.tenant), ..Sizes::default() };
+            for (_, memory) in state.owned(&scope.tenant).filter(|(_, memory)| memory.is_living()) {
                 sizes.stashed += i64::from(memory.stashed.is_some());
                 // Derived memories repeat their sources.
                 if memory.kind != Kind::Message && memory.provenance == Provenance::Derived {
@@ -119,7 +119,7 @@ impl MemoryStore {
 
     /// Does as [`ReadRecords::is_empty`](tiro_store::ReadRecords::is_empty).
     pub(crate) async fn is_empty(&self, scope: &Scope) -> Result<bool> {
-        self.read(scope, |state| Ok(!state.owned(&scope.owner).any(|(_, memory)| memory.is_living())))
+        self.read(scope, |state| Ok(!state.owned(&scope.tenant).any(|(_, memory)| memory.is_living())))
     }
 
     /// Does as [`WriteRecords::measure`](tiro_store::WriteRecords::measure).
@@ -132,10 +132,10 @@ impl MemoryStore {
         self.write(scope, |state| {
             let saved = [savings.answers, savings.whole, savings.sent];
             for (name, count) in Savings::COUNTERS.into_iter().zip(saved) {
-                state.count(&scope.owner, name, count.max(0));
+                state.count(&scope.tenant, name, count.max(0));
             }
             for Measurement { name, bucket, count } in measurements {
-                *state.measurements.entry((scope.owner.clone(), name, bucket)).or_default() += count;
+                *state.measurements.entry((scope.tenant.clone(), name, bucket)).or_default() += count;
             }
             Ok(())
         })
@@ -144,8 +144,8 @@ impl MemoryStore {
     /// Does as [`ReadRecords::measurements`](tiro_store::ReadRecords::measurements).
     pub(crate) async fn measurements(&self, scope: &Scope) -> Result<Vec<Measurement>> {
         self.read(scope, |state| {
-            let own = state.measurements.iter().filter(|((owner, ..), _)| *owner == scope.owner);
-            let row = |((_, name, bucket), count): (&(OwnerId, String, u32), &u64)| Measurement {
+            let own = state.measurements.iter().filter(|((owner, ..), _)| *owner == scope.tenant);
+            let row = |((_, name, bucket), count): (&(TenantId, String, u32), &u64)| Measurement {
                 name: name.clone(),
                 bucket: *bucket,
                 count: *count,
@@ -157,14 +157,14 @@ impl MemoryStore {
     /// Does as [`ReadRecords::savings`](tiro_store::ReadRecords::savings).
     pub(crate) async fn savings(&self, scope: &Scope) -> Result<Savings> {
         self.read(scope, |state| {
-            let [answers, whole, sent] = Savings::COUNTERS.map(|name| state.counted(&scope.owner, name));
+            let [answers, whole, sent] = Savings::COUNTERS.map(|name| state.counted(&scope.tenant, name));
             Ok(Savings { answers, whole, sent })
         })
     }
 
     /// Does as [`ReadRecords::stats`](tiro_store::ReadRecords::stats).
     pub(crate) async fn stats(&self, scope: &Scope, now: Millis) -> Result<Stats> {
-        self.read(scope, |state| Ok(state.stats(&scope.owner, now)))
+        self.read(scope, |state| Ok(state.stats(&scope.tenant, now)))
     }
 
     /// Finds no fault: nothing can be damaged.
@@ -181,21 +181,21 @@ fn is_ahead(answer: &Answer, now: Millis) -> bool {
 impl State {
     /// Returns `now`, or the latest time at which the owner used an answer, if that is later because the clock went
     /// back.
-    fn latest_use(&self, owner: &OwnerId, now: Millis) -> Millis {
+    fn latest_use(&self, owner: &TenantId, now: Millis) -> Millis {
         let own = self.answers.iter().filter(|((of, _), _)| of == owner).map(|(_, answer)| answer);
         own.filter(|answer| !is_ahead(answer, now)).map(|answer| answer.used).max().unwrap_or(now).max(now)
     }
 
-    fn count(&mut self, owner: &OwnerId, name: &'static str, more: i64) {
+    fn count(&mut self, owner: &TenantId, name: &'static str, more: i64) {
         *self.counters.entry((owner.clone(), name)).or_default() += more;
     }
 
-    fn counted(&self, owner: &OwnerId, name: &'static str) -> i64 {
+    fn counted(&self, owner: &TenantId, name: &'static str) -> i64 {
         self.counters.get(&(owner.clone(), name)).copied().unwrap_or(0)
     }
 
     /// Removes expired answers, and old entries and summaries. Returns how many.
-    fn remove_expired(&mut self, owner: &OwnerId, now: Millis, before: Millis) -> Expired {
+    fn remove_expired(&mut self, owner: &TenantId, now: Millis, before: Millis) -> Expired {
         let mut expired = Expired::default();
         self.answers.retain(|(of, _), answer| {
             let is_over = of == owner && answer.expires <= now;
@@ -229,7 +229,7 @@ impl State {
         expired
     }
 
-    fn stats(&self, owner: &OwnerId, now: Millis) -> Stats {
+    fn stats(&self, owner: &TenantId, now: Millis) -> Stats {
         let living = || self.owned(owner).map(|(_, memory)| memory).filter(|memory| memory.is_living());
         let mut kinds: BTreeMap<&str, KindCount> = BTreeMap::new();
         for memory in living() {

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 use super::state::{PieceText, State, Stored};
 use tiro_base::memory::{Kind, MemoryId, MemoryKey, Millis};
-use tiro_base::scope::OwnerId;
+use tiro_base::scope::TenantId;
 use tiro_base::thread::Part;
 use tiro_store::SessionKey;
 
 impl State {
     /// Gives the owner a version that it never had, and the sessions too. Returns the version.
-    pub fn touch(&mut self, owner: &OwnerId, sessions: impl IntoIterator<Item = SessionKey>) -> i64 {
+    pub fn touch(&mut self, owner: &TenantId, sessions: impl IntoIterator<Item = SessionKey>) -> i64 {
         let version = self.versions.entry(owner.clone()).or_default();
         *version += 1;
         let version = *version;
@@ -167,7 +167,7 @@ impl State {
     }
 
     /// Removes the summaries of quarters that were made of the memory `source`, which summarised a session.
-    pub fn remove_quarters(&mut self, owner: &OwnerId, source: &MemoryId) {
+    pub fn remove_quarters(&mut self, owner: &TenantId, source: &MemoryId) {
         let is_made_of = |memory: &Stored| memory.is_derived_summary() && memory.references.contains(source);
         let quarters: Vec<MemoryKey> =
             self.owned(owner).filter(|(_, memory)| is_made_of(memory)).map(|(key, _)| key).collect();

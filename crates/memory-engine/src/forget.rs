@@ -7,7 +7,7 @@ use super::MemoryStore;
 use super::state::{Act, ActKind, State, Stored};
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::memory::{MemoryId, MemoryKey, Millis};
-use tiro_base::scope::{OwnerId, Scope, SessionId};
+use tiro_base::scope::{Scope, SessionId, TenantId};
 use tiro_store::decide::retention;
 use tiro_store::{Forgotten, Operation, Reach, Selection, SessionKey};
 
@@ -66,7 +66,7 @@ impl MemoryStore {
         now: Millis,
     ) -> Result<Forgotten> {
         self.write(scope, |state| {
-            let (name, keys) = state.to_bring_back(&scope.owner, operation, now)?;
+            let (name, keys) = state.to_bring_back(&scope.tenant, operation, now)?;
             let expired = state.operations.get(&name).is_some_and(|act| act.kind == ActKind::Expire);
             keys.iter().for_each(|key| state.set_forgotten(*key, None));
             for key in &keys {
@@ -86,7 +86,7 @@ impl MemoryStore {
     /// Does as [`ReadForgotten::undoable`](tiro_store::ReadForgotten::undoable).
     pub(crate) async fn undoable(&self, scope: &Scope, operation: Option<&str>) -> Result<Forgotten> {
         self.read(scope, |state| {
-            let (name, keys) = state.to_bring_back(&scope.owner, operation, self.clock.now())?;
+            let (name, keys) = state.to_bring_back(&scope.tenant, operation, self.clock.now())?;
             Ok(state.forgotten(&name, &keys))
         })
     }
@@ -95,7 +95,7 @@ impl MemoryStore {
     pub(crate) async fn operations(&self, scope: &Scope, limit: usize) -> Result<Vec<Operation>> {
         self.read(scope, |state| {
             let mut own: Vec<(&String, &Act)> =
-                state.operations.iter().filter(|(_, operation)| operation.owner == scope.owner).collect();
+                state.operations.iter().filter(|(_, operation)| operation.owner == scope.tenant).collect();
             own.sort_by_key(|(id, operation)| Reverse((operation.at, *id)));
             let row = |(id, operation): (&String, &Act)| Operation {
                 id: id.clone(),
@@ -116,7 +116,7 @@ impl MemoryStore {
         reach: Reach,
     ) -> Result<Forgotten> {
         self.read(scope, |state| {
-            let keys = state.with_derived(&scope.owner, state.select(scope, selection, reach), reach);
+            let keys = state.with_derived(&scope.tenant, state.select(scope, selection, reach), reach);
             Ok(state.forgotten("", &keys))
         })
     }
@@ -154,7 +154,7 @@ impl MemoryStore {
         ordinal: i64,
     ) -> Result<Option<MemoryId>> {
         self.read(scope, |state| {
-            let session = state.session_of(&scope.owner, session);
+            let session = state.session_of(&scope.tenant, session);
             let is_it = |memory: &Stored| {
                 memory.session == session && memory.ordinal == Some(ordinal) && !memory.is_living()
             };
@@ -175,7 +175,7 @@ impl MemoryStore {
             let forgotten = state.forget(scope, selection, operation, Reason::Purge, now)?;
             match forgotten.ids.is_empty() {
                 true => Ok(forgotten),
-                false => Ok(state.purge(&scope.owner, operation, now)),
+                false => Ok(state.purge(&scope.tenant, operation, now)),
             }
         })
     }
@@ -187,7 +187,7 @@ impl MemoryStore {
 
     /// Does as [`Forget::purge`](tiro_store::Forget::purge).
     pub(crate) async fn purge(&self, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
-        self.write(scope, |state| Ok(state.purge(&scope.owner, operation, now)))
+        self.write(scope, |state| Ok(state.purge(&scope.tenant, operation, now)))
     }
 }
 
@@ -205,7 +205,7 @@ impl State {
             Selection::Ids(ids) => keys(view, &|_, memory| ids.contains(&memory.id)),
             Selection::Matching(filter) => keys(view.narrowed(filter), &|_, _| true),
             Selection::Session(name) => {
-                let session = self.session_of(&scope.owner, name);
+                let session = self.session_of(&scope.tenant, name);
                 // The memory that summarises the session leaves with its messages.
                 let summary = session
                     .and_then(|session| self.sessions.get(&session)?.conversation.as_ref())
@@ -218,7 +218,7 @@ impl State {
     }
 
     /// Adds the memories that are derived from those of `keys`, directly or through others.
-    fn with_derived(&self, owner: &OwnerId, keys: Vec<MemoryKey>, reach: Reach) -> Vec<MemoryKey> {
+    fn with_derived(&self, owner: &TenantId, keys: Vec<MemoryKey>, reach: Reach) -> Vec<MemoryKey> {
         let mut all: BTreeSet<MemoryKey> = keys.iter().copied().collect();
         let mut rest = keys;
         while let Some(source) = rest.pop().and_then(|key| self.memories.get(&key)) {
@@ -242,7 +242,7 @@ impl State {
         now: Millis,
     ) -> Result<Forgotten> {
         let of_session = match selection {
-            Selection::Session(session) => self.session_of(&scope.owner, session),
+            Selection::Session(session) => self.session_of(&scope.tenant, session),
             _ => None,
         };
         if let (Reason::Purge, Selection::Session(session)) = (reason, selection) {
@@ -254,7 +254,7 @@ impl State {
             Reason::Purge => (Reach::Forgotten, ActKind::Purge),
             Reason::Asked | Reason::Age => (Reach::Living, ActKind::Forget),
         };
-        let keys = self.with_derived(&scope.owner, self.select(scope, selection, reach), reach);
+        let keys = self.with_derived(&scope.tenant, self.select(scope, selection, reach), reach);
         let forgotten = self.forgotten(name, &keys);
         let sessions = self.sessions_of(&keys.iter().copied().collect());
         match reason {
@@ -269,14 +269,14 @@ impl State {
         if self.operations.contains_key(name) {
             return Err(Error::new(Kind::Store, format!("there is an operation `{}` already", quoted(name))));
         }
-        self.forget_keys(&scope.owner, name, kind, &keys, now);
+        self.forget_keys(&scope.tenant, name, kind, &keys, now);
         Ok(forgotten)
     }
 
     /// Forgets memories, as a new operation or as part of it.
     pub fn forget_keys(
         &mut self,
-        owner: &OwnerId,
+        owner: &TenantId,
         name: &str,
         kind: ActKind,
         keys: &[MemoryKey],
@@ -315,7 +315,7 @@ impl State {
     /// from a memory that stays forgotten.
     fn to_bring_back(
         &self,
-        owner: &OwnerId,
+        owner: &TenantId,
         operation: Option<&str>,
         now: Millis,
     ) -> Result<(String, Vec<MemoryKey>)> {
@@ -352,7 +352,7 @@ impl State {
     }
 
     /// Removes for good what the operation forgot.
-    fn purge(&mut self, owner: &OwnerId, name: &str, now: Millis) -> Forgotten {
+    fn purge(&mut self, owner: &TenantId, name: &str, now: Millis) -> Forgotten {
         let is_open = |act: &&mut Act| {
             act.owner == *owner
                 && act.undone_at.is_none()

@@ -7,7 +7,7 @@ use super::MemoryStore;
 use super::state::{State, Stored};
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, MemoryId, MemoryKey, Millis, Provenance};
-use tiro_base::scope::{OwnerId, Scope, SessionId};
+use tiro_base::scope::{Scope, SessionId, TenantId};
 use tiro_store::tuning::LEAST_CONFIDENCE;
 use tiro_store::{
     AuthorRow, BehindRow, CallRow, ChunkKey, CommitLinks, CommitRow, GraphRow, LinkedCommit, Renamed,
@@ -35,11 +35,11 @@ impl MemoryStore {
     ) -> Result<Vec<MemoryKey>> {
         self.read(scope, |state| {
             let has_summary = |commit: &Stored| {
-                let mut all = state.owned(&scope.owner);
+                let mut all = state.owned(&scope.tenant);
                 all.any(|(_, memory)| memory.is_derived_summary() && memory.references.contains(&commit.id))
             };
             let mut commits: Vec<(MemoryKey, &Stored)> =
-                state.commits(&scope.owner).filter(|(_, commit)| !has_summary(commit)).collect();
+                state.commits(&scope.tenant).filter(|(_, commit)| !has_summary(commit)).collect();
             commits.sort_by_key(|(key, commit)| Reverse((commit.time, *key)));
             Ok(commits.into_iter().map(|(key, _)| key).take(limit).collect())
         })
@@ -48,7 +48,7 @@ impl MemoryStore {
     /// Does as [`ReadCommits::summary_of_commit`](tiro_store::ReadCommits::summary_of_commit).
     pub(crate) async fn summary_of_commit(&self, scope: &Scope, id: &MemoryId) -> Result<Option<MemoryId>> {
         self.read(scope, |state| {
-            let summaries = state.owned(&scope.owner).filter(|(_, memory)| {
+            let summaries = state.owned(&scope.tenant).filter(|(_, memory)| {
                 memory.is_derived_summary() && memory.is_living() && memory.references.contains(id)
             });
             Ok(summaries.last().map(|(_, memory)| memory.id.clone()))
@@ -66,7 +66,7 @@ impl MemoryStore {
                 let is_there = |commit: &Stored| {
                     commit.time <= time && commit.branch.as_ref().is_none_or(|own| *own == branch)
                 };
-                let there = state.commits(&scope.owner).filter(|(_, commit)| is_there(commit));
+                let there = state.commits(&scope.tenant).filter(|(_, commit)| is_there(commit));
                 there.max_by_key(|(key, commit)| (commit.time, *key))?.1.source_id.clone()
             };
             Ok(places.into_iter().map(last).collect())
@@ -87,7 +87,7 @@ impl MemoryStore {
                 (commit.time, Some(*key)) > after && commit.time <= until
             };
             let mut commits: Vec<(MemoryKey, &Stored)> =
-                state.commits(&scope.owner).filter(is_asked_for).collect();
+                state.commits(&scope.tenant).filter(is_asked_for).collect();
             commits.sort_by_key(|(key, commit)| (commit.time, *key));
             let row = |(key, commit): (MemoryKey, &Stored)| CommitRow {
                 key,
@@ -106,9 +106,9 @@ impl MemoryStore {
     pub(crate) async fn link_commits(&self, scope: &Scope, links: Vec<CommitLinks>) -> Result<()> {
         self.write(scope, |state| {
             for (commit, links) in links {
-                let is_own = state.memories.get(&commit).is_some_and(|memory| memory.owner == scope.owner);
+                let is_own = state.memories.get(&commit).is_some_and(|memory| memory.owner == scope.tenant);
                 if is_own {
-                    state.link_commit(&scope.owner, commit, &links);
+                    state.link_commit(&scope.tenant, commit, &links);
                 }
             }
             Ok(())
@@ -119,7 +119,7 @@ impl MemoryStore {
     pub(crate) async fn links_of(&self, scope: &Scope, commits: Vec<MemoryKey>) -> Result<Vec<CommitLinks>> {
         self.read(scope, |state| {
             let links = |key: &MemoryKey| {
-                let own = state.memories.get(key).filter(|memory| memory.owner == scope.owner);
+                let own = state.memories.get(key).filter(|memory| memory.owner == scope.tenant);
                 own.map(|memory| memory.links.clone()).unwrap_or_default()
             };
             Ok(commits.into_iter().map(|key| (key, links(&key))).collect())
@@ -139,15 +139,15 @@ impl MemoryStore {
                 let Some(id) = state.memories.get(&commit).map(|memory| memory.id.clone()) else { continue };
                 for (key, other) in &mut state.memories {
                     let is_meant = among.as_ref().is_none_or(|among| among.contains(key));
-                    if is_meant && other.kind == Kind::Commit && other.owner == scope.owner {
+                    if is_meant && other.kind == Kind::Commit && other.owner == scope.tenant {
                         other.references.remove(&id);
                     }
                 }
             }
             for (old, by) in replaced {
-                let is_own = |memory: &&Stored| memory.owner == scope.owner;
+                let is_own = |memory: &&Stored| memory.owner == scope.tenant;
                 let id = state.memories.get(&old).filter(is_own).map(|memory| memory.id.clone());
-                let by = state.memories.get_mut(&by).filter(|by| by.owner == scope.owner);
+                let by = state.memories.get_mut(&by).filter(|by| by.owner == scope.tenant);
                 if let (Some(id), Some(by)) = (id, by) {
                     by.references.insert(id);
                 }
@@ -160,9 +160,9 @@ impl MemoryStore {
     pub(crate) async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(MemoryKey, String)>> {
         self.read(scope, |state| {
             let is_commit = |memory: &&Stored| memory.kind == Kind::Commit;
-            let newer = state.owned(&scope.owner).map(|(_, memory)| memory).filter(is_commit);
+            let newer = state.owned(&scope.tenant).map(|(_, memory)| memory).filter(is_commit);
             let replaced =
-                newer.flat_map(|by| by.references.iter()).filter_map(|id| state.key_of(&scope.owner, id));
+                newer.flat_map(|by| by.references.iter()).filter_map(|id| state.key_of(&scope.tenant, id));
             let with_ids = replaced.flat_map(|key| {
                 let old = state.memories.get(&key).filter(is_commit);
                 old.into_iter().flat_map(move |old| old.shas.iter().map(move |sha| (key, sha.clone())))
@@ -178,7 +178,7 @@ impl MemoryStore {
                 let times = memory.writes.keys().chain(memory.calls.keys()).map(|(time, _)| *time);
                 times.min()
             };
-            Ok(state.owned(&scope.owner).filter_map(times).min())
+            Ok(state.owned(&scope.tenant).filter_map(times).min())
         })
     }
 
@@ -191,7 +191,7 @@ impl MemoryStore {
     ) -> Result<Vec<WriteRow>> {
         self.read(scope, |state| {
             let mut rows = BTreeMap::new();
-            for (key, memory, session) in state.tool_calls(&scope.owner) {
+            for (key, memory, session) in state.tool_calls(&scope.tenant) {
                 for ((time, path), change) in &memory.writes {
                     let row = WriteRow {
                         session,
@@ -217,7 +217,7 @@ impl MemoryStore {
     ) -> Result<Vec<CallRow>> {
         self.read(scope, |state| {
             let mut rows = BTreeMap::new();
-            for (key, memory, session) in state.tool_calls(&scope.owner) {
+            for (key, memory, session) in state.tool_calls(&scope.tenant) {
                 for ((began, sha), (ended, worktree)) in &memory.calls {
                     let row = CallRow {
                         session,
@@ -235,7 +235,7 @@ impl MemoryStore {
 
     /// Does as [`ReadCommits::commit_graph`](tiro_store::ReadCommits::commit_graph).
     pub(crate) async fn commit_graph(&self, scope: &Scope) -> Result<Vec<GraphRow>> {
-        self.read(scope, |state| Ok(state.graph.get(&scope.owner).cloned().unwrap_or_default()))
+        self.read(scope, |state| Ok(state.graph.get(&scope.tenant).cloned().unwrap_or_default()))
     }
 
     /// Does as [`ReadCommits::commit_authors`](tiro_store::ReadCommits::commit_authors).
@@ -249,7 +249,7 @@ impl MemoryStore {
             let is_asked_for = |(key, commit): &(MemoryKey, &Stored)| {
                 commit.provenance == Provenance::GitCommit && before.is_none_or(|before| *key < before)
             };
-            let mut commits: Vec<_> = state.commits(&scope.owner).filter(is_asked_for).collect();
+            let mut commits: Vec<_> = state.commits(&scope.tenant).filter(is_asked_for).collect();
             commits.reverse();
             let row = |(key, commit): (MemoryKey, &Stored)| {
                 Some(AuthorRow { key, sha: commit.source_id.clone()?, author: commit.speaker.clone() })
@@ -264,7 +264,7 @@ impl MemoryStore {
             let mut changed = BTreeSet::new();
             for Renamed { key, author, indexed, tokens } in renamed {
                 let memory = state.memories.get_mut(&key);
-                let Some(memory) = memory.filter(|memory| memory.owner == scope.owner && memory.is_living())
+                let Some(memory) = memory.filter(|memory| memory.owner == scope.tenant && memory.is_living())
                 else {
                     continue;
                 };
@@ -278,7 +278,7 @@ impl MemoryStore {
             }
             if !changed.is_empty() {
                 let sessions = state.sessions_of(&changed);
-                state.touch(&scope.owner, sessions);
+                state.touch(&scope.tenant, sessions);
             }
             Ok(())
         })
@@ -287,7 +287,7 @@ impl MemoryStore {
     /// Does as [`WriteCommits::add_to_commit_graph`](tiro_store::WriteCommits::add_to_commit_graph).
     pub(crate) async fn add_to_commit_graph(&self, scope: &Scope, part: GraphRow) -> Result<bool> {
         self.write(scope, |state| {
-            let parts = state.graph.entry(scope.owner.clone()).or_default();
+            let parts = state.graph.entry(scope.tenant.clone()).or_default();
             let same = parts.iter().filter(|known| known.stamp == part.stamp);
             let end = same.map(|known| known.first + known.count).max().unwrap_or(0);
             if part.first != end {
@@ -330,7 +330,7 @@ impl MemoryStore {
         self.read(scope, |state| {
             let Some(session) = state.find_session(scope, session) else { return Ok(Vec::new()) };
             let is_linked = |memory: &Stored| memory.links.iter().any(|(own, _)| *own == session);
-            let living = state.owned(&scope.owner).filter(|(_, memory)| memory.is_living());
+            let living = state.owned(&scope.tenant).filter(|(_, memory)| memory.is_living());
             let mut commits: Vec<_> = living.filter(|(_, memory)| is_linked(memory)).collect();
             commits.sort_by_key(|(key, memory)| Reverse((memory.time, *key)));
             Ok(commits.into_iter().map(|(key, _)| key).collect())
@@ -355,7 +355,7 @@ impl MemoryStore {
                 linked.chain(is_child.then_some(LEAST_CONFIDENCE)).reduce(f64::max)
             };
             let mut commits: Vec<_> = state
-                .commits(&scope.owner)
+                .commits(&scope.tenant)
                 .filter_map(|(key, commit)| Some((key, commit, sure(commit)?)))
                 .collect();
             commits.sort_by_key(|(key, commit, _)| (commit.time < time, commit.time.abs_diff(time), *key));
@@ -382,7 +382,7 @@ impl State {
         let stand_in = |first: MemoryKey| {
             let (mut at, mut last) = (first, None);
             for _ in 0..REPLACEMENTS {
-                let next = self.replacement(&scope.owner, at).filter(|(by, _)| *by != first);
+                let next = self.replacement(&scope.tenant, at).filter(|(by, _)| *by != first);
                 let Some((by, chunk)) = next else { break };
                 (at, last) = (by, Some((by, chunk)));
             }
@@ -392,18 +392,18 @@ impl State {
     }
 
     /// Returns the living commits of the owner.
-    pub fn commits(&self, owner: &OwnerId) -> impl Iterator<Item = (MemoryKey, &Stored)> {
+    pub fn commits(&self, owner: &TenantId) -> impl Iterator<Item = (MemoryKey, &Stored)> {
         self.owned(owner).filter(|(_, memory)| memory.kind == Kind::Commit && memory.is_living())
     }
 
     /// Returns the living memories of the owner's sessions.
-    fn tool_calls(&self, owner: &OwnerId) -> impl Iterator<Item = (MemoryKey, &Stored, SessionKey)> {
+    fn tool_calls(&self, owner: &TenantId) -> impl Iterator<Item = (MemoryKey, &Stored, SessionKey)> {
         let living = self.owned(owner).filter(|(_, memory)| memory.is_living());
         living.filter_map(|(key, memory)| Some((key, memory, memory.session?)))
     }
 
     /// Replaces the links of a commit. Weak links, and those to sessions of others, are left out.
-    pub fn link_commit(&mut self, owner: &OwnerId, commit: MemoryKey, links: &[(SessionKey, f64)]) {
+    pub fn link_commit(&mut self, owner: &TenantId, commit: MemoryKey, links: &[(SessionKey, f64)]) {
         let is_own = |key: &SessionKey| self.sessions.get(key).is_some_and(|session| session.owner == *owner);
         let own: Vec<(SessionKey, f64)> =
             links.iter().filter(|(session, _)| is_own(session)).copied().collect();
@@ -419,7 +419,7 @@ impl State {
     }
 
     /// Returns the latest living commit that replaced a commit, and its first chunk.
-    fn replacement(&self, owner: &OwnerId, commit: MemoryKey) -> Option<(MemoryKey, ChunkKey)> {
+    fn replacement(&self, owner: &TenantId, commit: MemoryKey) -> Option<(MemoryKey, ChunkKey)> {
         let old = self.memories.get(&commit).filter(|memory| memory.kind == Kind::Commit)?;
         let newer = self.commits(owner).filter(|(key, by)| *key != commit && by.references.contains(&old.id));
         let (by, _) = newer.max_by_key(|(key, by)| (by.time, *key))?;

@@ -6,7 +6,7 @@ use super::MemoryStore;
 use super::state::{State, Waiting};
 use tiro_base::error::Result;
 use tiro_base::memory::Millis;
-use tiro_base::scope::{OwnerId, Scope};
+use tiro_base::scope::{Scope, TenantId};
 use tiro_store::decide::leases::{Held, may_take};
 use tiro_store::decide::queue::{self, Next, QueueEntry};
 use tiro_store::{AskedBy, Attempt, Pace, QueueCounts, QueueKey, Queued, SessionKey, Wanted};
@@ -72,7 +72,7 @@ impl MemoryStore {
         let clock = self.clock.now();
         self.read(scope, |state| {
             Ok(state
-                .queued(&scope.owner)
+                .queued(&scope.tenant)
                 .any(|(_, waiting)| queue::next(waiting.entry, now, clock) != Next::Wait))
         })
     }
@@ -88,7 +88,7 @@ impl MemoryStore {
         let clock = self.clock.now();
         self.write(scope, |state| {
             let mut open: Vec<(QueueKey, Waiting)> =
-                state.queued(&scope.owner).map(|(key, waiting)| (key, waiting.clone())).collect();
+                state.queued(&scope.tenant).map(|(key, waiting)| (key, waiting.clone())).collect();
             open.sort_by_key(|(key, waiting)| (Reverse(waiting.entry.by_user), *key));
             for (key, mut waiting) in open {
                 let next = queue::next(waiting.entry, now, clock);
@@ -127,7 +127,7 @@ impl MemoryStore {
         now: Millis,
     ) -> Result<()> {
         self.write(scope, |state| {
-            if let Some(waiting) = state.held(&scope.owner, entry, holder) {
+            if let Some(waiting) = state.held(&scope.tenant, entry, holder) {
                 waiting.entry.state = queue::QueueState::Completed;
                 (waiting.holder, waiting.changed_at) = (None, now);
             }
@@ -146,7 +146,7 @@ impl MemoryStore {
         now: Millis,
     ) -> Result<()> {
         self.write(scope, |state| {
-            if let Some(waiting) = state.held(&scope.owner, entry, holder) {
+            if let Some(waiting) = state.held(&scope.tenant, entry, holder) {
                 waiting.entry.state = queue::after_failure(waiting.entry.tries);
                 waiting.entry.not_before = not_before;
                 (waiting.holder, waiting.changed_at) = (None, now);
@@ -158,7 +158,7 @@ impl MemoryStore {
     /// Does as [`WorkQueue::drop_queued`](tiro_store::WorkQueue::drop_queued).
     pub(crate) async fn drop_queued(&self, scope: &Scope, entry: QueueKey, holder: &str) -> Result<()> {
         self.write(scope, |state| {
-            if state.held(&scope.owner, entry, holder).is_some() {
+            if state.held(&scope.tenant, entry, holder).is_some() {
                 state.queue.remove(&entry);
             }
             Ok(())
@@ -169,7 +169,7 @@ impl MemoryStore {
     pub(crate) async fn queue_counts(&self, scope: &Scope) -> Result<QueueCounts> {
         self.read(scope, |state| {
             let mut counts = QueueCounts::default();
-            for waiting in state.queue.values().filter(|waiting| state.is_queued_by(waiting, &scope.owner)) {
+            for waiting in state.queue.values().filter(|waiting| state.is_queued_by(waiting, &scope.tenant)) {
                 let count = match waiting.entry.state {
                     queue::QueueState::Pending => &mut counts.pending,
                     queue::QueueState::Processing => &mut counts.processing,
@@ -202,7 +202,7 @@ impl MemoryStore {
     ) -> Result<Vec<Pace>> {
         self.read(scope, |state| {
             let is_own = |session: &SessionKey| {
-                state.sessions.get(session).is_some_and(|session| session.owner == scope.owner)
+                state.sessions.get(session).is_some_and(|session| session.owner == scope.tenant)
             };
             let own = state.attempts.iter().rev().filter(|(session, _)| is_own(session));
             let mut of_model: Vec<&Attempt> = own
@@ -223,7 +223,7 @@ impl MemoryStore {
     pub(crate) async fn is_leased(&self, scope: &Scope, name: &str) -> Result<bool> {
         let now = self.clock.now();
         self.read(scope, |state| {
-            let held = state.leases.get(&(scope.owner.clone(), name.to_owned()));
+            let held = state.leases.get(&(scope.tenant.clone(), name.to_owned()));
             // Nobody is called so.
             Ok(!may_take(held.map(|(holder, expires)| Held { holder, expires: *expires }), "", now))
         })
@@ -233,7 +233,7 @@ impl MemoryStore {
     pub(crate) async fn lease(&self, scope: &Scope, name: &str, holder: &str, lasts: Millis) -> Result<bool> {
         let now = self.clock.now();
         self.write(scope, |state| {
-            let name = (scope.owner.clone(), name.to_owned());
+            let name = (scope.tenant.clone(), name.to_owned());
             let held = state.leases.get(&name).map(|(holder, expires)| Held { holder, expires: *expires });
             let is_granted = may_take(held, holder, now);
             if is_granted {
@@ -246,7 +246,7 @@ impl MemoryStore {
     /// Does as [`Bookkeeping::release`](tiro_store::Bookkeeping::release).
     pub(crate) async fn release(&self, scope: &Scope, name: &str, holder: &str) -> Result<()> {
         self.write(scope, |state| {
-            let is_it = |owner: &OwnerId, other: &str| *owner == scope.owner && other == name;
+            let is_it = |owner: &TenantId, other: &str| *owner == scope.tenant && other == name;
             state.leases.retain(|(owner, other), (by, _)| !(is_it(owner, other) && by == holder));
             Ok(())
         })
@@ -254,13 +254,14 @@ impl MemoryStore {
 
     /// Does as [`ReadRecords::import_cursor`](tiro_store::ReadRecords::import_cursor).
     pub(crate) async fn import_cursor(&self, scope: &Scope, source: &str) -> Result<Option<String>> {
-        self.read(scope, |state| Ok(state.cursors.get(&(scope.owner.clone(), source.to_owned())).cloned()))
+        self.read(scope, |state| Ok(state.cursors.get(&(scope.tenant.clone(), source.to_owned())).cloned()))
     }
 
     /// Does as [`ReadRecords::has_import_cursor`](tiro_store::ReadRecords::has_import_cursor).
     pub(crate) async fn has_import_cursor(&self, scope: &Scope, end: &str) -> Result<bool> {
         self.read(scope, |state| {
-            let is_it = |(owner, source): &(OwnerId, String)| *owner == scope.owner && source.ends_with(end);
+            let is_it =
+                |(owner, source): &(TenantId, String)| *owner == scope.tenant && source.ends_with(end);
             Ok(state.cursors.keys().any(is_it))
         })
     }
@@ -274,7 +275,7 @@ impl MemoryStore {
         _now: Millis,
     ) -> Result<()> {
         self.write(scope, |state| {
-            state.cursors.insert((scope.owner.clone(), source.to_owned()), cursor.to_owned());
+            state.cursors.insert((scope.tenant.clone(), source.to_owned()), cursor.to_owned());
             Ok(())
         })
     }
@@ -282,19 +283,19 @@ impl MemoryStore {
 
 impl State {
     /// Returns whether the entry is of a session of the owner.
-    pub fn is_queued_by(&self, waiting: &Waiting, owner: &OwnerId) -> bool {
+    pub fn is_queued_by(&self, waiting: &Waiting, owner: &TenantId) -> bool {
         self.sessions.get(&waiting.session).is_some_and(|session| session.owner == *owner)
     }
 
     /// Returns the owner's entries, in the order of their keys.
-    fn queued(&self, owner: &OwnerId) -> impl Iterator<Item = (QueueKey, &Waiting)> {
+    fn queued(&self, owner: &TenantId) -> impl Iterator<Item = (QueueKey, &Waiting)> {
         let owner = owner.clone();
         let own = self.queue.iter().filter(move |(_, waiting)| self.is_queued_by(waiting, &owner));
         own.map(|(key, waiting)| (*key, waiting))
     }
 
     /// Returns the owner's entry, if `holder` has it.
-    fn held(&mut self, owner: &OwnerId, entry: QueueKey, holder: &str) -> Option<&mut Waiting> {
+    fn held(&mut self, owner: &TenantId, entry: QueueKey, holder: &str) -> Option<&mut Waiting> {
         let is_own = self.queue.get(&entry).is_some_and(|waiting| self.is_queued_by(waiting, owner));
         let waiting = self.queue.get_mut(&entry).filter(|_| is_own);
         waiting.filter(|waiting| waiting.holder.as_deref() == Some(holder))

@@ -63,7 +63,7 @@ impl MemoryStore {
     ) -> Result<Vec<Memory>> {
         self.read(scope, |state| {
             let view = state.living(scope);
-            let Some(session) = state.session_of(&scope.owner, session) else { return Ok(Vec::new()) };
+            let Some(session) = state.session_of(&scope.tenant, session) else { return Ok(Vec::new()) };
             let messages = state.messages(session).into_iter().filter(|(.., memory)| view.admits(memory));
             let (earlier, later): (Vec<_>, Vec<_>) = messages.partition(|(_, place, _)| *place < ordinal);
             let earlier = earlier[earlier.len().saturating_sub(before)..].iter();
@@ -167,7 +167,7 @@ impl MemoryStore {
     /// Does as [`ReadCommits::known_commits`](tiro_store::ReadCommits::known_commits).
     pub(crate) async fn known_commits(&self, scope: &Scope) -> Result<Vec<String>> {
         self.read(scope, |state| {
-            let shas = state.owned(&scope.owner).flat_map(|(_, memory)| &memory.shas);
+            let shas = state.owned(&scope.tenant).flat_map(|(_, memory)| &memory.shas);
             Ok(shas.cloned().collect::<BTreeSet<String>>().into_iter().collect())
         })
     }
@@ -198,7 +198,7 @@ impl MemoryStore {
 
     /// Does as [`ReadForgotten::is_purged`](tiro_store::ReadForgotten::is_purged).
     pub(crate) async fn is_purged(&self, scope: &Scope, id: &MemoryId) -> Result<bool> {
-        self.read(scope, |state| Ok(state.purged.contains(&(scope.owner.clone(), id.clone()))))
+        self.read(scope, |state| Ok(state.purged.contains(&(scope.tenant.clone(), id.clone()))))
     }
 
     /// Does as [`ReadCommits::sessions_behind`](tiro_store::ReadCommits::sessions_behind).

@@ -9,7 +9,7 @@ use super::{BACKUPS, MemoryStore, lock};
 use crate::state::ActKind;
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::memory::{MemoryKey, Millis};
-use tiro_base::scope::{OwnerId, Scope};
+use tiro_base::scope::{Scope, TenantId};
 use tiro_store::{Damage, ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory};
 
 /// The most ordinals that a restored message may skip.
@@ -18,7 +18,7 @@ const WIDEST_GAP: i64 = 1_000_000;
 impl MemoryStore {
     /// Does as [`Lifecycle::back_up`](tiro_store::Lifecycle::back_up).
     pub(crate) async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Damage> {
-        let copy = self.read(scope, |state| Ok(state.only_of(&scope.owner)))?;
+        let copy = self.read(scope, |state| Ok(state.only_of(&scope.tenant)))?;
         put_aside(copy, target)?;
         Ok(Damage::default())
     }
@@ -35,7 +35,7 @@ impl MemoryStore {
     pub(crate) async fn restore_sessions(&self, scope: &Scope, sessions: Vec<ForeignSession>) -> Result<()> {
         self.write(scope, |state| {
             for ForeignSession { session, origin, branch, head_sha, .. } in sessions {
-                let key = state.open_session(&scope.owner, &session);
+                let key = state.open_session(&scope.tenant, &session);
                 if let Some(session) = state.session_mut(Some(key)) {
                     session.client = session.client.take().or(origin.client);
                     session.worktree = session.worktree.take().or(origin.worktree);
@@ -44,7 +44,7 @@ impl MemoryStore {
                     session.head_sha = session.head_sha.take().or(head_sha);
                 }
                 for alias in origin.aliases {
-                    state.aliases.entry((scope.owner.clone(), alias)).or_insert(key);
+                    state.aliases.entry((scope.tenant.clone(), alias)).or_insert(key);
                 }
             }
             Ok(())
@@ -62,14 +62,14 @@ impl MemoryStore {
             let mut receipt = Receipt::default();
             let mut forgotten: BTreeMap<(String, Millis), Vec<MemoryKey>> = BTreeMap::new();
             for each in &restored {
-                let outcome = state.restore(&scope.owner, each, now)?;
+                let outcome = state.restore(&scope.tenant, each, now)?;
                 receipt.outcomes.push((each.memory.id.clone(), outcome));
-                let key = state.key_of(&scope.owner, &each.memory.id);
+                let key = state.key_of(&scope.tenant, &each.memory.id);
                 let Some(key) = key.filter(|_| !matches!(outcome, Outcome::Forgotten | Outcome::Conflict))
                 else {
                     continue;
                 };
-                state.restore_links(&scope.owner, key, each);
+                state.restore_links(&scope.tenant, key, each);
                 if outcome != Outcome::Stored {
                     continue;
                 }
@@ -80,7 +80,7 @@ impl MemoryStore {
                 }
             }
             for ((operation, at), keys) in forgotten {
-                state.forget_keys(&scope.owner, &operation, ActKind::Forget, &keys, at);
+                state.forget_keys(&scope.tenant, &operation, ActKind::Forget, &keys, at);
             }
             Ok(receipt)
         })
@@ -95,7 +95,7 @@ impl MemoryStore {
         self.write(scope, |state| {
             for (name, at, undone_at) in forgotten.operations {
                 if !state.operations.contains_key(&name) {
-                    state.forget_keys(&scope.owner, &name, ActKind::Forget, &[], at);
+                    state.forget_keys(&scope.tenant, &name, ActKind::Forget, &[], at);
                     if let Some(operation) = state.operations.get_mut(&name) {
                         operation.undone_at = undone_at;
                     }
@@ -103,18 +103,18 @@ impl MemoryStore {
             }
             for (session, stood) in forgotten.retired {
                 let is_forgotten = state
-                    .key_of(&scope.owner, &stood)
+                    .key_of(&scope.tenant, &stood)
                     .and_then(|key| state.memories.get(&key))
                     .is_some_and(|memory| !memory.is_living());
-                let session = state.session_of(&scope.owner, &session);
+                let session = state.session_of(&scope.tenant, &session);
                 if let Some(session) = state.session_mut(session).filter(|_| is_forgotten) {
                     session.retired.get_or_insert(stood);
                 }
             }
-            let unknown = forgotten.purged.into_iter().filter(|id| state.key_of(&scope.owner, id).is_none());
+            let unknown = forgotten.purged.into_iter().filter(|id| state.key_of(&scope.tenant, id).is_none());
             let unknown: Vec<_> = unknown.collect();
             let added =
-                unknown.into_iter().filter(|id| state.purged.insert((scope.owner.clone(), id.clone())));
+                unknown.into_iter().filter(|id| state.purged.insert((scope.tenant.clone(), id.clone())));
             Ok(added.count())
         })
     }
@@ -133,7 +133,7 @@ fn put_aside(copy: State, target: &Path) -> Result<()> {
 
 impl State {
     /// Returns a copy of what belongs to the owner, without answers and texts of files, which can be made again.
-    fn only_of(&self, owner: &OwnerId) -> State {
+    fn only_of(&self, owner: &TenantId) -> State {
         let mut copy = self.clone();
         copy.versions.retain(|of, _| of == owner);
         copy.memories.retain(|_, memory| memory.owner == *owner);
@@ -163,7 +163,7 @@ impl State {
     }
 
     /// Stores a memory of a backup, at its place if that is free.
-    fn restore(&mut self, owner: &OwnerId, restored: &RestoredMemory, now: Millis) -> Result<Outcome> {
+    fn restore(&mut self, owner: &TenantId, restored: &RestoredMemory, now: Millis) -> Result<Outcome> {
         let RestoredMemory { memory, ordinal, .. } = restored;
         let session = memory.draft.session.as_ref().map(|name| self.open_session(owner, name));
         let is_new = self.met_before(owner, memory).is_none();
@@ -184,7 +184,7 @@ impl State {
     }
 
     /// Restores the mark of a memory, its links, and its terms in the stash.
-    fn restore_links(&mut self, owner: &OwnerId, key: MemoryKey, restored: &RestoredMemory) {
+    fn restore_links(&mut self, owner: &TenantId, key: MemoryKey, restored: &RestoredMemory) {
         let is_marked = self.memories.get(&key).is_some_and(|memory| memory.marked);
         if restored.is_marked && !is_marked {
             self.set_mark(key, true, None);

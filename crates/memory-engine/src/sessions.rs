@@ -8,7 +8,7 @@ use super::state::{Session, State, Stored};
 use super::summaries::of_level;
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, MemoryKey, Millis, Role};
-use tiro_base::scope::{OwnerId, Scope, SessionId, Sessions};
+use tiro_base::scope::{Scope, SessionId, Sessions, TenantId};
 use tiro_store::decide::context;
 use tiro_store::decide::stale;
 use tiro_store::{
@@ -82,7 +82,7 @@ impl MemoryStore {
         self.read(scope, |state| {
             let wanted = state.named_in(scope);
             let of_owner = state.sessions.iter().filter(|(key, session)| {
-                session.owner == scope.owner && wanted.as_ref().is_none_or(|wanted| wanted.contains(key))
+                session.owner == scope.tenant && wanted.as_ref().is_none_or(|wanted| wanted.contains(key))
             });
             let mut rows: Vec<(bool, SessionRow)> = of_owner
                 .filter_map(|(key, session)| {
@@ -134,7 +134,7 @@ impl MemoryStore {
                 let title = state.title(key).or_else(|| state.opening(key));
                 title.is_some_and(|title| title.to_ascii_lowercase().contains(&text.to_ascii_lowercase()))
             };
-            let alias = state.aliases.get(&(scope.owner.clone(), text.to_owned())).copied();
+            let alias = state.aliases.get(&(scope.tenant.clone(), text.to_owned())).copied();
             let ways: [Way<'_>; 4] = [
                 &|_, session| session.name.as_str() == text,
                 &|key, _| alias == Some(key),
@@ -163,14 +163,14 @@ impl MemoryStore {
         origin: Origin,
     ) -> Result<()> {
         self.write(scope, |state| {
-            let key = state.open_session(&scope.owner, session);
+            let key = state.open_session(&scope.tenant, session);
             if let Some(session) = state.session_mut(Some(key)) {
                 session.client = origin.client.or(session.client.take());
                 session.worktree = origin.worktree.or(session.worktree.take());
                 session.title = origin.title.or(session.title.take());
             }
             for alias in origin.aliases {
-                state.aliases.insert((scope.owner.clone(), alias), key);
+                state.aliases.insert((scope.tenant.clone(), alias), key);
             }
             Ok(())
         })
@@ -184,9 +184,9 @@ impl MemoryStore {
         ids: Vec<String>,
     ) -> Result<HashSet<String>> {
         self.read(scope, |state| {
-            let own = state.session_of(&scope.owner, session);
+            let own = state.session_of(&scope.tenant, session);
             let is_elsewhere = |id: &String| {
-                state.owned(&scope.owner).any(|(_, memory)| {
+                state.owned(&scope.tenant).any(|(_, memory)| {
                     let is_it = memory.source_id.as_ref() == Some(id) || memory.repeats.contains(id);
                     is_it && memory.session.is_some() && memory.session != own
                 })
@@ -203,7 +203,7 @@ impl MemoryStore {
         query: ContextQuery,
     ) -> Result<ContextParts> {
         self.read(scope, |state| {
-            let pending = state.waiting(&scope.owner).count();
+            let pending = state.waiting(&scope.tenant).count();
             let Some((session, data)) = state.session(scope, session) else {
                 return Ok(ContextParts { pending, ..ContextParts::default() });
             };
@@ -255,11 +255,11 @@ impl MemoryStore {
         self.read(scope, |state| {
             let is_empty = state.living(scope).all().next().is_none();
             let Sessions::Only(names) = &scope.sessions else {
-                let version = state.versions.get(&scope.owner).copied().unwrap_or(0);
+                let version = state.versions.get(&scope.tenant).copied().unwrap_or(0);
                 return Ok(SourceState { version: Version::from_store(version), is_empty });
             };
             let sessions: BTreeSet<SessionKey> =
-                names.iter().filter_map(|name| state.named(&scope.owner, name)).collect();
+                names.iter().filter_map(|name| state.named(&scope.tenant, name)).collect();
             // A sum of the versions could be the same again after a session was removed.
             let mut hasher = blake3::Hasher::new();
             for (key, session) in sessions.iter().filter_map(|key| Some((key, state.sessions.get(key)?))) {
@@ -274,7 +274,7 @@ impl MemoryStore {
     /// Does as [`ReadSessions::grown_sessions`](tiro_store::ReadSessions::grown_sessions).
     pub(crate) async fn grown_sessions(&self, scope: &Scope, limit: usize) -> Result<Vec<GrownSession>> {
         self.read(scope, |state| {
-            let of_owner = state.sessions.iter().filter(|(_, session)| session.owner == scope.owner);
+            let of_owner = state.sessions.iter().filter(|(_, session)| session.owner == scope.tenant);
             let mut grown: Vec<(i64, SessionKey, SessionId)> = of_owner
                 .filter_map(|(key, session)| Some((session.grown?, *key, session.name.clone())))
                 .filter(|(.., name)| state.find_session(scope, name).is_some())
@@ -288,7 +288,7 @@ impl MemoryStore {
     /// Does as [`WriteSessions::worked_off`](tiro_store::WriteSessions::worked_off).
     pub(crate) async fn worked_off(&self, scope: &Scope, grown: GrownSession) -> Result<()> {
         self.write(scope, |state| {
-            let session = state.session_of(&scope.owner, &grown.session);
+            let session = state.session_of(&scope.tenant, &grown.session);
             if let Some(session) = state.session_mut(session) {
                 session.grown.take_if(|version| *version == grown.version.in_store());
             }
@@ -306,7 +306,7 @@ impl MemoryStore {
             let is_kept = |memory: &Stored| {
                 memory.marked || memory.head_sha.as_ref().is_some_and(|head| parents.contains(head))
             };
-            let of_owner = state.sessions.iter().filter(|(_, session)| session.owner == scope.owner);
+            let of_owner = state.sessions.iter().filter(|(_, session)| session.owner == scope.tenant);
             let mut left: Vec<LeftSession> = of_owner
                 .filter(|(key, _)| !linked.contains(key))
                 .filter(|(key, _)| !state.living_in(**key).any(is_kept))
@@ -361,7 +361,7 @@ impl State {
     }
 
     /// Returns how many sessions of the owner have living memories.
-    pub fn living_sessions(&self, owner: &OwnerId) -> i64 {
+    pub fn living_sessions(&self, owner: &TenantId) -> i64 {
         let of_owner = self.sessions.iter().filter(|(_, session)| session.owner == *owner);
         of_owner.filter(|(key, _)| self.living_in(**key).next().is_some()).count() as i64
     }

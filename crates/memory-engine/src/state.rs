@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiro_base::memory::{Kind, Level, MemoryId, MemoryKey, Millis, Provenance, Role};
-use tiro_base::scope::{OwnerId, SessionId};
+use tiro_base::scope::{SessionId, TenantId};
 use tiro_base::thread::ContentHash;
 use tiro_store::decide::queue;
 use tiro_store::{
@@ -19,7 +19,7 @@ pub struct State {
     /// The last number from which a key was made. No number is given twice.
     pub last: i64,
     /// How often each owner's memories changed.
-    pub versions: BTreeMap<OwnerId, i64>,
+    pub versions: BTreeMap<TenantId, i64>,
     /// The memories, also forgotten ones.
     pub memories: BTreeMap<MemoryKey, Stored>,
     /// The chunks of all memories.
@@ -27,13 +27,13 @@ pub struct State {
     /// The sessions.
     pub sessions: BTreeMap<SessionKey, Session>,
     /// The session of each alias.
-    pub aliases: BTreeMap<(OwnerId, String), SessionKey>,
+    pub aliases: BTreeMap<(TenantId, String), SessionKey>,
     /// The operations that forgot memories, by name.
     pub operations: BTreeMap<String, Act>,
     /// The ids of purged memories.
-    pub purged: BTreeSet<(OwnerId, MemoryId)>,
+    pub purged: BTreeSet<(TenantId, MemoryId)>,
     /// The statements in memories, in the order of storing, with their owners.
-    pub statements: BTreeMap<SubjectKey, (OwnerId, Statement)>,
+    pub statements: BTreeMap<SubjectKey, (TenantId, Statement)>,
     /// The queue of summaries.
     pub queue: BTreeMap<QueueKey, Waiting>,
     /// The attempts of providers to summarise messages of a session, in the order of storing.
@@ -41,30 +41,30 @@ pub struct State {
     /// The threads, by number.
     pub threads: BTreeMap<i64, ThreadData>,
     /// The texts of threads.
-    pub blobs: BTreeMap<(OwnerId, ContentHash), Blob>,
+    pub blobs: BTreeMap<(TenantId, ContentHash), Blob>,
     /// The holder of each lease, and when it ends.
-    pub leases: BTreeMap<(OwnerId, String), (String, Millis)>,
+    pub leases: BTreeMap<(TenantId, String), (String, Millis)>,
     /// The cursor of each import.
-    pub cursors: BTreeMap<(OwnerId, String), String>,
+    pub cursors: BTreeMap<(TenantId, String), String>,
     /// The cache of answers.
-    pub answers: BTreeMap<(OwnerId, [u8; 32]), Answer>,
+    pub answers: BTreeMap<(TenantId, [u8; 32]), Answer>,
     /// The embeddings that providers made, each with its number.
-    pub embeddings: BTreeMap<(OwnerId, [u8; 32]), (i64, Vec<f32>)>,
+    pub embeddings: BTreeMap<(TenantId, [u8; 32]), (i64, Vec<f32>)>,
     /// Sums of savings and of uses of the cache.
-    pub counters: BTreeMap<(OwnerId, &'static str), i64>,
+    pub counters: BTreeMap<(TenantId, &'static str), i64>,
     /// How many calls of a tool fell into each bucket.
-    pub measurements: BTreeMap<(OwnerId, String, u32), u64>,
+    pub measurements: BTreeMap<(TenantId, String, u32), u64>,
     /// The parts of the graph of commits.
-    pub graph: BTreeMap<OwnerId, Vec<GraphRow>>,
+    pub graph: BTreeMap<TenantId, Vec<GraphRow>>,
     /// How many tokens contents have, each with its number.
-    pub token_counts: BTreeMap<(OwnerId, ContentHash), (i64, u32)>,
+    pub token_counts: BTreeMap<(TenantId, ContentHash), (i64, u32)>,
 }
 
 /// A memory with all that belongs to it and leaves with it.
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// Its owner.
-    pub owner: OwnerId,
+    pub owner: TenantId,
     /// Its id.
     pub id: MemoryId,
     /// Its kind.
@@ -182,7 +182,7 @@ pub struct Chunk {
 #[derive(Clone, Debug)]
 pub struct Session {
     /// Its owner.
-    pub owner: OwnerId,
+    pub owner: TenantId,
     /// Its name.
     pub name: SessionId,
     /// The branch that was last checked out in it.
@@ -241,7 +241,7 @@ pub struct Assembly {
 #[derive(Clone, Debug)]
 pub struct Act {
     /// Its owner.
-    pub owner: OwnerId,
+    pub owner: TenantId,
     /// What it did.
     pub kind: ActKind,
     /// When it happened.
@@ -316,19 +316,19 @@ impl State {
     }
 
     /// Returns the key of the owner's memory with this id, whether it is living or forgotten.
-    pub fn key_of(&self, owner: &OwnerId, id: &MemoryId) -> Option<MemoryKey> {
+    pub fn key_of(&self, owner: &TenantId, id: &MemoryId) -> Option<MemoryKey> {
         let is_it = |(_, memory): &(&MemoryKey, &Stored)| memory.owner == *owner && memory.id == *id;
         self.memories.iter().find(is_it).map(|(key, _)| *key)
     }
 
     /// Returns the key of the session with this name, but not with this alias.
-    pub fn session_of(&self, owner: &OwnerId, name: &SessionId) -> Option<SessionKey> {
+    pub fn session_of(&self, owner: &TenantId, name: &SessionId) -> Option<SessionKey> {
         let is_it = |(_, session): &(&SessionKey, &Session)| session.owner == *owner && session.name == *name;
         self.sessions.iter().find(is_it).map(|(key, _)| *key)
     }
 
     /// Returns the key of the session with this name, which is made if there is none.
-    pub fn open_session(&mut self, owner: &OwnerId, name: &SessionId) -> SessionKey {
+    pub fn open_session(&mut self, owner: &TenantId, name: &SessionId) -> SessionKey {
         if let Some(key) = self.session_of(owner, name) {
             return key;
         }
@@ -363,7 +363,7 @@ impl State {
     }
 
     /// Returns the owner's memories.
-    pub fn owned(&self, owner: &OwnerId) -> impl Iterator<Item = (MemoryKey, &Stored)> {
+    pub fn owned(&self, owner: &TenantId) -> impl Iterator<Item = (MemoryKey, &Stored)> {
         let owner = owner.clone();
         self.memories
             .iter()

@@ -39,7 +39,7 @@ impl MemoryStore {
             if let Some(session) = state.session_mut(Some(key)) {
                 session.summaries.push(row);
             }
-            state.touch(&scope.owner, [key]);
+            state.touch(&scope.tenant, [key]);
             Ok(Saved::Made(id))
         })
     }
@@ -74,7 +74,7 @@ impl MemoryStore {
     /// Does as [`ReadSummaries::summary`](tiro_store::ReadSummaries::summary).
     pub(crate) async fn summary(&self, scope: &Scope, id: &MemoryId) -> Result<Option<SummaryRow>> {
         self.read(scope, |state| {
-            let own = state.sessions.values().filter(|session| session.owner == scope.owner);
+            let own = state.sessions.values().filter(|session| session.owner == scope.tenant);
             let seen = own.filter(|session| state.find_session(scope, &session.name).is_some());
             Ok(seen.flat_map(|session| &session.summaries).find(|row| row.id == *id).cloned())
         })
@@ -120,10 +120,10 @@ impl MemoryStore {
                     due
                 }
             };
-            if state.save_one(&scope.owner, &memory, Some(session), now)? != Outcome::Stored {
+            if state.save_one(&scope.tenant, &memory, Some(session), now)? != Outcome::Stored {
                 return Ok(Saved::AlreadyMade(memory.id));
             }
-            let key = state.key_of(&scope.owner, &memory.id);
+            let key = state.key_of(&scope.tenant, &memory.id);
             if let Some((key, session)) = key.zip(state.session_mut(Some(session))) {
                 session.conversation = Some(Conversation { memory: key, last, made_at: now, due });
             }
@@ -141,7 +141,7 @@ impl MemoryStore {
     ) -> Result<Outcome> {
         self.write(scope, |state| {
             let topic = &memory.draft.topic;
-            let former = state.owned(&scope.owner).filter(|(_, other)| {
+            let former = state.owned(&scope.tenant).filter(|(_, other)| {
                 other.is_derived_summary()
                     && topic.is_some()
                     && other.topic == *topic
@@ -149,17 +149,17 @@ impl MemoryStore {
             });
             let former: Vec<MemoryKey> = former.map(|(key, _)| key).collect();
             former.into_iter().for_each(|key| state.remove(key));
-            state.save_one(&scope.owner, &memory, None, now)
+            state.save_one(&scope.tenant, &memory, None, now)
         })
     }
 
     /// Does as [`ReadSummaries::quarter_is_retired`](tiro_store::ReadSummaries::quarter_is_retired).
     pub(crate) async fn quarter_is_retired(&self, scope: &Scope, topic: &str) -> Result<bool> {
         self.read(scope, |state| {
-            let own = state.sessions.values().filter(|session| session.owner == scope.owner);
+            let own = state.sessions.values().filter(|session| session.owner == scope.tenant);
             let retired: BTreeSet<&MemoryId> = own.filter_map(|session| session.retired.as_ref()).collect();
             let mut quarters = state
-                .owned(&scope.owner)
+                .owned(&scope.tenant)
                 .filter(|(_, memory)| memory.is_derived_summary() && memory.topic.as_deref() == Some(topic));
             Ok(quarters.any(|(_, memory)| memory.references.iter().any(|id| retired.contains(id))))
         })
@@ -192,7 +192,7 @@ impl MemoryStore {
         self.read(scope, |state| {
             // A date that is too far ahead was written while the clock was wrong, so it counts as due.
             let is_due = |due: &Millis| *due <= now || *due > now.saturating_add(FARTHEST);
-            let own = state.sessions.iter().filter(|(_, session)| session.owner == scope.owner);
+            let own = state.sessions.iter().filter(|(_, session)| session.owner == scope.tenant);
             let due = own.filter_map(|(key, session)| {
                 Some((session.conversation.as_ref()?.due.filter(is_due)?, *key, session.name.clone()))
             });
@@ -205,7 +205,7 @@ impl MemoryStore {
     pub(crate) async fn summary_counts(&self, scope: &Scope) -> Result<Vec<LevelCount>> {
         self.read(scope, |state| {
             let mut counts: BTreeMap<(Level, String), LevelCount> = BTreeMap::new();
-            for (key, session) in state.sessions.iter().filter(|(_, session)| session.owner == scope.owner) {
+            for (key, session) in state.sessions.iter().filter(|(_, session)| session.owner == scope.tenant) {
                 for SummaryRow { summary, .. } in newest(session) {
                     let new = LevelCount {
                         level: summary.level,
@@ -227,7 +227,7 @@ impl MemoryStore {
     /// Does as [`ReadSummaries::summarised_segments`](tiro_store::ReadSummaries::summarised_segments).
     pub(crate) async fn summarised_segments(&self, scope: &Scope) -> Result<Vec<SummarisedSegment>> {
         self.read(scope, |state| {
-            let own = state.sessions.iter().filter(|(_, session)| session.owner == scope.owner);
+            let own = state.sessions.iter().filter(|(_, session)| session.owner == scope.tenant);
             let rows = own.flat_map(|(key, session)| {
                 let newest = newest(session);
                 let with_messages = session.segments.iter().filter(|segment| segment.messages > 0);

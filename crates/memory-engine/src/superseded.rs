@@ -7,7 +7,7 @@ use super::state::{State, Stored};
 use super::view::View;
 use tiro_base::error::{Error, Result};
 use tiro_base::memory::{MemoryId, MemoryKey};
-use tiro_base::scope::{OwnerId, Scope, SessionId};
+use tiro_base::scope::{Scope, SessionId, TenantId};
 use tiro_store::{ChunkKey, NewStatement, Statement, SubjectKey, Superseded};
 
 impl MemoryStore {
@@ -27,9 +27,9 @@ impl MemoryStore {
         limit: usize,
     ) -> Result<Vec<Statement>> {
         self.read(scope, |state| {
-            let is_asked_for = |(owner, statement): &&(OwnerId, Statement)| {
+            let is_asked_for = |(owner, statement): &&(TenantId, Statement)| {
                 let memory = state.memories.get(&statement.memory);
-                *owner == scope.owner && statement.voice == voice && memory.is_some_and(Stored::is_living)
+                *owner == scope.tenant && statement.voice == voice && memory.is_some_and(Stored::is_living)
             };
             let mut found: Vec<&Statement> =
                 state.statements.values().filter(is_asked_for).map(|(_, statement)| statement).collect();
@@ -49,7 +49,7 @@ impl MemoryStore {
         self.write(scope, |state| {
             statements.into_iter().for_each(|new| state.add_statement(scope, new));
             if let Some((name, ordinal)) = noted {
-                let session = state.session_of(&scope.owner, &name);
+                let session = state.session_of(&scope.tenant, &name);
                 if let Some(session) = state.session_mut(session) {
                     session.noted = session.noted.max(ordinal);
                 }
@@ -105,7 +105,7 @@ impl State {
         is_strict: bool,
     ) -> Result<()> {
         for id in older {
-            let by = self.key_of(&scope.owner, newer);
+            let by = self.key_of(&scope.tenant, newer);
             let replaced = self.living(scope).by_id(id).map(|(key, _)| key);
             let refusal = match replaced.zip(by) {
                 Some((replaced, by)) if self.link(replaced, by) => continue,
@@ -254,19 +254,19 @@ impl State {
         });
         let NewStatement { statement, .. } = new;
         let memory = self.memories.get(&statement.memory);
-        let is_living = memory.is_some_and(|memory| memory.owner == scope.owner && memory.is_living());
+        let is_living = memory.is_some_and(|memory| memory.owner == scope.tenant && memory.is_living());
         let is_known =
             self.statements_of(statement.memory).iter().any(|(_, known)| known.number == statement.number);
         if !is_living || is_known {
             return;
         }
         let key = SubjectKey::from_store(self.number());
-        self.statements.insert(key, (scope.owner.clone(), Statement { subject, ..statement }));
+        self.statements.insert(key, (scope.tenant.clone(), Statement { subject, ..statement }));
         if subject.is_some() {
             let of_subject = self.statements.values().filter(|(_, statement)| statement.subject == subject);
             let memories = of_subject.map(|(_, statement)| statement.memory).collect();
             let sessions = self.sessions_of(&memories);
-            self.touch(&scope.owner, sessions);
+            self.touch(&scope.tenant, sessions);
         }
     }
 }

@@ -6,13 +6,13 @@ use super::state::{Session, Stashed, State, Stored};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::filter::{Expiry, Filter, Stash};
 use tiro_base::memory::{Memory, MemoryId, MemoryKey};
-use tiro_base::scope::{OwnerId, Scope, SessionId, Sessions};
+use tiro_base::scope::{Scope, SessionId, Sessions, TenantId};
 use tiro_store::{SessionKey, StashCause};
 
 /// The memories that a scope and a filter admit.
 pub struct View<'a> {
     state: &'a State,
-    owner: &'a OwnerId,
+    owner: &'a TenantId,
     /// The sessions of the scope; `None` for all.
     sessions: Option<BTreeSet<SessionKey>>,
     filter: Option<&'a Filter>,
@@ -28,32 +28,32 @@ impl State {
     /// Returns the memories of the scope, also forgotten ones.
     pub fn with_forgotten<'a>(&'a self, scope: &'a Scope) -> View<'a> {
         let sessions = self.named_in(scope);
-        View { state: self, owner: &scope.owner, sessions, filter: None, with_forgotten: true }
+        View { state: self, owner: &scope.tenant, sessions, filter: None, with_forgotten: true }
     }
 
     /// Returns the sessions that the scope names by name or alias; `None` if it has all.
     pub fn named_in(&self, scope: &Scope) -> Option<BTreeSet<SessionKey>> {
         let Sessions::Only(names) = &scope.sessions else { return None };
-        Some(names.iter().flat_map(|name| self.all_named(&scope.owner, name)).collect())
+        Some(names.iter().flat_map(|name| self.all_named(&scope.tenant, name)).collect())
     }
 
     /// Returns the sessions with this name or alias: at most one of each.
-    fn all_named(&self, owner: &OwnerId, name: &SessionId) -> impl Iterator<Item = SessionKey> + use<> {
+    fn all_named(&self, owner: &TenantId, name: &SessionId) -> impl Iterator<Item = SessionKey> + use<> {
         let alias = self.aliases.get(&(owner.clone(), name.as_str().to_owned())).copied();
         self.session_of(owner, name).into_iter().chain(alias)
     }
 
     /// Returns the session with this name; if there is none, the one with this alias.
-    pub fn named(&self, owner: &OwnerId, name: &SessionId) -> Option<SessionKey> {
+    pub fn named(&self, owner: &TenantId, name: &SessionId) -> Option<SessionKey> {
         self.all_named(owner, name).next()
     }
 
     /// Returns the session with this name or alias, if the scope has it.
     pub fn find_session(&self, scope: &Scope, name: &SessionId) -> Option<SessionKey> {
-        let found = self.named(&scope.owner, name)?;
+        let found = self.named(&scope.tenant, name)?;
         let is_admitted = match &scope.sessions {
             Sessions::All => true,
-            Sessions::Only(names) => names.iter().any(|name| self.named(&scope.owner, name) == Some(found)),
+            Sessions::Only(names) => names.iter().any(|name| self.named(&scope.tenant, name) == Some(found)),
         };
         is_admitted.then_some(found)
     }

@@ -6,7 +6,7 @@ use super::MemoryStore;
 use super::state::{Chunk, FileChange, State, Stored};
 use tiro_base::error::{Error, Kind, Result};
 use tiro_base::memory::{Content, Draft, Group, Identity, Memory, MemoryId, MemoryKey, Millis, Provenance};
-use tiro_base::scope::{OwnerId, Scope};
+use tiro_base::scope::{Scope, TenantId};
 use tiro_store::decide::stale::{self, KnownMemory};
 use tiro_store::{
     ChunkKey, ChunkRange, Outcome, PendingChunk, PreparedChunk, PreparedMemory, Receipt, SessionKey,
@@ -41,7 +41,7 @@ impl MemoryStore {
     /// Does as [`ReadEmbeddings::derived_without_chunk`](tiro_store::ReadEmbeddings::derived_without_chunk).
     pub(crate) async fn derived_without_chunk(&self, scope: &Scope, limit: usize) -> Result<Vec<Memory>> {
         self.read(scope, |state| {
-            let bare = state.owned(&scope.owner).filter(|(key, memory)| {
+            let bare = state.owned(&scope.tenant).filter(|(key, memory)| {
                 memory.is_living() && memory.is_extract() && state.chunks_of(*key).next().is_none()
             });
             Ok(bare.take(limit).map(|(key, memory)| state.shown(key, memory)).collect())
@@ -57,7 +57,7 @@ impl MemoryStore {
         self.write(scope, |state| {
             for (key, _, chunks) in &found {
                 let memory = state.memories.get(key);
-                let is_own = memory.is_some_and(|memory| memory.owner == scope.owner && memory.is_living());
+                let is_own = memory.is_some_and(|memory| memory.owner == scope.tenant && memory.is_living());
                 if is_own && state.chunks_of(*key).next().is_none() {
                     state.put_chunks(*key, chunks)?;
                 }
@@ -68,7 +68,7 @@ impl MemoryStore {
 
     /// Does as [`ReadEmbeddings::pending`](tiro_store::ReadEmbeddings::pending).
     pub(crate) async fn pending(&self, scope: &Scope) -> Result<usize> {
-        self.read(scope, |state| Ok(state.waiting(&scope.owner).count()))
+        self.read(scope, |state| Ok(state.waiting(&scope.tenant).count()))
     }
 
     /// Does as [`ReadEmbeddings::pending_chunks`](tiro_store::ReadEmbeddings::pending_chunks).
@@ -80,7 +80,7 @@ impl MemoryStore {
     ) -> Result<Vec<PendingChunk>> {
         self.read(scope, |state| {
             let is_wanted = |memory: &Stored| content.is_none_or(|content| memory.kind.content() == content);
-            let waiting = state.waiting(&scope.owner).filter(|(.., memory)| is_wanted(memory)).take(limit);
+            let waiting = state.waiting(&scope.tenant).filter(|(.., memory)| is_wanted(memory)).take(limit);
             let pending = waiting.map(|(key, chunk, memory)| PendingChunk {
                 key,
                 memory: memory.id.clone(),
@@ -108,7 +108,7 @@ impl MemoryStore {
     ) -> Result<Vec<(MemoryKey, ChunkRange)>> {
         self.read(scope, |state| {
             let is_own =
-                |key: &MemoryKey| state.memories.get(key).is_some_and(|memory| memory.owner == scope.owner);
+                |key: &MemoryKey| state.memories.get(key).is_some_and(|memory| memory.owner == scope.tenant);
             let range = |key: ChunkKey, chunk: &Chunk| ChunkRange {
                 key,
                 start: chunk.start,
@@ -144,7 +144,7 @@ impl MemoryStore {
             }
             if !embedded.is_empty() {
                 let sessions = state.sessions_of(&embedded);
-                state.touch(&scope.owner, sessions);
+                state.touch(&scope.tenant, sessions);
             }
             Ok(())
         })
@@ -167,7 +167,7 @@ impl MemoryStore {
                     Content::Code => code,
                 };
                 let is_other = chunk.embedding.as_ref().is_some_and(|(space, _)| space != wanted);
-                if memory.owner == scope.owner && is_other {
+                if memory.owner == scope.tenant && is_other {
                     chunk.embedding = None;
                     marked += 1;
                 }
@@ -183,7 +183,7 @@ impl MemoryStore {
         keys: Vec<[u8; 32]>,
     ) -> Result<Vec<Option<Vec<f32>>>> {
         self.read(scope, |state| {
-            let found = |key| state.embeddings.get(&(scope.owner.clone(), key));
+            let found = |key| state.embeddings.get(&(scope.tenant.clone(), key));
             Ok(keys.into_iter().map(|key| found(key).map(|(_, vector)| vector.clone())).collect())
         })
     }
@@ -197,15 +197,15 @@ impl MemoryStore {
         self.write(scope, |state| {
             for (key, embedding) in &entries {
                 let number = state.number();
-                state.embeddings.insert((scope.owner.clone(), *key), (number, embedding.clone()));
+                state.embeddings.insert((scope.tenant.clone(), *key), (number, embedding.clone()));
             }
-            let own = state.embeddings.iter().filter(|((owner, _), _)| *owner == scope.owner);
+            let own = state.embeddings.iter().filter(|((owner, _), _)| *owner == scope.tenant);
             let mut numbers: Vec<i64> = own.map(|(_, (number, _))| *number).collect();
             numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
             if let Some(too_old) = numbers.get(MOST_EMBEDDINGS) {
                 state
                     .embeddings
-                    .retain(|(owner, _), (number, _)| *owner != scope.owner || *number > *too_old);
+                    .retain(|(owner, _), (number, _)| *owner != scope.tenant || *number > *too_old);
             }
             Ok(())
         })
@@ -218,12 +218,12 @@ impl State {
         let mut receipt = Receipt::default();
         for memory in memories {
             let draft = &memory.draft;
-            let session = draft.session.as_ref().map(|name| self.open_session(&scope.owner, name));
+            let session = draft.session.as_ref().map(|name| self.open_session(&scope.tenant, name));
             if let Some(session) = self.session_mut(session) {
                 session.branch = draft.branch.clone().or(session.branch.take());
                 session.head_sha = draft.head_sha.clone().or(session.head_sha.take());
             }
-            let outcome = self.save_one(&scope.owner, memory, session, now)?;
+            let outcome = self.save_one(&scope.tenant, memory, session, now)?;
             if matches!(outcome, Outcome::Stored | Outcome::AlreadyStored) {
                 let is_strict = draft.provenance != Provenance::Derived;
                 self.supersede(scope, &memory.id, &draft.supersedes, is_strict)?;
@@ -239,7 +239,7 @@ impl State {
     /// Stores a memory, unless its id is known or it is derived from a memory that isn't living.
     pub fn save_one(
         &mut self,
-        owner: &OwnerId,
+        owner: &TenantId,
         memory: &PreparedMemory,
         session: Option<SessionKey>,
         now: Millis,
@@ -263,7 +263,7 @@ impl State {
     }
 
     /// Returns the outcome of storing a memory whose id is known.
-    pub fn met_before(&self, owner: &OwnerId, memory: &PreparedMemory) -> Option<Outcome> {
+    pub fn met_before(&self, owner: &TenantId, memory: &PreparedMemory) -> Option<Outcome> {
         let stored = self.key_of(owner, &memory.id).and_then(|key| self.memories.get(&key));
         let known = stored.map(|stored| KnownMemory {
             is_same: stored.text == memory.draft.text || tiro_redact::alike(&stored.text, &memory.draft.text),
@@ -275,7 +275,7 @@ impl State {
     /// Stores a memory whose id is new.
     pub fn insert(
         &mut self,
-        owner: &OwnerId,
+        owner: &TenantId,
         memory: &PreparedMemory,
         session: Option<SessionKey>,
         now: Millis,
@@ -353,7 +353,7 @@ impl State {
     }
 
     /// Returns the owner's chunks that wait for an embedding, in the order of storing.
-    pub fn waiting(&self, owner: &OwnerId) -> impl Iterator<Item = (ChunkKey, &Chunk, &Stored)> {
+    pub fn waiting(&self, owner: &TenantId) -> impl Iterator<Item = (ChunkKey, &Chunk, &Stored)> {
         let owner = owner.clone();
         let waiting = self.chunks.iter().filter(|(_, chunk)| chunk.embedding.is_none());
         let with_memory =
@@ -369,7 +369,7 @@ pub fn without_embedding(memory: &PreparedMemory) -> usize {
 
 impl Stored {
     /// Returns the memory of the draft, as far as the draft says it.
-    fn of(draft: &Draft, owner: &OwnerId, id: &MemoryId) -> Stored {
+    fn of(draft: &Draft, owner: &TenantId, id: &MemoryId) -> Stored {
         let files = draft.commit.as_ref().map(|commit| commit.files.clone()).unwrap_or_default();
         let parents = draft.commit.as_ref().map(|commit| commit.parents.clone()).unwrap_or_default();
         Stored {

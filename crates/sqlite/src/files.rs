@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use crate::registry::folder;
 use crate::{SqliteBackup, SqliteRegistry, SqliteStore};
 use tiro_base::error::{Error, Kind, Result};
-use tiro_base::scope::{OwnerId, ProjectId, Scope};
+use tiro_base::scope::{ProjectId, Scope, TenantId};
 use tiro_store::{
     Backup, Contents, Files, Flavour, ForeignDepth, ForeignForgotten, ForeignPage, ForeignPart,
     ForeignSession, ProjectRow, Registry, Stores, Upkeep,
@@ -43,11 +43,11 @@ impl Stores for SqliteFiles {
         self.data_dir.join("projects").is_dir()
     }
 
-    fn registry(&self, owner: &OwnerId) -> Result<Arc<dyn Registry>> {
+    fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>> {
         Ok(Arc::new(SqliteRegistry::open(&self.data_dir, owner)?))
     }
 
-    fn blank_registry(&self, owner: &OwnerId, name: &str) -> Result<Arc<dyn Registry>> {
+    fn blank_registry(&self, owner: &TenantId, name: &str) -> Result<Arc<dyn Registry>> {
         Ok(Arc::new(SqliteRegistry::blank(owner, name)?))
     }
 
@@ -69,7 +69,7 @@ impl Files for SqliteFiles {
     async fn assign(
         &self,
         folder: &Path,
-        owner: &OwnerId,
+        owner: &TenantId,
         assigned: &[(ProjectId, String)],
     ) -> Result<Vec<ProjectRow>> {
         /// No other process uses the registry yet.
@@ -97,7 +97,7 @@ impl Files for SqliteFiles {
         SqliteStore::contents(path).await
     }
 
-    async fn settle(&self, path: &Path, flavour: Flavour, owner: &OwnerId) -> Result<()> {
+    async fn settle(&self, path: &Path, flavour: Flavour, owner: &TenantId) -> Result<()> {
         SqliteStore::settle(path, flavour, owner).await
     }
 

@@ -13,7 +13,7 @@ impl SqliteStore {
         self.read(scope, move |_, connection, scope| {
             Ok(connection
                 .prepare_cached("SELECT cursor FROM imports WHERE owner = ?1 AND source = ?2")?
-                .query_row((scope.owner.as_str(), source), |row| row.get(0))
+                .query_row((scope.tenant.as_str(), source), |row| row.get(0))
                 .optional()?)
         })
         .await
@@ -26,7 +26,7 @@ impl SqliteStore {
                 .prepare_cached(
                     "SELECT EXISTS (SELECT 1 FROM imports WHERE owner = ?1 AND substr(source, -length(?2)) = ?2)",
                 )?
-                .query_row((scope.owner.as_str(), end), |row| row.get(0))?)
+                .query_row((scope.tenant.as_str(), end), |row| row.get(0))?)
         })
         .await
     }
@@ -44,7 +44,7 @@ impl SqliteStore {
                 .prepare_cached(
                     "INSERT OR REPLACE INTO imports (owner, source, cursor, at) VALUES (?1, ?2, ?3, ?4)",
                 )?
-                .execute((scope.owner.as_str(), source, cursor, now))?;
+                .execute((scope.tenant.as_str(), source, cursor, now))?;
             Ok(())
         })
         .await

@@ -68,5 +68,5 @@ fn held(connection: &Connection, name: &str) -> Result<Option<(String, Millis)>>
 /// Returns the name under which the owner's lease is stored. The name contains the owner, because the table has
 /// no column for the owner.
 fn owned(scope: &Scope, name: &str) -> String {
-    format!("{name} of {}", scope.owner.as_str())
+    format!("{name} of {}", scope.tenant.as_str())
 }

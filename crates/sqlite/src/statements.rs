@@ -34,7 +34,7 @@ impl SqliteStore {
                  ORDER BY t.time DESC, t.seq DESC LIMIT ?3",
             ))?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map((scope.owner.as_str(), voice, limit), stated)?;
+            let rows = statement.query_map((scope.tenant.as_str(), voice, limit), stated)?;
             let mut found: Vec<Statement> = rows.collect::<Result<_, _>>()?;
             found.reverse();
             Ok(found)
@@ -57,7 +57,7 @@ impl SqliteStore {
                     .prepare_cached(
                         "UPDATE sessions SET noted = max(noted, ?3) WHERE owner = ?1 AND name = ?2",
                     )?
-                    .execute((scope.owner.as_str(), session.as_str(), ordinal))?;
+                    .execute((scope.tenant.as_str(), session.as_str(), ordinal))?;
             }
             Ok(())
         })
@@ -157,7 +157,7 @@ fn add(connection: &Connection, scope: &Scope, new: &NewStatement) -> Result<()>
              WHERE owner = ?1 AND seq = ?2 AND tombstoned_at IS NULL",
         )?
         .execute(params![
-            scope.owner.as_str(),
+            scope.tenant.as_str(),
             memory.in_store(),
             number,
             *start as i64,

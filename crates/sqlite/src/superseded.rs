@@ -78,7 +78,7 @@ pub(super) fn supersede(
     older: &[MemoryId],
     is_strict: bool,
 ) -> Result<()> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     let by = row_of(connection, owner, newer)?
         .ok_or_else(|| Error::not_found(format!("no memory with id `{newer}`")))?;
     let conditions = Conditions::of_scope(connection, scope)?;
@@ -129,7 +129,7 @@ fn may_be_superseded(
                         WHERE r.memory = k.value AND t.subject IS NOT NULL)",
     )?;
     let rows = statement
-        .query_map((format!("[{}]", list.join(",")), scope.owner.as_str()), |row| memory_key(row, 0))?;
+        .query_map((format!("[{}]", list.join(",")), scope.tenant.as_str()), |row| memory_key(row, 0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -290,7 +290,7 @@ fn by(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiro_base::scope::{OwnerId, ProjectId};
+    use tiro_base::scope::{ProjectId, TenantId};
     use tiro_store::Flavour;
 
     /// A context asks for each message of its session. By session, each question would read all of its messages.
@@ -300,7 +300,7 @@ mod tests {
         let project = ProjectId::from_random([7; 8]);
         let store =
             SqliteStore::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
-        let scope = Scope::project(OwnerId::new("ines"), project);
+        let scope = Scope::project(TenantId::new("ines"), project);
         let plans = store.read(&scope, |_, connection, scope| {
             let mut conditions = Conditions::of_scope(connection, scope)?;
             conditions.sql.push_str(" AND m.session IN (1)");

@@ -10,7 +10,7 @@ use crate::{
     Registry,
 };
 use tiro_base::error::Result;
-use tiro_base::scope::{OwnerId, ProjectId, Scope};
+use tiro_base::scope::{ProjectId, Scope, TenantId};
 
 /// The stores of an installation, as one engine keeps them. The program chooses the engine when it starts; nothing else
 /// knows which one it is.
@@ -30,10 +30,10 @@ pub trait Stores: Send + Sync {
     ///
     /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it can't be opened, comes from a newer Tiro, or
     /// has lost its content although there are stores of projects.
-    fn registry(&self, owner: &OwnerId) -> Result<Arc<dyn Registry>>;
+    fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>>;
 
     /// Returns an empty registry that is called `name` within this process, and is gone when the process ends.
-    fn blank_registry(&self, owner: &OwnerId, name: &str) -> Result<Arc<dyn Registry>>;
+    fn blank_registry(&self, owner: &TenantId, name: &str) -> Result<Arc<dyn Registry>>;
 
     /// Opens the backup `file` for reading, and checks it for damage.
     ///
@@ -81,7 +81,7 @@ pub trait Files: Send + Sync {
     async fn assign(
         &self,
         folder: &Path,
-        owner: &OwnerId,
+        owner: &TenantId,
         assigned: &[(ProjectId, String)],
     ) -> Result<Vec<ProjectRow>>;
 
@@ -95,7 +95,7 @@ pub trait Files: Send + Sync {
     ///
     /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the file has something that a store doesn't
     /// have.
-    async fn settle(&self, path: &Path, flavour: Flavour, owner: &OwnerId) -> Result<()>;
+    async fn settle(&self, path: &Path, flavour: Flavour, owner: &TenantId) -> Result<()>;
 
     /// Puts the store `staged` at `path` on the same file system, in one step. If there is a store already, it is kept
     /// as `kept`, and the processes that have it open find the new one at their next call.

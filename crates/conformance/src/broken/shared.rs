@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{BrokenStore, Fault};
 use tiro_base::error::Result;
 use tiro_base::memory::{MemoryKey, Millis};
-use tiro_base::scope::{OwnerId, Scope, SessionId};
+use tiro_base::scope::{Scope, SessionId, TenantId};
 use tiro_store::*;
 
 impl BrokenStore {
@@ -177,7 +177,7 @@ impl BrokenStore {
     pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Damage> {
         let mut scope = self.scope(scope);
         match self.fault {
-            Fault::BacksUpNothing => scope.owner = OwnerId::new("nobody"),
+            Fault::BacksUpNothing => scope.tenant = TenantId::new("nobody"),
             Fault::OverwritesBackups => drop(std::fs::remove_file(target)),
             _ => {}
         }

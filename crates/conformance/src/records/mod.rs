@@ -5,7 +5,7 @@ use super::fixture::{Answered, Fixture, HOUR, by_words, commit, message_at, name
 use super::subject::OWNER;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Kind, Level, Millis, Provenance};
-use tiro_base::scope::{OwnerId, ProjectId, Scope};
+use tiro_base::scope::{ProjectId, Scope, TenantId};
 use tiro_store::*;
 
 pub async fn a_write_reports_how_many_memories_are_durable(fixture: Fixture) {
@@ -147,7 +147,7 @@ pub async fn a_cursor_is_found_by_the_end_of_its_source(fixture: Fixture) {
 /// Returns a fact of the owner in the project.
 fn of_project(id: &ProjectId) -> (Scope, PreparedMemory) {
     let draft = Draft::new(Kind::Fact, Provenance::UserSaid, "the quince is mine", 3);
-    (Scope::project(OwnerId::new(OWNER), id.clone()), prepared(draft, "quince"))
+    (Scope::project(TenantId::new(OWNER), id.clone()), prepared(draft, "quince"))
 }
 
 pub async fn a_store_is_found_by_its_project(fixture: Fixture) {

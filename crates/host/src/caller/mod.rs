@@ -24,7 +24,7 @@ use crate::engine::{Engine, Latest, LetGo, Notices};
 use crate::project::{self, OpenProject, SeenProject, WritableProject};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Millis;
-use tiro_base::scope::{OwnerId, ProjectId, Scope, SessionId, Sessions};
+use tiro_base::scope::{ProjectId, Scope, SessionId, Sessions, TenantId};
 use tiro_capture::clients::Client;
 use tiro_capture::spool::running::{self, Process};
 use tiro_git::Repository;
@@ -44,7 +44,7 @@ pub struct Caller {
 
 /// What all calls of a caller share.
 struct CallerState {
-    owner: OwnerId,
+    owner: TenantId,
     directory: Option<PathBuf>,
     /// Whether the user named the directory as the project. If so, a bare repository in it is accepted.
     is_named: bool,
@@ -68,7 +68,7 @@ struct CallerState {
 }
 
 impl CallerState {
-    fn new(owner: OwnerId, directory: Option<PathBuf>, is_named: bool) -> CallerState {
+    fn new(owner: TenantId, directory: Option<PathBuf>, is_named: bool) -> CallerState {
         CallerState {
             owner,
             directory,
@@ -109,7 +109,7 @@ impl Caller {
     }
 
     /// Returns the owner of everything the caller stores. The caller reads only this owner's memories.
-    pub fn owner(&self) -> &OwnerId {
+    pub fn owner(&self) -> &TenantId {
         &self.state.owner
     }
 

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::engine::{Engine, PATIENCE_OF_CLOSING};
 use crate::project::WritableProject;
 use tiro_base::error::Result;
-use tiro_base::scope::OwnerId;
+use tiro_base::scope::TenantId;
 use tiro_store::Savings;
 
 /// A caller whose operations may change what is stored. Operations that only read take a [`Caller`], which has no way to
@@ -48,7 +48,7 @@ impl WritingCaller {
         WritingCaller { reading: caller.clone() }
     }
 
-    fn new(owner: OwnerId, directory: Option<PathBuf>, is_named: bool) -> WritingCaller {
+    fn new(owner: TenantId, directory: Option<PathBuf>, is_named: bool) -> WritingCaller {
         WritingCaller { reading: Caller { state: Arc::new(CallerState::new(owner, directory, is_named)) } }
     }
 

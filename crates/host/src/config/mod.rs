@@ -30,7 +30,7 @@ pub use options::{External, List, Options, Setting};
 pub use providers::{CHAT_PREFIX, Configured, Limits, Origin, Use, is_provider, is_variable, purpose};
 
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
-use tiro_base::scope::OwnerId;
+use tiro_base::scope::TenantId;
 use tiro_capture::clients::Places;
 
 /// The settings of a process. Reading them from the environment and the configuration file opens no store and creates
@@ -53,7 +53,7 @@ pub struct Config {
     /// The home directory, which is never a project itself.
     pub home: Option<PathBuf>,
     /// The operating system's user.
-    pub owner: OwnerId,
+    pub owner: TenantId,
     /// Whether answers say how long each stage took: `TIRO_TIMINGS`.
     pub timings: bool,
     /// The directories of clients' files; `None` if there is no home directory.
@@ -84,7 +84,7 @@ impl Config {
             sudo_user: None,
             current_dir: Some(folder.to_owned()),
             home: None,
-            owner: OwnerId::new("test"),
+            owner: TenantId::new("test"),
             timings: false,
             clients: None,
             options: Options::default(),
@@ -174,7 +174,7 @@ impl Config {
             sudo_user: set("SUDO_UID").and_then(|user| user.to_str()?.parse().ok()),
             current_dir: std::env::current_dir().ok(),
             home,
-            owner: OwnerId::new(owner()),
+            owner: TenantId::new(owner()),
             timings: set("TIRO_TIMINGS").is_some_and(|value| value != "0"),
             ci: set("CI").is_some_and(|value| value != "0" && value != "false"),
             log: set("TIRO_LOG").and_then(|log| log.into_string().ok()).unwrap_or_else(|| "warn".into()),

@@ -12,7 +12,7 @@ use self::ledger::Ledger;
 use super::{MemoryStore, lock};
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::memory::Millis;
-use tiro_base::scope::{OwnerId, ProjectId, Scope};
+use tiro_base::scope::{ProjectId, Scope, TenantId};
 use tiro_store::{ProjectRow, Store};
 
 /// A handle on a registry in memory; clones share its data and the clock of its own memories.
@@ -39,7 +39,7 @@ impl Installation {
     }
 
     /// Returns a further handle on the registry.
-    pub(crate) fn registry(self: &Arc<Installation>, owner: &OwnerId) -> MemoryRegistry {
+    pub(crate) fn registry(self: &Arc<Installation>, owner: &TenantId) -> MemoryRegistry {
         MemoryRegistry {
             installation: self.clone(),
             scope: Scope::project(owner.clone(), ProjectId::owner_wide()),
@@ -69,13 +69,13 @@ struct State {
 
 impl MemoryRegistry {
     /// Returns a handle on the registry of a new installation.
-    pub fn new(owner: &OwnerId) -> MemoryRegistry {
+    pub fn new(owner: &TenantId) -> MemoryRegistry {
         Installation::blank().registry(owner)
     }
 
     /// Returns a further handle on the same data, as another process would have it.
     pub fn handle(&self) -> MemoryRegistry {
-        self.installation.registry(&self.scope.owner)
+        self.installation.registry(&self.scope.tenant)
     }
 
     /// Runs `work` on the data.

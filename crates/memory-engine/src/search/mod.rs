@@ -50,7 +50,7 @@ impl MemoryStore {
                 words: Ok((words, vocabulary)),
                 near: Ok(near),
                 named: Ok(named),
-                pending: Some(state.waiting(&scope.owner).count()),
+                pending: Some(state.waiting(&scope.tenant).count()),
             })
         })
     }

@@ -4,7 +4,7 @@ use crate::MemoryStore;
 use crate::state::{ActKind, Stashed, State, Stored};
 use tiro_base::error::Result;
 use tiro_base::memory::{MemoryKey, Millis};
-use tiro_base::scope::{OwnerId, Scope};
+use tiro_base::scope::{Scope, TenantId};
 use tiro_store::decide::clock;
 use tiro_store::tuning::GRACE;
 use tiro_store::{StashCause, StashExpired};
@@ -19,7 +19,7 @@ type Times = (Millis, Millis);
 impl MemoryStore {
     /// Does as [`ReadStash::newest`](tiro_store::ReadStash::newest).
     pub(crate) async fn newest(&self, scope: &Scope) -> Result<Option<Millis>> {
-        self.read(scope, |state| Ok(state.newest(&scope.owner)))
+        self.read(scope, |state| Ok(state.newest(&scope.tenant)))
     }
 
     /// Does as [`ReadStash::expiring_stash`](tiro_store::ReadStash::expiring_stash).
@@ -29,7 +29,7 @@ impl MemoryStore {
         now: Millis,
         made_before: Millis,
     ) -> Result<StashExpired> {
-        self.read(scope, |state| Ok(state.expiring(&scope.owner, (now, made_before))))
+        self.read(scope, |state| Ok(state.expiring(&scope.tenant, (now, made_before))))
     }
 
     /// Does as [`WriteStash::expire_stash`](tiro_store::WriteStash::expire_stash).
@@ -41,13 +41,13 @@ impl MemoryStore {
         limit: usize,
     ) -> Result<StashExpired> {
         self.write(scope, |state| {
-            let is_over = state.expiring(&scope.owner, (now, made_before)) != StashExpired::default();
-            let ahead = clock::ahead(state.newest(&scope.owner), now).filter(|_| is_over);
+            let is_over = state.expiring(&scope.tenant, (now, made_before)) != StashExpired::default();
+            let ahead = clock::ahead(state.newest(&scope.tenant), now).filter(|_| is_over);
             if ahead.is_some() {
                 return Ok(StashExpired { ahead, ..StashExpired::default() });
             }
             let graced = (now.saturating_sub(GRACE), made_before.saturating_sub(GRACE));
-            let early = state.removed_early(&scope.owner, graced);
+            let early = state.removed_early(&scope.tenant, graced);
             if !is_over && early.is_empty() {
                 return Ok(StashExpired::default());
             }
@@ -58,16 +58,16 @@ impl MemoryStore {
                 }
             }
             // Contexts show the memories again, except texts, which belong to the stash alone.
-            for key in state
-                .stashed_ones(&scope.owner, |memory, stashed| is_over_by(memory, stashed, (now, made_before)))
-            {
+            for key in state.stashed_ones(&scope.tenant, |memory, stashed| {
+                is_over_by(memory, stashed, (now, made_before))
+            }) {
                 let is_given =
                     state.memories.get(&key).and_then(|it| it.stashed.as_ref()).is_none_or(|it| it.is_given);
                 if !is_given {
                     state.hold_out(key, false);
                 }
             }
-            let expired = state.expire(&scope.owner, graced, (operation, now), limit);
+            let expired = state.expire(&scope.tenant, graced, (operation, now), limit);
             Ok(StashExpired { returned: early.len() as i64, ..expired })
         })
     }
@@ -80,7 +80,7 @@ fn is_over_by(memory: &Stored, stashed: &Stashed, (now, made_before): Times) -> 
 
 impl State {
     /// Returns the owner's memories in the stash for which `is_meant`.
-    fn stashed_ones(&self, owner: &OwnerId, is_meant: impl Fn(&Stored, &Stashed) -> bool) -> Vec<MemoryKey> {
+    fn stashed_ones(&self, owner: &TenantId, is_meant: impl Fn(&Stored, &Stashed) -> bool) -> Vec<MemoryKey> {
         let is_one =
             |memory: &Stored| memory.stashed.as_ref().is_some_and(|stashed| is_meant(memory, stashed));
         self.owned(owner).filter(|(_, memory)| is_one(memory)).map(|(key, _)| key).collect()
@@ -88,7 +88,7 @@ impl State {
 
     /// Returns the living memories that leave the stash: their time is over, or a summary covers them, for lack of
     /// which they are there.
-    fn leaving(&self, owner: &OwnerId, times: Times) -> Vec<MemoryKey> {
+    fn leaving(&self, owner: &TenantId, times: Times) -> Vec<MemoryKey> {
         self.stashed_ones(owner, |memory, stashed| {
             let is_covered = stashed.cause == StashCause::Pruning && self.is_covered(memory);
             memory.is_living() && (is_covered || is_over_by(memory, stashed, times))
@@ -96,7 +96,7 @@ impl State {
     }
 
     /// Counts the memories that leave the stash: texts that were given, and others.
-    fn expiring(&self, owner: &OwnerId, times: Times) -> StashExpired {
+    fn expiring(&self, owner: &TenantId, times: Times) -> StashExpired {
         let leaving = self.leaving(owner, times);
         let is_given = |key: &&MemoryKey| self.is_given(**key);
         let removed = leaving.iter().filter(is_given).count() as i64;
@@ -109,14 +109,14 @@ impl State {
     }
 
     /// Returns the latest time at which one of the owner's last memories was stored.
-    fn newest(&self, owner: &OwnerId) -> Option<Millis> {
+    fn newest(&self, owner: &TenantId) -> Option<Millis> {
         let mut times: Vec<Millis> = self.owned(owner).map(|(_, memory)| memory.stored_at).collect();
         times.drain(..times.len().saturating_sub(LAST));
         times.into_iter().max()
     }
 
     /// Returns the texts that were removed because their time was over, but isn't now, each with the operation.
-    fn removed_early(&self, owner: &OwnerId, times: Times) -> Vec<(String, MemoryKey)> {
+    fn removed_early(&self, owner: &TenantId, times: Times) -> Vec<(String, MemoryKey)> {
         let acts = self
             .operations
             .iter()
@@ -134,7 +134,7 @@ impl State {
     /// Removes texts whose time is over as an operation, and takes the other memories out of the stash.
     fn expire(
         &mut self,
-        owner: &OwnerId,
+        owner: &TenantId,
         times: Times,
         (operation, now): (&str, Millis),
         limit: usize,

@@ -53,7 +53,7 @@ impl MemoryStore {
                     shown.insert(line.memory, line);
                 }
             }
-            let session = state.named(&scope.owner, session);
+            let session = state.named(&scope.tenant, session);
             let session = state
                 .session_mut(session)
                 .filter(|session| session.assembly.as_ref().is_none_or(|assembly| assembly.key != Some(key)));
@@ -107,7 +107,7 @@ impl State {
     fn store_given(&mut self, scope: &Scope, given: &[PreparedMemory], now: Millis) -> Result<usize> {
         let receipt = self.save(scope, given, now)?;
         for (id, outcome) in &receipt.outcomes {
-            let key = self.key_of(&scope.owner, id);
+            let key = self.key_of(&scope.tenant, id);
             match (outcome, key) {
                 (Outcome::Conflict, _) => return Err(gone(id)),
                 (Outcome::Forgotten, Some(key))
@@ -119,7 +119,7 @@ impl State {
             }
         }
         for memory in given {
-            let Some(key) = self.key_of(&scope.owner, &memory.id) else { continue };
+            let Some(key) = self.key_of(&scope.tenant, &memory.id) else { continue };
             let Some(stored) = self.memories.get_mut(&key) else { continue };
             // A text that is given again gets its new time, so that it doesn't expire by its age.
             stored.time = stored.time.max(memory.draft.time);

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use super::lock;
 use super::registry::{Installation, MemoryRegistry};
 use tiro_base::error::{Error, Result, quoted};
-use tiro_base::scope::{OwnerId, ProjectId, Scope};
+use tiro_base::scope::{ProjectId, Scope, TenantId};
 use tiro_store::{Backup, Contents, Files, Flavour, ProjectRow, Registry, Stores};
 
 /// The installations whose registry was opened, each by the name of its folder, which need not exist.
@@ -45,13 +45,13 @@ impl Stores for MemoryStores {
         self.installation().is_some_and(|installation| installation.has_projects())
     }
 
-    fn registry(&self, owner: &OwnerId) -> Result<Arc<dyn Registry>> {
+    fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>> {
         let mut installations = lock(&self.installations);
         let installation = installations.entry(self.folder.clone()).or_insert_with(Installation::blank);
         Ok(Arc::new(installation.registry(owner)))
     }
 
-    fn blank_registry(&self, owner: &OwnerId, _name: &str) -> Result<Arc<dyn Registry>> {
+    fn blank_registry(&self, owner: &TenantId, _name: &str) -> Result<Arc<dyn Registry>> {
         Ok(Arc::new(MemoryRegistry::new(owner)))
     }
 
@@ -76,7 +76,7 @@ impl Files for MemoryStores {
     async fn assign(
         &self,
         _folder: &Path,
-        _owner: &OwnerId,
+        _owner: &TenantId,
         _assigned: &[(ProjectId, String)],
     ) -> Result<Vec<ProjectRow>> {
         Err(without_files())
@@ -86,7 +86,7 @@ impl Files for MemoryStores {
         Err(without_files())
     }
 
-    async fn settle(&self, _path: &Path, _flavour: Flavour, _owner: &OwnerId) -> Result<()> {
+    async fn settle(&self, _path: &Path, _flavour: Flavour, _owner: &TenantId) -> Result<()> {
         Err(without_files())
     }
 

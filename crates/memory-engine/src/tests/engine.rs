@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{MemoryRegistry, MemoryStore};
-use tiro_base::scope::OwnerId;
+use tiro_base::scope::TenantId;
 use tiro_conformance::subject::{Engine, OWNER, project};
 use tiro_sqlite::{SqliteRegistry, SqliteStore};
 use tiro_store::{Flavour, Registry, Store};
@@ -19,7 +19,7 @@ pub struct InMemory {
 impl InMemory {
     /// Returns an engine without data.
     pub fn new() -> InMemory {
-        let registry = MemoryRegistry::new(&OwnerId::new(OWNER));
+        let registry = MemoryRegistry::new(&TenantId::new(OWNER));
         InMemory { store: MemoryStore::new(project()), registry, folder: tempfile::tempdir().unwrap() }
     }
 }
@@ -69,7 +69,7 @@ impl Engine for Sqlite {
 
     fn registry(&self) -> Arc<dyn Registry> {
         let folder = self.folder().join("registry");
-        Arc::new(SqliteRegistry::open(&folder, &OwnerId::new(OWNER)).unwrap())
+        Arc::new(SqliteRegistry::open(&folder, &TenantId::new(OWNER)).unwrap())
     }
 
     fn folder(&self) -> PathBuf {

@@ -9,7 +9,7 @@ use self::engine::InMemory;
 use super::MemoryStores;
 use tiro_base::error::Kind;
 use tiro_base::memory::{Draft, Kind as MemoryKind, Provenance};
-use tiro_base::scope::{OwnerId, ProjectId, Scope};
+use tiro_base::scope::{ProjectId, Scope, TenantId};
 use tiro_conformance::fixture::{Answered, Fixture, prepared};
 use tiro_conformance::run;
 use tiro_store::{Files, Stores};
@@ -25,7 +25,7 @@ fn a_returned_summary_is_of_the_living_messages_of_its_range() {
 
 #[tokio::test]
 async fn a_program_finds_its_stores_again_by_their_folder() {
-    let (owner, id) = (OwnerId::new("ines"), ProjectId::from_random([1; 8]));
+    let (owner, id) = (TenantId::new("ines"), ProjectId::from_random([1; 8]));
     let scope = Scope::project(owner.clone(), id.clone());
     let memory =
         prepared(Draft::new(MemoryKind::Fact, Provenance::UserSaid, "the quince is mine", 3), "quince");

@@ -68,7 +68,7 @@ impl State {
 
     /// Returns the text with this hash.
     fn blob(&self, scope: &Scope, hash: ContentHash) -> Option<&Blob> {
-        self.blobs.get(&(scope.owner.clone(), hash))
+        self.blobs.get(&(scope.tenant.clone(), hash))
     }
 
     /// Returns the turn as callers see it: with what is living of its messages.

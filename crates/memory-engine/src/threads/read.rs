@@ -85,7 +85,7 @@ impl MemoryStore {
             };
             let row = |thread: &ThreadData| {
                 let session = state.sessions.get(&thread.session)?;
-                let is_wanted = session.owner == scope.owner
+                let is_wanted = session.owner == scope.tenant
                     && sessions.as_ref().is_none_or(|sessions| sessions.contains(&thread.session));
                 let name = ThreadName { session: session.name.clone(), assistant: thread.assistant.clone() };
                 is_wanted.then(|| thread_row(thread, name))
@@ -130,7 +130,7 @@ impl MemoryStore {
     ) -> Result<HashMap<ContentHash, u32>> {
         self.read(scope, |state| {
             let count = |hash: &ContentHash| {
-                let (_, tokens) = state.token_counts.get(&(scope.owner.clone(), *hash))?;
+                let (_, tokens) = state.token_counts.get(&(scope.tenant.clone(), *hash))?;
                 Some((*hash, *tokens))
             };
             Ok(hashes.iter().filter_map(count).collect())
@@ -142,7 +142,7 @@ impl MemoryStore {
         self.write(scope, |state| {
             for (hash, tokens) in counts {
                 let new = state.number();
-                let count = state.token_counts.entry((scope.owner.clone(), *hash)).or_insert((new, 0));
+                let count = state.token_counts.entry((scope.tenant.clone(), *hash)).or_insert((new, 0));
                 count.1 = *tokens;
             }
             let mut numbers: Vec<i64> = state.token_counts.values().map(|(number, _)| *number).collect();

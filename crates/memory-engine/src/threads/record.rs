@@ -11,7 +11,7 @@ use crate::MemoryStore;
 use crate::state::{Blob, Piece, PieceText, State, ThreadData, Turn};
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::memory::{LONGEST_TEXT, MemoryId, MemoryKey};
-use tiro_base::scope::{OwnerId, Scope, SessionId, Sessions};
+use tiro_base::scope::{Scope, SessionId, Sessions, TenantId};
 use tiro_base::thread::{BlockText, ContentHash, Part, Spent, ThreadName};
 use tiro_store::decide::retention;
 use tiro_store::{Outcome, Recorded, SessionKey, TurnRecord};
@@ -86,21 +86,21 @@ impl State {
             )));
         }
         let session = self.required_session(&whole, &session_name)?;
-        let row = self.turn(&scope.owner, &turn)?;
+        let row = self.turn(&scope.tenant, &turn)?;
         let number = stored.unwrap_or_else(|| self.number());
         let has_texts = !texts.is_empty();
-        self.put_texts(&scope.owner, &turn, texts);
-        let pieces = self.pieces(&scope.owner, &turn);
+        self.put_texts(&scope.tenant, &turn, texts);
+        let pieces = self.pieces(&scope.tenant, &turn);
         let begins = before.is_some_and(|epoch| epoch < turn.epoch);
         let new = || new_thread(session, &name.assistant);
         let blobs: BTreeSet<ContentHash> =
-            self.blobs.keys().filter(|(owner, _)| *owner == scope.owner).map(|(_, hash)| *hash).collect();
+            self.blobs.keys().filter(|(owner, _)| *owner == scope.tenant).map(|(_, hash)| *hash).collect();
         let thread = self.threads.entry(number).or_insert_with(new);
         thread.append(&turn, row, pieces, begins, &blobs);
         thread.is_not_ahead()?;
         self.remove_unneeded_texts();
         let (evicted, evicted_bytes) = match has_texts {
-            true => self.make_room(&scope.owner, number, turn.max_blob_bytes),
+            true => self.make_room(&scope.tenant, number, turn.max_blob_bytes),
             false => (0, 0),
         };
         Ok(Recorded { turn: turn.expected_turns + 1, receipt, evicted, evicted_bytes })
@@ -140,7 +140,7 @@ impl State {
     }
 
     /// Returns the turn to store. Errors if its question or its answer isn't living.
-    fn turn(&self, owner: &OwnerId, turn: &TurnRecord) -> Result<Turn> {
+    fn turn(&self, owner: &TenantId, turn: &TurnRecord) -> Result<Turn> {
         let living = |id: &MemoryId| -> Result<MemoryKey> {
             let key = self.key_of(owner, id);
             key.filter(|key| self.memories.get(key).is_some_and(|memory| memory.is_living())).ok_or_else(
@@ -165,7 +165,7 @@ impl State {
 
     /// Stores the texts of a turn, as far as they are not stored. A text that a block names without passing it has a
     /// place too.
-    fn put_texts(&mut self, owner: &OwnerId, turn: &TurnRecord, texts: BTreeMap<ContentHash, String>) {
+    fn put_texts(&mut self, owner: &TenantId, turn: &TurnRecord, texts: BTreeMap<ContentHash, String>) {
         let named = turn.blocks.iter().filter_map(|block| match block.text {
             BlockText::Blob(hash, _) => Some(hash),
             BlockText::Message(..) => None,
@@ -184,7 +184,7 @@ impl State {
     }
 
     /// Returns the blocks to store. A message that was purged since the prompt was made is left out.
-    fn pieces(&self, owner: &OwnerId, turn: &TurnRecord) -> Vec<Piece> {
+    fn pieces(&self, owner: &TenantId, turn: &TurnRecord) -> Vec<Piece> {
         let piece = |block: &tiro_base::thread::Block| {
             let text = match &block.text {
                 BlockText::Message(id, _) => PieceText::Message(self.key_of(owner, id)?),
@@ -198,7 +198,7 @@ impl State {
 
     /// Removes texts until those of the owner fit into `max_bytes`: first those of the threads that were used longest
     /// ago, last those of `current`. Returns how many, and their size.
-    fn make_room(&mut self, owner: &OwnerId, current: i64, max_bytes: i64) -> (usize, i64) {
+    fn make_room(&mut self, owner: &TenantId, current: i64, max_bytes: i64) -> (usize, i64) {
         let mut entries: Vec<(bool, i64, i64, ContentHash, i64)> = Vec::new();
         let mut total = 0;
         for ((of, hash), blob) in self.blobs.iter().filter(|((of, _), _)| of == owner) {

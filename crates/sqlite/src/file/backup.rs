@@ -101,7 +101,7 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     if let Some(found) = damage::lines(&connection, "PRAGMA quick_check")?.first() {
         return Err(Error::new(Kind::Store, format!("the store is damaged: {found}")));
     }
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     // Cached answers are left out, since they can be made again; and texts of files, since they are not restored.
     for sql in [
         "DELETE FROM context_cache",

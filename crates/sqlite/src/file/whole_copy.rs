@@ -16,7 +16,7 @@ use crate::file::backup::owned_tables;
 use crate::file::store_file::{self, whole};
 use tiro_base::error::{self, Context, Kind, quoted};
 use tiro_base::file;
-use tiro_base::scope::{OwnerId, Scope};
+use tiro_base::scope::{Scope, TenantId};
 use tiro_store::{Contents, Flavour};
 
 impl SqliteStore {
@@ -67,7 +67,7 @@ impl SqliteStore {
     /// schema up to date, and gives everything in it to `owner` if it belongs to a single other one.
     ///
     /// Errors with [`Kind::BadInput`] if the file has triggers, views or virtual tables that a store doesn't have.
-    pub async fn settle(path: &Path, flavour: Flavour, owner: &OwnerId) -> error::Result<()> {
+    pub async fn settle(path: &Path, flavour: Flavour, owner: &TenantId) -> error::Result<()> {
         let (path, owner) = (path.to_owned(), owner.clone());
         blocking(move || {
             let mut connection = open(&path)?;
@@ -147,7 +147,7 @@ fn refuse_code(connection: &Connection, flavour: Flavour) -> Result<()> {
 
 /// Gives everything in the file at `path` to `owner`, if it belongs to a single other one: another machine names its
 /// users otherwise.
-fn give(connection: &mut Connection, path: &Path, owner: &OwnerId) -> Result<()> {
+fn give(connection: &mut Connection, path: &Path, owner: &TenantId) -> Result<()> {
     let owners: Vec<String> = {
         let mut statement =
             connection.prepare("SELECT owner FROM memories UNION SELECT owner FROM sessions LIMIT 2")?;

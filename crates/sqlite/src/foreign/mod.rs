@@ -191,7 +191,7 @@ fn open(scope: &Scope, source: &Path) -> Result<BackupReader> {
     };
     let owner = match &owners[..] {
         [only] => only.clone(),
-        _ => scope.owner.as_str().to_owned(),
+        _ => scope.tenant.as_str().to_owned(),
     };
     Ok(BackupReader {
         connection,

@@ -30,7 +30,7 @@ impl SqliteStore {
         sessions: Vec<ForeignSession>,
     ) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
-            let owner = scope.owner.as_str();
+            let owner = scope.tenant.as_str();
             for ForeignSession { session, origin, branch, head_sha, .. } in &sessions {
                 connection
                     .prepare_cached(
@@ -73,7 +73,7 @@ impl SqliteStore {
         forgotten: ForeignForgotten,
     ) -> error::Result<usize> {
         self.write(scope, move |connection, scope| {
-            let owner = scope.owner.as_str();
+            let owner = scope.tenant.as_str();
             for (id, at, undone) in &forgotten.operations {
                 connection
                     .prepare_cached(
@@ -113,7 +113,7 @@ fn restore(
     restored: &[RestoredMemory],
     now: Millis,
 ) -> Result<Receipt> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     let mut receipt = Receipt::default();
     let mut sessions: BTreeMap<&SessionId, OpenSession> = BTreeMap::new();
     let mut forgotten: BTreeMap<&(String, Millis), Vec<SelectedRow>> = BTreeMap::new();

@@ -101,7 +101,7 @@ impl SqliteStore {
                 }
                 connection
                     .prepare_cached("INSERT INTO operations (id, owner, kind, at) VALUES (?1, ?2, ?3, ?4)")?
-                    .execute((&id, scope.owner.as_str(), kind, now))?;
+                    .execute((&id, scope.tenant.as_str(), kind, now))?;
                 let rest = rows.split_off(rows.len().min(AT_ONCE));
                 tombstone(connection, &id, &rows, now)?;
                 Ok((forgotten(id, &rows), rest))
@@ -151,7 +151,7 @@ impl SqliteStore {
                 if is_last {
                     connection
                         .prepare_cached("UPDATE operations SET undone_at = ?2 WHERE id = ?1 AND owner = ?3")?
-                        .execute((&id, now, scope.owner.as_str()))?;
+                        .execute((&id, now, scope.tenant.as_str()))?;
                 }
                 Ok(forgotten(id, &rows))
             });
@@ -203,7 +203,7 @@ impl SqliteStore {
                      p.undone_at IS NOT NULL
                  FROM operations p WHERE p.owner = ?1 ORDER BY p.at DESC, p.id DESC LIMIT ?2",
             )?;
-            let rows = statement.query_map((scope.owner.as_str(), limit as i64), |row| {
+            let rows = statement.query_map((scope.tenant.as_str(), limit as i64), |row| {
                 Ok(Operation {
                     id: row.get(0)?,
                     kind: row.get(1)?,
@@ -264,7 +264,7 @@ fn to_bring_back(
     operation: Option<&str>,
     now: Millis,
 ) -> Result<(String, Vec<SelectedRow>)> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     let found: Option<String> = connection
         .prepare_cached(
             "SELECT id FROM operations WHERE owner = ?1 AND undone_at IS NULL

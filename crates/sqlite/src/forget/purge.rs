@@ -68,7 +68,7 @@ impl SqliteStore {
                 .prepare_cached(
                     "SELECT 1 FROM operations WHERE owner = ?1 AND kind = 'purging' AND (at < ?2 OR at > ?3)",
                 )?
-                .exists((scope.owner.as_str(), before, before.saturating_add(AHEAD)))?)
+                .exists((scope.tenant.as_str(), before, before.saturating_add(AHEAD)))?)
         });
         if !unfinished.await? {
             return Ok(Forgotten::default());
@@ -104,7 +104,7 @@ impl SqliteStore {
                     "UPDATE operations SET kind = 'purge' WHERE owner = ?1 AND kind = 'purging'
                          AND id NOT IN (SELECT operation FROM operation_memories)",
                 )?
-                .execute([scope.owner.as_str()])?;
+                .execute([scope.tenant.as_str()])?;
             Ok(())
         })
         .await?;
@@ -139,7 +139,7 @@ impl SqliteStore {
 /// Records that the memories of `operation` are being purged, and returns them; from here on they can't be
 /// restored.
 fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     let begun = connection
         .prepare_cached(
             "UPDATE operations SET kind = 'purging', at = ?2 WHERE id = ?1 AND owner = ?3
@@ -183,7 +183,7 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
 
 /// Removes some of the memories that are being purged, and returns them.
 fn remove_some(connection: &Connection, scope: &Scope) -> Result<Forgotten> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     let mut statement = connection.prepare_cached(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM operations p
          CROSS JOIN operation_memories o ON o.operation = p.id CROSS JOIN memories m ON m.seq = o.memory
@@ -214,7 +214,7 @@ fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()>
 
 /// Removes operations and sessions that have no memory any more, and returns the names of these sessions.
 fn forget_names(connection: &Connection, scope: &Scope) -> Result<Vec<String>> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     // Memories that were restored or removed after the operation don't belong to it any more.
     connection
         .prepare_cached(

@@ -40,7 +40,7 @@ pub(super) fn forget(
     if let Selection::Session(session) = selection {
         let known: Option<i64> = connection
             .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
-            .query_row((scope.owner.as_str(), session.as_str()), |row| row.get(0))
+            .query_row((scope.tenant.as_str(), session.as_str()), |row| row.get(0))
             .optional()?;
         known.map_or(Ok(()), |session| forget_session(connection, session))?;
     }

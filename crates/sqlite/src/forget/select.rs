@@ -92,7 +92,7 @@ impl SqliteStore {
             let sql = "SELECT m.id FROM sessions s JOIN memories m ON m.session = s.seq AND m.ordinal = ?3
                        WHERE s.owner = ?1 AND s.name = ?2 AND m.tombstoned_at IS NOT NULL";
             let mut statement = connection.prepare_cached(sql)?;
-            let values = (scope.owner.as_str(), session.as_str(), ordinal);
+            let values = (scope.tenant.as_str(), session.as_str(), ordinal);
             Ok(statement.query_row(values, |row| columns::id(row, 0)).optional()?)
         })
         .await
@@ -135,7 +135,7 @@ pub(super) fn select(
         }
         Selection::Session(session) => {
             conditions.values.extend([
-                Value::from(scope.owner.as_str().to_owned()),
+                Value::from(scope.tenant.as_str().to_owned()),
                 Value::from(session.as_str().to_owned()),
             ]);
             // The memory that summarises the session is not selected: it is removed with the session's
@@ -182,7 +182,7 @@ pub(super) fn with_derived(
     let mut next = 0;
     while let Some(row) = rows.get(next) {
         let derived =
-            statement.query_map((row.id.as_str(), scope.owner.as_str(), with_forgotten), selected_row)?;
+            statement.query_map((row.id.as_str(), scope.tenant.as_str(), with_forgotten), selected_row)?;
         let derived: Vec<SelectedRow> = derived.collect::<Result<_, _>>()?;
         rows.extend(derived.into_iter().filter(|row| known.insert(row.seq)));
         next += 1;

@@ -144,7 +144,7 @@ impl SqliteStore {
                  WHERE w.time BETWEEN ?2 AND ?3 AND m.owner = ?1 AND m.session IS NOT NULL
                      AND m.tombstoned_at IS NULL ORDER BY w.time, w.memory, w.path",
             )?;
-            let rows = statement.query_map(params![scope.owner.as_str(), from, until], |row| {
+            let rows = statement.query_map(params![scope.tenant.as_str(), from, until], |row| {
                 Ok(WriteRow {
                     session: key(row, 0)?,
                     time: row.get(1)?,
@@ -172,7 +172,7 @@ impl SqliteStore {
                  WHERE c.began BETWEEN ?2 AND ?3 AND m.owner = ?1 AND m.session IS NOT NULL
                      AND m.tombstoned_at IS NULL ORDER BY c.began, c.memory, c.sha",
             )?;
-            let rows = statement.query_map(params![scope.owner.as_str(), from, until], |row| {
+            let rows = statement.query_map(params![scope.tenant.as_str(), from, until], |row| {
                 Ok(CallRow {
                     session: key(row, 0)?,
                     began: row.get(1)?,

@@ -18,7 +18,7 @@ impl SqliteStore {
             let mut statement = connection.prepare_cached(
                 "SELECT stamp, first, count, commits FROM commit_graph WHERE owner = ?1 ORDER BY first",
             )?;
-            let rows = statement.query_map([scope.owner.as_str()], |row| {
+            let rows = statement.query_map([scope.tenant.as_str()], |row| {
                 Ok(GraphRow {
                     stamp: row.get(0)?,
                     first: row.get::<_, i64>(1)? as usize,
@@ -33,7 +33,7 @@ impl SqliteStore {
 
     pub(crate) async fn add_to_commit_graph(&self, scope: &Scope, part: GraphRow) -> error::Result<bool> {
         self.write(scope, move |connection, scope| {
-            let owner = scope.owner.as_str();
+            let owner = scope.tenant.as_str();
             let (parts, end): (i64, i64) = connection
                 .prepare_cached("SELECT count(*), coalesce(max(first + count), 0) FROM commit_graph WHERE owner = ?1 AND stamp = ?2")?
                 .query_row((owner, &part.stamp), |row| Ok((row.get(0)?, row.get(1)?)))?;

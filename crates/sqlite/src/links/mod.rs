@@ -37,7 +37,7 @@ impl SqliteStore {
                  ORDER BY m.time DESC, m.seq DESC LIMIT ?2",
             )?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map((scope.owner.as_str(), limit), |row| memory_key(row, 0))?;
+            let rows = statement.query_map((scope.tenant.as_str(), limit), |row| memory_key(row, 0))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
@@ -56,7 +56,7 @@ impl SqliteStore {
                      WHERE r.target = ?2 AND s.owner = ?1 AND s.kind = 'summary' AND s.provenance = 'derived'
                          AND s.tombstoned_at IS NULL ORDER BY s.seq DESC LIMIT 1",
                 )?
-                .query_row((scope.owner.as_str(), id.as_str()), |row| columns::id(row, 0))
+                .query_row((scope.tenant.as_str(), id.as_str()), |row| columns::id(row, 0))
                 .optional()?)
         })
         .await
@@ -67,7 +67,7 @@ impl SqliteStore {
         self.read(scope, move |_, connection, scope| {
             Ok(connection
                 .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
-                .exists((scope.owner.as_str(), id.as_str()))?)
+                .exists((scope.tenant.as_str(), id.as_str()))?)
         })
         .await
     }
@@ -80,7 +80,7 @@ impl SqliteStore {
     ) -> error::Result<()> {
         let session = session.clone();
         self.write(scope, move |connection, scope| {
-            let owner = scope.owner.as_str();
+            let owner = scope.tenant.as_str();
             connection
                 .prepare_cached(
                     "INSERT INTO sessions (owner, name, client, worktree, title) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -116,7 +116,7 @@ impl SqliteStore {
             )?;
             let mut known = HashSet::new();
             for id in ids {
-                if statement.exists((scope.owner.as_str(), &id, session.as_str()))? {
+                if statement.exists((scope.tenant.as_str(), &id, session.as_str()))? {
                     known.insert(id);
                 }
             }
@@ -137,7 +137,7 @@ impl SqliteStore {
             )?;
             let mut found = Vec::with_capacity(places.len());
             for (branch, time) in places {
-                let sha = statement.query_row((scope.owner.as_str(), branch, time), |row| row.get(0)).optional()?;
+                let sha = statement.query_row((scope.tenant.as_str(), branch, time), |row| row.get(0)).optional()?;
                 found.push(sha.flatten());
             }
             Ok(found)
@@ -163,7 +163,7 @@ impl SqliteStore {
                      AND m.time <= ?3 AND m.tombstoned_at IS NULL ORDER BY m.time, m.seq LIMIT ?4",
             )?;
             let rows = statement.query_map(
-                params![scope.owner.as_str(), after.0, until, limit as i64, last],
+                params![scope.tenant.as_str(), after.0, until, limit as i64, last],
                 |row| {
                     Ok(CommitRow {
                         key: memory_key(row, 0)?,
@@ -189,7 +189,7 @@ impl SqliteStore {
                         "DELETE FROM commit_sessions WHERE memory = ?1
                              AND EXISTS (SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner = ?2)",
                     )?
-                    .execute((commit.in_store(), scope.owner.as_str()))?;
+                    .execute((commit.in_store(), scope.tenant.as_str()))?;
                 for (place, (session, confidence)) in sessions.iter().enumerate() {
                     // The commit or the session may have been purged after it was read.
                     connection
@@ -202,7 +202,7 @@ impl SqliteStore {
                             commit.in_store(),
                             place as i64,
                             session.in_store(),
-                            scope.owner.as_str(),
+                            scope.tenant.as_str(),
                             confidence
                         ])?;
                 }
@@ -224,7 +224,7 @@ impl SqliteStore {
             )?;
             let mut links = Vec::with_capacity(commits.len());
             for commit in commits {
-                let rows = statement.query_map((commit.in_store(), scope.owner.as_str()), |row| Ok((key(row, 0)?, row.get(1)?)))?;
+                let rows = statement.query_map((commit.in_store(), scope.tenant.as_str()), |row| Ok((key(row, 0)?, row.get(1)?)))?;
                 links.push((commit, rows.collect::<Result<_, _>>()?));
             }
             Ok(links)
@@ -247,7 +247,7 @@ impl SqliteStore {
                      CROSS JOIN memories b ON b.seq = r.memory
                      WHERE o.seq = ?1 AND b.kind = 'commit' AND b.owner = ?2",
                 )?;
-                let rows = statement.query_map((commit.in_store(), scope.owner.as_str()), |row| {
+                let rows = statement.query_map((commit.in_store(), scope.tenant.as_str()), |row| {
                     Ok((memory_key(row, 0)?, row.get::<_, String>(1)?))
                 })?;
                 for (by, old) in rows.collect::<Result<Vec<_>, _>>()? {
@@ -265,7 +265,7 @@ impl SqliteStore {
                          SELECT b.seq, o.id FROM memories o, memories b
                          WHERE o.seq = ?1 AND b.seq = ?2 AND o.owner = ?3 AND b.owner = ?3",
                     )?
-                    .execute((old.in_store(), by.in_store(), scope.owner.as_str()))?;
+                    .execute((old.in_store(), by.in_store(), scope.tenant.as_str()))?;
             }
             Ok(())
         })
@@ -281,7 +281,7 @@ impl SqliteStore {
                  WHERE b.owner = ?1 AND b.kind = 'commit' AND o.kind = 'commit'",
             )?;
             let rows =
-                statement.query_map([scope.owner.as_str()], |row| Ok((memory_key(row, 0)?, row.get(1)?)))?;
+                statement.query_map([scope.tenant.as_str()], |row| Ok((memory_key(row, 0)?, row.get(1)?)))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
@@ -296,7 +296,7 @@ impl SqliteStore {
                      UNION ALL
                      SELECT * FROM (SELECT c.began FROM commit_calls c INDEXED BY commit_calls_by_time
                          CROSS JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1 ORDER BY c.began LIMIT 1))",
-                [scope.owner.as_str()],
+                [scope.tenant.as_str()],
                 |row| row.get(0),
             )?)
         })
@@ -323,7 +323,7 @@ pub(crate) fn stand_ins(
         let (mut at, mut last) = (row, None);
         for _ in 0..REPLACEMENTS {
             let next: Option<(MemoryKey, Option<ChunkKey>)> = statement
-                .query_row((at.in_store(), scope.owner.as_str()), |row| {
+                .query_row((at.in_store(), scope.tenant.as_str()), |row| {
                     Ok((memory_key(row, 0)?, optional_key(row, 1)?))
                 })
                 .optional()?;

@@ -86,7 +86,7 @@ impl SqliteStore {
             };
             // Commits belong to no session, so this query ignores the scope's sessions. They were checked when
             // `session` was found above.
-            let owner = Value::from(scope.owner.as_str().to_owned());
+            let owner = Value::from(scope.tenant.as_str().to_owned());
             let mut statement = connection.prepare_cached(
                 "SELECT m.id, m.source_id, substr(m.text, 1, 400), m.time, l.confidence FROM memories m
                  JOIN (SELECT memory, max(confidence) AS confidence FROM (

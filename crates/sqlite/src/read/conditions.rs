@@ -23,7 +23,7 @@ impl Conditions {
 
     /// Returns the conditions that admit the memories of the scope, including forgotten ones.
     pub fn with_forgotten(connection: &Connection, scope: &Scope) -> Result<Conditions> {
-        let owner = Value::from(scope.owner.as_str().to_owned());
+        let owner = Value::from(scope.tenant.as_str().to_owned());
         let mut conditions = Conditions { sql: String::from("m.owner = ?"), values: vec![owner] };
         if let Some(sessions) = sessions(connection, scope)? {
             // The rows of the sessions are looked up once, before the query: in a query for one row, comparing
@@ -147,7 +147,7 @@ pub(crate) fn unexpired(Expiry { now, made_before }: Expiry) -> String {
 pub(crate) fn sessions(connection: &Connection, scope: &Scope) -> Result<Option<Vec<i64>>> {
     let Sessions::Only(ids) = &scope.sessions else { return Ok(None) };
     let marks = vec!["?"; ids.len()].join(", ");
-    let owner_and_names = || std::iter::once(scope.owner.as_str()).chain(ids.iter().map(SessionId::as_str));
+    let owner_and_names = || std::iter::once(scope.tenant.as_str()).chain(ids.iter().map(SessionId::as_str));
     let sql = format!(
         "SELECT seq FROM sessions WHERE owner = ? AND name IN ({marks})
          UNION SELECT session FROM session_aliases WHERE owner = ? AND alias IN ({marks}) ORDER BY 1"

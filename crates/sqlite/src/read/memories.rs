@@ -146,7 +146,7 @@ impl SqliteStore {
     pub(crate) async fn known_commits(&self, scope: &Scope) -> error::Result<Vec<String>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached("SELECT sha FROM commit_ids WHERE owner = ?1")?;
-            let rows = statement.query_map([scope.owner.as_str()], |row| row.get(0))?;
+            let rows = statement.query_map([scope.tenant.as_str()], |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
@@ -292,7 +292,7 @@ pub(crate) fn commit_named(
          WHERE i.owner = ? AND i.sha >= ? AND i.sha < ? AND {} LIMIT 2",
         conditions.sql
     );
-    let own = [scope.owner.as_str().to_owned(), prefix.clone(), format!("{prefix}g")].map(Value::from);
+    let own = [scope.tenant.as_str().to_owned(), prefix.clone(), format!("{prefix}g")].map(Value::from);
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map(params_from_iter(own.into_iter().chain(conditions.values)), |row| {
         Ok(memory_key(row, 0)?)
@@ -327,7 +327,7 @@ fn covered(connection: &Connection, memory: &Memory) -> Result<Option<i64>> {
 fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec<String>> {
     let mut statement = connection
         .prepare_cached("SELECT sha FROM commit_ids WHERE memory = ?1 AND owner = ?2 ORDER BY sha")?;
-    let rows = statement.query_map((commit, scope.owner.as_str()), |row| row.get(0))?;
+    let rows = statement.query_map((commit, scope.tenant.as_str()), |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

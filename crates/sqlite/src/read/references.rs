@@ -24,7 +24,7 @@ impl SqliteStore {
                  CROSS JOIN memories m ON m.seq = x.seq WHERE {} ORDER BY m.seq",
                 conditions.sql
             );
-            let owner = Value::from(scope.owner.as_str().to_owned());
+            let owner = Value::from(scope.tenant.as_str().to_owned());
             let own = [owner, Value::from(memory.in_store()), Value::from(memory.in_store())];
             let mut statement = connection.prepare_cached(&sql)?;
             let rows = statement

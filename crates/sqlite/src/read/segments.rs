@@ -111,7 +111,7 @@ impl SqliteStore {
             let mut statement = connection.prepare_cached(
                 "SELECT seq, name, grown FROM sessions WHERE owner = ?1 AND grown IS NOT NULL ORDER BY grown, seq",
             )?;
-            let mut rows = statement.query([scope.owner.as_str()])?;
+            let mut rows = statement.query([scope.tenant.as_str()])?;
             let mut grown = Vec::new();
             while let Some(row) = rows.next()? {
                 let Some(session) = SessionId::parse(&row.get::<_, String>(1)?) else { continue };
@@ -133,7 +133,7 @@ impl SqliteStore {
                 .prepare_cached(
                     "UPDATE sessions SET grown = NULL WHERE owner = ?1 AND name = ?2 AND grown = ?3",
                 )?
-                .execute((scope.owner.as_str(), grown.session.as_str(), grown.version.in_store()))?;
+                .execute((scope.tenant.as_str(), grown.session.as_str(), grown.version.in_store()))?;
             Ok(())
         })
         .await
@@ -142,7 +142,7 @@ impl SqliteStore {
 
 /// Returns the version of the scope.
 fn version(connection: &Connection, scope: &Scope) -> Result<Version> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     let Sessions::Only(names) = &scope.sessions else {
         let version = connection
             .prepare_cached("SELECT version FROM versions WHERE owner = ?1")?
@@ -231,7 +231,7 @@ pub(crate) fn find_session(
     scope: &Scope,
     session: &SessionId,
 ) -> Result<Option<i64>> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     let Some((seq, _)) = named(connection, owner, session)? else { return Ok(None) };
     let Sessions::Only(names) = &scope.sessions else { return Ok(Some(seq)) };
     for name in names {

@@ -63,7 +63,7 @@ impl SqliteStore {
                 Sessions::All => (limit as i64, offset as i64),
                 Sessions::Only(_) => (-1, 0),
             };
-            let rows = statement.query_map(params![scope.owner.as_str(), sql_limit, sql_offset], |row| {
+            let rows = statement.query_map(params![scope.tenant.as_str(), sql_limit, sql_offset], |row| {
                 Ok((
                     row.get::<_, String>(0)?,
                     SessionRow {
@@ -192,7 +192,7 @@ impl SqliteStore {
                  WHERE l.session = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NULL
                  ORDER BY m.time DESC, m.seq DESC",
             )?;
-            let rows = statement.query_map((seq, scope.owner.as_str()), |row| memory_key(row, 0))?;
+            let rows = statement.query_map((seq, scope.tenant.as_str()), |row| memory_key(row, 0))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await

@@ -34,7 +34,7 @@ impl SqliteStore {
                 "SELECT kind, count(*) FROM memories WHERE owner = ?1 AND tombstoned_at IS NULL
                      AND (kind = 'message' OR provenance <> 'derived') GROUP BY kind",
             )?;
-            let mut rows = statement.query([scope.owner.as_str()])?;
+            let mut rows = statement.query([scope.tenant.as_str()])?;
             while let Some(row) = rows.next()? {
                 let count: i64 = row.get(1)?;
                 match Kind::parse(&row.get::<_, String>(0)?) {
@@ -45,13 +45,13 @@ impl SqliteStore {
             }
             sizes.sessions = connection
                 .prepare_cached(LIVING_SESSIONS)?
-                .query_row([scope.owner.as_str()], |row| row.get(0))?;
+                .query_row([scope.tenant.as_str()], |row| row.get(0))?;
             sizes.stashed = connection
                 .prepare_cached(
                     "SELECT count(*) FROM stashed s JOIN memories m ON m.seq = s.memory
                      WHERE s.owner = ?1 AND m.tombstoned_at IS NULL",
                 )?
-                .query_row([scope.owner.as_str()], |row| row.get(0))?;
+                .query_row([scope.tenant.as_str()], |row| row.get(0))?;
             Ok(sizes)
         })
         .await
@@ -60,7 +60,7 @@ impl SqliteStore {
     pub(crate) async fn is_empty(&self, scope: &Scope) -> error::Result<bool> {
         self.read(scope, |_, connection, scope| {
             let sql = "SELECT NOT EXISTS (SELECT 1 FROM memories WHERE owner = ?1 AND tombstoned_at IS NULL)";
-            Ok(connection.prepare_cached(sql)?.query_row([scope.owner.as_str()], |row| row.get(0))?)
+            Ok(connection.prepare_cached(sql)?.query_row([scope.tenant.as_str()], |row| row.get(0))?)
         })
         .await
     }
@@ -79,7 +79,7 @@ impl SqliteStore {
                         "INSERT INTO counters (owner, name, count) VALUES (?1, ?2, ?3)
                          ON CONFLICT DO UPDATE SET count = count + ?3",
                     )?
-                    .execute((scope.owner.as_str(), name, count))?;
+                    .execute((scope.tenant.as_str(), name, count))?;
             }
             for each in measurements {
                 connection
@@ -87,7 +87,7 @@ impl SqliteStore {
                         "INSERT INTO measurements (owner, name, bucket, count) VALUES (?1, ?2, ?3, ?4)
                          ON CONFLICT DO UPDATE SET count = count + ?4",
                     )?
-                    .execute((scope.owner.as_str(), each.name, each.bucket, each.count as i64))?;
+                    .execute((scope.tenant.as_str(), each.name, each.bucket, each.count as i64))?;
             }
             Ok(())
         })
@@ -99,7 +99,7 @@ impl SqliteStore {
             let mut statement = connection.prepare_cached(
                 "SELECT name, bucket, count FROM measurements WHERE owner = ?1 ORDER BY name, bucket",
             )?;
-            let rows = statement.query_map([scope.owner.as_str()], |row| {
+            let rows = statement.query_map([scope.tenant.as_str()], |row| {
                 Ok(Measurement {
                     name: row.get(0)?,
                     bucket: row.get(1)?,
@@ -117,7 +117,7 @@ impl SqliteStore {
                 connection.prepare_cached("SELECT count FROM counters WHERE owner = ?1 AND name = ?2")?;
             let mut counted = |name: &str| -> Result<i64> {
                 let counted =
-                    statement.query_row((scope.owner.as_str(), name), |row| row.get(0)).optional()?;
+                    statement.query_row((scope.tenant.as_str(), name), |row| row.get(0)).optional()?;
                 Ok(counted.unwrap_or(0))
             };
             let [answers, whole, sent] = Savings::COUNTERS;
@@ -141,7 +141,7 @@ impl SqliteStore {
                  ORDER BY g.session, g.number"
             );
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map([scope.owner.as_str()], |row| {
+            let rows = statement.query_map([scope.tenant.as_str()], |row| {
                 Ok(SummarisedSegment {
                     session: key(row, 0)?,
                     segment: SegmentRow {
@@ -161,7 +161,7 @@ impl SqliteStore {
 
     pub(crate) async fn stats(&self, scope: &Scope, now: Millis) -> error::Result<Stats> {
         self.read(scope, move |inner, connection, scope| {
-            let owner = scope.owner.as_str();
+            let owner = scope.tenant.as_str();
             let mut statement = connection.prepare_cached(
                 "SELECT kind, count(*), sum(length(CAST(text AS BLOB))), sum(tokens) FROM memories
                  WHERE owner = ?1 AND tombstoned_at IS NULL GROUP BY kind ORDER BY kind",

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use tiro_base::error::{self, Kind};
 use tiro_base::memory::Millis;
 use tiro_base::private;
-use tiro_base::scope::{OwnerId, ProjectId, Scope};
+use tiro_base::scope::{ProjectId, Scope, TenantId};
 use tiro_redact::Redactor;
 use tiro_store::{Flavour, ProjectRow, Store};
 
@@ -38,7 +38,7 @@ impl SqliteRegistry {
     ///
     /// Errors as [`SqliteStore::open`] and [`private::data_dir`] do. Also errors with [`Kind::Store`] if `owner.db`
     /// is an empty file although there are stores of projects: then `owner.db` has lost its content.
-    pub fn open(data_dir: &Path, owner: &OwnerId) -> Result<SqliteRegistry> {
+    pub fn open(data_dir: &Path, owner: &TenantId) -> Result<SqliteRegistry> {
         private::data_dir(data_dir)?;
         let path = data_dir.join("owner.db");
         if is_empty(&path) && has_stores(&data_dir.join("projects")) {
@@ -93,12 +93,12 @@ impl SqliteRegistry {
 
     /// Returns an empty registry in memory, called `name` within this process. It is gone when the process
     /// ends.
-    pub fn blank(owner: &OwnerId, name: &str) -> Result<SqliteRegistry> {
+    pub fn blank(owner: &TenantId, name: &str) -> Result<SqliteRegistry> {
         let store = SqliteStore::blank(name, Flavour::Owner, ProjectId::owner_wide())?;
         Ok(SqliteRegistry::of(store, owner))
     }
 
-    fn of(store: SqliteStore, owner: &OwnerId) -> SqliteRegistry {
+    fn of(store: SqliteStore, owner: &TenantId) -> SqliteRegistry {
         let scope = Scope::project(owner.clone(), ProjectId::owner_wide());
         SqliteRegistry { memories: Arc::new(store.clone()), store, scope }
     }

@@ -192,7 +192,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<SentRow> {
 mod tests {
     use super::*;
     use tiro_base::money::Money;
-    use tiro_base::scope::OwnerId;
+    use tiro_base::scope::TenantId;
     use tiro_store::{Matter, Parcel, Purpose, SpendLimits};
 
     fn planned(session: &str, file: &str) -> Planned {
@@ -223,7 +223,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_is_listed_before_it_is_settled_and_says_then_how_it_ended() {
-        let registry = SqliteRegistry::blank(&OwnerId::new("o"), "sent-1").unwrap();
+        let registry = SqliteRegistry::blank(&TenantId::new("o"), "sent-1").unwrap();
         let mut held = registry.reserve(planned("lease", "src/a.rs"), 10).await.unwrap();
         let open = all(&registry).await.remove(0);
         assert_eq!((open.at, open.requests, open.tokens, open.secrets, open.answered), (10, 1, 100, 2, None));
@@ -250,7 +250,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_rows_are_removed_by_number_and_by_bytes() {
-        let registry = SqliteRegistry::blank(&OwnerId::new("o"), "sent-2").unwrap();
+        let registry = SqliteRegistry::blank(&TenantId::new("o"), "sent-2").unwrap();
         for n in 0..10 {
             let held = registry.reserve(planned("s", &format!("{n:0100}")), n).await.unwrap();
             registry.settle(held, spent(1, false)).await.unwrap();
@@ -269,7 +269,7 @@ mod tests {
 
     #[tokio::test]
     async fn names_of_a_purged_session_and_of_a_removed_project_go_and_counts_stay() {
-        let registry = SqliteRegistry::blank(&OwnerId::new("o"), "sent-3").unwrap();
+        let registry = SqliteRegistry::blank(&TenantId::new("o"), "sent-3").unwrap();
         let id = ProjectId::parse("p").unwrap_or_else(ProjectId::owner_wide);
         for session in ["kept", "gone"] {
             let planned = Planned { project: id.as_str().into(), ..planned(session, "src/a.rs") };

@@ -49,7 +49,7 @@ impl AdmittedChunks {
 fn version(connection: &Connection, scope: &Scope) -> Result<(i64, i64)> {
     let memories: Option<i64> = connection
         .prepare_cached("SELECT version FROM versions WHERE owner = ?1")?
-        .query_row([scope.owner.as_str()], |row| row.get(0))
+        .query_row([scope.tenant.as_str()], |row| row.get(0))
         .optional()?;
     let stash: Option<i64> = connection
         .prepare_cached("SELECT value FROM meta WHERE key = 'stash_version'")?

@@ -30,7 +30,7 @@ pub(super) fn dense(
     let is_whole_stash = filter.is_whole_stash() && scope.sessions == Sessions::All;
     let admitted = match groups.iter().any(|group| filter.narrows(*group)) {
         true if is_whole_stash => {
-            Admitted::Chunks(lock(&inner.stashed_chunks).of(connection, scope.owner.as_str())?)
+            Admitted::Chunks(lock(&inner.stashed_chunks).of(connection, scope.tenant.as_str())?)
         }
         true => Admitted::Chunks(lock(&inner.admitted_chunks).of(connection, scope, filter)?),
         false => match (sessions(connection, scope)?, &filter.without) {

@@ -9,7 +9,7 @@ use crate::columns::is_answer;
 use crate::error::Result;
 use crate::vectors::{self, Filter as Rows, Hit, VectorIndex, VectorRow};
 use tiro_base::memory::{Group, Kind, MemoryKey};
-use tiro_base::scope::{OwnerId, Scope};
+use tiro_base::scope::{Scope, TenantId};
 use tiro_store::{ChunkKey, DenseCandidate};
 
 /// The label of the chunks of long answers. They have a separate list of hits, since they would fill the list of all
@@ -47,7 +47,7 @@ impl VectorCaches {
 #[derive(Default)]
 pub(crate) struct VectorCache {
     space: String,
-    indexes: HashMap<OwnerId, VectorIndex>,
+    indexes: HashMap<TenantId, VectorIndex>,
     seen: i64,
 }
 
@@ -74,7 +74,7 @@ impl VectorCache {
         admitted: &Admitted,
         limit: usize,
     ) -> Vec<DenseCandidate> {
-        let Some(index) = self.indexes.get(&scope.owner) else { return Vec::new() };
+        let Some(index) = self.indexes.get(&scope.tenant) else { return Vec::new() };
         let is_admitted = |entry: &VectorRow| match admitted {
             Admitted::All => true,
             Admitted::Sessions(sessions) => sessions.binary_search(&entry.session).is_ok(),
@@ -164,7 +164,7 @@ impl VectorCache {
             let index = match self.indexes.iter_mut().find(|(known, _)| known.as_str() == owner) {
                 Some((_, index)) => index,
                 None => {
-                    self.indexes.entry(OwnerId::new(owner)).or_insert_with(|| VectorIndex::new(dimensions))
+                    self.indexes.entry(TenantId::new(owner)).or_insert_with(|| VectorIndex::new(dimensions))
                 }
             };
             index.insert(entry, &vector);

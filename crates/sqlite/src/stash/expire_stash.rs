@@ -113,7 +113,7 @@ fn count(connection: &Connection, scope: &Scope, now: Millis, made_before: Milli
          WHERE s.memory IN ({} UNION {COVERED}) AND m.tombstoned_at IS NULL",
         over(made_before)
     );
-    let values = params![scope.owner.as_str(), now, made_before];
+    let values = params![scope.tenant.as_str(), now, made_before];
     let (removed, all): (i64, i64) =
         connection.prepare_cached(&sql)?.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(StashExpired { removed, ended: all - removed, ..StashExpired::default() })
@@ -124,7 +124,7 @@ fn newest(connection: &Connection, scope: &Scope) -> Result<Option<Millis>> {
     // The `+` keeps SQLite from sorting all memories of the owner. Not only the last one counts, since its writer may have
     // had a clock that was behind.
     let sql = "SELECT max(stored_at) FROM (SELECT stored_at FROM memories WHERE +owner = ?1 ORDER BY seq DESC LIMIT 64)";
-    Ok(connection.prepare_cached(sql)?.query_row([scope.owner.as_str()], |row| row.get(0))?)
+    Ok(connection.prepare_cached(sql)?.query_row([scope.tenant.as_str()], |row| row.get(0))?)
 }
 
 /// Returns the texts that were removed because their time was over, but isn't at `now`, each with its operation.
@@ -144,7 +144,7 @@ fn removed_early(
         over(made_before)
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![scope.owner.as_str(), now, made_before], |row| {
+    let rows = statement.query_map(params![scope.tenant.as_str(), now, made_before], |row| {
         Ok((selected_row(row)?, row.get(5)?))
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -175,7 +175,7 @@ fn expire(
     operation: &str,
     limit: usize,
 ) -> Result<StashExpired> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     // A text that was given stays out of contexts: it belongs to the stash alone.
     let shown = "UPDATE stashed SET is_held_out = 0 WHERE is_held_out AND NOT is_given AND memory IN";
     connection.prepare_cached(&format!("{shown} ({})", over(made_before)))?.execute(params![

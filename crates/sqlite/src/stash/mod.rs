@@ -148,7 +148,7 @@ fn revive(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<()> {
             "UPDATE memories SET tombstoned_at = NULL WHERE owner = ?1 AND id = ?2 AND tombstoned_at IS NOT NULL
              RETURNING seq",
         )?
-        .query_row((scope.owner.as_str(), id.as_str()), |row| row.get(0))
+        .query_row((scope.tenant.as_str(), id.as_str()), |row| row.get(0))
         .optional()?;
     match seq {
         Some(seq) => log_chunks(connection, seq, "added"),
@@ -159,7 +159,7 @@ fn revive(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<()> {
 /// Ends the former stash of a text that is given again after it expired, and gives the text its new time, so that it
 /// does not expire again by its age.
 fn renew(connection: &Connection, scope: &Scope, memory: &PreparedMemory, now: Millis) -> Result<()> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     connection
         .prepare_cached(
             "DELETE FROM stashed WHERE memory = (SELECT seq FROM memories WHERE owner = ?1 AND id = ?2)
@@ -195,7 +195,7 @@ fn put(
         )?
         .execute(params![
             row.seq,
-            scope.owner.as_str(),
+            scope.tenant.as_str(),
             now,
             stashing.expires_at,
             stashing.is_protected.unwrap_or(false),

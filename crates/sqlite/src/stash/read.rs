@@ -131,7 +131,7 @@ pub(crate) fn stashed_of(connection: &Connection, scope: &Scope, session: i64) -
         "SELECT m.seq, m.ordinal, s.is_held_out FROM stashed s CROSS JOIN memories m ON m.seq = s.memory
          WHERE s.owner = ?1 AND m.session = ?2 ORDER BY m.seq",
     )?;
-    let rows = statement.query_map((scope.owner.as_str(), session), |row| {
+    let rows = statement.query_map((scope.tenant.as_str(), session), |row| {
         Ok(StashedPlace { key: memory_key(row, 0)?, ordinal: row.get(1)?, is_held_out: row.get(2)? })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -20,7 +20,7 @@ const SUPERSEDED: &str = "EXISTS (SELECT 1 FROM summaries o WHERE o.session = su
 
 impl SqliteStore {
     pub(crate) async fn expired(&self, scope: &Scope, now: Millis, before: Millis) -> error::Result<Expired> {
-        self.read(scope, move |_, connection, scope| count(connection, scope.owner.as_str(), now, before))
+        self.read(scope, move |_, connection, scope| count(connection, scope.tenant.as_str(), now, before))
             .await
     }
 
@@ -31,7 +31,7 @@ impl SqliteStore {
         before: Millis,
     ) -> error::Result<Expired> {
         self.write(scope, move |connection, scope| {
-            let owner = scope.owner.as_str();
+            let owner = scope.tenant.as_str();
             let expired = count(connection, owner, now, before)?;
             connection.execute(
                 "DELETE FROM context_cache WHERE owner = ?1 AND expires <= ?2",
@@ -65,7 +65,7 @@ impl SqliteStore {
                  HAVING max(m.time) < ?2 AND max(m.marked) = 0 AND sum(m.head_sha IN (SELECT sha FROM commit_parents)) IS NOT TRUE
                  ORDER BY max(m.time), s.name",
             )?;
-            let rows = statement.query_map((scope.owner.as_str(), before), |row| {
+            let rows = statement.query_map((scope.tenant.as_str(), before), |row| {
                 Ok(LeftSession {
                     session: columns::word(row, 0, SessionId::parse)?,
                     memories: row.get(1)?,
@@ -87,7 +87,7 @@ impl SqliteStore {
                  FROM summaries WHERE owner = ?1 AND NOT {SUPERSEDED} GROUP BY level, provider ORDER BY provider"
             );
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map([scope.owner.as_str()], |row| {
+            let rows = statement.query_map([scope.tenant.as_str()], |row| {
                 Ok(LevelCount {
                     level: columns::word(row, 0, Level::parse)?,
                     provider: row.get(1)?,

@@ -92,7 +92,7 @@ impl SqliteStore {
             );
             let found = connection
                 .prepare_cached(&sql)?
-                .query_row((scope.owner.as_str(), id.as_str()), |row| summary(connection, row))
+                .query_row((scope.tenant.as_str(), id.as_str()), |row| summary(connection, row))
                 .optional()?;
             Ok(match found {
                 Some(found) if find_session(connection, scope, &found.summary.session)?.is_some() => Some(found),
@@ -156,7 +156,7 @@ impl SqliteStore {
                     "INSERT INTO conversations (session, memory, last, made_at, due)
                      SELECT ?1, seq, ?4, ?5, ?6 FROM memories WHERE owner = ?2 AND id = ?3",
                 )?
-                .execute(params![session, scope.owner.as_str(), memory.id.as_str(), last, now, due])?;
+                .execute(params![session, scope.tenant.as_str(), memory.id.as_str(), last, now, due])?;
             Ok(Saved::Made(memory.id))
         })
         .await
@@ -174,7 +174,9 @@ impl SqliteStore {
                      AND topic = ?2 AND id <> ?3",
             )?;
             let before: Vec<i64> = statement
-                .query_map((scope.owner.as_str(), &memory.draft.topic, memory.id.as_str()), |row| row.get(0))?
+                .query_map((scope.tenant.as_str(), &memory.draft.topic, memory.id.as_str()), |row| {
+                    row.get(0)
+                })?
                 .collect::<Result<_, _>>()?;
             for seq in before {
                 connection
@@ -196,7 +198,7 @@ impl SqliteStore {
                      JOIN sessions s ON s.retired = r.target AND s.owner = m.owner
                      WHERE m.owner = ?1 AND m.kind = 'summary' AND m.provenance = 'derived' AND m.topic = ?2",
                 )?
-                .exists((scope.owner.as_str(), topic))?)
+                .exists((scope.tenant.as_str(), topic))?)
         })
         .await
     }
@@ -231,7 +233,7 @@ impl SqliteStore {
                 "SELECT s.name FROM conversations c JOIN sessions s ON s.seq = c.session
                  WHERE s.owner = ?1 AND c.due IS NOT NULL AND (c.due <= ?2 OR c.due > ?2 + ?3) ORDER BY c.due, s.seq",
             )?;
-            let mut rows = statement.query((scope.owner.as_str(), now, FARTHEST))?;
+            let mut rows = statement.query((scope.tenant.as_str(), now, FARTHEST))?;
             let mut due = Vec::new();
             while let Some(row) = rows.next()?.filter(|_| due.len() < limit) {
                 let session = columns::word(row, 0, SessionId::parse)?;
@@ -374,7 +376,7 @@ fn insert_version(
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         )?
         .execute(params![
-            scope.owner.as_str(),
+            scope.tenant.as_str(),
             id.as_str(),
             session,
             summary.segment,

@@ -76,7 +76,7 @@ impl SqliteStore {
         self.read(scope, move |inner, connection, scope| {
             let clock = inner.clock.now();
             let mut statement = connection.prepare_cached(&open_entries())?;
-            let mut rows = statement.query([scope.owner.as_str()])?;
+            let mut rows = statement.query([scope.tenant.as_str()])?;
             while let Some(row) = rows.next()? {
                 if queue::next(entry(row, 0)?, now, clock) != Next::Wait {
                     return Ok(true);
@@ -124,7 +124,7 @@ impl SqliteStore {
                     "UPDATE summary_queue SET state = 'completed', holder = NULL, error = NULL, changed_at = ?3
                      WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?4)",
                 )?
-                .execute((entry.in_store(), holder, now, scope.owner.as_str()))?;
+                .execute((entry.in_store(), holder, now, scope.tenant.as_str()))?;
             Ok(())
         })
         .await
@@ -146,7 +146,7 @@ impl SqliteStore {
                     "SELECT tries FROM summary_queue
                      WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?3)",
                 )?
-                .query_row((entry.in_store(), holder, scope.owner.as_str()), |row| row.get(0))
+                .query_row((entry.in_store(), holder, scope.tenant.as_str()), |row| row.get(0))
                 .optional()?;
             let Some(tries) = tries else { return Ok(()) };
             connection
@@ -173,7 +173,7 @@ impl SqliteStore {
                     "DELETE FROM summary_queue
                      WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?3)",
                 )?
-                .execute((entry.in_store(), holder, scope.owner.as_str()))?;
+                .execute((entry.in_store(), holder, scope.tenant.as_str()))?;
             Ok(())
         })
         .await
@@ -185,7 +185,7 @@ impl SqliteStore {
                 "SELECT q.state, count(*) FROM summary_queue q JOIN sessions s ON s.seq = q.session
                  WHERE s.owner = ?1 GROUP BY q.state",
             )?;
-            let mut rows = statement.query([scope.owner.as_str()])?;
+            let mut rows = statement.query([scope.tenant.as_str()])?;
             let mut counts = QueueCounts::default();
             while let Some(row) = rows.next()? {
                 let count = row.get(1)?;
@@ -244,7 +244,7 @@ impl SqliteStore {
                  WHERE s.owner = ?1 AND a.provider = ?2 AND a.model = ?3 ORDER BY a.at DESC, a.rowid DESC LIMIT ?4",
             )?;
             let most = i64::try_from(most).unwrap_or(i64::MAX);
-            let rows = statement.query_map((scope.owner.as_str(), provider, model, most), |row| {
+            let rows = statement.query_map((scope.tenant.as_str(), provider, model, most), |row| {
                 Ok(Pace { input: row.get(0)?, output: row.get(1)?, took: row.get(2)? })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -266,7 +266,7 @@ fn open_entries() -> String {
 /// Returns the next entry of the scope to take. Gives up the entries before it that were tried too often.
 fn next_entry(connection: &Connection, scope: &Scope, now: Millis, clock: Millis) -> Result<Option<Queued>> {
     let mut statement = connection.prepare_cached(&open_entries())?;
-    let mut rows = statement.query([scope.owner.as_str()])?;
+    let mut rows = statement.query([scope.tenant.as_str()])?;
     while let Some(row) = rows.next()? {
         match queue::next(entry(row, 0)?, now, clock) {
             Next::Wait => {}

@@ -8,7 +8,7 @@ use crate::tests::engine::OnFile;
 use crate::{SqliteBackup, SqliteStore};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{DAMAGED, Kind, MemoryId};
-use tiro_base::scope::{OwnerId, Scope};
+use tiro_base::scope::{Scope, TenantId};
 use tiro_conformance::fixture::{embedded, name, note};
 use tiro_conformance::subject::project;
 use tiro_store::WriteMemories;
@@ -215,7 +215,7 @@ async fn a_whole_copy_is_given_to_another_owner() {
     damaged(&fixture, "UPDATE memories SET time = time + 1 WHERE text = 'oak'");
     let copy = fixture.engine.folder().join("copy.db");
     fixture.store.copy_whole(&fixture.scope, &copy).await.unwrap();
-    let owner = OwnerId::new("tomasz");
+    let owner = TenantId::new("tomasz");
     SqliteStore::settle(&copy, Flavour::Project, &owner).await.unwrap();
     let contents = SqliteStore::contents(&copy).await.unwrap();
     assert_eq!((contents.memories, &contents.damage.memories), (2, &vec![said[0].to_string()]));
@@ -230,7 +230,7 @@ async fn a_whole_copy_is_given_to_another_owner() {
         .unwrap();
     drop(hostile);
     store.close(std::time::Duration::from_secs(1));
-    let refused = SqliteStore::settle(&copy, Flavour::Project, &OwnerId::new("ines")).await.unwrap_err();
+    let refused = SqliteStore::settle(&copy, Flavour::Project, &TenantId::new("ines")).await.unwrap_err();
     assert!(refused.to_string().contains("tables of Tiro"), "{refused}");
 }
 
@@ -318,7 +318,7 @@ async fn flipped_bits_are_noticed() {
 /// Returns whether the check, or opening the file, notices that it is damaged.
 async fn is_noticed(path: &std::path::Path) -> bool {
     let Ok(store) = SqliteStore::open(path, Flavour::Project, project()) else { return true };
-    let scope = Scope::project(OwnerId::new("ines"), project());
+    let scope = Scope::project(TenantId::new("ines"), project());
     store.check(&scope).await.map_or(true, |check| !check.is_sound())
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{SqliteRegistry, SqliteStore};
-use tiro_base::scope::OwnerId;
+use tiro_base::scope::TenantId;
 use tiro_conformance::fixture::Fixture;
 use tiro_conformance::subject::{Engine, OWNER, project};
 use tiro_store::{Flavour, Registry, Store};
@@ -41,7 +41,7 @@ impl Engine for Sqlite {
     }
 
     fn registry(&self) -> Arc<dyn Registry> {
-        Arc::new(SqliteRegistry::open(&self.folder.path().join("registry"), &OwnerId::new(OWNER)).unwrap())
+        Arc::new(SqliteRegistry::open(&self.folder.path().join("registry"), &TenantId::new(OWNER)).unwrap())
     }
 
     fn folder(&self) -> PathBuf {

@@ -30,7 +30,7 @@ impl SqliteStore {
             let mut counts = HashMap::with_capacity(hashes.len());
             for hash in hashes {
                 let found =
-                    statement.query_row((scope.owner.as_str(), hash.0), |row| row.get(0)).optional()?;
+                    statement.query_row((scope.tenant.as_str(), hash.0), |row| row.get(0)).optional()?;
                 counts.extend(found.map(|tokens: u32| (hash, tokens)));
             }
             Ok(counts)
@@ -50,7 +50,7 @@ impl SqliteStore {
                  ON CONFLICT (owner, hash) DO UPDATE SET tokens = ?3",
             )?;
             for (hash, tokens) in counts {
-                statement.execute((scope.owner.as_str(), hash.0, tokens))?;
+                statement.execute((scope.tenant.as_str(), hash.0, tokens))?;
             }
             // Rows are numbered in the order in which they were added.
             connection

@@ -64,7 +64,7 @@ impl SqliteStore {
             let mut copies = HashMap::with_capacity(paths.len());
             for path in paths {
                 let found = statement
-                    .query_row((thread, &path, scope.owner.as_str()), |row| text(row, 0, &mut inflater))
+                    .query_row((thread, &path, scope.tenant.as_str()), |row| text(row, 0, &mut inflater))
                     .optional()?;
                 copies.extend(found.flatten().map(|text| (path, text)));
             }

@@ -42,7 +42,7 @@ fn record(
     mut turn: TurnRecord,
     packed: &BTreeMap<ContentHash, Packed>,
 ) -> Result<Recorded> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     let stored = find_thread(connection, scope, name)?;
     continues(connection, stored, &turn)?;
     let session = stored_name(connection, scope, &name.session)?;

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use crate::SqliteStore;
 use crate::tests::engine::Sqlite;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
-use tiro_base::scope::{OwnerId, Scope};
+use tiro_base::scope::{Scope, TenantId};
 use tiro_base::thread::{
     Block, BlockText, ContentHash, FilePlace, LedgerEntry, Part, Spent, Stat, Thread, ThreadName,
 };
@@ -17,7 +17,7 @@ use tiro_conformance::subject::{Engine, project};
 use tiro_store::{PreparedMemory, Reset, Selection, Store, TurnRecord};
 
 fn scope() -> Scope {
-    Scope::project(OwnerId::new("ines"), project())
+    Scope::project(TenantId::new("ines"), project())
 }
 
 fn name_of(assistant: &str) -> ThreadName {

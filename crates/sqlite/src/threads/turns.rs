@@ -86,7 +86,7 @@ impl SqliteStore {
             let sql =
                 format!("{THREADS} WHERE s.owner = ?1 {which} ORDER BY t.updated DESC, s.name, t.assistant");
             let mut statement = connection.prepare(&sql)?;
-            let rows = statement.query_map([scope.owner.as_str()], thread)?;
+            let rows = statement.query_map([scope.tenant.as_str()], thread)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await

@@ -27,7 +27,7 @@ impl SqliteStore {
             )?;
             let before = before.map_or(i64::MAX, MemoryKey::in_store);
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![scope.owner.as_str(), before, limit], |row| {
+            let rows = statement.query_map(params![scope.tenant.as_str(), before, limit], |row| {
                 Ok(AuthorRow { key: memory_key(row, 0)?, sha: row.get(1)?, author: row.get(2)? })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -47,7 +47,7 @@ impl SqliteStore {
             )?;
             let mut found = Vec::new();
             for key in keys {
-                let chunks = statement.query_map(params![key.in_store(), scope.owner.as_str()], |row| {
+                let chunks = statement.query_map(params![key.in_store(), scope.tenant.as_str()], |row| {
                     Ok(ChunkRange {
                         key: keys::key(row, 0)?,
                         start: row.get::<_, i64>(1)? as usize,
@@ -66,7 +66,7 @@ impl SqliteStore {
 
     pub(crate) async fn rename_authors(&self, scope: &Scope, renamed: Vec<Renamed>) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
-            let owner = scope.owner.as_str();
+            let owner = scope.tenant.as_str();
             let mut changed = Vec::new();
             for Renamed { key, author, indexed, tokens } in &renamed {
                 let updated = connection

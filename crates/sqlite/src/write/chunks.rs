@@ -33,7 +33,7 @@ impl SqliteStore {
             );
             let mut statement = connection.prepare_cached(&sql)?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map((scope.owner.as_str(), limit), memories::memory)?;
+            let rows = statement.query_map((scope.tenant.as_str(), limit), memories::memory)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
@@ -53,7 +53,7 @@ impl SqliteStore {
                         "SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NULL
                              AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.memory = m.seq)",
                     )?
-                    .query_row((seq.in_store(), scope.owner.as_str()), |_| Ok(()))
+                    .query_row((seq.in_store(), scope.tenant.as_str()), |_| Ok(()))
                     .optional()?;
                 if is_bare.is_some() {
                     save_chunks(connection, seq.in_store(), draft, chunks, true)?;

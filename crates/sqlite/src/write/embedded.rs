@@ -22,7 +22,7 @@ impl SqliteStore {
             let mut found = Vec::with_capacity(keys.len());
             for key in keys {
                 let blob: Option<Vec<u8>> =
-                    statement.query_row(params![scope.owner.as_str(), key], |row| row.get(0)).optional()?;
+                    statement.query_row(params![scope.tenant.as_str(), key], |row| row.get(0)).optional()?;
                 found.push(blob.and_then(|blob| decode_f16(&blob)));
             }
             Ok(found)
@@ -36,7 +36,7 @@ impl SqliteStore {
         entries: Vec<([u8; 32], Vec<f32>)>,
     ) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
-            let owner = scope.owner.as_str();
+            let owner = scope.tenant.as_str();
             let mut insert = connection.prepare_cached(
                 "INSERT OR REPLACE INTO embedding_cache (owner, key, embedding) VALUES (?1, ?2, ?3)",
             )?;

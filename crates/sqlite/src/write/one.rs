@@ -20,7 +20,7 @@ pub(crate) fn save_one(
     session: Option<&mut OpenSession>,
     now: Millis,
 ) -> Result<Outcome> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     let PreparedMemory { id, draft, .. } = memory;
     let hash = blake3::hash(draft.text.as_bytes());
     if let Some(outcome) = record::met_before(connection, owner, id, hash.as_bytes(), &draft.text)? {
@@ -47,7 +47,7 @@ pub(crate) fn insert_one(
     session: Option<&mut OpenSession>,
     now: Millis,
 ) -> Result<Outcome> {
-    let (owner, text) = (scope.owner.as_str(), &memory.draft.text);
+    let (owner, text) = (scope.tenant.as_str(), &memory.draft.text);
     let hash = blake3::hash(text.as_bytes());
     match record::met_before(connection, owner, &memory.id, hash.as_bytes(), text)? {
         Some(outcome) => Ok(outcome),
@@ -64,7 +64,7 @@ fn insert(
     session: Option<&mut OpenSession>,
     now: Millis,
 ) -> Result<Outcome> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     let PreparedMemory { id, draft, chunks: pieces, .. } = memory;
     let is_message = draft.kind.group() == Group::Message;
     let place = session.as_ref().map(|session| session.seq);

@@ -42,7 +42,7 @@ impl SqliteStore {
             let mut texts = Texts::of(connection);
             let is_code = content.map(|content| content == Content::Code);
             let mut rows =
-                statement.query(params![scope.owner.as_str(), limit as i64, is_code, code_kinds()])?;
+                statement.query(params![scope.tenant.as_str(), limit as i64, is_code, code_kinds()])?;
             let mut chunks = Vec::new();
             while let Some(row) = rows.next()? {
                 let (start, end): (i64, i64) = (row.get(2)?, row.get(12)?);
@@ -89,7 +89,7 @@ impl SqliteStore {
                     embedded.push(chunk.key.in_store());
                 }
             }
-            segments::bump(connection, scope.owner.as_str(), &embedded)
+            segments::bump(connection, scope.tenant.as_str(), &embedded)
         })
         .await
     }
@@ -102,7 +102,7 @@ impl SqliteStore {
     ) -> error::Result<usize> {
         let (prose, code) = (prose.to_owned(), code.to_owned());
         self.write(scope, move |connection, scope| {
-            let values = params![prose, code, code_kinds(), scope.owner.as_str()];
+            let values = params![prose, code, code_kinds(), scope.tenant.as_str()];
             let others = "vectors WHERE space <> (SELECT CASE m.kind IN (SELECT value FROM json_each(?3))
                     WHEN 1 THEN ?2 ELSE ?1 END
                 FROM chunks c CROSS JOIN memories m ON m.seq = c.memory
@@ -120,7 +120,7 @@ impl SqliteStore {
 
 /// Returns how many chunks of the owner have no embedding yet.
 pub(crate) fn pending(connection: &Connection, scope: &Scope) -> Result<usize> {
-    let owner = scope.owner.as_str();
+    let owner = scope.tenant.as_str();
     // Most stores have one owner. Then all waiting chunks are counted, without looking up the owner of
     // each.
     let is_shared = connection
@@ -180,7 +180,7 @@ impl<'a> Texts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiro_base::scope::{OwnerId, ProjectId, Scope};
+    use tiro_base::scope::{ProjectId, Scope, TenantId};
     use tiro_store::Flavour;
 
     #[tokio::test]
@@ -189,7 +189,7 @@ mod tests {
         let project = ProjectId::from_random([7; 8]);
         let store =
             SqliteStore::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
-        let scope = Scope::project(OwnerId::new("ines"), project);
+        let scope = Scope::project(TenantId::new("ines"), project);
         let plan = store.read(&scope, |_, connection, _| {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {WAITING}"))?;
             let steps = statement.query_map(params!["ines", 32, None::<bool>, code_kinds()], |row| {
@@ -208,14 +208,14 @@ mod tests {
         let project = ProjectId::from_random([7; 8]);
         let store =
             SqliteStore::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
-        let scope = Scope::project(OwnerId::new("ines"), project);
+        let scope = Scope::project(TenantId::new("ines"), project);
         let texts = ["één twee".to_owned(), "漢字かな".repeat(50_000), String::new()];
         let inserted = store.write(&scope, move |connection, scope| {
             for (seq, text) in texts.iter().enumerate() {
                 connection.execute(
                     "INSERT INTO memories (seq, owner, id, kind, provenance, time, stored_at, tokens, text_hash, text)
                      VALUES (?1, ?2, ?1, 'fact', 'user_said', 0, 0, 1, x'00', ?3)",
-                    params![seq as i64, scope.owner.as_str(), text],
+                    params![seq as i64, scope.tenant.as_str(), text],
                 )?;
             }
             Ok(())

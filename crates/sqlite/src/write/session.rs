@@ -24,10 +24,10 @@ impl OpenSession {
         });
         connection
             .prepare_cached("INSERT INTO sessions (owner, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
-            .execute((scope.owner.as_str(), id.as_str()))?;
+            .execute((scope.tenant.as_str(), id.as_str()))?;
         let seq: i64 = connection
             .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
-            .query_row((scope.owner.as_str(), id.as_str()), |row| row.get(0))?;
+            .query_row((scope.tenant.as_str(), id.as_str()), |row| row.get(0))?;
         // The ordinal of a purged message isn't used again, so that a summary of a range stays a summary of the
         // same messages.
         let next_ordinal: i64 = connection

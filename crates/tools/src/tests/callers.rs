@@ -8,7 +8,7 @@ use tiro_host::config::{Config, Ignored, List, Options};
 use tiro_host::engine::{Duty, Engine, MOST_OPEN};
 use tiro_sqlite::SqliteFiles;
 
-use tiro_base::scope::OwnerId;
+use tiro_base::scope::TenantId;
 
 use crate::memory::{save_messages, store_memory};
 
@@ -87,7 +87,7 @@ async fn users_of_one_process_share_what_is_open_and_nothing_else() {
         let sessions = List(ignored.iter().map(|&name| name.to_owned()).collect());
         let options = Options { ignore_sessions: sessions, ..Options::default() };
         let ignored = Ignored::new(&options).unwrap();
-        let config = Config { owner: OwnerId::new(owner), options, ignored, ..Config::of_test(folder) };
+        let config = Config { owner: TenantId::new(owner), options, ignored, ..Config::of_test(folder) };
         (config.clone(), Arc::new(SqliteFiles::new(config.data_dir)))
     };
     let (config, stores) = of(folders[0].path(), "ana", &["private-*"]);

@@ -207,7 +207,7 @@ pub(crate) fn inhabited(
     for kind in Kind::ALL {
         let group = kind.group() as usize;
         is_inhabited[group] =
-            is_inhabited[group] || statement.exists((scope.owner.as_str(), kind.as_str()))?;
+            is_inhabited[group] || statement.exists((scope.tenant.as_str(), kind.as_str()))?;
     }
     groups.retain(|group| is_inhabited[*group as usize]);
     Ok(groups)
