@@ -228,7 +228,7 @@ fn a_thousand_flipped_bits_are_noticed() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let store = Connection::open(&whole).unwrap();
     let owner: String = store.query_row("SELECT owner FROM memories LIMIT 1", [], |row| row.get(0)).unwrap();
-    let scope = Scope::project(TenantId::new(owner), ProjectId::parse("0123456789abcdef").unwrap());
+    let scope = Scope::own(TenantId::new(owner), ProjectId::parse("0123456789abcdef").unwrap());
     let kinds = columns(&store);
     drop(store);
     let path = ground.home.path().join("flipped.db");

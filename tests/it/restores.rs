@@ -374,7 +374,7 @@ fn the_other_tables_of_a_backup_are_read_in_pages() {
     let path = home.path().join("tiro.db");
     let store = SqliteStore::open(&path, Flavour::Project, project.clone()).unwrap();
     let redactor = tiro::testing::Redactor::new([7; 32]);
-    let scope = Scope::project(TenantId::new("ines"), project);
+    let scope = Scope::own(TenantId::new("ines"), project);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let pages = runtime.block_on(async {
         for number in 0..3 {

@@ -319,7 +319,7 @@ fn a_backup_contains_only_rows_of_its_owner() {
     let project = ProjectId::parse("0123456789abcdef").unwrap();
     let store = SqliteStore::open(&home.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
     let redactor = tiro::testing::Redactor::new([7; 32]);
-    let scopes = ["ines", "tomasz"].map(|owner| Scope::project(TenantId::new(owner), project.clone()));
+    let scopes = ["ines", "tomasz"].map(|owner| Scope::own(TenantId::new(owner), project.clone()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let copy = home.path().join("copy.db");
     let restored = runtime.block_on(async {

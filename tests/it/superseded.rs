@@ -163,6 +163,7 @@ fn downgrade(home: &Home) {
              DROP TRIGGER replacement_left_or_came_back; DROP TABLE superseded; DROP TABLE statements;
              DROP TRIGGER memory_sum_is_over; DROP TABLE memory_sums; DROP TRIGGER vector_sum_is_replaced;
              DROP TRIGGER vector_sum_is_over; DROP TABLE vector_sums;
+             ALTER TABLE memories DROP COLUMN author; ALTER TABLE memories DROP COLUMN visibility;
              ALTER TABLE sessions DROP COLUMN noted; PRAGMA user_version = 7;
              UPDATE memories SET text = 'remark: turns out we keep' WHERE kind = 'fact' AND provenance = 'derived'",
         )

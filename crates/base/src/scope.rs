@@ -1,7 +1,8 @@
-//! Scopes, which decide which memories a call can access: tenant → project → session.
+//! Scopes, which decide which memories a call can access: tenant → project → session, as far as the reader may see them.
 //!
 //! Every call to the store takes a scope. No call can read memories of another tenant, a store has the memories of only
-//! one project, and a search states which sessions it covers. There is no default that mixes projects or sessions.
+//! one project, and a search states which sessions it covers. A scope always says who reads: what an author keeps
+//! private is seen by this author only. There is no default that mixes projects or sessions, or that reads for everybody.
 
 use std::fmt;
 
@@ -22,6 +23,36 @@ impl TenantId {
     }
 }
 
+/// Who said a memory, and who reads: a person or a program that acts for one. On one's own machine, this is the tenant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AuthorId(String);
+
+impl AuthorId {
+    /// Returns the author called `name`, a name that the operating system or an authentication gave.
+    pub fn new(name: impl Into<String>) -> AuthorId {
+        AuthorId(name.into())
+    }
+
+    /// Returns the name as stored.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Who sees a memory.
+///
+/// In one store, a memory is private or shared. [`Visibility::Tenant`] is what is shared in the store of the memories
+/// that belong to no project ([`ProjectId::owner_wide`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Visibility {
+    /// Only its author.
+    Private,
+    /// Everyone of the tenant who may read the project.
+    Project,
+    /// Everyone of the tenant.
+    Tenant,
+}
+
 /// The random id of a project: 16 lower-case hexadecimal digits, kept in the git common directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProjectId(String);
@@ -30,6 +61,11 @@ impl ProjectId {
     /// Returns the project id of memories that belong to the tenant and to no project.
     pub fn owner_wide() -> ProjectId {
         ProjectId("owner".into())
+    }
+
+    /// Returns who sees what is shared in the store of this project.
+    pub fn shared(&self) -> Visibility {
+        if *self == ProjectId::owner_wide() { Visibility::Tenant } else { Visibility::Project }
     }
 
     /// Returns `text` as an id, or `None` if it isn't 16 lower-case hexadecimal digits.
@@ -89,8 +125,10 @@ pub enum Sessions {
 /// The memories that a call may access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// The tenant.
+    /// The tenant, whose store it is.
     pub tenant: TenantId,
+    /// Who reads, and who writes what is written with this scope.
+    pub reader: AuthorId,
     /// The project.
     pub project: ProjectId,
     /// The sessions.
@@ -98,9 +136,20 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Returns the scope of every session of `project`.
-    pub fn project(tenant: TenantId, project: ProjectId) -> Scope {
-        Scope { tenant, project, sessions: Sessions::All }
+    /// Returns the scope of every session of `project` on the machine of `user`, who is the tenant and reads.
+    pub fn own(user: TenantId, project: ProjectId) -> Scope {
+        let reader = AuthorId::new(user.as_str());
+        Scope { tenant: user, reader, project, sessions: Sessions::All }
+    }
+
+    /// Returns the same scope for another reader of the tenant.
+    pub fn read_by(&self, reader: AuthorId) -> Scope {
+        Scope { reader, ..self.clone() }
+    }
+
+    /// Returns whether the tenant itself reads, as on one's own machine.
+    pub fn is_own(&self) -> bool {
+        self.reader.as_str() == self.tenant.as_str()
     }
 }
 

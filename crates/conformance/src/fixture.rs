@@ -48,7 +48,7 @@ impl Fixture {
     /// Opens the store of `engine`.
     pub fn new(engine: Box<dyn Engine>) -> Fixture {
         let store = engine.open();
-        Fixture { engine, store, scope: Scope::project(TenantId::new(OWNER), project()) }
+        Fixture { engine, store, scope: Scope::own(TenantId::new(OWNER), project()) }
     }
 
     /// Closes the store and opens it again.

@@ -20,6 +20,7 @@ pub mod cache;
 pub mod fixture;
 pub mod forgetting;
 pub mod linking;
+pub mod privacy;
 pub mod queue;
 pub mod reading;
 pub mod records;
@@ -314,6 +315,16 @@ macro_rules! promises {
                 the_stash_is_listed_by_topic_and_session: ReordersResults,
                 a_search_of_the_stash_finds_nothing_else: IgnoresFilter,
                 a_version_changes_with_what_is_held_out: ServesStaleCache,
+            }
+            privacy {
+                what_is_private_is_read_by_its_author_only: IgnoresReader,
+                what_is_private_is_changed_by_its_author_only: IgnoresReader,
+                what_comes_from_something_private_is_private: IgnoresReader,
+                a_shared_decision_keeps_its_private_source_unknown: IgnoresReader,
+                authors_have_sessions_of_one_name: IgnoresReader,
+                what_is_made_of_a_shared_memory_goes_with_it: IgnoresReader,
+                a_shared_memory_is_forgotten_by_its_author_or_the_tenant: IgnoresReader,
+                a_backup_leaves_out_what_others_keep_private: IgnoresReader,
             }
             threads {
                 a_turn_is_read_as_it_was_recorded: LosesBlocks,

@@ -76,7 +76,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let root = tempfile::tempdir().context("making a temporary directory")?;
     let place = |scope: &Scope| {
         let place =
-            Place { data_dir: root.path().join(scope.tenant.name), project: root.path().join(scope.project) };
+            Place { data_dir: root.path().join(scope.owner.name), project: root.path().join(scope.project) };
         std::fs::create_dir_all(&place.data_dir)?;
         std::fs::create_dir_all(&place.project)?;
         anyhow::Ok(place)
@@ -235,7 +235,7 @@ impl<'a> Process<'a> {
             of_scope || (other.owner.name != own.owner.name && text.contains(other.owner.secret))
         };
         for other in SCOPES.iter().filter(leaks) {
-            let [from, to] = [other, own].map(|scope| format!("{}/{}", scope.tenant.name, scope.project));
+            let [from, to] = [other, own].map(|scope| format!("{}/{}", scope.owner.name, scope.project));
             seen.leaks.push(json!({"from": from, "to": to, "params": params, "reply": reply}));
         }
     }

@@ -116,7 +116,7 @@ impl MemoryStore {
         reach: Reach,
     ) -> Result<Forgotten> {
         self.read(scope, |state| {
-            let keys = state.with_derived(&scope.tenant, state.select(scope, selection, reach), reach);
+            let keys = state.with_derived(&scope.tenant, state.select_own(scope, selection, reach), reach);
             Ok(state.forgotten("", &keys))
         })
     }
@@ -217,6 +217,15 @@ impl State {
         }
     }
 
+    /// Returns those of the memories that the selection names whose author the reader is. The tenant itself may forget
+    /// what anyone shared with it.
+    fn select_own(&self, scope: &Scope, selection: &Selection, reach: Reach) -> Vec<MemoryKey> {
+        let mut keys = self.select(scope, selection, reach);
+        let is_own = |memory: &Stored| scope.is_own() || memory.author == scope.reader;
+        keys.retain(|key| self.memories.get(key).is_some_and(is_own));
+        keys
+    }
+
     /// Adds the memories that are derived from those of `keys`, directly or through others.
     fn with_derived(&self, owner: &TenantId, keys: Vec<MemoryKey>, reach: Reach) -> Vec<MemoryKey> {
         let mut all: BTreeSet<MemoryKey> = keys.iter().copied().collect();
@@ -254,7 +263,7 @@ impl State {
             Reason::Purge => (Reach::Forgotten, ActKind::Purge),
             Reason::Asked | Reason::Age => (Reach::Living, ActKind::Forget),
         };
-        let keys = self.with_derived(&scope.tenant, self.select(scope, selection, reach), reach);
+        let keys = self.with_derived(&scope.tenant, self.select_own(scope, selection, reach), reach);
         let forgotten = self.forgotten(name, &keys);
         let sessions = self.sessions_of(&keys.iter().copied().collect());
         match reason {

@@ -18,6 +18,7 @@ mod cache;
 mod changes;
 mod forget;
 mod links;
+mod parts;
 mod queue;
 mod read;
 mod registry;
@@ -98,19 +99,34 @@ impl MemoryStore {
         format!("{:?}", lock(&self.state)).contains(text)
     }
 
-    /// Runs `work` on the data.
+    /// Runs `work` on what the reader of the scope sees of the data.
     fn read<T>(&self, scope: &Scope, work: impl FnOnce(&State) -> Result<T>) -> Result<T> {
+        self.read_all(scope, |state| match state.is_whole(scope) {
+            true => work(state),
+            false => work(&state.seen(scope)),
+        })
+    }
+
+    /// Runs `work` on all data, whoever sees it.
+    fn read_all<T>(&self, scope: &Scope, work: impl FnOnce(&State) -> Result<T>) -> Result<T> {
         self.admit(scope)?;
         work(&lock(&self.state))
     }
 
-    /// Runs `work` on a copy of the data, and keeps the copy if `work` succeeds.
+    /// Runs `work` on a copy of what the reader of the scope sees, and keeps the copy if `work` succeeds.
     fn write<T>(&self, scope: &Scope, work: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         self.admit(scope)?;
         let mut state = lock(&self.state);
-        let mut changed = state.clone();
+        let is_whole = state.is_whole(scope);
+        let seen = (!is_whole).then(|| state.seen(scope));
+        let before = seen.as_ref().unwrap_or(&state);
+        let mut changed = before.clone();
         let answer = work(&mut changed)?;
-        *state = changed;
+        let kept = match is_whole && !changed.has_private() {
+            true => changed,
+            false => state.kept(scope, before, changed),
+        };
+        *state = kept;
         Ok(answer)
     }
 

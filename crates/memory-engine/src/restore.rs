@@ -10,7 +10,7 @@ use crate::state::ActKind;
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::memory::{MemoryKey, Millis};
 use tiro_base::scope::{Scope, TenantId};
-use tiro_store::{Damage, ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory};
+use tiro_store::{Damage, ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory, SessionKey};
 
 /// The most ordinals that a restored message may skip.
 const WIDEST_GAP: i64 = 1_000_000;
@@ -18,16 +18,17 @@ const WIDEST_GAP: i64 = 1_000_000;
 impl MemoryStore {
     /// Does as [`Lifecycle::back_up`](tiro_store::Lifecycle::back_up).
     pub(crate) async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Damage> {
-        let copy = self.read(scope, |state| Ok(state.only_of(&scope.tenant)))?;
+        let copy = self.read_all(scope, |state| Ok(state.only_of(scope)))?;
         put_aside(copy, target)?;
         Ok(Damage::default())
     }
 
     /// Does as [`Lifecycle::copy_whole`](tiro_store::Lifecycle::copy_whole).
     pub(crate) async fn copy_whole(&self, scope: &Scope, target: &Path) -> Result<()> {
-        let mut copy = self.read(scope, |state| Ok(state.clone()))?;
+        let mut copy = self.read_all(scope, |state| Ok(state.clone()))?;
         copy.answers.clear();
         copy.leases.clear();
+        copy.private.values_mut().for_each(|part| part.answers.clear());
         put_aside(copy, target)
     }
 
@@ -35,7 +36,8 @@ impl MemoryStore {
     pub(crate) async fn restore_sessions(&self, scope: &Scope, sessions: Vec<ForeignSession>) -> Result<()> {
         self.write(scope, |state| {
             for ForeignSession { session, origin, branch, head_sha, .. } in sessions {
-                let key = state.open_session(&scope.tenant, &session);
+                let is_private = state.is_private_session(scope, &session, origin.visibility);
+                let key = state.open_session(&scope.tenant, &session, is_private);
                 if let Some(session) = state.session_mut(Some(key)) {
                     session.client = session.client.take().or(origin.client);
                     session.worktree = session.worktree.take().or(origin.worktree);
@@ -62,7 +64,9 @@ impl MemoryStore {
             let mut receipt = Receipt::default();
             let mut forgotten: BTreeMap<(String, Millis), Vec<MemoryKey>> = BTreeMap::new();
             for each in &restored {
-                let outcome = state.restore(&scope.tenant, each, now)?;
+                let (is_private, session) = state.place_of(scope, &each.memory.draft);
+                let session = session.map(|name| state.open_session(&scope.tenant, &name, is_private));
+                let outcome = state.restore(scope, each, session, is_private, now)?;
                 receipt.outcomes.push((each.memory.id.clone(), outcome));
                 let key = state.key_of(&scope.tenant, &each.memory.id);
                 let Some(key) = key.filter(|_| !matches!(outcome, Outcome::Forgotten | Outcome::Conflict))
@@ -132,9 +136,14 @@ fn put_aside(copy: State, target: &Path) -> Result<()> {
 }
 
 impl State {
-    /// Returns a copy of what belongs to the owner, without answers and texts of files, which can be made again.
-    fn only_of(&self, owner: &TenantId) -> State {
-        let mut copy = self.clone();
+    /// Returns a copy of what the reader sees, without answers and texts of files, which can be made again.
+    fn only_of(&self, scope: &Scope) -> State {
+        let (mut copy, owner) = (self.clone(), &scope.tenant);
+        let mine = copy.private.remove(&(owner.clone(), scope.reader.clone()));
+        copy.private = mine
+            .map(|part| ((owner.clone(), scope.reader.clone()), part.only_of(scope)))
+            .into_iter()
+            .collect();
         copy.versions.retain(|of, _| of == owner);
         copy.memories.retain(|_, memory| memory.owner == *owner);
         copy.sessions.retain(|_, session| session.owner == *owner);
@@ -163,10 +172,17 @@ impl State {
     }
 
     /// Stores a memory of a backup, at its place if that is free.
-    fn restore(&mut self, owner: &TenantId, restored: &RestoredMemory, now: Millis) -> Result<Outcome> {
+    fn restore(
+        &mut self,
+        scope: &Scope,
+        restored: &RestoredMemory,
+        session: Option<SessionKey>,
+        is_private: bool,
+        now: Millis,
+    ) -> Result<Outcome> {
         let RestoredMemory { memory, ordinal, .. } = restored;
-        let session = memory.draft.session.as_ref().map(|name| self.open_session(owner, name));
-        let is_new = self.met_before(owner, memory).is_none();
+        let owner = &scope.tenant;
+        let is_new = self.met_before(owner, memory, is_private).is_none();
         if let (Some(session), Some(ordinal), true) = (self.session_mut(session), ordinal, is_new) {
             let gap = ordinal.checked_sub(session.last + 1);
             if gap.is_some_and(|gap| (1..=WIDEST_GAP).contains(&gap)) {
@@ -175,10 +191,10 @@ impl State {
         }
         // A forgotten memory is stored even if its sources are forgotten too.
         match &restored.forgotten {
-            None => self.save_one(owner, memory, session, now),
-            Some(_) => match self.met_before(owner, memory) {
+            None => self.save_one(scope, memory, session, is_private, now),
+            Some(_) => match self.met_before(owner, memory, is_private) {
                 Some(outcome) => Ok(outcome),
-                None => self.insert(owner, memory, session, now),
+                None => self.insert(scope, memory, session, is_private, now),
             },
         }
     }

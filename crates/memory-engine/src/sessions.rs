@@ -163,7 +163,8 @@ impl MemoryStore {
         origin: Origin,
     ) -> Result<()> {
         self.write(scope, |state| {
-            let key = state.open_session(&scope.tenant, session);
+            let is_private = state.is_private_session(scope, session, origin.visibility);
+            let key = state.open_session(&scope.tenant, session, is_private);
             if let Some(session) = state.session_mut(Some(key)) {
                 session.client = origin.client.or(session.client.take());
                 session.worktree = origin.worktree.or(session.worktree.take());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiro_base::memory::{Kind, Level, MemoryId, MemoryKey, Millis, Provenance, Role};
-use tiro_base::scope::{SessionId, TenantId};
+use tiro_base::scope::{AuthorId, SessionId, TenantId};
 use tiro_base::thread::ContentHash;
 use tiro_store::decide::queue;
 use tiro_store::{
@@ -11,6 +11,7 @@ use tiro_store::{
     SubjectKey, SummaryRow,
 };
 
+use super::parts;
 pub use super::threads::data::{Blob, Piece, PieceText, ThreadData, Turn};
 
 /// Everything that a store holds.
@@ -58,6 +59,8 @@ pub struct State {
     pub graph: BTreeMap<TenantId, Vec<GraphRow>>,
     /// How many tokens contents have, each with its number.
     pub token_counts: BTreeMap<(TenantId, ContentHash), (i64, u32)>,
+    /// What each author keeps private, and what readers other than the tenant left for themselves.
+    pub private: BTreeMap<(TenantId, AuthorId), State>,
 }
 
 /// A memory with all that belongs to it and leaves with it.
@@ -65,6 +68,10 @@ pub struct State {
 pub struct Stored {
     /// Its owner.
     pub owner: TenantId,
+    /// Who said it.
+    pub author: AuthorId,
+    /// Whether only its author sees it.
+    pub is_private: bool,
     /// Its id.
     pub id: MemoryId,
     /// Its kind.
@@ -183,6 +190,8 @@ pub struct Chunk {
 pub struct Session {
     /// Its owner.
     pub owner: TenantId,
+    /// Whether it is private, with everything in it.
+    pub is_private: bool,
     /// Its name.
     pub name: SessionId,
     /// The branch that was last checked out in it.
@@ -315,9 +324,16 @@ impl State {
         self.last
     }
 
-    /// Returns the key of the owner's memory with this id, whether it is living or forgotten.
+    /// Returns the key of the owner's memory with this id, whether it is living or forgotten; a private one first.
     pub fn key_of(&self, owner: &TenantId, id: &MemoryId) -> Option<MemoryKey> {
-        let is_it = |(_, memory): &(&MemoryKey, &Stored)| memory.owner == *owner && memory.id == *id;
+        self.key_in(owner, id, true).or_else(|| self.key_in(owner, id, false))
+    }
+
+    /// Returns the key of the owner's memory with this id, among those that are private or those that are shared.
+    pub fn key_in(&self, owner: &TenantId, id: &MemoryId, is_private: bool) -> Option<MemoryKey> {
+        let is_it = |(_, memory): &(&MemoryKey, &Stored)| {
+            memory.owner == *owner && memory.id == *id && memory.is_private == is_private
+        };
         self.memories.iter().find(is_it).map(|(key, _)| *key)
     }
 
@@ -327,14 +343,20 @@ impl State {
         self.sessions.iter().find(is_it).map(|(key, _)| *key)
     }
 
-    /// Returns the key of the session with this name, which is made if there is none.
-    pub fn open_session(&mut self, owner: &TenantId, name: &SessionId) -> SessionKey {
-        if let Some(key) = self.session_of(owner, name) {
-            return key;
+    /// Returns the key of the private or the shared session with this name, which is made if there is none.
+    pub fn open_session(&mut self, owner: &TenantId, name: &SessionId, is_private: bool) -> SessionKey {
+        let is_it = |(_, session): &(&SessionKey, &Session)| {
+            let is_owners = session.owner == *owner || session.owner == parts::nobody();
+            is_owners && session.name == *name && session.is_private == is_private
+        };
+        if let Some((key, _)) = self.sessions.iter().find(is_it) {
+            return *key;
         }
         let key = SessionKey::from_store(self.number());
+        let is_hidden = !is_private && self.session_of(owner, name).is_some();
         let session = Session {
-            owner: owner.clone(),
+            owner: if is_hidden { parts::nobody() } else { owner.clone() },
+            is_private,
             name: name.clone(),
             branch: None,
             head_sha: None,

@@ -120,10 +120,11 @@ impl MemoryStore {
                     due
                 }
             };
-            if state.save_one(&scope.tenant, &memory, Some(session), now)? != Outcome::Stored {
+            let is_private = state.sessions.get(&session).is_some_and(|session| session.is_private);
+            if state.save_one(scope, &memory, Some(session), is_private, now)? != Outcome::Stored {
                 return Ok(Saved::AlreadyMade(memory.id));
             }
-            let key = state.key_of(&scope.tenant, &memory.id);
+            let key = state.key_in(&scope.tenant, &memory.id, is_private);
             if let Some((key, session)) = key.zip(state.session_mut(Some(session))) {
                 session.conversation = Some(Conversation { memory: key, last, made_at: now, due });
             }
@@ -141,15 +142,17 @@ impl MemoryStore {
     ) -> Result<Outcome> {
         self.write(scope, |state| {
             let topic = &memory.draft.topic;
+            let (is_private, _) = state.place_of(scope, &memory.draft);
             let former = state.owned(&scope.tenant).filter(|(_, other)| {
                 other.is_derived_summary()
+                    && other.is_private == is_private
                     && topic.is_some()
                     && other.topic == *topic
                     && other.id != memory.id
             });
             let former: Vec<MemoryKey> = former.map(|(key, _)| key).collect();
             former.into_iter().for_each(|key| state.remove(key));
-            state.save_one(&scope.tenant, &memory, None, now)
+            state.save_one(scope, &memory, None, is_private, now)
         })
     }
 

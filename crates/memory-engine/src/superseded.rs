@@ -246,7 +246,11 @@ impl State {
 
     /// Stores a statement in a living memory, unless it is stored, with the subject that it shares with another one.
     fn add_statement(&mut self, scope: &Scope, new: NewStatement) {
-        let subject = new.same_as.and_then(|(memory, number)| {
+        let is_private = |key: MemoryKey| self.memories.get(&key).map(|memory| memory.is_private);
+        // What is private replaces nothing that is shared, which others would notice.
+        let of = is_private(new.statement.memory);
+        let same_as = new.same_as.filter(|(memory, _)| is_private(*memory) == of);
+        let subject = same_as.and_then(|(memory, number)| {
             let mut all = self.statements.iter_mut();
             let is_it = |statement: &Statement| statement.memory == memory && statement.number == number;
             let (key, (_, other)) = all.find(|(_, (_, statement))| is_it(statement))?;

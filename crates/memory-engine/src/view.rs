@@ -6,7 +6,7 @@ use super::state::{Session, Stashed, State, Stored};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::filter::{Expiry, Filter, Stash};
 use tiro_base::memory::{Memory, MemoryId, MemoryKey};
-use tiro_base::scope::{Scope, SessionId, Sessions, TenantId};
+use tiro_base::scope::{Scope, SessionId, Sessions, TenantId, Visibility};
 use tiro_store::{SessionKey, StashCause};
 
 /// The memories that a scope and a filter admit.
@@ -106,6 +106,8 @@ impl State {
             key,
             kind: stored.kind,
             provenance: stored.provenance,
+            author: stored.author.clone(),
+            visibility: if stored.is_private { Visibility::Private } else { Visibility::Project },
             text: stored.text.clone(),
             session: self.name_of(stored),
             ordinal: stored.ordinal,
@@ -128,7 +130,8 @@ impl State {
 
     /// Returns the name of the memory's session.
     pub fn name_of(&self, memory: &Stored) -> Option<SessionId> {
-        Some(self.sessions.get(&memory.session?)?.name.clone())
+        let session = self.sessions.get(&memory.session?)?;
+        (session.owner == memory.owner).then(|| session.name.clone())
     }
 }
 

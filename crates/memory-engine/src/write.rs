@@ -29,7 +29,11 @@ impl MemoryStore {
     ) -> Result<Receipt> {
         self.admit(scope)?;
         let mut receipt = Receipt::default();
-        for batch in memories.chunks(AT_ONCE) {
+        // What another author said is stored as if this one wrote it.
+        let writer = |memory: &PreparedMemory| memory.draft.author.clone().unwrap_or(scope.reader.clone());
+        let by_writer = memories.chunk_by(|one, other| writer(one) == writer(other));
+        for batch in by_writer.flat_map(|memories| memories.chunks(AT_ONCE)) {
+            let scope = &batch.first().map_or(scope.clone(), |first| scope.read_by(writer(first)));
             let stored = self.write(scope, |state| state.save(scope, batch, now))?;
             receipt.pending += stored.pending;
             receipt.outcomes.extend(stored.outcomes);
@@ -218,12 +222,13 @@ impl State {
         let mut receipt = Receipt::default();
         for memory in memories {
             let draft = &memory.draft;
-            let session = draft.session.as_ref().map(|name| self.open_session(&scope.tenant, name));
+            let (is_private, session) = self.place_of(scope, draft);
+            let session = session.map(|name| self.open_session(&scope.tenant, &name, is_private));
             if let Some(session) = self.session_mut(session) {
                 session.branch = draft.branch.clone().or(session.branch.take());
                 session.head_sha = draft.head_sha.clone().or(session.head_sha.take());
             }
-            let outcome = self.save_one(&scope.tenant, memory, session, now)?;
+            let outcome = self.save_one(scope, memory, session, is_private, now)?;
             if matches!(outcome, Outcome::Stored | Outcome::AlreadyStored) {
                 let is_strict = draft.provenance != Provenance::Derived;
                 self.supersede(scope, &memory.id, &draft.supersedes, is_strict)?;
@@ -239,14 +244,15 @@ impl State {
     /// Stores a memory, unless its id is known or it is derived from a memory that isn't living.
     pub fn save_one(
         &mut self,
-        owner: &TenantId,
+        scope: &Scope,
         memory: &PreparedMemory,
         session: Option<SessionKey>,
+        is_private: bool,
         now: Millis,
     ) -> Result<Outcome> {
-        let draft = &memory.draft;
-        if let Some(outcome) = self.met_before(owner, memory) {
-            let Some(known) = self.key_of(owner, &memory.id) else { return Ok(outcome) };
+        let (owner, draft) = (&scope.tenant, &memory.draft);
+        if let Some(outcome) = self.met_before(owner, memory, is_private) {
+            let Some(known) = self.key_in(owner, &memory.id, is_private) else { return Ok(outcome) };
             self.record(known, draft);
             return Ok(match &draft.occurrence {
                 Some(occurrence) if outcome != Outcome::Forgotten => self.repeat(known, occurrence),
@@ -259,12 +265,12 @@ impl State {
         if draft.provenance == Provenance::Derived && !draft.references.iter().all(is_living) {
             return Ok(Outcome::Forgotten);
         }
-        self.insert(owner, memory, session, now)
+        self.insert(scope, memory, session, is_private, now)
     }
 
     /// Returns the outcome of storing a memory whose id is known.
-    pub fn met_before(&self, owner: &TenantId, memory: &PreparedMemory) -> Option<Outcome> {
-        let stored = self.key_of(owner, &memory.id).and_then(|key| self.memories.get(&key));
+    pub fn met_before(&self, owner: &TenantId, memory: &PreparedMemory, is_private: bool) -> Option<Outcome> {
+        let stored = self.key_in(owner, &memory.id, is_private).and_then(|key| self.memories.get(&key));
         let known = stored.map(|stored| KnownMemory {
             is_same: stored.text == memory.draft.text || tiro_redact::alike(&stored.text, &memory.draft.text),
             is_forgotten: !stored.is_living(),
@@ -275,17 +281,18 @@ impl State {
     /// Stores a memory whose id is new.
     pub fn insert(
         &mut self,
-        owner: &TenantId,
+        scope: &Scope,
         memory: &PreparedMemory,
         session: Option<SessionKey>,
+        is_private: bool,
         now: Millis,
     ) -> Result<Outcome> {
         let PreparedMemory { id, draft, tokens, chunks } = memory;
         // A message that is given to the stash has no place among the messages of its session.
         let is_numbered = draft.kind.group() == Group::Message && draft.identity != Identity::Segment;
         let ordinal = self.session_mut(session).filter(|_| is_numbered).map(|session| session.last + 1);
-        let of_draft = Stored::of(draft, owner, id);
-        let stored = Stored { session, ordinal, stored_at: now, tokens: *tokens, ..of_draft };
+        let of_draft = Stored::of(draft, scope, id);
+        let stored = Stored { is_private, session, ordinal, stored_at: now, tokens: *tokens, ..of_draft };
         let key = self.add(stored);
         if let Some(occurrence) = &draft.occurrence {
             self.repeat(key, occurrence);
@@ -369,11 +376,13 @@ pub fn without_embedding(memory: &PreparedMemory) -> usize {
 
 impl Stored {
     /// Returns the memory of the draft, as far as the draft says it.
-    fn of(draft: &Draft, owner: &TenantId, id: &MemoryId) -> Stored {
+    fn of(draft: &Draft, scope: &Scope, id: &MemoryId) -> Stored {
         let files = draft.commit.as_ref().map(|commit| commit.files.clone()).unwrap_or_default();
         let parents = draft.commit.as_ref().map(|commit| commit.parents.clone()).unwrap_or_default();
         Stored {
-            owner: owner.clone(),
+            owner: scope.tenant.clone(),
+            author: draft.author.as_ref().unwrap_or(&scope.reader).clone(),
+            is_private: false,
             id: id.clone(),
             kind: draft.kind,
             provenance: draft.provenance,

@@ -15,7 +15,8 @@ pub(crate) fn is_answer() -> String {
 pub(crate) const MEMORY: &str =
     "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
     m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed,
-    m.text_hash, m.owner, m.stored_at, m.tombstoned_at, (SELECT sum FROM memory_sums WHERE memory = m.seq)";
+    m.text_hash, m.owner, m.stored_at, m.tombstoned_at, (SELECT sum FROM memory_sums WHERE memory = m.seq),
+    m.author, m.visibility";
 
 /// Reads the id of a memory.
 pub(crate) fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {

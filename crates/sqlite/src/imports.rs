@@ -3,6 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use crate::SqliteStore;
+use crate::parts;
 use tiro_base::error;
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;
@@ -13,7 +14,7 @@ impl SqliteStore {
         self.read(scope, move |_, connection, scope| {
             Ok(connection
                 .prepare_cached("SELECT cursor FROM imports WHERE owner = ?1 AND source = ?2")?
-                .query_row((scope.tenant.as_str(), source), |row| row.get(0))
+                .query_row((parts::own(scope), source), |row| row.get(0))
                 .optional()?)
         })
         .await
@@ -26,7 +27,7 @@ impl SqliteStore {
                 .prepare_cached(
                     "SELECT EXISTS (SELECT 1 FROM imports WHERE owner = ?1 AND substr(source, -length(?2)) = ?2)",
                 )?
-                .query_row((scope.tenant.as_str(), end), |row| row.get(0))?)
+                .query_row((parts::own(scope), end), |row| row.get(0))?)
         })
         .await
     }
@@ -44,7 +45,7 @@ impl SqliteStore {
                 .prepare_cached(
                     "INSERT OR REPLACE INTO imports (owner, source, cursor, at) VALUES (?1, ?2, ?3, ?4)",
                 )?
-                .execute((scope.tenant.as_str(), source, cursor, now))?;
+                .execute((parts::own(scope), source, cursor, now))?;
             Ok(())
         })
         .await

@@ -22,6 +22,7 @@ mod imports;
 mod keys;
 mod leases;
 mod links;
+mod parts;
 mod read;
 mod registry;
 mod search;

@@ -8,6 +8,7 @@ use crate::SqliteStore;
 use crate::error::Result;
 use crate::forget::erase;
 use crate::keys::{memory_key, optional_key};
+use crate::parts;
 use crate::read::conditions::Conditions;
 use crate::read::segments::find_session;
 use tiro_base::error;
@@ -53,11 +54,10 @@ impl SqliteStore {
                 add(connection, scope, new)?;
             }
             if let Some((session, ordinal)) = &noted {
+                let session = parts::session_called(connection, scope, session)?;
                 connection
-                    .prepare_cached(
-                        "UPDATE sessions SET noted = max(noted, ?3) WHERE owner = ?1 AND name = ?2",
-                    )?
-                    .execute((scope.tenant.as_str(), session.as_str(), ordinal))?;
+                    .prepare_cached("UPDATE sessions SET noted = max(noted, ?2) WHERE seq = ?1")?
+                    .execute((session, ordinal))?;
             }
             Ok(())
         })
@@ -137,16 +137,22 @@ fn add(connection: &Connection, scope: &Scope, new: &NewStatement) -> Result<()>
     let subject: Option<i64> = match new.same_as {
         None => None,
         Some((memory, number)) => {
-            let other = (memory.in_store(), number);
+            // What is private replaces nothing that is shared, which others would notice.
+            let other = (memory.in_store(), number, new.statement.memory.in_store());
             connection
                 .prepare_cached(
-                    "UPDATE statements SET subject = seq WHERE memory = ?1 AND number = ?2 AND subject IS NULL",
+                    "UPDATE statements SET subject = seq WHERE memory = ?1 AND number = ?2 AND subject IS NULL
+                         AND owner = (SELECT owner FROM memories WHERE seq = ?3)",
                 )?
                 .execute(other)?;
             connection
-                .prepare_cached("SELECT subject FROM statements WHERE memory = ?1 AND number = ?2")?
+                .prepare_cached(
+                    "SELECT subject FROM statements WHERE memory = ?1 AND number = ?2
+                         AND owner = (SELECT owner FROM memories WHERE seq = ?3)",
+                )?
                 .query_row(other, |row| row.get(0))
                 .optional()?
+                .flatten()
         }
     };
     connection
@@ -154,7 +160,7 @@ fn add(connection: &Connection, scope: &Scope, new: &NewStatement) -> Result<()>
             "INSERT OR IGNORE INTO statements
                  (owner, memory, number, start_byte, end_byte, voice, value, words, time, subject)
              SELECT owner, seq, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM memories
-             WHERE owner = ?1 AND seq = ?2 AND tombstoned_at IS NULL",
+             WHERE owner IN (?1, ?11) AND seq = ?2 AND tombstoned_at IS NULL",
         )?
         .execute(params![
             scope.tenant.as_str(),
@@ -166,7 +172,8 @@ fn add(connection: &Connection, scope: &Scope, new: &NewStatement) -> Result<()>
             value,
             words,
             time,
-            subject
+            subject,
+            parts::private(scope)
         ])?;
     Ok(())
 }

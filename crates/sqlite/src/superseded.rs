@@ -12,6 +12,7 @@ use crate::SqliteStore;
 use crate::columns;
 use crate::error::{Error, Result};
 use crate::keys::{key, memory_key};
+use crate::parts;
 use crate::read::conditions::Conditions;
 use tiro_base::error;
 use tiro_base::memory::{MemoryId, MemoryKey};
@@ -66,7 +67,8 @@ pub(crate) fn superseded(
     Ok(found)
 }
 
-/// Records that the memory `newer` replaces the memories `older`. If not `is_strict`, those that can't be replaced are
+/// Records that the memory `newer` of a part replaces the memories `older` that the reader sees. If not `is_strict`,
+/// those that can't be replaced are
 /// skipped: a derived memory must not fail because another was forgotten.
 ///
 /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if one of `older` is not a living memory of the
@@ -74,15 +76,14 @@ pub(crate) fn superseded(
 pub(super) fn supersede(
     connection: &Connection,
     scope: &Scope,
+    part: &Scope,
     newer: &MemoryId,
     older: &[MemoryId],
     is_strict: bool,
 ) -> Result<()> {
-    let owner = scope.tenant.as_str();
-    let by = row_of(connection, owner, newer)?
+    let by = row_of(connection, part.tenant.as_str(), newer)?
         .ok_or_else(|| Error::not_found(format!("no memory with id `{newer}`")))?;
-    let conditions = Conditions::of_scope(connection, scope)?;
-    let sql = format!("SELECT m.seq FROM memories m WHERE m.id = ? AND {}", conditions.sql);
+    let parts = parts::seen(connection, scope)?;
     for id in older {
         if id == newer {
             if !is_strict {
@@ -91,11 +92,17 @@ pub(super) fn supersede(
             return Err(Error::bad_input(format!("`{id}` can't supersede itself"))
                 .hint("a memory with the same text has the same id; leave `supersedes` out"));
         }
-        let values = std::iter::once(Value::from(id.as_str().to_owned())).chain(conditions.values.clone());
-        let found: Option<i64> = connection
-            .prepare_cached(&sql)?
-            .query_row(params_from_iter(values), |row| row.get(0))
-            .optional()?;
+        let mut found: Option<i64> = None;
+        for part in &parts {
+            let Conditions { sql, values } = Conditions::of_scope(connection, part)?;
+            let sql = format!("SELECT m.seq FROM memories m WHERE m.id = ? AND {sql}");
+            let values = std::iter::once(Value::from(id.as_str().to_owned())).chain(values);
+            let here = connection
+                .prepare_cached(&sql)?
+                .query_row(params_from_iter(values), |row| row.get(0))
+                .optional()?;
+            found = found.or(here);
+        }
         let Some(memory) = found else {
             if !is_strict {
                 continue;
@@ -300,7 +307,7 @@ mod tests {
         let project = ProjectId::from_random([7; 8]);
         let store =
             SqliteStore::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
-        let scope = Scope::project(TenantId::new("ines"), project);
+        let scope = Scope::own(TenantId::new("ines"), project);
         let plans = store.read(&scope, |_, connection, scope| {
             let mut conditions = Conditions::of_scope(connection, scope)?;
             conditions.sql.push_str(" AND m.session IN (1)");

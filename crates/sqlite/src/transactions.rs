@@ -11,6 +11,7 @@ use super::file::store_file::{Checkpoint, Filled};
 use super::file::{damage, migrate, store_file};
 use super::{Inner, SqliteStore};
 use crate::error::{Error, Result};
+use crate::parts;
 use tiro_base::error::{self, Kind};
 use tiro_base::scope::Scope;
 
@@ -19,7 +20,8 @@ use tiro_base::scope::Scope;
 const LONGEST_LOG: u64 = 4_350_000;
 
 impl SqliteStore {
-    /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file.
+    /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file. `work` sees what the reader
+    /// of the scope may see ([`parts::show`]).
     ///
     /// Errors with [`Kind::Busy`] if `work` takes longer than [`OLDEST`](super::file::readers::OLDEST).
     pub(crate) async fn read<T: Send + 'static>(
@@ -33,6 +35,29 @@ impl SqliteStore {
     /// Does as [`SqliteStore::read`] for `work` of several parts, some of which may fail. Afterwards, `told` makes the
     /// answer of the parts; it also gets a function that returns what is behind the error of a part.
     pub(crate) async fn read_parts<P, T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        work: impl FnOnce(&Inner, &Connection, &Scope) -> Result<P> + Send + 'static,
+        told: impl FnOnce(P, &dyn Fn(Error) -> Error) -> T + Send + 'static,
+    ) -> error::Result<T> {
+        let seen = |inner: &Inner, connection: &Connection, scope: &Scope| {
+            parts::show(connection, scope)?;
+            work(inner, connection, scope)
+        };
+        self.read_tables(scope, seen, told).await
+    }
+
+    /// Like [`SqliteStore::read`], but `work` reads the tables as they are, also what others keep private: it is upkeep,
+    /// or says itself which rows it means.
+    pub(crate) async fn read_all<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        work: impl FnOnce(&Inner, &Connection, &Scope) -> Result<T> + Send + 'static,
+    ) -> error::Result<T> {
+        self.read_tables(scope, work, |whole, _| whole).await
+    }
+
+    async fn read_tables<P, T: Send + 'static>(
         &self,
         scope: &Scope,
         work: impl FnOnce(&Inner, &Connection, &Scope) -> Result<P> + Send + 'static,

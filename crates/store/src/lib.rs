@@ -9,13 +9,21 @@
 //!
 //! # What every call promises
 //!
-//! **Scope.** Every call takes a [`Scope`](tiro_base::scope::Scope) and sees only the memories of its owner. If the
+//! **Scope.** Every call takes a [`Scope`](tiro_base::scope::Scope) and sees only the memories of its tenant, or owner, that
+//! are shared or that its reader keeps private. If the
 //! scope names sessions, the call sees only the memories of these sessions; the docs of a method say if it also
 //! sees notes and commits. A call neither returns nor changes memories outside the scope, and doesn't reveal
 //! whether there are any. If the scope is of a project that the store doesn't hold, the call fails with
 //! [`Kind::NotFound`](tiro_base::error::Kind::NotFound). Most tables have a column for the owner; the rows of the
 //! other tables refer to rows that have this column. The owners of one file share only the statistics of the
 //! text index (how common a word is), the number of the newest change, and the file itself.
+//!
+//! **Privacy.** A memory is private or shared. What is private is seen, changed, forgotten and backed up by its author only;
+//! to others it is unknown, like its id, its session, and all that is made of it. A session is private or shared as a whole:
+//! its messages are what it is. Its name means the reader's private session first. A memory whose draft names no
+//! visibility is as private as its session and the memories it refers to; one that is shared although its session is private
+//! has no session. A shared memory is forgotten by its author or by the tenant. What is derived from a memory is forgotten
+//! with it, whoever sees it. Answers, cursors and operations belong to their reader.
 //!
 //! **Visibility.** A call that reads sees the store as it was at one moment: of each write, it sees either
 //! everything or nothing. When a call that writes returns, its effect is durable, and every read that begins

@@ -12,7 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, quoted};
-use crate::scope::SessionId;
+use crate::scope::{AuthorId, SessionId, Visibility};
 
 pub use self::enums::words;
 pub use self::enums::{Content, Group, Kind, Level, Provenance, Role};
@@ -143,6 +143,10 @@ pub struct Draft {
     pub indexed: Option<String>,
     /// The beginning of the text, if only the beginning is embedded and shown. For a commit, this is the message.
     pub lead: Option<String>,
+    /// Who said it; `None` for the one who writes it.
+    pub author: Option<AuthorId>,
+    /// Who sees it. With `None` it is as private as what it comes from: its session, and the memories it refers to.
+    pub visibility: Option<Visibility>,
     /// Its session.
     pub session: Option<SessionId>,
     /// The role of the speaker, for messages.
@@ -190,6 +194,8 @@ impl Draft {
             text: text.into(),
             indexed: None,
             lead: None,
+            author: None,
+            visibility: None,
             session: None,
             role: None,
             speaker: None,
@@ -250,6 +256,10 @@ pub struct Memory {
     pub kind: Kind,
     /// Its provenance.
     pub provenance: Provenance,
+    /// Who said it.
+    pub author: AuthorId,
+    /// Who sees it.
+    pub visibility: Visibility,
     /// The redacted text.
     pub text: String,
     /// Its session.

@@ -38,6 +38,8 @@ faults! {
     ForgetsPending,
     /// Stores everything under one owner.
     IgnoresOwner,
+    /// Reads and writes as if there were one reader.
+    IgnoresReader,
     /// Treats every scope as a scope of all sessions.
     IgnoresSession,
     /// Accepts scopes of other projects.

@@ -29,7 +29,7 @@ use super::subject::{Engine, project};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Content, Draft, Level, Memory, MemoryId, MemoryKey, Millis};
-use tiro_base::scope::{Scope, SessionId, Sessions, TenantId};
+use tiro_base::scope::{AuthorId, Scope, SessionId, Sessions, TenantId};
 use tiro_base::thread::{ContentHash, Thread, ThreadName};
 use tiro_store::methods;
 use tiro_store::{
@@ -116,6 +116,7 @@ impl BrokenStore {
         let mut scope = scope.clone();
         match self.fault {
             Fault::IgnoresOwner => scope.tenant = TenantId::new("anyone"),
+            Fault::IgnoresReader => scope.reader = AuthorId::new("anyone"),
             Fault::IgnoresSession => scope.sessions = Sessions::All,
             Fault::IgnoresProject => scope.project = project(),
             _ => {}

@@ -147,7 +147,7 @@ pub async fn a_cursor_is_found_by_the_end_of_its_source(fixture: Fixture) {
 /// Returns a fact of the owner in the project.
 fn of_project(id: &ProjectId) -> (Scope, PreparedMemory) {
     let draft = Draft::new(Kind::Fact, Provenance::UserSaid, "the quince is mine", 3);
-    (Scope::project(TenantId::new(OWNER), id.clone()), prepared(draft, "quince"))
+    (Scope::own(TenantId::new(OWNER), id.clone()), prepared(draft, "quince"))
 }
 
 pub async fn a_store_is_found_by_its_project(fixture: Fixture) {

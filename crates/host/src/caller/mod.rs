@@ -147,7 +147,7 @@ impl Caller {
                 name: seen.name.clone(),
                 root: seen.root.clone(),
                 repository: repository.clone(),
-                scope: Scope::project(self.state.owner.clone(), id),
+                scope: Scope::own(self.state.owner.clone(), id),
                 is_blank: false,
                 trouble,
                 original: None,
@@ -211,7 +211,7 @@ impl Caller {
                 repository: seen.repository.map(Arc::new),
                 store: Arc::clone(&store) as Arc<dyn ReadStore>,
                 books: Arc::clone(&store) as Arc<dyn Bookkeeping>,
-                scope: Scope::project(self.state.owner.clone(), id),
+                scope: Scope::own(self.state.owner.clone(), id),
                 is_blank: true,
                 original: seen.original,
                 formerly: seen.formerly,
@@ -247,7 +247,7 @@ impl Caller {
             let keeps_id = found.repository.as_ref().map(Repository::common_dir);
             let keeps_id = keeps_id.filter(|place| project::keeps(place, &found.id));
             let redactor = installation.redactor_of(&found.id);
-            let scope = Scope::project(self.state.owner.clone(), found.id);
+            let scope = Scope::own(self.state.owner.clone(), found.id);
             let project = OpenProject {
                 redactor,
                 is_blank: false,

@@ -17,7 +17,7 @@ use crate::summaries::wanted::Wanted;
 use crate::summaries::{keep, messages, segments};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::{Kind, Level, Memory, MemoryId, MemoryKey, Provenance, Role, marked};
-use tiro_base::scope::SessionId;
+use tiro_base::scope::{Scope, SessionId, Visibility};
 use tiro_capture::import;
 use tiro_digest::summarize::{self, Source};
 use tiro_recall::retrieve::query;
@@ -168,7 +168,7 @@ pub async fn summary(engine: &Engine, caller: &Caller, id: &MemoryId, walk: &Wal
     let rows = make::range(&project, &session, (Some(first), Some(last)), (None, None)).await?;
     // The summary already has the requested depth.
     if wanted == at && walk.focus.is_empty() {
-        return Ok(Some(shown(id.clone(), &session, &rows, wanted, &text)));
+        return Ok(Some(shown(id.clone(), &project.scope, &session, &rows, wanted, &text)));
     }
     Ok(Some(at_depth(engine, caller, id.clone(), session, rows, wanted, &walk.focus).await?))
 }
@@ -268,7 +268,7 @@ async fn at_depth(
         };
         let made = make::make(engine, caller, &project, wanted, Keeping::Later).await?;
         let id = made.id.as_deref().and_then(MemoryId::parse).unwrap_or(id);
-        return Ok(shown(id, &session, &rows, depth, &made.text));
+        return Ok(shown(id, &project.scope, &session, &rows, depth, &made.text));
     }
     let mut body = String::new();
     let sources = messages::sources(&texts);
@@ -279,7 +279,7 @@ async fn at_depth(
     if rows.len() > MOST_MESSAGES {
         body += "(The range continues: summarize_conversation can summarise a part of it.)\n";
     }
-    Ok(shown(id, &session, &rows, depth, &body))
+    Ok(shown(id, &project.scope, &session, &rows, depth, &body))
 }
 
 /// Returns whether `text` contains a word of `focus`, or `focus` is empty.
@@ -292,8 +292,16 @@ fn nothing_of(focus: &str) -> Error {
     Error::not_found(format!("it contains no word of `{}`", quoted(focus))).hint("leave `focus` out")
 }
 
-/// Returns a memory that shows a range at `depth`: a first line states the depth and the range, and `text` follows.
-fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, text: &str) -> Memory {
+/// Returns a memory that shows a range at `depth`: a first line states the depth and the range, and `text` follows. It is
+/// made for the reader of the scope.
+fn shown(
+    id: MemoryId,
+    scope: &Scope,
+    session: &SessionId,
+    rows: &[MessageRow],
+    depth: Depth,
+    text: &str,
+) -> Memory {
     let (first, last) = (&rows[0], &rows[rows.len() - 1]);
     let text = format!("{depth} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());
     Memory {
@@ -301,6 +309,8 @@ fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, t
         key: MemoryKey::NOT_STORED,
         kind: Kind::Summary,
         provenance: Provenance::lowest(rows.iter().map(|row| row.provenance)),
+        author: scope.reader.clone(),
+        visibility: Visibility::Private,
         tokens: messages::count(&text) as i64,
         text,
         session: Some(session.clone()),

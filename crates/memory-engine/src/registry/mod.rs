@@ -42,7 +42,7 @@ impl Installation {
     pub(crate) fn registry(self: &Arc<Installation>, owner: &TenantId) -> MemoryRegistry {
         MemoryRegistry {
             installation: self.clone(),
-            scope: Scope::project(owner.clone(), ProjectId::owner_wide()),
+            scope: Scope::own(owner.clone(), ProjectId::owner_wide()),
             memories: Arc::new(self.memories.handle()),
         }
     }

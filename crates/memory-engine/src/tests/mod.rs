@@ -26,7 +26,7 @@ fn a_returned_summary_is_of_the_living_messages_of_its_range() {
 #[tokio::test]
 async fn a_program_finds_its_stores_again_by_their_folder() {
     let (owner, id) = (TenantId::new("ines"), ProjectId::from_random([1; 8]));
-    let scope = Scope::project(owner.clone(), id.clone());
+    let scope = Scope::own(owner.clone(), id.clone());
     let memory =
         prepared(Draft::new(MemoryKind::Fact, Provenance::UserSaid, "the quince is mine", 3), "quince");
     let all = MemoryStores::default();

@@ -11,6 +11,7 @@ use crate::connection::{blocking, lock};
 use crate::error::{Error, Result};
 use crate::file::store_file::whole;
 use crate::file::{damage, verify};
+use crate::parts;
 use tiro_base::error::{self, Kind, quoted};
 use tiro_base::scope::Scope;
 use tiro_store::{Check, Damage};
@@ -49,7 +50,7 @@ impl SqliteStore {
 
     pub(crate) async fn check(&self, scope: &Scope) -> error::Result<Check> {
         self.admit(scope)?;
-        let store = self.clone();
+        let (store, scope) = (self.clone(), scope.clone());
         blocking(move || {
             let writer = lock(&store.inner.writer);
             let integrity = damage::lines(&writer, "PRAGMA integrity_check(20)")?;
@@ -72,6 +73,16 @@ impl SqliteStore {
                       + (SELECT count(*) FROM text_index WHERE rowid NOT IN (SELECT seq FROM chunks))",
             )?;
             check.damage = verify::damage(&store.inner.path)?;
+            if parts::has_private(&writer)? {
+                // The ids of what others keep private are not told.
+                let mut named = Vec::new();
+                for id in check.damage.memories.drain(..) {
+                    if parts::row_of(&writer, &scope, &id)?.is_some() {
+                        named.push(id);
+                    }
+                }
+                check.damage.memories = named;
+            }
             Ok(check)
         })
         .await
@@ -91,7 +102,7 @@ impl Inner {
     }
 }
 
-/// Removes the memories of other owners from the copied store, and checks it.
+/// Removes what the reader doesn't see, also other tenants' memories, from the copied store, and checks it.
 fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     let connection = crate::file::connect::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     crate::connection::moves_log_at_close(&connection)?;
@@ -101,7 +112,7 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     if let Some(found) = damage::lines(&connection, "PRAGMA quick_check")?.first() {
         return Err(Error::new(Kind::Store, format!("the store is damaged: {found}")));
     }
-    let owner = scope.tenant.as_str();
+    let [shared, mine] = parts::both(scope);
     // Cached answers are left out, since they can be made again; and texts of files, since they are not restored.
     for sql in [
         "DELETE FROM context_cache",
@@ -115,16 +126,17 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     let mut left = 0;
     for sql in [
         "DELETE FROM text_index WHERE rowid IN
-             (SELECT c.seq FROM chunks c JOIN memories m ON m.seq = c.memory WHERE m.owner <> ?1)",
-        "DELETE FROM operation_memories WHERE operation IN (SELECT id FROM operations WHERE owner <> ?1)",
-        "DELETE FROM operations WHERE owner <> ?1",
-        "DELETE FROM memories WHERE owner <> ?1",
-        "DELETE FROM sessions WHERE owner <> ?1",
+             (SELECT c.seq FROM chunks c JOIN memories m ON m.seq = c.memory WHERE m.owner NOT IN (?1, ?2))",
+        "DELETE FROM operation_memories WHERE operation IN (SELECT id FROM operations WHERE owner NOT IN (?1, ?2))",
+        "DELETE FROM operations WHERE owner NOT IN (?1, ?2)",
+        "DELETE FROM memories WHERE owner NOT IN (?1, ?2)",
+        "DELETE FROM sessions WHERE owner NOT IN (?1, ?2)",
     ] {
-        left += connection.execute(sql, [owner])?;
+        left += connection.execute(sql, [&shared, &mine])?;
     }
     for table in owned_tables(&connection)? {
-        left += connection.execute(&format!("DELETE FROM \"{table}\" WHERE owner <> ?1"), [owner])?;
+        left += connection
+            .execute(&format!("DELETE FROM \"{table}\" WHERE owner NOT IN (?1, ?2)"), [&shared, &mine])?;
     }
     if left > 0 {
         connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;

@@ -59,6 +59,8 @@ const SUMS: Migration =
     Migration { sql: include_str!("../../migrations/0012_sums.sql"), min_reader: 1, min_writer: 1 };
 const ROW_SUMS: Migration =
     Migration { sql: include_str!("../../migrations/0013_row_sums.sql"), min_reader: 1, min_writer: 1 };
+const AUTHORS: Migration =
+    Migration { sql: include_str!("../../migrations/0014_authors.sql"), min_reader: 1, min_writer: 1 };
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. Their versions are higher, because they
 /// come after the migration [`REGISTRY`] there.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -73,6 +75,7 @@ const OWNER_STASH: Migration = Migration { min_reader: 2, min_writer: 2, ..STASH
 const OWNER_EMBEDDING_CACHE: Migration = Migration { min_reader: 2, min_writer: 2, ..EMBEDDING_CACHE };
 const OWNER_SUMS: Migration = Migration { min_reader: 2, min_writer: 2, ..SUMS };
 const OWNER_ROW_SUMS: Migration = Migration { min_reader: 2, min_writer: 2, ..ROW_SUMS };
+const OWNER_AUTHORS: Migration = Migration { min_reader: 2, min_writer: 2, ..AUTHORS };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -99,6 +102,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             EMBEDDING_CACHE,
             SUMS,
             ROW_SUMS,
+            AUTHORS,
         ],
         Flavour::Owner => &[
             MEMORIES,
@@ -117,6 +121,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_SUMS,
             SENT,
             OWNER_ROW_SUMS,
+            OWNER_AUTHORS,
         ],
     }
 }

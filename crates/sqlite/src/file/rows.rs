@@ -105,7 +105,7 @@ impl SqliteStore {
             Ok(rows.collect::<Result<_, _>>()?)
         };
         let (memories, vectors, others) = self
-            .read(scope, move |_, connection, _| {
+            .read_all(scope, move |_, connection, _| {
                 let memories =
                     "SELECT seq FROM memories WHERE seq NOT IN (SELECT memory FROM memory_sums) LIMIT ?1";
                 let vectors =

@@ -9,10 +9,16 @@ use rusqlite::{Connection, Row};
 
 use crate::columns::MEMORY as COLUMNS;
 use crate::error::Result;
+use crate::parts;
 
 /// The column of [`COLUMNS`] with the row's sum, which may be NULL. The columns before it are covered by the sum,
-/// except the row number, the text, and the name of the session, which is in another row.
+/// except the row number, the text, and the name of the session, which is in another row. So are the two columns after
+/// it, the author and the visibility, if they are not those that rows had before there were these columns.
 const SUM: usize = 24;
+
+/// The column of [`COLUMNS`] with the owner. Of the part that it names, the tenant is covered here; the author and the
+/// visibility say the rest.
+const OWNER: usize = 21;
 
 /// The first bytes of a BLAKE3 hash.
 pub(super) type Sum = [u8; 16];
@@ -71,7 +77,10 @@ fn differs(
 }
 
 fn memory_sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
-    sum(row, (0..SUM).filter(|column| ![1, 4, 5].contains(column)))
+    let (author, visibility) = (SUM + 1, SUM + 2);
+    let is_plain = row.get_ref(author)? == ValueRef::Null && row.get_ref(visibility)? == ValueRef::Integer(1);
+    let others = (author..=visibility).filter(|_| !is_plain);
+    sum(row, (0..SUM).filter(|column| ![1, 4, 5].contains(column)).chain(others))
 }
 
 fn vector_sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
@@ -82,7 +91,11 @@ fn vector_sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
 pub(super) fn sum(row: &Row<'_>, columns: impl Iterator<Item = usize>) -> rusqlite::Result<Sum> {
     let mut hasher = blake3::Hasher::new();
     for column in columns {
-        let value = row.get_ref(column)?;
+        let mut value = row.get_ref(column)?;
+        if let (OWNER, ValueRef::Text(name)) = (column, value) {
+            let end = name.iter().position(|byte| *byte == parts::BETWEEN as u8);
+            value = ValueRef::Text(&name[..end.unwrap_or(name.len())]);
+        }
         let (kind, number) = match value {
             ValueRef::Null => (0, 0),
             ValueRef::Integer(number) => (1, number.cast_unsigned()),

@@ -14,6 +14,7 @@ use crate::connection::{blocking, moves_log_at_close};
 use crate::error::{Error, Result};
 use crate::file::backup::owned_tables;
 use crate::file::store_file::{self, whole};
+use crate::parts;
 use tiro_base::error::{self, Context, Kind, quoted};
 use tiro_base::file;
 use tiro_base::scope::{Scope, TenantId};
@@ -149,8 +150,10 @@ fn refuse_code(connection: &Connection, flavour: Flavour) -> Result<()> {
 /// users otherwise.
 fn give(connection: &mut Connection, path: &Path, owner: &TenantId) -> Result<()> {
     let owners: Vec<String> = {
-        let mut statement =
-            connection.prepare("SELECT owner FROM memories UNION SELECT owner FROM sessions LIMIT 2")?;
+        let mut statement = connection.prepare(
+            "SELECT substr(owner, 1, instr(owner || char(31), char(31)) - 1) FROM memories
+                 UNION SELECT substr(owner, 1, instr(owner || char(31), char(31)) - 1) FROM sessions LIMIT 2",
+        )?;
         let rows = statement.query_map([], |row| row.get(0))?;
         rows.collect::<Result<_, _>>()?
     };
@@ -164,7 +167,12 @@ fn give(connection: &mut Connection, path: &Path, owner: &TenantId) -> Result<()
     let changes = connection.transaction()?;
     changes.execute_batch("CREATE TEMP TABLE former_sums AS SELECT * FROM memory_sums")?;
     for table in tables {
-        let sql = format!("UPDATE OR REPLACE \"{table}\" SET owner = ?1 WHERE owner = ?2");
+        // What the former tenant kept private, the new one does; what others did stays theirs.
+        let sql = format!(
+            "UPDATE OR REPLACE \"{table}\" SET owner = iif(owner = ?2 || char(31) || ?2, ?1 || char(31) || ?1,
+                 ?1 || substr(owner, length(?2) + 1)) WHERE {}",
+            parts::of_tenant("owner", 2)
+        );
         changes.execute(&sql, [owner.as_str(), &owners[0]])?;
     }
     {

@@ -87,7 +87,7 @@ impl BackupReader {
         let mut statement = self
             .connection
             .prepare_cached("SELECT name, retired FROM sessions WHERE owner = ?1 AND retired IS NOT NULL")?;
-        let rows = statement.query_map([&self.owner], |row| {
+        let rows = statement.query_map([&self.owners.owner], |row| {
             let session = row.get_ref(0)?.as_str().ok().and_then(SessionId::parse);
             Ok(session.zip(row.get_ref(1)?.as_str().ok().and_then(MemoryId::parse)))
         })?;

@@ -10,6 +10,7 @@
 
 mod evidence;
 pub(super) mod open;
+mod owners;
 mod rest;
 mod restore;
 mod stashed;
@@ -21,6 +22,7 @@ use rusqlite::ErrorCode::{NotADatabase, OperationInterrupted};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use self::open::{connect, plain_table, watch};
+use self::owners::{Owners, owners};
 use crate::connection::blocking;
 use crate::error::{Error, Result};
 use crate::file::migrate::Whose;
@@ -89,8 +91,8 @@ pub struct SqliteBackup {
 
 struct BackupReader {
     connection: Connection,
-    /// The owner whose memories are read, as named in the file.
-    owner: String,
+    /// Whose memories are read.
+    owners: Owners,
     tables: HashSet<&'static str>,
     part: ForeignPart,
     last: i64,
@@ -102,7 +104,7 @@ impl SqliteBackup {
     ///
     /// If the backup has the memories of only one owner, these are read, even if that owner isn't the scope's:
     /// a backup from another machine names another owner. If it has the memories of several owners, those of
-    /// the scope's owner are read. Errors with [`Kind::NotFound`] if there is no such file, and with
+    /// the scope's owner are read. The same holds for what an author kept private. Errors with [`Kind::NotFound`] if there is no such file, and with
     /// [`Kind::BadInput`] if it is not a backup or is damaged.
     pub async fn open(scope: &Scope, source: &Path) -> error::Result<SqliteBackup> {
         let (scope, source) = (scope.clone(), source.to_owned());
@@ -185,17 +187,10 @@ fn open(scope: &Scope, source: &Path) -> Result<BackupReader> {
             Err(error) => return Err(error),
         }
     }
-    let owners: Vec<String> = {
-        let mut owners = connection.prepare("SELECT DISTINCT owner FROM memories LIMIT 2")?;
-        owners.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
-    };
-    let owner = match &owners[..] {
-        [only] => only.clone(),
-        _ => scope.tenant.as_str().to_owned(),
-    };
+    let owners = owners(&connection, scope)?;
     Ok(BackupReader {
         connection,
-        owner,
+        owners,
         tables,
         part: ForeignPart::Original,
         last: i64::MIN,
@@ -228,7 +223,8 @@ impl BackupReader {
 
     fn count(&self) -> Result<usize> {
         let sql = "SELECT count(*) FROM memories m WHERE m.owner = ?1";
-        let count: i64 = self.connection.query_row(sql, [&self.owner], |row| row.get(0)).map_err(read)?;
+        let count: i64 =
+            self.connection.query_row(sql, [&self.owners.owner], |row| row.get(0)).map_err(read)?;
         Ok(count as usize)
     }
 
@@ -244,7 +240,13 @@ impl BackupReader {
             .prepare_cached(&next)
             .map_err(read)?
             .query_map(
-                params![self.owner, self.last, LONGEST_TEXT as i64, LONGEST_NAME as i64, PAGE.0 as i64],
+                params![
+                    self.owners.owner,
+                    self.last,
+                    LONGEST_TEXT as i64,
+                    LONGEST_NAME as i64,
+                    PAGE.0 as i64
+                ],
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
             .map_err(read)?
@@ -282,14 +284,17 @@ impl BackupReader {
             true => "(SELECT sum FROM memory_sums WHERE memory = m.seq)",
             false => "NULL",
         };
+        let authors = if self.owners.has_authors { "m.author, m.visibility" } else { "NULL, 1" };
         let sql = format!(
             "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
                  m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed,
-                 m.text_hash, m.owner, m.stored_at, m.tombstoned_at, {sum}
+                 m.text_hash, m.owner, m.stored_at, m.tombstoned_at, {sum}, {authors}
              FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1"
         );
         let memory = self.connection.prepare_cached(&sql).map_err(read)?.query_row([seq], believable);
-        memory.map_err(read)?.map(|memory| self.beside(memory)).transpose()
+        let Some(mut memory) = memory.map_err(read)? else { return Ok(None) };
+        self.owners.settle(&mut memory);
+        self.beside(memory).map(Some)
     }
 
     /// Returns the memory in the row `seq`; `None` if it is another owner's, too long, or not valid.
@@ -300,7 +305,7 @@ impl BackupReader {
         );
         let limits = (LONGEST_TEXT as i64, LONGEST_NAME as i64);
         let fits = self.connection.prepare_cached(&sql).map_err(read)?;
-        match { fits }.exists(params![self.owner, seq, limits.0, limits.1]).map_err(read)? {
+        match { fits }.exists(params![self.owners.owner, seq, limits.0, limits.1]).map_err(read)? {
             true => self.one(seq),
             false => Ok(None),
         }

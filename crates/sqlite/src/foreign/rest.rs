@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::read::segments;
 use tiro_base::error;
 use tiro_base::memory::{Level, MemoryId, Millis, Provenance};
-use tiro_base::scope::SessionId;
+use tiro_base::scope::{SessionId, Visibility};
 use tiro_store::{ForeignConversation, ForeignDepth, ForeignForgotten, ForeignSession, Origin, Summary};
 
 /// The longest summary that is read, in bytes. Arbitrary: about ten times the longest summary that Tiro makes.
@@ -50,18 +50,26 @@ impl BackupReader {
             self.session = (Some(depth), i64::MIN);
         }
         let sql = format!(
-            "SELECT seq, name, branch, head_sha, {} FROM sessions WHERE owner = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            "SELECT seq, name, branch, head_sha, {},
+                 (SELECT p.owner <> ?1 FROM main.sessions p WHERE p.seq = sessions.seq)
+             FROM sessions WHERE owner = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
             if self.has("session_aliases") { "client, worktree, title" } else { "NULL, NULL, NULL" }
         );
         let mut statement = self.connection.prepare_cached(&sql).map_err(read)?;
         let rows = statement
-            .query_map(params![self.owner, self.session.1, PAGE], |row| {
+            .query_map(params![self.owners.owner, self.session.1, PAGE], |row| {
                 let text = |place: usize| -> rusqlite::Result<Option<String>> {
                     let text = row.get_ref(place)?.as_str().ok();
                     Ok(text.filter(|text| text.len() <= LONGEST_NAME).map(str::to_owned))
                 };
-                let origin =
-                    Origin { client: text(4)?, worktree: text(5)?, title: text(6)?, aliases: Vec::new() };
+                let visibility = row.get::<_, bool>(7)?.then_some(Visibility::Private);
+                let origin = Origin {
+                    visibility,
+                    client: text(4)?,
+                    worktree: text(5)?,
+                    title: text(6)?,
+                    ..Origin::default()
+                };
                 Ok((row.get::<_, i64>(0)?, text(1)?, text(2)?, text(3)?, origin))
             })
             .map_err(read)?
@@ -111,28 +119,29 @@ impl BackupReader {
              ORDER BY first, last, level, version LIMIT ?5",
         )?;
         let limits = (LONGEST_SUMMARY as i64, LONGEST_NAME as i64, MOST_BESIDE as i64);
-        let rows = summaries.query_map(params![seq, self.owner, limits.0, limits.1, limits.2], |row| {
-            let level = row.get::<_, String>(1)?;
-            let (quality, made_at): (f64, Millis) = (row.get(9)?, row.get(12)?);
-            let Some(level) = Level::parse(&level) else { return Ok(None) };
-            let summary = Summary {
-                session: found.session.clone(),
-                segment: row.get(0)?,
-                level,
-                first: row.get(2)?,
-                last: row.get(3)?,
-                messages: row.get(4)?,
-                text: row.get(5)?,
-                tokens: row.get(6)?,
-                provider: row.get(7)?,
-                model: row.get(8)?,
-                quality: if quality.is_finite() { quality.clamp(0.0, 1.0) } else { 0.0 },
-                provenance: Provenance::Derived,
-                cited: row.get::<_, String>(10)?.split(' ').filter_map(|it| it.parse().ok()).collect(),
-                source_hash: row.get(11)?,
-            };
-            Ok(Some((summary, made_at.clamp(0, LATEST))))
-        })?;
+        let rows =
+            summaries.query_map(params![seq, self.owners.owner, limits.0, limits.1, limits.2], |row| {
+                let level = row.get::<_, String>(1)?;
+                let (quality, made_at): (f64, Millis) = (row.get(9)?, row.get(12)?);
+                let Some(level) = Level::parse(&level) else { return Ok(None) };
+                let summary = Summary {
+                    session: found.session.clone(),
+                    segment: row.get(0)?,
+                    level,
+                    first: row.get(2)?,
+                    last: row.get(3)?,
+                    messages: row.get(4)?,
+                    text: row.get(5)?,
+                    tokens: row.get(6)?,
+                    provider: row.get(7)?,
+                    model: row.get(8)?,
+                    quality: if quality.is_finite() { quality.clamp(0.0, 1.0) } else { 0.0 },
+                    provenance: Provenance::Derived,
+                    cited: row.get::<_, String>(10)?.split(' ').filter_map(|it| it.parse().ok()).collect(),
+                    source_hash: row.get(11)?,
+                };
+                Ok(Some((summary, made_at.clamp(0, LATEST))))
+            })?;
         found.summaries =
             rows.filter_map(Result::transpose).collect::<rusqlite::Result<_>>().map_err(read)?;
         let conversation: Option<(i64, i64, Millis)> = self
@@ -158,16 +167,16 @@ impl BackupReader {
             return Ok(forgotten);
         }
         let mut purged = self.connection.prepare_cached("SELECT id FROM purged WHERE owner = ?1 LIMIT ?2")?;
-        let rows = purged.query_map((&self.owner, MOST), |row| {
+        let rows = purged.query_map((&self.owners.owner, MOST), |row| {
             Ok(row.get_ref(0)?.as_str().ok().and_then(MemoryId::parse))
         })?;
         forgotten.purged =
             rows.filter_map(Result::transpose).collect::<rusqlite::Result<_>>().map_err(read)?;
         let mut operations = self.connection.prepare_cached(
-            "SELECT id, at, undone_at FROM operations WHERE owner = ?1 AND kind IN ('forget', 'expire') AND octet_length(id) <= 64
+            "SELECT id, at, undone_at FROM operations WHERE owner IN (?1, ?3) AND kind IN ('forget', 'expire') AND octet_length(id) <= 64
              ORDER BY at LIMIT ?2",
         )?;
-        let rows = operations.query_map((&self.owner, MOST), |row| {
+        let rows = operations.query_map((&self.owners.owner, MOST, &self.owners.private), |row| {
             let (id, at, undone): (String, Millis, Option<Millis>) = (row.get(0)?, row.get(1)?, row.get(2)?);
             Ok((id, at.clamp(0, LATEST), undone.map(|at| at.clamp(0, LATEST))))
         })?;

@@ -1,6 +1,7 @@
 //! Stores the memories of a backup: existing rows stay, and new rows are added as they are in the backup.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -10,13 +11,14 @@ use crate::error::Result;
 use crate::forget::{SelectedRow, tombstone};
 use crate::links;
 use crate::links::Known;
+use crate::parts::{self, Place};
 use crate::superseded;
 use crate::write::one::{insert_one, save_one};
 use crate::write::record;
 use crate::write::session::OpenSession;
 use tiro_base::error;
 use tiro_base::memory::{MemoryId, Millis};
-use tiro_base::scope::{Scope, SessionId};
+use tiro_base::scope::{Scope, SessionId, TenantId};
 use tiro_store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory};
 
 /// The maximum number of ordinals that a restored message may skip. The skipped ordinals are those of purged
@@ -30,8 +32,9 @@ impl SqliteStore {
         sessions: Vec<ForeignSession>,
     ) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
-            let owner = scope.tenant.as_str();
             for ForeignSession { session, origin, branch, head_sha, .. } in &sessions {
+                let part = parts::of_session(connection, scope, session, origin.visibility)?;
+                let owner = part.tenant.as_str();
                 connection
                     .prepare_cached(
                         "INSERT INTO sessions (owner, name, client, worktree, title, branch, head_sha)
@@ -74,22 +77,24 @@ impl SqliteStore {
     ) -> error::Result<usize> {
         self.write(scope, move |connection, scope| {
             let owner = scope.tenant.as_str();
+            let mine = parts::private(scope);
             for (id, at, undone) in &forgotten.operations {
                 connection
                     .prepare_cached(
                         "INSERT INTO operations (id, owner, kind, at, undone_at) VALUES (?1, ?2, 'forget', ?3, ?4)
                          ON CONFLICT (id) DO NOTHING",
                     )?
-                    .execute(params![id, owner, at, undone])?;
+                    .execute(params![id, parts::own(scope), at, undone])?;
             }
             for (session, stood) in &forgotten.retired {
+                let session = parts::session_called(connection, scope, session)?;
                 connection
                     .prepare_cached(
-                        "UPDATE sessions SET retired = ?3 WHERE owner = ?1 AND name = ?2 AND retired IS NULL
-                             AND EXISTS (SELECT 1 FROM memories m WHERE m.owner = ?1 AND m.id = ?3
+                        "UPDATE sessions SET retired = ?2 WHERE seq = ?1 AND retired IS NULL
+                             AND EXISTS (SELECT 1 FROM memories m WHERE m.owner = sessions.owner AND m.id = ?2
                                  AND m.tombstoned_at IS NOT NULL)",
                     )?
-                    .execute((owner, session.as_str(), stood.as_str()))?;
+                    .execute((session, stood.as_str()))?;
             }
             let mut added = 0;
             for id in &forgotten.purged {
@@ -97,9 +102,9 @@ impl SqliteStore {
                 added += connection
                     .prepare_cached(
                         "INSERT OR IGNORE INTO purged (owner, id) SELECT ?1, ?2
-                         WHERE NOT EXISTS (SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2)",
+                         WHERE NOT EXISTS (SELECT 1 FROM memories WHERE owner IN (?3, ?4) AND id = ?2)",
                     )?
-                    .execute((owner, id.as_str()))?;
+                    .execute((parts::own(scope), id.as_str(), &mine, owner))?;
             }
             Ok(added)
         })
@@ -113,32 +118,33 @@ fn restore(
     restored: &[RestoredMemory],
     now: Millis,
 ) -> Result<Receipt> {
-    let owner = scope.tenant.as_str();
     let mut receipt = Receipt::default();
-    let mut sessions: BTreeMap<&SessionId, OpenSession> = BTreeMap::new();
+    let mut sessions: BTreeMap<(TenantId, SessionId), OpenSession> = BTreeMap::new();
     let mut forgotten: BTreeMap<&(String, Millis), Vec<SelectedRow>> = BTreeMap::new();
     for each in restored {
         let RestoredMemory { memory, ordinal, .. } = each;
+        let Place { part, session: id } = parts::of_draft(connection, scope, &memory.draft)?;
+        let owner = part.tenant.as_str();
         let mut session = None;
-        if let Some(id) = &memory.draft.session {
-            if !sessions.contains_key(id) {
-                sessions.insert(id, OpenSession::open(connection, scope, id)?);
-            }
-            session = sessions.get_mut(id);
+        if let Some(id) = id {
+            session = Some(match sessions.entry((part.tenant.clone(), id.clone())) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(OpenSession::open(connection, &part, &id)?),
+            });
         }
         if let (Some(session), Some(ordinal)) = (&mut session, ordinal) {
             session.skip_to(*ordinal, WIDEST_GAP);
         }
         // A forgotten memory is stored even if its sources are forgotten too.
         let outcome = match each.forgotten {
-            Some(_) => insert_one(connection, scope, memory, session, now)?,
-            None => save_one(connection, scope, memory, session, now)?,
+            Some(_) => insert_one(connection, &part, memory, session, now)?,
+            None => save_one(connection, &part, memory, session, now)?,
         };
         receipt.outcomes.push((memory.id.clone(), outcome));
         if outcome == Outcome::Forgotten || outcome == Outcome::Conflict {
             continue;
         }
-        mark_and_link(connection, owner, each)?;
+        mark_and_link(connection, &part, each)?;
         if outcome != Outcome::Stored {
             continue;
         }
@@ -174,7 +180,7 @@ fn restore(
             .prepare_cached(
                 "INSERT INTO operations (id, owner, kind, at) VALUES (?1, ?2, 'forget', ?3) ON CONFLICT DO NOTHING",
             )?
-            .execute((operation, owner, at))?;
+            .execute((operation, parts::own(scope), at))?;
         tombstone(connection, operation, &rows, *at)?;
     }
     Ok(receipt)
@@ -182,7 +188,8 @@ fn restore(
 
 /// Marks a memory as important if the backup does, and stores its links to sessions and to memories that it replaces or
 /// that replace it.
-fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory) -> Result<()> {
+fn mark_and_link(connection: &Connection, part: &Scope, restored: &RestoredMemory) -> Result<()> {
+    let owner = part.tenant.as_str();
     let id = &restored.memory.id;
     if restored.is_marked {
         connection
@@ -204,7 +211,7 @@ fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory
         }
     }
     stash(connection, owner, restored)?;
-    link(connection, owner, id, &restored.links)
+    link(connection, part, id, &restored.links)
 }
 
 /// Puts a memory into the stash if it is in the stash of the backup, and its text is the same here.
@@ -233,7 +240,9 @@ fn stash(connection: &Connection, owner: &str, restored: &RestoredMemory) -> Res
 }
 
 /// Stores the sessions that led to a commit, unless sessions are already stored for it here.
-fn link(connection: &Connection, owner: &str, id: &MemoryId, links: &[(SessionId, f64)]) -> Result<()> {
+fn link(connection: &Connection, part: &Scope, id: &MemoryId, links: &[(SessionId, f64)]) -> Result<()> {
+    let owner = part.tenant.as_str();
+    let [shared, mine] = parts::both(part);
     let commit: Option<i64> = connection
         .prepare_cached(
             "SELECT seq FROM memories m WHERE owner = ?1 AND id = ?2
@@ -246,9 +255,10 @@ fn link(connection: &Connection, owner: &str, id: &MemoryId, links: &[(SessionId
         connection
             .prepare_cached(
                 "INSERT INTO commit_sessions (memory, place, session, confidence)
-                 SELECT ?1, ?2, seq, ?5 FROM sessions WHERE owner = ?3 AND name = ?4",
+                 SELECT ?1, ?2, seq, ?5 FROM sessions WHERE owner IN (?3, ?6) AND name = ?4
+                 ORDER BY owner = ?3 LIMIT 1",
             )?
-            .execute(params![commit, place as i64, owner, session.as_str(), confidence])?;
+            .execute(params![commit, place as i64, shared, session.as_str(), confidence, mine])?;
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::SqliteStore;
 use crate::connection::blocking;
 use crate::error::{Error, Result};
+use crate::parts;
 use crate::threads;
 use crate::tuning::{FORGOTTEN_AT_ONCE, TURN};
 use crate::write::turns;
@@ -29,7 +30,7 @@ pub(crate) use erase::{erase, log_chunks};
 
 pub(crate) use select::SelectedRow;
 pub(crate) use select::selected_row;
-use select::{IS_DERIVED, select, with_derived};
+use select::{IS_DERIVED, select, select_own, with_derived};
 
 /// The maximum number of memories that one transaction forgets or restores. Such a transaction takes a quarter of a
 /// second. More memories need several transactions. If one of these fails, or the process dies, the memories of the
@@ -90,7 +91,7 @@ impl SqliteStore {
                 if let (Act::Purge, Selection::Session(session)) = (act, &selection) {
                     threads::remove_of_session(connection, scope, session)?;
                 }
-                let rows = select(connection, scope, &selection, reach)?;
+                let rows = select_own(connection, scope, &selection, reach)?;
                 let mut rows = with_derived(connection, scope, rows, reach)?;
                 match act {
                     Act::Retire => retired::retire(connection, &rows)?,
@@ -101,10 +102,11 @@ impl SqliteStore {
                 }
                 connection
                     .prepare_cached("INSERT INTO operations (id, owner, kind, at) VALUES (?1, ?2, ?3, ?4)")?
-                    .execute((&id, scope.tenant.as_str(), kind, now))?;
+                    .execute((&id, parts::own(scope), kind, now))?;
                 let rest = rows.split_off(rows.len().min(AT_ONCE));
+                let seen = forgotten(connection, scope, id.clone(), &rows)?;
                 tombstone(connection, &id, &rows, now)?;
-                Ok((forgotten(id, &rows), rest))
+                Ok((seen, rest))
             })
             .await?;
         while !rest.is_empty() {
@@ -112,9 +114,10 @@ impl SqliteStore {
             began = Instant::now();
             let rows = rest.drain(..rest.len().min(AT_ONCE)).collect::<Vec<_>>();
             let id = operation.to_owned();
-            let more = self.write(scope, move |connection, _| {
+            let more = self.write(scope, move |connection, scope| {
+                let seen = forgotten(connection, scope, id.clone(), &rows)?;
                 tombstone(connection, &id, &rows, now)?;
-                Ok(forgotten(id, &rows))
+                Ok(seen)
             });
             all.add(more.await?);
         }
@@ -129,7 +132,7 @@ impl SqliteStore {
     ) -> error::Result<Forgotten> {
         let operation = operation.map(str::to_owned);
         let (id, mut rest) = self
-            .read(scope, move |_, connection, scope| {
+            .read_all(scope, move |_, connection, scope| {
                 to_bring_back(connection, scope, operation.as_deref(), now)
             })
             .await?;
@@ -151,9 +154,9 @@ impl SqliteStore {
                 if is_last {
                     connection
                         .prepare_cached("UPDATE operations SET undone_at = ?2 WHERE id = ?1 AND owner = ?3")?
-                        .execute((&id, now, scope.tenant.as_str()))?;
+                        .execute((&id, now, parts::own(scope)))?;
                 }
-                Ok(forgotten(id, &rows))
+                forgotten(connection, scope, id, &rows)
             });
             all.add(more.await?);
             if is_last {
@@ -165,10 +168,10 @@ impl SqliteStore {
 
     pub(crate) async fn undoable(&self, scope: &Scope, operation: Option<&str>) -> error::Result<Forgotten> {
         let operation = operation.map(str::to_owned);
-        self.read(scope, move |inner, connection, scope| {
+        self.read_all(scope, move |inner, connection, scope| {
             let now = inner.clock.now();
             let (id, rows) = to_bring_back(connection, scope, operation.as_deref(), now)?;
-            Ok(forgotten(id, &rows))
+            forgotten(connection, scope, id, &rows)
         })
         .await
     }
@@ -203,7 +206,7 @@ impl SqliteStore {
                      p.undone_at IS NOT NULL
                  FROM operations p WHERE p.owner = ?1 ORDER BY p.at DESC, p.id DESC LIMIT ?2",
             )?;
-            let rows = statement.query_map((scope.tenant.as_str(), limit as i64), |row| {
+            let rows = statement.query_map((parts::own(scope), limit as i64), |row| {
                 Ok(Operation {
                     id: row.get(0)?,
                     kind: row.get(1)?,
@@ -264,36 +267,38 @@ fn to_bring_back(
     operation: Option<&str>,
     now: Millis,
 ) -> Result<(String, Vec<SelectedRow>)> {
-    let owner = scope.tenant.as_str();
     let found: Option<String> = connection
         .prepare_cached(
             "SELECT id FROM operations WHERE owner = ?1 AND undone_at IS NULL
                  AND (kind = 'forget' AND ?2 IS NULL OR kind IN ('forget', 'expire') AND id = ?2)
              ORDER BY at > ?3, at DESC, id DESC LIMIT 1",
         )?
-        .query_row((owner, operation, now), |row| row.get(0))
+        .query_row((parts::own(scope), operation, now), |row| row.get(0))
         .optional()?;
     let Some(id) = found else {
         let what =
             operation.map_or("nothing to undo".to_owned(), |id| format!("no operation `{id}` to undo"));
         return Err(Error::not_found(what).hint("`forget_context` answers with the operation's id"));
     };
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM operation_memories o
          JOIN memories m ON m.seq = o.memory
-         WHERE o.operation = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
-    )?;
+         WHERE o.operation = ?1 AND {} AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
+        parts::of_tenant("m.owner", 2)
+    ))?;
     let rows: Vec<SelectedRow> =
-        statement.query_map((&id, owner), selected_row)?.collect::<Result<_, _>>()?;
+        statement.query_map((&id, scope.tenant.as_str()), selected_row)?.collect::<Result<_, _>>()?;
     let mut sources = connection.prepare_cached(&format!(
         "SELECT s.seq FROM memories m CROSS JOIN memory_references r ON r.memory = m.seq
-         CROSS JOIN memories s ON s.id = r.target AND s.owner = m.owner
+         CROSS JOIN memories s ON s.id = r.target AND s.owner IN (m.owner, ?2, ?3)
          WHERE m.seq = ?1 AND {IS_DERIVED} AND s.tombstoned_at IS NOT NULL"
     ))?;
+    let [shared, mine] = parts::both(scope);
     // The sources of a memory were stored before it, so they come earlier in `rows`.
     let mut with_sources: Vec<(i64, Vec<i64>)> = Vec::with_capacity(rows.len());
     for row in &rows {
-        let forgotten = sources.query_map([row.seq], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let forgotten =
+            sources.query_map((row.seq, &shared, &mine), |row| row.get(0))?.collect::<Result<_, _>>()?;
         with_sources.push((row.seq, forgotten));
     }
     let coming: HashSet<usize> = retention::coming_back(&with_sources).into_iter().collect();
@@ -366,11 +371,19 @@ fn reindex_neighbours<'a>(
     Ok(())
 }
 
-fn forgotten(operation: String, rows: &[SelectedRow]) -> Forgotten {
-    Forgotten {
+/// Returns what is said of the rows: nothing of those that others keep private.
+fn forgotten(
+    connection: &Connection,
+    scope: &Scope,
+    operation: String,
+    rows: &[SelectedRow],
+) -> Result<Forgotten> {
+    let hidden = parts::hidden(connection, scope, rows)?;
+    let seen = || rows.iter().filter(|row| !hidden.contains(&row.seq));
+    Ok(Forgotten {
         operation,
-        ids: rows.iter().map(|row| row.id.clone()).collect(),
-        tokens: rows.iter().map(|row| row.tokens).sum(),
+        ids: seen().map(|row| row.id.clone()).collect(),
+        tokens: seen().map(|row| row.tokens).sum(),
         sessions: Vec::new(),
-    }
+    })
 }

@@ -21,6 +21,7 @@ use crate::SqliteStore;
 use crate::connection::{LOOK_AGAIN, blocking, lock};
 use crate::error::{Error, Result};
 use crate::file::migrate;
+use crate::parts;
 use crate::tuning::{DELETE_MERGE, MERGED_AT_ONCE, REMOVED_AT_ONCE};
 use crate::write::turns;
 use tiro_base::error::{self, Kind};
@@ -68,7 +69,7 @@ impl SqliteStore {
                 .prepare_cached(
                     "SELECT 1 FROM operations WHERE owner = ?1 AND kind = 'purging' AND (at < ?2 OR at > ?3)",
                 )?
-                .exists((scope.tenant.as_str(), before, before.saturating_add(AHEAD)))?)
+                .exists((parts::own(scope), before, before.saturating_add(AHEAD)))?)
         });
         if !unfinished.await? {
             return Ok(Forgotten::default());
@@ -76,9 +77,8 @@ impl SqliteStore {
         let mut all = Forgotten::default();
         loop {
             let began = Instant::now();
-            let removed = self.write(scope, remove_some).await?;
+            let (removed, is_last) = self.write(scope, remove_some).await?;
             all.tokens += removed.tokens;
-            let is_last = removed.ids.len() < REMOVED_AT_ONCE;
             all.ids.extend(removed.ids);
             if is_last {
                 break;
@@ -104,7 +104,7 @@ impl SqliteStore {
                     "UPDATE operations SET kind = 'purge' WHERE owner = ?1 AND kind = 'purging'
                          AND id NOT IN (SELECT operation FROM operation_memories)",
                 )?
-                .execute([scope.tenant.as_str()])?;
+                .execute([parts::own(scope)])?;
             Ok(())
         })
         .await?;
@@ -139,23 +139,25 @@ impl SqliteStore {
 /// Records that the memories of `operation` are being purged, and returns them; from here on they can't be
 /// restored.
 fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
-    let owner = scope.tenant.as_str();
+    let own = parts::own(scope);
     let begun = connection
         .prepare_cached(
             "UPDATE operations SET kind = 'purging', at = ?2 WHERE id = ?1 AND owner = ?3
                  AND kind IN ('forget', 'purging') AND undone_at IS NULL",
         )?
-        .execute((operation, now, owner))?;
+        .execute((operation, now, &own))?;
     if begun == 0 {
         return Ok(Forgotten::default());
     }
-    let mut statement = connection.prepare_cached(
+    let tenant = scope.tenant.as_str();
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM operation_memories o
          JOIN memories m ON m.seq = o.memory
-         WHERE o.operation = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
-    )?;
+         WHERE o.operation = ?1 AND {} AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
+        parts::of_tenant("m.owner", 2)
+    ))?;
     let rows: Vec<SelectedRow> =
-        statement.query_map((operation, owner), selected_row)?.collect::<Result<_, _>>()?;
+        statement.query_map((operation, tenant), selected_row)?.collect::<Result<_, _>>()?;
     // A memory that was once forgotten and restored is recorded under other operations too. The table has no
     // index by memory, so one statement removes these records for all memories.
     connection
@@ -171,50 +173,57 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
         // A client makes the title of a session from its messages, so the title may repeat their text.
         connection.prepare_cached("UPDATE sessions SET title = NULL WHERE seq = ?1")?.execute([session])?;
     }
-    // Cached answers may contain the text.
-    connection.prepare_cached("DELETE FROM context_cache WHERE owner = ?1")?.execute([owner])?;
-    // Much of a text can be guessed from its embedding.
-    connection.prepare_cached("DELETE FROM embedding_cache WHERE owner = ?1")?.execute([owner])?;
+    // Cached answers may contain the text, whoever asked. Much of a text can be guessed from its embedding.
+    for cache in ["context_cache", "embedding_cache"] {
+        let sql = format!("DELETE FROM {cache} WHERE {}", parts::of_tenant("owner", 1));
+        connection.prepare_cached(&sql)?.execute([tenant])?;
+    }
     // This turns off the merges that SQLite begins when entries are deleted: they would clean the same parts of
     // the index again and again while memories are removed.
     configure(connection, "deletemerge", 0)?;
-    Ok(forgotten(operation.to_owned(), &rows))
+    forgotten(connection, scope, operation.to_owned(), &rows)
 }
 
-/// Removes some of the memories that are being purged, and returns them.
-fn remove_some(connection: &Connection, scope: &Scope) -> Result<Forgotten> {
-    let owner = scope.tenant.as_str();
-    let mut statement = connection.prepare_cached(
+/// Removes some of the memories that are being purged. Returns those of them that the reader sees, and whether none is
+/// left.
+fn remove_some(connection: &Connection, scope: &Scope) -> Result<(Forgotten, bool)> {
+    let own = parts::own(scope);
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM operations p
          CROSS JOIN operation_memories o ON o.operation = p.id CROSS JOIN memories m ON m.seq = o.memory
-         WHERE p.owner = ?1 AND p.kind = 'purging' AND m.owner = ?1 AND m.tombstoned_at IS NOT NULL LIMIT ?2",
-    )?;
-    let rows = statement.query_map(params![owner, REMOVED_AT_ONCE as i64], selected_row)?;
+         WHERE p.owner = ?1 AND p.kind = 'purging' AND {} AND m.tombstoned_at IS NOT NULL LIMIT ?2",
+        parts::of_tenant("m.owner", 3)
+    ))?;
+    let values = params![own, REMOVED_AT_ONCE as i64, scope.tenant.as_str()];
+    let rows = statement.query_map(values, selected_row)?;
     let rows: Vec<SelectedRow> = rows.collect::<Result<_, _>>()?;
+    let seen = forgotten(connection, scope, String::new(), &rows)?;
     for row in &rows {
-        remove(connection, owner, row)?;
+        remove(connection, &own, row)?;
     }
-    Ok(forgotten(String::new(), &rows))
+    Ok((seen, rows.len() < REMOVED_AT_ONCE))
 }
 
-/// Removes one forgotten memory, and records its id as purged.
-fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()> {
+/// Removes one forgotten memory, and records its id as purged. `own` is the part of the operations.
+fn remove(connection: &Connection, own: &str, row: &SelectedRow) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO purged (owner, id) SELECT owner, id FROM memories WHERE seq = ?1",
+        )?
+        .execute([row.seq])?;
     erase(connection, row.seq)?;
     connection
         .prepare_cached(
             "DELETE FROM operation_memories WHERE memory = ?1
                  AND operation IN (SELECT id FROM operations WHERE owner = ?2 AND kind = 'purging')",
         )?
-        .execute((row.seq, owner))?;
-    connection
-        .prepare_cached("INSERT OR IGNORE INTO purged (owner, id) VALUES (?1, ?2)")?
-        .execute((owner, row.id.as_str()))?;
+        .execute((row.seq, own))?;
     Ok(())
 }
 
 /// Removes operations and sessions that have no memory any more, and returns the names of these sessions.
 fn forget_names(connection: &Connection, scope: &Scope) -> Result<Vec<String>> {
-    let owner = scope.tenant.as_str();
+    let (own, [shared, mine]) = (parts::own(scope), parts::both(scope));
     // Memories that were restored or removed after the operation don't belong to it any more.
     connection
         .prepare_cached(
@@ -222,20 +231,20 @@ fn forget_names(connection: &Connection, scope: &Scope) -> Result<Vec<String>> {
              WHERE operation IN (SELECT id FROM operations WHERE owner = ?1 AND kind = 'purging')
                  AND memory NOT IN (SELECT seq FROM memories WHERE tombstoned_at IS NOT NULL)",
         )?
-        .execute([owner])?;
+        .execute([&own])?;
     // An operation without memories can't be undone.
     connection
         .prepare_cached(
             "DELETE FROM operations WHERE owner = ?1 AND kind IN ('forget', 'expire') AND undone_at IS NULL
                  AND id NOT IN (SELECT operation FROM operation_memories)",
         )?
-        .execute([owner])?;
+        .execute([&own])?;
     // The name of a session may repeat its text, so sessions without memories are removed.
     let mut statement = connection.prepare_cached(
-        "DELETE FROM sessions WHERE owner = ?1
+        "DELETE FROM sessions WHERE owner IN (?1, ?2)
              AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.session = sessions.seq) RETURNING name",
     )?;
-    let names = statement.query_map([owner], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let names = statement.query_map((shared, mine), |row| row.get(0))?.collect::<Result<_, _>>()?;
     configure(connection, "deletemerge", DELETE_MERGE)?;
     Ok(names)
 }

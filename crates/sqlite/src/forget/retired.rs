@@ -7,11 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::SelectedRow;
 use crate::error::Result;
 use crate::forget::erase::erase;
+use crate::parts;
 use tiro_base::scope::Scope;
 use tiro_store::Selection;
 
@@ -38,10 +39,7 @@ pub(super) fn forget(
     rows: &[SelectedRow],
 ) -> Result<()> {
     if let Selection::Session(session) = selection {
-        let known: Option<i64> = connection
-            .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
-            .query_row((scope.tenant.as_str(), session.as_str()), |row| row.get(0))
-            .optional()?;
+        let known = parts::session_called(connection, scope, session)?;
         known.map_or(Ok(()), |session| forget_session(connection, session))?;
     }
     forget_sessions(connection, rows)
@@ -57,11 +55,12 @@ fn sessions_of(rows: &[SelectedRow]) -> BTreeSet<i64> {
 }
 
 fn forget_session(connection: &Connection, session: i64) -> Result<()> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT q.seq FROM sessions s CROSS JOIN memory_references r ON r.target = s.retired
          CROSS JOIN memories q ON q.seq = r.memory
-         WHERE s.seq = ?1 AND q.owner = s.owner AND q.kind = 'summary' AND q.provenance = 'derived'",
-    )?;
+         WHERE s.seq = ?1 AND {} AND q.kind = 'summary' AND q.provenance = 'derived'",
+        parts::of_one_tenant("q.owner", "s.owner")
+    ))?;
     let quarters: Vec<i64> = statement.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for quarter in quarters {
         connection.prepare_cached("DELETE FROM operation_memories WHERE memory = ?1")?.execute([quarter])?;

@@ -12,6 +12,7 @@ use super::forgotten;
 use crate::SqliteStore;
 use crate::columns;
 use crate::error::Result;
+use crate::parts;
 use crate::read::conditions::Conditions;
 use tiro_base::error;
 use tiro_base::memory::MemoryId;
@@ -30,9 +31,9 @@ impl SqliteStore {
     ) -> error::Result<Forgotten> {
         let selection = selection.clone();
         self.read(scope, move |_, connection, scope| {
-            let rows = select(connection, scope, &selection, reach)?;
+            let rows = select_own(connection, scope, &selection, reach)?;
             let rows = with_derived(connection, scope, rows, reach)?;
-            Ok(forgotten(String::new(), &rows))
+            forgotten(connection, scope, String::new(), &rows)
         })
         .await
     }
@@ -117,12 +118,63 @@ pub(crate) fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Selected
     Ok(SelectedRow { seq: row.get(0)?, id, tokens: row.get(2)?, session: row.get(3)?, ordinal: row.get(4)? })
 }
 
-/// Returns the memories that the selection names, in the order they were stored.
+/// Returns the memories that the selection names and the reader sees, in the order they were stored.
 pub(super) fn select(
     connection: &Connection,
     scope: &Scope,
     selection: &Selection,
     reach: Reach,
+) -> Result<Vec<SelectedRow>> {
+    select_where(connection, scope, selection, reach, "true")
+}
+
+/// Returns those of the memories that the selection names whose author the reader is. The tenant itself may forget what
+/// anyone shared with it.
+pub(super) fn select_own(
+    connection: &Connection,
+    scope: &Scope,
+    selection: &Selection,
+    reach: Reach,
+) -> Result<Vec<SelectedRow>> {
+    if scope.is_own() {
+        return select(connection, scope, selection, reach);
+    }
+    let reader = scope.reader.as_str().replace('\'', "''");
+    select_where(connection, scope, selection, reach, &format!("m.author = '{reader}'"))
+}
+
+/// Returns the memories that the selection names and that meet a condition, from all parts that the reader sees.
+fn select_where(
+    connection: &Connection,
+    scope: &Scope,
+    selection: &Selection,
+    reach: Reach,
+    which: &str,
+) -> Result<Vec<SelectedRow>> {
+    let parts = parts::seen(connection, scope)?;
+    let mut rows = Vec::new();
+    for part in &parts {
+        // A session that the reader has in private is not the shared one of the same name.
+        if let Selection::Session(session) = selection
+            && parts.len() > 1
+            && parts::session_called(connection, scope, session)?
+                != parts::session_called(connection, part, session)?
+        {
+            continue;
+        }
+        rows.extend(select_in(connection, part, selection, reach, which)?);
+    }
+    rows.sort_unstable_by_key(|row| row.seq);
+    Ok(rows)
+}
+
+/// Returns the memories of a part that the selection names and that meet a condition, in the order they were stored.
+fn select_in(
+    connection: &Connection,
+    scope: &Scope,
+    selection: &Selection,
+    reach: Reach,
+    and: &str,
 ) -> Result<Vec<SelectedRow>> {
     let mut conditions = match reach {
         Reach::Living => Conditions::of_scope(connection, scope)?,
@@ -150,7 +202,7 @@ pub(super) fn select(
         }
     };
     let sql = format!(
-        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM memories m WHERE {} AND {which} ORDER BY m.seq",
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM memories m WHERE {} AND {which} AND {and} ORDER BY m.seq",
         conditions.sql
     );
     let mut statement = connection.prepare(&sql)?;
@@ -163,7 +215,7 @@ pub(super) fn select(
 pub(super) const IS_DERIVED: &str = "(m.provenance = 'derived' OR m.kind = 'conversation')";
 
 /// Adds to `rows` the memories within `reach` that are derived from a memory in `rows`, directly or through
-/// others. Returns all these rows, in the order that their memories were stored.
+/// others, whoever sees them. Returns all these rows, in the order that their memories were stored.
 pub(super) fn with_derived(
     connection: &Connection,
     scope: &Scope,
@@ -176,7 +228,8 @@ pub(super) fn with_derived(
     let mut statement = connection.prepare_cached(&format!(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
          FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory
-         WHERE r.target = ?1 AND m.owner = ?2 AND {IS_DERIVED} AND (m.tombstoned_at IS NULL OR ?3)"
+         WHERE r.target = ?1 AND {} AND {IS_DERIVED} AND (m.tombstoned_at IS NULL OR ?3)",
+        parts::of_tenant("m.owner", 2)
     ))?;
     let with_forgotten = reach == Reach::Forgotten;
     let mut next = 0;

@@ -11,6 +11,7 @@ use crate::SqliteStore;
 use crate::columns;
 use crate::error::Result;
 use crate::keys::{key, memory_key, optional_key};
+use crate::parts;
 use tiro_base::error;
 use tiro_base::memory::{MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{Scope, SessionId};
@@ -80,7 +81,8 @@ impl SqliteStore {
     ) -> error::Result<()> {
         let session = session.clone();
         self.write(scope, move |connection, scope| {
-            let owner = scope.tenant.as_str();
+            let part = parts::of_session(connection, scope, &session, origin.visibility)?;
+            let owner = part.tenant.as_str();
             connection
                 .prepare_cached(
                     "INSERT INTO sessions (owner, name, client, worktree, title) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -104,16 +106,18 @@ impl SqliteStore {
     ) -> error::Result<HashSet<String>> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
-            let mut statement = connection.prepare_cached(
+            // A view has no index of its own.
+            let by_source = if parts::has_views(connection)? { "" } else { "INDEXED BY memories_by_source" };
+            let mut statement = connection.prepare_cached(&format!(
                 // The join begins with the id: a join that began with the owner would visit every message for
                 // each id.
-                "SELECT 1 FROM memories m INDEXED BY memories_by_source CROSS JOIN sessions s ON s.seq = m.session
+                "SELECT 1 FROM memories m {by_source} CROSS JOIN sessions s ON s.seq = m.session
                  WHERE m.source_id = ?2 AND m.owner = ?1 AND s.name <> ?3
                  UNION ALL
                  SELECT 1 FROM repeats r INDEXED BY repeats_by_key CROSS JOIN memories m ON m.seq = r.memory
                  CROSS JOIN sessions s ON s.seq = m.session
-                 WHERE r.key = ?2 AND m.owner = ?1 AND s.name <> ?3",
-            )?;
+                 WHERE r.key = ?2 AND m.owner = ?1 AND s.name <> ?3"
+            ))?;
             let mut known = HashSet::new();
             for id in ids {
                 if statement.exists((scope.tenant.as_str(), &id, session.as_str()))? {
@@ -183,27 +187,36 @@ impl SqliteStore {
 
     pub(crate) async fn link_commits(&self, scope: &Scope, links: Vec<CommitLinks>) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
+            let [shared, mine] = parts::both(scope);
             for (commit, sessions) in &links {
+                // Links to sessions that others keep private stay.
                 connection
                     .prepare_cached(
                         "DELETE FROM commit_sessions WHERE memory = ?1
-                             AND EXISTS (SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner = ?2)",
+                             AND EXISTS (SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner IN (?2, ?3))
+                             AND session IN (SELECT seq FROM sessions WHERE owner IN (?2, ?3))",
                     )?
-                    .execute((commit.in_store(), scope.tenant.as_str()))?;
-                for (place, (session, confidence)) in sessions.iter().enumerate() {
+                    .execute((commit.in_store(), &shared, &mine))?;
+                let free: i64 = connection
+                    .prepare_cached(
+                        "SELECT coalesce(max(place) + 1, 0) FROM commit_sessions WHERE memory = ?1",
+                    )?
+                    .query_row([commit.in_store()], |row| row.get(0))?;
+                for (place, (session, confidence)) in (free..).zip(sessions) {
                     // The commit or the session may have been purged after it was read.
                     connection
                         .prepare_cached(
                             "INSERT INTO commit_sessions (memory, place, session, confidence)
                              SELECT m.seq, ?2, s.seq, ?5 FROM memories m, sessions s
-                             WHERE m.seq = ?1 AND m.owner = ?4 AND s.seq = ?3 AND s.owner = ?4",
+                             WHERE m.seq = ?1 AND m.owner IN (?4, ?6) AND s.seq = ?3 AND s.owner IN (?4, ?6)",
                         )?
                         .execute(params![
                             commit.in_store(),
-                            place as i64,
+                            place,
                             session.in_store(),
-                            scope.tenant.as_str(),
-                            confidence
+                            shared,
+                            confidence,
+                            mine
                         ])?;
                 }
             }
@@ -240,14 +253,15 @@ impl SqliteStore {
         replaced: Vec<(MemoryKey, MemoryKey)>,
     ) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
+            let [shared, mine] = parts::both(scope);
             // A commit that is checked out again is no longer replaced.
             for commit in &commits {
                 let mut statement = connection.prepare_cached(
                     "SELECT r.memory, r.target FROM memories o CROSS JOIN memory_references r ON r.target = o.id
                      CROSS JOIN memories b ON b.seq = r.memory
-                     WHERE o.seq = ?1 AND b.kind = 'commit' AND b.owner = ?2",
+                     WHERE o.seq = ?1 AND b.kind = 'commit' AND b.owner IN (?2, ?3)",
                 )?;
-                let rows = statement.query_map((commit.in_store(), scope.tenant.as_str()), |row| {
+                let rows = statement.query_map((commit.in_store(), &shared, &mine), |row| {
                     Ok((memory_key(row, 0)?, row.get::<_, String>(1)?))
                 })?;
                 for (by, old) in rows.collect::<Result<Vec<_>, _>>()? {
@@ -263,9 +277,9 @@ impl SqliteStore {
                     .prepare_cached(
                         "INSERT OR IGNORE INTO memory_references (memory, target)
                          SELECT b.seq, o.id FROM memories o, memories b
-                         WHERE o.seq = ?1 AND b.seq = ?2 AND o.owner = ?3 AND b.owner = ?3",
+                         WHERE o.seq = ?1 AND b.seq = ?2 AND o.owner IN (?3, ?4) AND b.owner IN (?3, ?4)",
                     )?
-                    .execute((old.in_store(), by.in_store(), scope.tenant.as_str()))?;
+                    .execute((old.in_store(), by.in_store(), &shared, &mine))?;
             }
             Ok(())
         })

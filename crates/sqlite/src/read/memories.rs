@@ -11,11 +11,12 @@ use crate::columns::{id, word};
 use crate::error::Result;
 use crate::file::{sums, verify};
 use crate::keys::{key, memory_key, optional_key};
+use crate::parts;
 use crate::read::conditions::Conditions;
 use tiro_base::error;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey, Provenance, Role};
-use tiro_base::scope::{Scope, SessionId};
+use tiro_base::scope::{AuthorId, Scope, SessionId, Visibility};
 use tiro_store::{Before, ChunkKey, ChunkRange, Neighbour, ShownMemory};
 
 impl SqliteStore {
@@ -341,12 +342,14 @@ pub(crate) fn conversations(
     conditions: &Conditions,
     commit: i64,
 ) -> Result<Vec<(SessionId, f64)>> {
+    // A view has no index of its own.
+    let by_head = if parts::has_views(connection)? { "" } else { "INDEXED BY memories_by_head" };
     let sql = format!(
         "WITH linked AS (
              SELECT l.session, l.place, l.confidence, 0 AS latest FROM commit_sessions l WHERE l.memory = ?
              UNION ALL
              SELECT m.session, 1000000, 0.5, -max(m.time) FROM commit_parents p
-             CROSS JOIN memories m INDEXED BY memories_by_head ON m.head_sha = p.sha
+             CROSS JOIN memories m {by_head} ON m.head_sha = p.sha
              CROSS JOIN sessions o ON o.seq = m.session
              WHERE p.memory = ? AND o.client IS NULL GROUP BY m.session)
          SELECT s.name, max(l.confidence) FROM linked l JOIN sessions s ON s.seq = l.session
@@ -383,6 +386,11 @@ pub(crate) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
         key: memory_key(row, 1)?,
         kind: word(row, 2, Kind::parse)?,
         provenance: word(row, 3, Provenance::parse)?,
+        author: author(row)?,
+        visibility: match row.get(26)? {
+            0 => Visibility::Private,
+            _ => Visibility::Project,
+        },
         text: verify::text(row, 4)?,
         session: row.get::<_, Option<String>>(5)?.and_then(|name| SessionId::parse(&name)),
         ordinal: row.get(6)?,
@@ -401,6 +409,15 @@ pub(crate) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
         indexed: row.get(19)?,
         is_damaged: verify::differs(row, 4, 20)? || sums::is_row_damaged(row)?,
     })
+}
+
+/// Reads who said a memory: the tenant, unless another is named.
+fn author(row: &Row<'_>) -> rusqlite::Result<AuthorId> {
+    let named: Option<String> = row.get(25)?;
+    named.map_or_else(
+        || Ok(AuthorId::new(parts::names(&row.get::<_, String>(21)?).0)),
+        |name| Ok(AuthorId::new(name)),
+    )
 }
 
 /// Returns whether `text` equals the text that is stored under `id`, ignoring the digits of redaction marks.

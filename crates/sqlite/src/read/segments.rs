@@ -3,14 +3,17 @@
 //! Whenever any program changes a memory, triggers of the schema give its session and its owner a new version.
 //! A cached answer stays current until the version changes.
 
+use std::collections::BTreeSet;
+
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::SqliteStore;
 use crate::columns;
 use crate::error::{Error, Result};
 use crate::file::verify;
 use crate::keys::{key, memory_key};
+use crate::parts;
 use crate::read::conditions::Conditions;
 use tiro_base::error;
 use tiro_base::memory::{Kind, MemoryId, MemoryKey, Provenance, Role};
@@ -129,11 +132,10 @@ impl SqliteStore {
 
     pub(crate) async fn worked_off(&self, scope: &Scope, grown: GrownSession) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
+            let session = parts::session_called(connection, scope, &grown.session)?;
             connection
-                .prepare_cached(
-                    "UPDATE sessions SET grown = NULL WHERE owner = ?1 AND name = ?2 AND grown = ?3",
-                )?
-                .execute((scope.tenant.as_str(), grown.session.as_str(), grown.version.in_store()))?;
+                .prepare_cached("UPDATE sessions SET grown = NULL WHERE seq = ?1 AND grown = ?2")?
+                .execute((session, grown.version.in_store()))?;
             Ok(())
         })
         .await
@@ -155,7 +157,7 @@ fn version(connection: &Connection, scope: &Scope) -> Result<Version> {
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 source version");
     let mut sessions = Vec::with_capacity(names.len());
     for name in names {
-        sessions.extend(named(connection, owner, name)?);
+        sessions.extend(named(connection, scope, name)?);
     }
     sessions.sort_unstable();
     sessions.dedup();
@@ -231,29 +233,33 @@ pub(crate) fn find_session(
     scope: &Scope,
     session: &SessionId,
 ) -> Result<Option<i64>> {
-    let owner = scope.tenant.as_str();
-    let Some((seq, _)) = named(connection, owner, session)? else { return Ok(None) };
+    let Some((seq, _)) = named(connection, scope, session)? else { return Ok(None) };
     let Sessions::Only(names) = &scope.sessions else { return Ok(Some(seq)) };
     for name in names {
-        if named(connection, owner, name)?.is_some_and(|(admitted, _)| admitted == seq) {
+        if named(connection, scope, name)?.is_some_and(|(admitted, _)| admitted == seq) {
             return Ok(Some(seq));
         }
     }
     Ok(None)
 }
 
-/// Returns the row and the version of the owner's session with the name or alias `name`.
-pub(crate) fn named(connection: &Connection, owner: &str, name: &SessionId) -> Result<Option<(i64, i64)>> {
+/// Returns the row and the version of the session with the name or alias `name`: one that the reader keeps private, or a
+/// shared one.
+pub(crate) fn named(connection: &Connection, scope: &Scope, name: &SessionId) -> Result<Option<(i64, i64)>> {
     Ok(connection
         .prepare_cached(
             "SELECT seq, version FROM (
-                 SELECT seq, version, 0 AS place FROM sessions WHERE owner = ?1 AND name = ?2
+                 SELECT seq, version, iif(owner = ?1, 1, 0) AS place FROM sessions
+                 WHERE owner IN (?1, ?3) AND name = ?2
                  UNION ALL
-                 SELECT s.seq, s.version, 1 FROM session_aliases a JOIN sessions s ON s.seq = a.session
-                 WHERE a.owner = ?1 AND a.alias = ?2)
+                 SELECT s.seq, s.version, iif(a.owner = ?1, 3, 2)
+                 FROM session_aliases a JOIN sessions s ON s.seq = a.session
+                 WHERE a.owner IN (?1, ?3) AND a.alias = ?2)
              ORDER BY place LIMIT 1",
         )?
-        .query_row((owner, name.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row((scope.tenant.as_str(), name.as_str(), parts::private(scope)), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
         .optional()?)
 }
 
@@ -282,24 +288,33 @@ pub(crate) fn hash_of_range(
     Ok(source_hash(&ids))
 }
 
-/// Gives the sessions of the chunks, and their owner, a new version, since searches by meaning can now find the
+/// Gives the sessions of the chunks, and the parts that have them, a new version, since searches by meaning can now find the
 /// chunks.
-pub(crate) fn bump(connection: &Connection, owner: &str, chunks: &[i64]) -> Result<()> {
-    if chunks.is_empty() {
-        return Ok(());
+pub(crate) fn bump(connection: &Connection, chunks: &[i64]) -> Result<()> {
+    let mut owners = BTreeSet::new();
+    for chunk in chunks {
+        let owner: Option<String> = connection
+            .prepare_cached(
+                "SELECT m.owner FROM chunks c JOIN memories m ON m.seq = c.memory WHERE c.seq = ?1",
+            )?
+            .query_row([chunk], |row| row.get(0))
+            .optional()?;
+        owners.extend(owner);
     }
-    connection
-        .prepare_cached(
-            "INSERT INTO versions (owner, version) VALUES (?1, 1) ON CONFLICT DO UPDATE SET version = version + 1",
-        )?
-        .execute([owner])?;
+    for owner in owners {
+        connection
+            .prepare_cached(
+                "INSERT INTO versions (owner, version) VALUES (?1, 1) ON CONFLICT DO UPDATE SET version = version + 1",
+            )?
+            .execute([owner])?;
+    }
     for chunk in chunks {
         connection
             .prepare_cached(
-                "UPDATE sessions SET version = (SELECT version FROM versions WHERE owner = ?1)
-                 WHERE seq = (SELECT m.session FROM chunks c JOIN memories m ON m.seq = c.memory WHERE c.seq = ?2)",
+                "UPDATE sessions SET version = (SELECT version FROM versions v WHERE v.owner = sessions.owner)
+                 WHERE seq = (SELECT m.session FROM chunks c JOIN memories m ON m.seq = c.memory WHERE c.seq = ?1)",
             )?
-            .execute(params![owner, chunk])?;
+            .execute([chunk])?;
     }
     Ok(())
 }

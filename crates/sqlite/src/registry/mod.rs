@@ -99,7 +99,7 @@ impl SqliteRegistry {
     }
 
     fn of(store: SqliteStore, owner: &TenantId) -> SqliteRegistry {
-        let scope = Scope::project(owner.clone(), ProjectId::owner_wide());
+        let scope = Scope::own(owner.clone(), ProjectId::owner_wide());
         SqliteRegistry { memories: Arc::new(store.clone()), store, scope }
     }
 

@@ -29,9 +29,7 @@ pub(super) fn dense(
     let CandidateQuery { filter, groups, limit, .. } = query;
     let is_whole_stash = filter.is_whole_stash() && scope.sessions == Sessions::All;
     let admitted = match groups.iter().any(|group| filter.narrows(*group)) {
-        true if is_whole_stash => {
-            Admitted::Chunks(lock(&inner.stashed_chunks).of(connection, scope.tenant.as_str())?)
-        }
+        true if is_whole_stash => Admitted::Chunks(lock(&inner.stashed_chunks).of(connection, scope)?),
         true => Admitted::Chunks(lock(&inner.admitted_chunks).of(connection, scope, filter)?),
         false => match (sessions(connection, scope)?, &filter.without) {
             (Some(only), _) => Admitted::Sessions(only),
@@ -54,6 +52,7 @@ pub(super) fn cosines(
     (space, embedding): (&str, &[f32]),
     chunks: impl Iterator<Item = ChunkKey>,
 ) -> Result<Vec<(ChunkKey, f64)>> {
+    // A view leaves out what others keep private.
     let mut statement =
         connection.prepare_cached("SELECT embedding FROM vectors WHERE chunk = ?1 AND space = ?2")?;
     let mut hits: Vec<Hit> =

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 
 use crate::columns::is_answer;
 use crate::error::Result;
+use crate::parts;
 use crate::vectors::{self, Filter as Rows, Hit, VectorIndex, VectorRow};
 use tiro_base::memory::{Group, Kind, MemoryKey};
 use tiro_base::scope::{Scope, TenantId};
@@ -42,7 +43,7 @@ impl VectorCaches {
     }
 }
 
-/// The codes of every living chunk with a vector of `space`, by owner. They include the changes in the log up to the
+/// The codes of every living chunk with a vector of `space`, by the part of the store. They include the changes in the log up to the
 /// number `seen`.
 #[derive(Default)]
 pub(crate) struct VectorCache {
@@ -63,6 +64,17 @@ pub(crate) enum Admitted {
     Chunks(Arc<[i64]>),
 }
 
+/// Returns the best hits of each label of two searches.
+fn merged(shared: Vec<Vec<Hit>>, mine: Vec<Vec<Hit>>, limit: usize) -> Vec<Vec<Hit>> {
+    let both = |(mut hits, mine): (Vec<Hit>, Vec<Hit>)| {
+        hits.extend(mine);
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
+        hits.truncate(limit);
+        hits
+    };
+    shared.into_iter().zip(mine).map(both).collect()
+}
+
 impl VectorCache {
     /// Returns the chunks of the owner that are nearest to `embedding` among those in `admitted`, up to `limit`
     /// for each of `groups`, and up to `limit` chunks of long answers.
@@ -74,19 +86,27 @@ impl VectorCache {
         admitted: &Admitted,
         limit: usize,
     ) -> Vec<DenseCandidate> {
-        let Some(index) = self.indexes.get(&scope.tenant) else { return Vec::new() };
+        let mine = TenantId::new(parts::private(scope));
+        let indexes = [&scope.tenant, &mine].into_iter().filter_map(|owner| self.indexes.get(owner));
         let is_admitted = |entry: &VectorRow| match admitted {
             Admitted::All => true,
             Admitted::Sessions(sessions) => sessions.binary_search(&entry.session).is_ok(),
             Admitted::Without(sessions) => sessions.binary_search(&entry.session).is_err(),
             Admitted::Chunks(chunks) => chunks.binary_search(&entry.chunk).is_ok(),
         };
-        let rows = match admitted {
-            Admitted::All => Rows::All,
-            Admitted::Chunks(chunks) if chunks.len() * 10 < index.len() => Rows::Chunks(chunks),
-            Admitted::Sessions(_) | Admitted::Without(_) | Admitted::Chunks(_) => Rows::Where(&is_admitted),
+        let search = |index: &VectorIndex| {
+            let rows = match admitted {
+                Admitted::All => Rows::All,
+                Admitted::Chunks(chunks) if chunks.len() * 10 < index.len() => Rows::Chunks(chunks),
+                Admitted::Sessions(_) | Admitted::Without(_) | Admitted::Chunks(_) => {
+                    Rows::Where(&is_admitted)
+                }
+            };
+            index.search_groups(embedding, limit, rows, THREADS, ANSWERS + 1)
         };
-        let by_label = index.search_groups(embedding, limit, rows, THREADS, ANSWERS + 1);
+        let Some(by_label) = indexes.map(search).reduce(|shared, mine| merged(shared, mine, limit)) else {
+            return Vec::new();
+        };
         let answers = groups.contains(&Group::Message).then_some(ANSWERS);
         let labels = groups.iter().map(|group| *group as usize).chain(answers);
         let hits = labels.flat_map(|label| &by_label[label]);
@@ -128,7 +148,7 @@ impl VectorCache {
         Ok(())
     }
 
-    /// Adds chunks of living memories. `which` is the SQL condition that selects them.
+    /// Adds chunks of living memories, of all parts of the store. `which` is the SQL condition that selects them.
     fn load(
         &mut self,
         connection: &Connection,
@@ -137,8 +157,8 @@ impl VectorCache {
         values: &[&dyn rusqlite::ToSql],
     ) -> Result<()> {
         let mut statement = connection.prepare_cached(&format!(
-            "SELECT v.chunk, c.memory, m.kind, m.owner, v.embedding, m.session, {} FROM vectors v
-             JOIN chunks c ON c.seq = v.chunk JOIN memories m ON m.seq = c.memory
+            "SELECT v.chunk, c.memory, m.kind, m.owner, v.embedding, m.session, {} FROM main.vectors v
+             JOIN main.chunks c ON c.seq = v.chunk JOIN main.memories m ON m.seq = c.memory
              WHERE v.space = ?1 AND m.tombstoned_at IS NULL AND {which}",
             is_answer()
         ))?;

@@ -27,7 +27,7 @@ impl SqliteStore {
         let name = session.clone();
         let is_known = self
             .read(scope, move |_, connection, scope| {
-                let known: Option<Vec<u8>> = match named(connection, scope.tenant.as_str(), &name)? {
+                let known: Option<Vec<u8>> = match named(connection, scope, &name)? {
                     Some((session, _)) => connection
                         .prepare_cached("SELECT key FROM assemblies WHERE session = ?1")?
                         .query_row([session], |row| row.get(0))
@@ -42,7 +42,7 @@ impl SqliteStore {
         }
         let name = session.clone();
         let written = self.write_unsynced(scope, move |connection, scope| {
-            let Some((session, _)) = named(connection, scope.tenant.as_str(), &name)? else { return Ok(()) };
+            let Some((session, _)) = named(connection, scope, &name)? else { return Ok(()) };
             record(connection, session, key, &lines)
         });
         tokio::time::timeout(PATIENCE, written).await.unwrap_or(Ok(()))
@@ -121,7 +121,7 @@ mod tests {
         let project = ProjectId::from_random([7; 8]);
         let store =
             SqliteStore::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
-        let scope = Scope::project(TenantId::new("ines"), project);
+        let scope = Scope::own(TenantId::new("ines"), project);
         let session = SessionId::parse("press").unwrap();
         let add = store.write(&scope, |connection, scope| {
             connection.execute(

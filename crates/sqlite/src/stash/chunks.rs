@@ -8,17 +8,19 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
+use crate::parts;
+use tiro_base::scope::Scope;
 
 /// The chunks of the memories in each owner's stash, in ascending order, as of `version`.
 #[derive(Default)]
 pub(crate) struct StashedChunks {
     version: i64,
-    by_owner: HashMap<String, Arc<[i64]>>,
+    by_reader: HashMap<String, Arc<[i64]>>,
 }
 
 impl StashedChunks {
-    /// Returns the chunks of `owner`'s stash, in ascending order, as the reading transaction sees it.
-    pub fn of(&mut self, connection: &Connection, owner: &str) -> Result<Arc<[i64]>> {
+    /// Returns the chunks of the stash as the reader sees it, in ascending order, as the reading transaction sees it.
+    pub fn of(&mut self, connection: &Connection, scope: &Scope) -> Result<Arc<[i64]>> {
         let version: i64 = connection
             .prepare_cached("SELECT value FROM meta WHERE key = 'stash_version'")?
             .query_row([], |row| row.get(0))
@@ -27,15 +29,15 @@ impl StashedChunks {
         if version != self.version {
             *self = StashedChunks { version, ..StashedChunks::default() };
         }
-        if let Some(chunks) = self.by_owner.get(owner) {
+        if let Some(chunks) = self.by_reader.get(&parts::private(scope)) {
             return Ok(chunks.clone());
         }
         let mut statement = connection.prepare_cached(
             "SELECT c.seq FROM stashed s JOIN chunks c ON c.memory = s.memory WHERE s.owner = ?1 ORDER BY c.seq",
         )?;
-        let rows = statement.query_map([owner], |row| row.get(0))?;
+        let rows = statement.query_map([scope.tenant.as_str()], |row| row.get(0))?;
         let chunks: Arc<[i64]> = rows.collect::<Result<Vec<_>, _>>()?.into();
-        self.by_owner.insert(owner.to_owned(), chunks.clone());
+        self.by_reader.insert(parts::private(scope), chunks.clone());
         Ok(chunks)
     }
 }

@@ -8,6 +8,7 @@ use crate::SqliteStore;
 use crate::connection::blocking;
 use crate::error::Result;
 use crate::forget::{SelectedRow, bring_back, selected_row, tombstone};
+use crate::parts;
 use tiro_base::error;
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;
@@ -85,7 +86,7 @@ impl SqliteStore {
             .read(scope, move |_, connection, scope| {
                 let is_over = count(connection, scope, now, made_before)? != StashExpired::default();
                 let ahead = clock::ahead(newest(connection, scope)?, now).filter(|_| is_over);
-                Ok((is_over || !removed_early(connection, scope, now, made_before)?.is_empty(), ahead))
+                Ok((is_over || !removed_early(connection, scope, scope, now, made_before)?.is_empty(), ahead))
             })
             .await?;
         if ahead.is_some() || !is_due {
@@ -93,9 +94,15 @@ impl SqliteStore {
         }
         let operation = operation.to_owned();
         let write = move |connection: &Connection, scope: &Scope| {
-            let returned = bring_back_early(connection, scope, now, made_before)?;
-            let expired = expire(connection, scope, (now, made_before), &operation, limit)?;
-            Ok(StashExpired { returned, ..expired })
+            let mut all = StashExpired::default();
+            for part in parts::seen(connection, scope)? {
+                all.returned += bring_back_early(connection, scope, &part, now, made_before)?;
+                let left = limit.saturating_sub((all.removed + all.ended).unsigned_abs() as usize);
+                let expired = expire(connection, scope, &part, (now, made_before), &operation, left)?;
+                all.removed += expired.removed;
+                all.ended += expired.ended;
+            }
+            Ok(all)
         };
         self.write(scope, write).await
     }
@@ -131,6 +138,7 @@ fn newest(connection: &Connection, scope: &Scope) -> Result<Option<Millis>> {
 fn removed_early(
     connection: &Connection,
     scope: &Scope,
+    part: &Scope,
     now: Millis,
     made_before: Millis,
 ) -> Result<Vec<(SelectedRow, String)>> {
@@ -139,21 +147,26 @@ fn removed_early(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal, o.id FROM operations o
          JOIN operation_memories b ON b.operation = o.id JOIN memories m ON m.seq = b.memory
          JOIN stashed s ON s.memory = m.seq
-         WHERE o.owner = ?1 AND o.kind = 'expire' AND o.undone_at IS NULL AND m.tombstoned_at IS NOT NULL
+         WHERE o.owner = ?4 AND m.owner = ?1 AND o.kind = 'expire' AND o.undone_at IS NULL AND m.tombstoned_at IS NOT NULL
              AND m.seq NOT IN ({}) ORDER BY m.seq",
         over(made_before)
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![scope.tenant.as_str(), now, made_before], |row| {
-        Ok((selected_row(row)?, row.get(5)?))
-    })?;
+    let values = params![part.tenant.as_str(), now, made_before, parts::own(scope)];
+    let rows = statement.query_map(values, |row| Ok((selected_row(row)?, row.get(5)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Brings back what [`removed_early`] returns, and returns how many texts came back.
-fn bring_back_early(connection: &Connection, scope: &Scope, now: Millis, made_before: Millis) -> Result<i64> {
+fn bring_back_early(
+    connection: &Connection,
+    scope: &Scope,
+    part: &Scope,
+    now: Millis,
+    made_before: Millis,
+) -> Result<i64> {
     let mut by_operation: BTreeMap<String, Vec<SelectedRow>> = BTreeMap::new();
-    for (row, operation) in removed_early(connection, scope, now, made_before)? {
+    for (row, operation) in removed_early(connection, scope, part, now, made_before)? {
         by_operation.entry(operation).or_default().push(row);
     }
     let mut returned = 0;
@@ -171,11 +184,12 @@ fn bring_back_early(connection: &Connection, scope: &Scope, now: Millis, made_be
 fn expire(
     connection: &Connection,
     scope: &Scope,
+    part: &Scope,
     (now, made_before): (Millis, Millis),
     operation: &str,
     limit: usize,
 ) -> Result<StashExpired> {
-    let owner = scope.tenant.as_str();
+    let owner = part.tenant.as_str();
     // A text that was given stays out of contexts: it belongs to the stash alone.
     let shown = "UPDATE stashed SET is_held_out = 0 WHERE is_held_out AND NOT is_given AND memory IN";
     connection.prepare_cached(&format!("{shown} ({})", over(made_before)))?.execute(params![
@@ -206,7 +220,7 @@ fn expire(
             .prepare_cached(
                 "INSERT OR IGNORE INTO operations (id, owner, kind, at) VALUES (?1, ?2, 'expire', ?3)",
             )?
-            .execute((operation, owner, now))?;
+            .execute((operation, parts::own(scope), now))?;
         tombstone(connection, operation, &given, now)?;
     }
     Ok(StashExpired { removed: given.len() as i64, ended: named.len() as i64, ..StashExpired::default() })

@@ -15,6 +15,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use crate::SqliteStore;
 use crate::error::{Error, Result};
 use crate::forget::log_chunks;
+use crate::parts;
 use crate::read::conditions::Conditions;
 use crate::write::save_batch;
 use tiro_base::error;
@@ -84,7 +85,7 @@ fn stash(connection: &Connection, scope: &Scope, stashing: &Stashing, now: Milli
     rows.retain(|row| seen.insert(row.seq));
     let mut by_session: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     for row in rows {
-        let is_new = put(connection, scope, stashing, &row, given.contains(&row.id), now)?;
+        let is_new = put(connection, stashing, &row, given.contains(&row.id), now)?;
         receipt.tokens += row.tokens;
         if let Some(session) = row.session {
             by_session.entry(session).or_default().push(row.seq);
@@ -107,16 +108,21 @@ struct Row {
     session: Option<i64>,
 }
 
-/// Returns the row, the tokens and the session of a living memory of the scope.
+/// Returns the row, the tokens and the session of a living memory of the scope, first of what the reader keeps private.
 fn living(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<Option<(i64, i64, Option<i64>)>> {
-    let conditions = Conditions::of_scope(connection, scope)?;
-    let sql =
-        format!("SELECT m.seq, m.tokens, m.session FROM memories m WHERE {} AND m.id = ?", conditions.sql);
-    let values = conditions.values.into_iter().chain([id.as_str().to_owned().into()]);
-    let row = connection
-        .prepare_cached(&sql)?
-        .query_row(params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
-    Ok(row.optional()?)
+    for part in parts::seen(connection, scope)?.iter().rev() {
+        let Conditions { sql, values } = Conditions::of_scope(connection, part)?;
+        let sql = format!("SELECT m.seq, m.tokens, m.session FROM memories m WHERE {sql} AND m.id = ?");
+        let values = values.into_iter().chain([id.as_str().to_owned().into()]);
+        let row = connection
+            .prepare_cached(&sql)?
+            .query_row(params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        if row.is_some() {
+            return Ok(row);
+        }
+    }
+    Ok(None)
 }
 
 /// Stores the given memories, and brings back those that were forgotten. Returns how many of their chunks have no
@@ -143,32 +149,21 @@ fn store_given(
 
 /// Brings back a forgotten memory that is given to the stash again. Does nothing if it was purged.
 fn revive(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<()> {
-    let seq: Option<i64> = connection
-        .prepare_cached(
-            "UPDATE memories SET tombstoned_at = NULL WHERE owner = ?1 AND id = ?2 AND tombstoned_at IS NOT NULL
-             RETURNING seq",
-        )?
-        .query_row((scope.tenant.as_str(), id.as_str()), |row| row.get(0))
-        .optional()?;
-    match seq {
-        Some(seq) => log_chunks(connection, seq, "added"),
-        None => Ok(()),
-    }
+    let Some((seq, false)) = parts::row_of(connection, scope, id.as_str())? else { return Ok(()) };
+    connection.prepare_cached("UPDATE memories SET tombstoned_at = NULL WHERE seq = ?1")?.execute([seq])?;
+    log_chunks(connection, seq, "added")
 }
 
 /// Ends the former stash of a text that is given again after it expired, and gives the text its new time, so that it
 /// does not expire again by its age.
 fn renew(connection: &Connection, scope: &Scope, memory: &PreparedMemory, now: Millis) -> Result<()> {
-    let owner = scope.tenant.as_str();
+    let Some((seq, _)) = parts::row_of(connection, scope, memory.id.as_str())? else { return Ok(()) };
     connection
-        .prepare_cached(
-            "DELETE FROM stashed WHERE memory = (SELECT seq FROM memories WHERE owner = ?1 AND id = ?2)
-                 AND NOT is_protected AND expires_at <= ?3",
-        )?
-        .execute((owner, memory.id.as_str(), now))?;
+        .prepare_cached("DELETE FROM stashed WHERE memory = ?1 AND NOT is_protected AND expires_at <= ?2")?
+        .execute((seq, now))?;
     connection
-        .prepare_cached("UPDATE memories SET time = ?3 WHERE owner = ?1 AND id = ?2 AND time < ?3")?
-        .execute((owner, memory.id.as_str(), memory.draft.time))?;
+        .prepare_cached("UPDATE memories SET time = ?2 WHERE seq = ?1 AND time < ?2")?
+        .execute((seq, memory.draft.time))?;
     Ok(())
 }
 
@@ -178,24 +173,16 @@ fn gone(id: &MemoryId) -> Error {
 }
 
 /// Puts a memory into the stash, or changes the terms on which it is there. Returns whether it is new there.
-fn put(
-    connection: &Connection,
-    scope: &Scope,
-    stashing: &Stashing,
-    row: &Row,
-    is_given: bool,
-    now: Millis,
-) -> Result<bool> {
+fn put(connection: &Connection, stashing: &Stashing, row: &Row, is_given: bool, now: Millis) -> Result<bool> {
     let holds_out = stashing.cause.holds_out();
     let is_new = connection
         .prepare_cached(
             "INSERT INTO stashed (memory, owner, stashed_at, expires_at, is_protected, is_held_out, is_given, topic, cause)
-             SELECT seq, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(?8, topic), ?9 FROM memories WHERE seq = ?1
+             SELECT seq, owner, ?2, ?3, ?4, ?5, ?6, coalesce(?7, topic), ?8 FROM memories WHERE seq = ?1
              ON CONFLICT (memory) DO NOTHING",
         )?
         .execute(params![
             row.seq,
-            scope.tenant.as_str(),
             now,
             stashing.expires_at,
             stashing.is_protected.unwrap_or(false),

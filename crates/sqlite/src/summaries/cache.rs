@@ -14,6 +14,7 @@ use crate::SqliteStore;
 use crate::connection::{BUSY_TIMEOUT, Unsynced, blocking, lock};
 use crate::error::{Error, Result};
 use crate::file::verify;
+use crate::parts;
 use tiro_base::error::{self, Kind};
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;
@@ -39,7 +40,8 @@ impl SqliteStore {
     ) -> error::Result<Option<String>> {
         let found = self
             .read(scope, move |_, connection, scope| {
-                let owner = scope.tenant.as_str();
+                let owner = parts::own(scope);
+                let owner = owner.as_str();
                 let now = now.max(last_seen(connection, owner, now)?);
                 let found: Option<(i64, String)> = connection
                     .prepare_cached(
@@ -60,7 +62,8 @@ impl SqliteStore {
         // A miss is written to the store later, together with the answer.
         if seq.is_some() {
             let noted = self.write_counting(scope, Duration::ZERO, move |connection, scope, used| {
-                let owner = scope.tenant.as_str();
+                let owner = parts::own(scope);
+                let owner = owner.as_str();
                 let now = now.max(last_seen(connection, owner, now)?);
                 connection
                     .prepare_cached("UPDATE context_cache SET used = ?2 WHERE seq = ?1")?
@@ -82,7 +85,8 @@ impl SqliteStore {
         max_bytes: i64,
     ) -> error::Result<()> {
         let stored = self.write_counting(scope, PATIENCE, move |connection, scope, used| {
-            let owner = scope.tenant.as_str();
+            let owner = parts::own(scope);
+            let owner = owner.as_str();
             let now = now.max(last_seen(connection, owner, now)?);
             count(connection, owner, used)?;
             let bytes = body.len() as i64;
@@ -107,7 +111,8 @@ impl SqliteStore {
     pub(crate) async fn cache_stats(&self, scope: &Scope) -> error::Result<CacheStats> {
         let unnoted = *lock(&self.inner.cache_use);
         self.read(scope, move |_, connection, scope| {
-            let owner = scope.tenant.as_str();
+            let owner = parts::own(scope);
+            let owner = owner.as_str();
             let (entries, bytes) = connection
                 .prepare_cached(
                     "SELECT count(*), coalesce(sum(bytes), 0) FROM context_cache WHERE owner = ?1",

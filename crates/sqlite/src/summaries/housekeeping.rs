@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 use crate::SqliteStore;
 use crate::columns;
 use crate::error::Result;
+use crate::parts;
 use tiro_base::error;
 use tiro_base::memory::{Level, Millis};
 use tiro_base::scope::{Scope, SessionId};
@@ -20,8 +21,7 @@ const SUPERSEDED: &str = "EXISTS (SELECT 1 FROM summaries o WHERE o.session = su
 
 impl SqliteStore {
     pub(crate) async fn expired(&self, scope: &Scope, now: Millis, before: Millis) -> error::Result<Expired> {
-        self.read(scope, move |_, connection, scope| count(connection, scope.tenant.as_str(), now, before))
-            .await
+        self.read(scope, move |_, connection, scope| count(connection, scope, now, before)).await
     }
 
     pub(crate) async fn remove_expired(
@@ -31,20 +31,20 @@ impl SqliteStore {
         before: Millis,
     ) -> error::Result<Expired> {
         self.write(scope, move |connection, scope| {
-            let owner = scope.tenant.as_str();
-            let expired = count(connection, owner, now, before)?;
+            let [shared, mine] = parts::both(scope);
+            let expired = count(connection, scope, now, before)?;
             connection.execute(
                 "DELETE FROM context_cache WHERE owner = ?1 AND expires <= ?2",
-                params![owner, now],
+                params![parts::own(scope), now],
             )?;
             connection.execute(
                 "DELETE FROM summary_queue WHERE state IN ('completed', 'failed') AND changed_at < ?2
-                     AND session IN (SELECT seq FROM sessions WHERE owner = ?1)",
-                params![owner, before],
+                     AND session IN (SELECT seq FROM sessions WHERE owner IN (?1, ?3))",
+                params![shared, before, mine],
             )?;
             connection.execute(
-                &format!("DELETE FROM summaries WHERE owner = ?1 AND made_at < ?2 AND {SUPERSEDED}"),
-                params![owner, before],
+                &format!("DELETE FROM summaries WHERE owner IN (?1, ?3) AND made_at < ?2 AND {SUPERSEDED}"),
+                params![shared, before, mine],
             )?;
             Ok(expired)
         })
@@ -104,25 +104,26 @@ impl SqliteStore {
     }
 }
 
-fn count(connection: &Connection, owner: &str, now: Millis, before: Millis) -> Result<Expired> {
+fn count(connection: &Connection, scope: &Scope, now: Millis, before: Millis) -> Result<Expired> {
+    let [shared, mine] = parts::both(scope);
     let (answers, answer_bytes) = connection
         .prepare_cached(
             "SELECT count(*), coalesce(sum(bytes), 0) FROM context_cache WHERE owner = ?1 AND expires <= ?2",
         )?
-        .query_row((owner, now), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        .query_row((parts::own(scope), now), |row| Ok((row.get(0)?, row.get(1)?)))?;
     let in_state = |state: &str| -> Result<i64> {
         Ok(connection
             .prepare_cached(
                 "SELECT count(*) FROM summary_queue q JOIN sessions s ON s.seq = q.session
-                 WHERE s.owner = ?1 AND q.state = ?2 AND q.changed_at < ?3",
+                 WHERE s.owner IN (?1, ?4) AND q.state = ?2 AND q.changed_at < ?3",
             )?
-            .query_row((owner, state, before), |row| row.get(0))?)
+            .query_row((&shared, state, before, &mine), |row| row.get(0))?)
     };
     let superseded = connection
         .prepare_cached(&format!(
-            "SELECT count(*) FROM summaries WHERE owner = ?1 AND made_at < ?2 AND {SUPERSEDED}"
+            "SELECT count(*) FROM summaries WHERE owner IN (?1, ?3) AND made_at < ?2 AND {SUPERSEDED}"
         ))?
-        .query_row((owner, before), |row| row.get(0))?;
+        .query_row((&shared, before, &mine), |row| row.get(0))?;
     Ok(Expired {
         answers,
         answer_bytes,

@@ -15,6 +15,7 @@ use crate::columns;
 use crate::error::Result;
 use crate::file::{rows, verify};
 use crate::forget::erase;
+use crate::parts;
 use crate::read::segments::{find_session, hash_of_range, required_session};
 use crate::write::one::save_one;
 use crate::write::session::OpenSession;
@@ -147,8 +148,9 @@ impl SqliteStore {
                     due
                 }
             };
-            let mut open = OpenSession::open(connection, scope, name)?;
-            if save_one(connection, scope, &memory, Some(&mut open), now)? != Outcome::Stored {
+            let part = parts::of_row(connection, scope, session)?;
+            let mut open = OpenSession::open(connection, &part, name)?;
+            if save_one(connection, &part, &memory, Some(&mut open), now)? != Outcome::Stored {
                 return Ok(Saved::AlreadyMade(memory.id));
             }
             connection
@@ -156,7 +158,7 @@ impl SqliteStore {
                     "INSERT INTO conversations (session, memory, last, made_at, due)
                      SELECT ?1, seq, ?4, ?5, ?6 FROM memories WHERE owner = ?2 AND id = ?3",
                 )?
-                .execute(params![session, scope.tenant.as_str(), memory.id.as_str(), last, now, due])?;
+                .execute(params![session, part.tenant.as_str(), memory.id.as_str(), last, now, due])?;
             Ok(Saved::Made(memory.id))
         })
         .await
@@ -169,6 +171,7 @@ impl SqliteStore {
         now: Millis,
     ) -> error::Result<Outcome> {
         self.write(scope, move |connection, scope| {
+            let scope = &parts::of_draft(connection, scope, &memory.draft)?.part;
             let mut statement = connection.prepare_cached(
                 "SELECT seq FROM memories WHERE owner = ?1 AND kind = 'summary' AND provenance = 'derived'
                      AND topic = ?2 AND id <> ?3",
@@ -376,7 +379,7 @@ fn insert_version(
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         )?
         .execute(params![
-            scope.tenant.as_str(),
+            parts::of_row(connection, scope, session)?.tenant.as_str(),
             id.as_str(),
             session,
             summary.segment,

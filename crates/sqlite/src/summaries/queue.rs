@@ -9,6 +9,7 @@ use crate::SqliteStore;
 use crate::columns;
 use crate::error::Result;
 use crate::keys::key;
+use crate::parts;
 use crate::read::segments::{find_session, required_session};
 use tiro_base::error;
 use tiro_base::memory::{Level, Millis};
@@ -76,7 +77,7 @@ impl SqliteStore {
         self.read(scope, move |inner, connection, scope| {
             let clock = inner.clock.now();
             let mut statement = connection.prepare_cached(&open_entries())?;
-            let mut rows = statement.query([scope.tenant.as_str()])?;
+            let mut rows = statement.query(parts::both(scope))?;
             while let Some(row) = rows.next()? {
                 if queue::next(entry(row, 0)?, now, clock) != Next::Wait {
                     return Ok(true);
@@ -122,9 +123,9 @@ impl SqliteStore {
             connection
                 .prepare_cached(
                     "UPDATE summary_queue SET state = 'completed', holder = NULL, error = NULL, changed_at = ?3
-                     WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?4)",
+                     WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner IN (?4, ?5))",
                 )?
-                .execute((entry.in_store(), holder, now, scope.tenant.as_str()))?;
+                .execute((entry.in_store(), holder, now, scope.tenant.as_str(), parts::private(scope)))?;
             Ok(())
         })
         .await
@@ -144,9 +145,9 @@ impl SqliteStore {
             let tries: Option<i64> = connection
                 .prepare_cached(
                     "SELECT tries FROM summary_queue
-                     WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?3)",
+                     WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner IN (?3, ?4))",
                 )?
-                .query_row((entry.in_store(), holder, scope.tenant.as_str()), |row| row.get(0))
+                .query_row((entry.in_store(), holder, scope.tenant.as_str(), parts::private(scope)), |row| row.get(0))
                 .optional()?;
             let Some(tries) = tries else { return Ok(()) };
             connection
@@ -171,9 +172,9 @@ impl SqliteStore {
             connection
                 .prepare_cached(
                     "DELETE FROM summary_queue
-                     WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?3)",
+                     WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner IN (?3, ?4))",
                 )?
-                .execute((entry.in_store(), holder, scope.tenant.as_str()))?;
+                .execute((entry.in_store(), holder, scope.tenant.as_str(), parts::private(scope)))?;
             Ok(())
         })
         .await
@@ -241,7 +242,7 @@ impl SqliteStore {
             let mut statement = connection.prepare_cached(
                 "SELECT a.input_tokens, a.output_tokens, a.took_ms
                  FROM summary_attempts a JOIN sessions s ON s.seq = a.session
-                 WHERE s.owner = ?1 AND a.provider = ?2 AND a.model = ?3 ORDER BY a.at DESC, a.rowid DESC LIMIT ?4",
+                 WHERE s.owner = ?1 AND a.provider = ?2 AND a.model = ?3 ORDER BY a.at DESC, a.seq DESC LIMIT ?4",
             )?;
             let most = i64::try_from(most).unwrap_or(i64::MAX);
             let rows = statement.query_map((scope.tenant.as_str(), provider, model, most), |row| {
@@ -259,14 +260,14 @@ fn open_entries() -> String {
     format!(
         "SELECT {DECIDING}, q.seq, s.name, q.level, q.first, q.last, q.provider
          FROM summary_queue q JOIN sessions s ON s.seq = q.session
-         WHERE s.owner = ?1 AND q.state IN ('pending', 'processing') ORDER BY q.by_user DESC, q.seq"
+         WHERE s.owner IN (?1, ?2) AND q.state IN ('pending', 'processing') ORDER BY q.by_user DESC, q.seq"
     )
 }
 
 /// Returns the next entry of the scope to take. Gives up the entries before it that were tried too often.
 fn next_entry(connection: &Connection, scope: &Scope, now: Millis, clock: Millis) -> Result<Option<Queued>> {
     let mut statement = connection.prepare_cached(&open_entries())?;
-    let mut rows = statement.query([scope.tenant.as_str()])?;
+    let mut rows = statement.query(parts::both(scope))?;
     while let Some(row) = rows.next()? {
         match queue::next(entry(row, 0)?, now, clock) {
             Next::Wait => {}

@@ -220,7 +220,7 @@ async fn a_whole_copy_is_given_to_another_owner() {
     let contents = SqliteStore::contents(&copy).await.unwrap();
     assert_eq!((contents.memories, &contents.damage.memories), (2, &vec![said[0].to_string()]));
     let store = SqliteStore::open(&copy, Flavour::Project, project()).unwrap();
-    let scope = Scope::project(owner, project());
+    let scope = Scope::own(owner, project());
     assert_eq!(store.memory(&scope, &said[1]).await.unwrap().unwrap().text, "elm");
     assert_eq!(store.check(&scope).await.unwrap().damage.memories.len(), 1);
     // A file that defines code of its own is refused.
@@ -318,7 +318,7 @@ async fn flipped_bits_are_noticed() {
 /// Returns whether the check, or opening the file, notices that it is damaged.
 async fn is_noticed(path: &std::path::Path) -> bool {
     let Ok(store) = SqliteStore::open(path, Flavour::Project, project()) else { return true };
-    let scope = Scope::project(TenantId::new("ines"), project());
+    let scope = Scope::own(TenantId::new("ines"), project());
     store.check(&scope).await.map_or(true, |check| !check.is_sound())
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::OptionalExtension;
 
 use crate::SqliteStore;
+use crate::parts;
 use tiro_base::error;
 use tiro_base::scope::Scope;
 use tiro_base::thread::ContentHash;
@@ -29,8 +30,7 @@ impl SqliteStore {
             let mut statement = connection.prepare_cached(sql)?;
             let mut counts = HashMap::with_capacity(hashes.len());
             for hash in hashes {
-                let found =
-                    statement.query_row((scope.tenant.as_str(), hash.0), |row| row.get(0)).optional()?;
+                let found = statement.query_row((parts::own(scope), hash.0), |row| row.get(0)).optional()?;
                 counts.extend(found.map(|tokens: u32| (hash, tokens)));
             }
             Ok(counts)
@@ -50,7 +50,7 @@ impl SqliteStore {
                  ON CONFLICT (owner, hash) DO UPDATE SET tokens = ?3",
             )?;
             for (hash, tokens) in counts {
-                statement.execute((scope.tenant.as_str(), hash.0, tokens))?;
+                statement.execute((parts::own(scope), hash.0, tokens))?;
             }
             // Rows are numbered in the order in which they were added.
             connection

@@ -9,6 +9,7 @@ use super::{ThreadVersion, find_thread};
 use crate::SqliteStore;
 use crate::connection::blocking;
 use crate::error::{Error, Result};
+use crate::parts;
 use crate::read::segments::{find_session, required_session};
 use crate::write::save_batch;
 use tiro_base::error::{self, Kind, quoted};
@@ -42,7 +43,6 @@ fn record(
     mut turn: TurnRecord,
     packed: &BTreeMap<ContentHash, Packed>,
 ) -> Result<Recorded> {
-    let owner = scope.tenant.as_str();
     let stored = find_thread(connection, scope, name)?;
     continues(connection, stored, &turn)?;
     let session = stored_name(connection, scope, &name.session)?;
@@ -62,6 +62,8 @@ fn record(
         return Err(Error::bad_input(format!("another message is stored under the id `{id}` of the turn")));
     }
     let session = required_session(connection, &whole, &session)?;
+    let part = parts::of_row(connection, scope, session)?;
+    let owner = part.tenant.as_str();
     let thread = put_thread(connection, session, name, &turn)?;
     add_turn(connection, owner, thread, &turn)?;
     let last: i64 = connection

@@ -17,7 +17,7 @@ use tiro_conformance::subject::{Engine, project};
 use tiro_store::{PreparedMemory, Reset, Selection, Store, TurnRecord};
 
 fn scope() -> Scope {
-    Scope::project(TenantId::new("ines"), project())
+    Scope::own(TenantId::new("ines"), project())
 }
 
 fn name_of(assistant: &str) -> ThreadName {

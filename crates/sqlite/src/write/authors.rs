@@ -5,6 +5,7 @@ use rusqlite::params;
 use super::reindex;
 use crate::SqliteStore;
 use crate::keys::{self, memory_key};
+use crate::parts;
 use crate::read::segments::bump;
 use tiro_base::error;
 use tiro_base::memory::MemoryKey;
@@ -66,15 +67,15 @@ impl SqliteStore {
 
     pub(crate) async fn rename_authors(&self, scope: &Scope, renamed: Vec<Renamed>) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
-            let owner = scope.tenant.as_str();
+            let [shared, mine] = parts::both(scope);
             let mut changed = Vec::new();
             for Renamed { key, author, indexed, tokens } in &renamed {
                 let updated = connection
                     .prepare_cached(
                         "UPDATE memories SET speaker = ?3, indexed = ?4
-                         WHERE seq = ?1 AND owner = ?2 AND tombstoned_at IS NULL",
+                         WHERE seq = ?1 AND owner IN (?2, ?5) AND tombstoned_at IS NULL",
                     )?
-                    .execute(params![key.in_store(), owner, author, indexed])?;
+                    .execute(params![key.in_store(), shared, author, indexed, mine])?;
                 if updated == 0 {
                     continue;
                 }
@@ -86,7 +87,7 @@ impl SqliteStore {
                 }
                 reindex::reindex_memory(connection, *key)?;
             }
-            bump(connection, owner, &changed)
+            bump(connection, &changed)
         })
         .await
     }

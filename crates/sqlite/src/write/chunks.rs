@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::SqliteStore;
 use crate::error::Result;
 use crate::file::sums;
+use crate::parts;
 use crate::read::memories;
 use crate::vectors::encode_f16;
 use tiro_base::error;
@@ -50,10 +51,10 @@ impl SqliteStore {
                 // chunks.
                 let is_bare = connection
                     .prepare_cached(
-                        "SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NULL
+                        "SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner IN (?2, ?3) AND m.tombstoned_at IS NULL
                              AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.memory = m.seq)",
                     )?
-                    .query_row((seq.in_store(), scope.tenant.as_str()), |_| Ok(()))
+                    .query_row((seq.in_store(), scope.tenant.as_str(), parts::private(scope)), |_| Ok(()))
                     .optional()?;
                 if is_bare.is_some() {
                     save_chunks(connection, seq.in_store(), draft, chunks, true)?;

@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use crate::SqliteStore;
+use crate::parts;
 use crate::vectors::{decode_f16, encode_f16};
 use tiro_base::error;
 use tiro_base::scope::Scope;
@@ -22,7 +23,7 @@ impl SqliteStore {
             let mut found = Vec::with_capacity(keys.len());
             for key in keys {
                 let blob: Option<Vec<u8>> =
-                    statement.query_row(params![scope.tenant.as_str(), key], |row| row.get(0)).optional()?;
+                    statement.query_row(params![parts::own(scope), key], |row| row.get(0)).optional()?;
                 found.push(blob.and_then(|blob| decode_f16(&blob)));
             }
             Ok(found)
@@ -36,7 +37,7 @@ impl SqliteStore {
         entries: Vec<([u8; 32], Vec<f32>)>,
     ) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
-            let owner = scope.tenant.as_str();
+            let owner = parts::own(scope);
             let mut insert = connection.prepare_cached(
                 "INSERT OR REPLACE INTO embedding_cache (owner, key, embedding) VALUES (?1, ?2, ?3)",
             )?;

@@ -19,7 +19,7 @@ impl SqliteStore {
     /// Removes damaged vectors whose texts are sound, so that their chunks wait for new ones, and indexes the chunks
     /// that the text index lacks. Reads all vectors.
     pub async fn mend(&self, scope: &Scope) -> error::Result<Mended> {
-        let damaged = self.read(scope, |_, connection, _| damaged_vectors(connection)).await?;
+        let damaged = self.read_all(scope, |_, connection, _| damaged_vectors(connection)).await?;
         let mut mended = Mended::default();
         if !damaged.is_empty() {
             (mended.vectors, mended.left) = self
@@ -37,7 +37,7 @@ impl SqliteStore {
         }
         let mut last = i64::MIN;
         loop {
-            let unindexed = self.read(scope, move |_, connection, _| unindexed(connection, last)).await?;
+            let unindexed = self.read_all(scope, move |_, connection, _| unindexed(connection, last)).await?;
             let Some((newest, _)) = unindexed.last() else { return Ok(mended) };
             last = *newest;
             mended.rows += unindexed.iter().map(|(_, chunks)| chunks).sum::<usize>();

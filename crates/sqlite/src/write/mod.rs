@@ -12,6 +12,7 @@ pub(super) mod session;
 pub(super) mod turns;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use rusqlite::Connection;
 
@@ -19,10 +20,11 @@ use self::one::save_one;
 use self::session::OpenSession;
 use crate::SqliteStore;
 use crate::error::Result;
+use crate::parts::{self, Place};
 use crate::superseded;
 use tiro_base::error;
 use tiro_base::memory::{Millis, Provenance};
-use tiro_base::scope::{Scope, SessionId};
+use tiro_base::scope::{Scope, SessionId, TenantId};
 use tiro_store::{Outcome, PreparedMemory, Receipt};
 
 /// The maximum number of memories that one transaction stores. A larger write is split, so that other processes can
@@ -60,22 +62,33 @@ pub(crate) fn save_batch(
     now: Millis,
 ) -> Result<Receipt> {
     let mut receipt = Receipt::default();
-    let mut sessions: HashMap<&SessionId, OpenSession> = HashMap::new();
+    let mut sessions: HashMap<(TenantId, SessionId), OpenSession> = HashMap::new();
     for memory in memories {
-        if let Some(id) = &memory.draft.session {
-            if !sessions.contains_key(id) {
-                sessions.insert(id, OpenSession::open(connection, scope, id)?);
+        let Place { part, session } = parts::of_draft(connection, scope, &memory.draft)?;
+        let session = match session {
+            Some(id) => {
+                let session = match sessions.entry((part.tenant.clone(), id.clone())) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => new.insert(OpenSession::open(connection, &part, &id)?),
+                };
+                session.head = memory.draft.head_sha.clone().or(session.head.take());
+                session.branch = memory.draft.branch.clone().or(session.branch.take());
+                Some(session)
             }
-            let session = sessions.get_mut(id).expect("inserted above");
-            session.head = memory.draft.head_sha.clone().or(session.head.take());
-            session.branch = memory.draft.branch.clone().or(session.branch.take());
-        }
-        let session = memory.draft.session.as_ref().map(|id| sessions.get_mut(id).expect("opened above"));
-        let outcome = save_one(connection, scope, memory, session, now)?;
+            None => None,
+        };
+        let outcome = save_one(connection, &part, memory, session, now)?;
         if matches!(outcome, Outcome::Stored | Outcome::AlreadyStored) && !memory.draft.supersedes.is_empty()
         {
             let is_derived = memory.draft.provenance == Provenance::Derived;
-            superseded::supersede(connection, scope, &memory.id, &memory.draft.supersedes, !is_derived)?;
+            superseded::supersede(
+                connection,
+                scope,
+                &part,
+                &memory.id,
+                &memory.draft.supersedes,
+                !is_derived,
+            )?;
         }
         if outcome == Outcome::Stored {
             receipt.pending += memory.chunks.iter().filter(|chunk| chunk.embedding.is_none()).count();

@@ -7,12 +7,13 @@ use super::{chunks, record};
 use crate::error::Result;
 use crate::file::sums;
 use crate::links;
+use crate::parts;
 use tiro_base::memory::{Draft, Group, Identity, Millis, Provenance};
 use tiro_base::scope::Scope;
 use tiro_store::{Outcome, PreparedMemory};
 
-/// Stores a memory unless its id is known, or it is derived from a memory that is forgotten; returns the
-/// result.
+/// Stores a memory in the part of the scope, unless its id is known there, or it is derived from a memory that is
+/// forgotten; returns the result.
 pub(crate) fn save_one(
     connection: &Connection,
     scope: &Scope,
@@ -32,7 +33,7 @@ pub(crate) fn save_one(
             _ => Ok(outcome),
         };
     }
-    if draft.provenance == Provenance::Derived && !record::are_living(connection, owner, &draft.references)? {
+    if draft.provenance == Provenance::Derived && !record::are_living(connection, scope, &draft.references)? {
         return Ok(Outcome::Forgotten);
     }
     insert(connection, scope, memory, hash, session, now)
@@ -71,7 +72,7 @@ fn insert(
     // A message that is given to the stash has no place among the messages of its session.
     let is_numbered = is_message && draft.identity != Identity::Segment;
     let ordinal = session.as_ref().filter(|_| is_numbered).map(|session| session.next_ordinal);
-    let seq = insert_row(connection, owner, memory, text_hash, (place, ordinal), now)?;
+    let seq = insert_row(connection, scope, memory, text_hash, (place, ordinal), now)?;
     if let (Some(session), Some(_)) = (session, ordinal) {
         session.next_ordinal += 1;
     }
@@ -90,17 +91,22 @@ fn insert(
 /// row.
 fn insert_row(
     connection: &Connection,
-    owner: &str,
+    scope: &Scope,
     PreparedMemory { id, draft, tokens, .. }: &PreparedMemory,
     text_hash: blake3::Hash,
     (session, ordinal): (Option<i64>, Option<i64>),
     now: Millis,
 ) -> Result<i64> {
+    let owner = scope.tenant.as_str();
+    let (tenant, alone) = parts::names(owner);
+    let author = alone.unwrap_or_else(|| draft.author.as_ref().unwrap_or(&scope.reader).as_str());
     connection
         .prepare_cached(
             "INSERT INTO memories (owner, id, kind, provenance, session, ordinal, role, speaker, title, topic,
-                 source_id, path, branch, head_sha, time, stored_at, importance, tokens, text_hash, text, indexed)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+                 source_id, path, branch, head_sha, time, stored_at, importance, tokens, text_hash, text, indexed,
+                 author, visibility)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+                 ?22, ?23)",
         )?
         .execute(params![
             owner,
@@ -124,6 +130,8 @@ fn insert_row(
             text_hash.as_bytes().as_slice(),
             draft.text,
             draft.indexed,
+            Some(author).filter(|author| *author != tenant),
+            alone.is_none(),
         ])?;
     Ok(connection.last_insert_rowid())
 }

@@ -9,6 +9,7 @@ use crate::SqliteStore;
 use crate::columns;
 use crate::error::Result;
 use crate::keys::key;
+use crate::parts;
 use crate::read::segments;
 use crate::write::chunks;
 use tiro_base::error;
@@ -75,21 +76,28 @@ impl SqliteStore {
     ) -> error::Result<()> {
         let space = space.to_owned();
         self.write(scope, move |connection, scope| {
+            let [shared, mine] = parts::both(scope);
             let mut embedded = Vec::with_capacity(embeddings.len());
             for (chunk, embedding) in embeddings {
                 let waited = connection
                     .prepare_cached(
                         "DELETE FROM pending WHERE chunk = ?1 AND EXISTS (
                              SELECT 1 FROM chunks c JOIN memories m ON m.seq = c.memory
-                             WHERE c.seq = ?1 AND c.start_byte = ?2 AND m.id = ?3)",
+                             WHERE c.seq = ?1 AND c.start_byte = ?2 AND m.id = ?3 AND m.owner IN (?4, ?5))",
                     )?
-                    .execute(params![chunk.key.in_store(), chunk.start as i64, chunk.memory.as_str()])?;
+                    .execute(params![
+                        chunk.key.in_store(),
+                        chunk.start as i64,
+                        chunk.memory.as_str(),
+                        shared,
+                        mine
+                    ])?;
                 if waited == 1 {
                     chunks::save_vector(connection, chunk.key.in_store(), &space, &embedding)?;
                     embedded.push(chunk.key.in_store());
                 }
             }
-            segments::bump(connection, scope.tenant.as_str(), &embedded)
+            segments::bump(connection, &embedded)
         })
         .await
     }
@@ -102,11 +110,12 @@ impl SqliteStore {
     ) -> error::Result<usize> {
         let (prose, code) = (prose.to_owned(), code.to_owned());
         self.write(scope, move |connection, scope| {
-            let values = params![prose, code, code_kinds(), scope.tenant.as_str()];
+            let [shared, mine] = parts::both(scope);
+            let values = params![prose, code, code_kinds(), shared, mine];
             let others = "vectors WHERE space <> (SELECT CASE m.kind IN (SELECT value FROM json_each(?3))
                     WHEN 1 THEN ?2 ELSE ?1 END
                 FROM chunks c CROSS JOIN memories m ON m.seq = c.memory
-                WHERE c.seq = vectors.chunk AND m.owner = ?4)";
+                WHERE c.seq = vectors.chunk AND m.owner IN (?4, ?5))";
             let logged = format!("INSERT INTO changes (chunk, change) SELECT chunk, 'removed' FROM {others}");
             connection.execute(&logged, values)?;
             let waiting = format!("INSERT OR IGNORE INTO pending (chunk) SELECT chunk FROM {others}");
@@ -189,7 +198,7 @@ mod tests {
         let project = ProjectId::from_random([7; 8]);
         let store =
             SqliteStore::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
-        let scope = Scope::project(TenantId::new("ines"), project);
+        let scope = Scope::own(TenantId::new("ines"), project);
         let plan = store.read(&scope, |_, connection, _| {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {WAITING}"))?;
             let steps = statement.query_map(params!["ines", 32, None::<bool>, code_kinds()], |row| {
@@ -208,7 +217,7 @@ mod tests {
         let project = ProjectId::from_random([7; 8]);
         let store =
             SqliteStore::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
-        let scope = Scope::project(TenantId::new("ines"), project);
+        let scope = Scope::own(TenantId::new("ines"), project);
         let texts = ["één twee".to_owned(), "漢字かな".repeat(50_000), String::new()];
         let inserted = store.write(&scope, move |connection, scope| {
             for (seq, text) in texts.iter().enumerate() {

@@ -4,8 +4,10 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
+use crate::parts;
 use crate::read::memories;
 use tiro_base::memory::MemoryId;
+use tiro_base::scope::Scope;
 use tiro_store::Outcome;
 use tiro_store::decide::stale::{self, KnownMemory};
 
@@ -77,11 +79,14 @@ fn repair(connection: &Connection, owner: &str, id: &MemoryId, hash: &[u8; 32], 
 }
 
 /// Returns whether all of `ids` are stored and not forgotten: a derived memory doesn't outlive its sources.
-pub(super) fn are_living(connection: &Connection, owner: &str, ids: &[MemoryId]) -> Result<bool> {
+///
+/// The sources of what is private may be shared, and those of what is shared may be private to who writes it.
+pub(super) fn are_living(connection: &Connection, scope: &Scope, ids: &[MemoryId]) -> Result<bool> {
     let mut living = connection
         .prepare_cached("SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2 AND tombstoned_at IS NULL")?;
+    let [shared, mine] = parts::both(scope);
     for id in ids {
-        if !living.exists((owner, id.as_str()))? {
+        if !living.exists((&shared, id.as_str()))? && !living.exists((&mine, id.as_str()))? {
             return Ok(false);
         }
     }

@@ -31,7 +31,7 @@ impl SqliteStore {
     /// Indexes some memories again if an earlier version of the program indexed them, the newest first. Returns whether
     /// any are left.
     pub async fn reindex_text(&self, scope: &Scope) -> error::Result<bool> {
-        if self.read(scope, |_, connection, _| is_current(connection)).await? {
+        if self.read_all(scope, |_, connection, _| is_current(connection)).await? {
             return Ok(false);
         }
         self.write(scope, |connection, _| step(connection)).await

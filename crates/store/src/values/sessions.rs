@@ -2,7 +2,7 @@
 
 use crate::{StashedPlace, SummaryRow, Version};
 use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey, Millis, Provenance, Role};
-use tiro_base::scope::SessionId;
+use tiro_base::scope::{SessionId, Visibility};
 
 /// A session, with counts of its memories.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +47,8 @@ pub struct Origin {
     pub title: Option<String>,
     /// Other names of the session.
     pub aliases: Vec<String>,
+    /// Who sees the session; `None` if that is known, or it is shared.
+    pub visibility: Option<Visibility>,
 }
 
 /// A message without its text.

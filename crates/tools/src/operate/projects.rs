@@ -198,7 +198,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool
     let row = find(engine, which).await?;
     let folder = row.file.parent().map(Path::to_owned).unwrap_or_default();
     let registry = engine.installation().await?.registry;
-    let scope = Scope::project(caller.owner().clone(), row.id.clone());
+    let scope = Scope::own(caller.owner().clone(), row.id.clone());
     let sizes = async {
         match registry.existing_store(&row.id).await? {
             Some(store) => store.sizes(&scope).await.map(Some),

@@ -307,6 +307,7 @@ impl<'a> Importer<'a> {
             worktree: work_tree.as_ref().map(|root| root.to_string_lossy().into_owned()),
             title: title.map(redacted),
             aliases: about.aliases.iter().map(|alias| redacted(alias)).collect(),
+            visibility: None,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::summaries::known::Known;
 use crate::summaries::messages::{blocking, count};
 use tiro_base::error::Result;
 use tiro_base::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance};
-use tiro_base::scope::{Scope, SessionId};
+use tiro_base::scope::{Scope, SessionId, Visibility};
 use tiro_digest::context::facts::{Fact, Said, Voice, facts};
 use tiro_digest::statements::{About, Stated, Subjects, of_message};
 use tiro_recall::remember;
@@ -133,6 +133,8 @@ pub async fn new_facts(known: &Known<'_>) -> Result<NewFacts> {
         key: MemoryKey::NOT_STORED,
         kind: draft.kind,
         provenance: draft.provenance,
+        author: known.project.scope.reader.clone(),
+        visibility: Visibility::Project,
         tokens,
         text: draft.text,
         session: draft.session,

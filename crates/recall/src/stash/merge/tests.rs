@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use tiro_base::memory::{MemoryKey, Provenance};
+use tiro_base::scope::{AuthorId, Visibility};
 
 fn segment(kind: Kind, n: i64, path: Option<&str>, time: Millis, text: &str) -> Memory {
     Memory {
@@ -9,6 +10,8 @@ fn segment(kind: Kind, n: i64, path: Option<&str>, time: Millis, text: &str) -> 
         key: MemoryKey::from_store(n),
         kind,
         provenance: Provenance::ModelSaid,
+        author: AuthorId::new("ines"),
+        visibility: Visibility::Project,
         text: text.to_owned(),
         session: None,
         ordinal: None,

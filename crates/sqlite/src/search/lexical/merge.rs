@@ -25,7 +25,7 @@ impl SqliteStore {
     /// Merges a part of the text index, if the index is large and has grown by a quarter since the last merge.
     /// Returns whether a part is left to merge. Merging doesn't change the results of searches.
     pub async fn merge_text(&self, scope: &Scope) -> error::Result<bool> {
-        if !self.read(scope, |_, connection, _| is_due(connection, LARGE_STORE)).await? {
+        if !self.read_all(scope, |_, connection, _| is_due(connection, LARGE_STORE)).await? {
             return Ok(false);
         }
         self.write(scope, |connection, _| step(connection)).await

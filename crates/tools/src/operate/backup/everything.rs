@@ -123,7 +123,7 @@ async fn copy_stores(
     for row in rows {
         let copied = async {
             let Some(store) = registry.existing_store(&row.id).await? else { return Ok(None) };
-            let scope = Scope::project(engine.config().owner.clone(), row.id.clone());
+            let scope = Scope::own(engine.config().owner.clone(), row.id.clone());
             let copied = copy(engine, store.as_ref(), &scope, workshop).await;
             store.close(PATIENCE);
             copied.map(Some)

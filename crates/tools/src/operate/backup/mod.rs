@@ -252,6 +252,7 @@ impl Target<'_> {
             worktree: clean(each.origin.worktree),
             title: clean(each.origin.title),
             aliases: aliases.map(|alias| alias.as_str().to_owned()).collect(),
+            visibility: each.origin.visibility,
         };
         Some(ForeignSession { session, origin, branch: clean(each.branch), ..each })
     }
@@ -338,6 +339,8 @@ fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
         lead: lead.and_then(|lead| memory.text.get(..lead)).map(str::to_owned),
         text: memory.text,
         indexed: memory.indexed,
+        author: Some(memory.author),
+        visibility: Some(memory.visibility),
         session,
         role: memory.role,
         speaker: memory.speaker,

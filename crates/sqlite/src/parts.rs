@@ -1,0 +1,365 @@
+//! The parts of a store: what the tenant shares, and what each author keeps private.
+//!
+//! The column `owner` of a row names its part (`migrations/0014_authors.sql`): the tenant, or the tenant and an author.
+//! So a statement that names the tenant leaves out what is private, whoever wrote it and whatever it forgot to ask. What
+//! a reader sees of both parts is decided in two places:
+//!
+//! - A read gets views, which shadow the tables on its connection: they have the rows of the tenant and those that the
+//!   reader keeps private, as if all of them were the tenant's ([`show`]). They are made within the snapshot and vanish
+//!   with it. A store without private rows gets none, so on one's own machine nothing is different.
+//! - A write names the part that it changes: that of a draft ([`of_draft`]), of a session ([`of_session`]), or each
+//!   part that the reader sees ([`seen`]).
+//!
+//! A session is in one part with everything that is made of it, so a range of messages is never partly private. Where an
+//! author has a private session, its name means this one; a shared session of that name keeps its name for others.
+//!
+//! What a reader leaves for itself, such as cached answers, cursors and operations, is in the reader's own part
+//! ([`own`]).
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::Result;
+use crate::forget::SelectedRow;
+use tiro_base::memory::{Draft, Kind};
+use tiro_base::scope::{AuthorId, Scope, SessionId, Sessions, TenantId, Visibility};
+
+/// The character between the names of a tenant and of an author.
+pub(crate) const BETWEEN: char = '\u{1f}';
+
+/// The key in `meta` that says that the store has, or had, something private.
+const MARK: &str = "private";
+
+/// Tables of which a view has the rows of the parts that are seen.
+const OWNED: &[&str] =
+    &["session_aliases", "commit_ids", "purged", "summaries", "statements", "stashed", "blobs"];
+
+/// Tables without an owner, each with the condition that its row `t` is of what is seen. Others are only read together
+/// with a memory or a session.
+const BESIDE: &[(&str, &str)] = &[
+    ("memory_references", "t.memory IN (SELECT seq FROM temp.memories)"),
+    ("operation_memories", "t.memory IN (SELECT seq FROM temp.memories)"),
+    ("commit_sessions", "t.session IN (SELECT seq FROM temp.sessions)"),
+    ("summary_attempts", "t.session IN (SELECT seq FROM temp.sessions)"),
+    (
+        "pending",
+        "EXISTS (SELECT 1 FROM main.chunks c JOIN temp.memories m ON m.seq = c.memory WHERE c.seq = t.chunk)",
+    ),
+    (
+        "vectors",
+        "EXISTS (SELECT 1 FROM main.chunks c JOIN temp.memories m ON m.seq = c.memory WHERE c.seq = t.chunk)",
+    ),
+];
+
+/// Returns the name of the part that `author` keeps private.
+fn private_of(tenant: &TenantId, author: &AuthorId) -> String {
+    format!("{}{BETWEEN}{}", tenant.as_str(), author.as_str())
+}
+
+/// Returns the name of the part that the reader of the scope keeps private.
+pub(crate) fn private(scope: &Scope) -> String {
+    private_of(&scope.tenant, &scope.reader)
+}
+
+/// Returns the name of the part that has what the reader leaves for itself: the tenant's if the tenant reads.
+pub(crate) fn own(scope: &Scope) -> String {
+    if scope.is_own() { scope.tenant.as_str().to_owned() } else { private(scope) }
+}
+
+/// Returns the tenant and, if the part called `owner` is private, its author.
+pub(crate) fn names(owner: &str) -> (&str, Option<&str>) {
+    owner.split_once(BETWEEN).map_or((owner, None), |(tenant, author)| (tenant, Some(author)))
+}
+
+/// Returns the names of the part that is shared and of the one that the reader keeps private, also if the scope is of one
+/// of both.
+pub(crate) fn both(scope: &Scope) -> [String; 2] {
+    match names(scope.tenant.as_str()) {
+        (tenant, Some(_)) => [tenant.to_owned(), scope.tenant.as_str().to_owned()],
+        (tenant, None) => [tenant.to_owned(), private(scope)],
+    }
+}
+
+/// Returns the SQL condition that `column` is a part of the tenant `?number`, whoever sees it.
+pub(crate) fn of_tenant(column: &str, number: usize) -> String {
+    format!(
+        "({column} = ?{number} OR ({column} > ?{number} || char(31) AND {column} < ?{number} || char(32)))"
+    )
+}
+
+/// Returns the SQL condition that both columns are parts of one tenant.
+pub(crate) fn of_one_tenant(one: &str, other: &str) -> String {
+    let tenant = |column: &str| format!("substr({column}, 1, instr({column} || char(31), char(31)) - 1)");
+    format!("{} = {}", tenant(one), tenant(other))
+}
+
+/// Returns the scope of the part called `owner`.
+fn within(scope: &Scope, owner: impl Into<String>) -> Scope {
+    Scope { tenant: TenantId::new(owner), ..scope.clone() }
+}
+
+/// Returns whether the store has something private, of whoever.
+pub(crate) fn has_private(connection: &Connection) -> Result<bool> {
+    Ok(connection.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?.exists([MARK])?)
+}
+
+/// Returns the scope of the part `owner`, and if that is private, notes that there is such a part.
+fn entered(connection: &Connection, scope: &Scope, owner: String) -> Result<Scope> {
+    if names(&owner).1.is_some() {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO meta (key, value) VALUES (?1, 1)")?
+            .execute([MARK])?;
+    }
+    Ok(within(scope, owner))
+}
+
+/// Makes the views of a reading connection, if the store has something private.
+///
+/// They must not outlive the transaction that they are made in.
+pub(crate) fn show(connection: &Connection, scope: &Scope) -> Result<()> {
+    if !has_private(connection)? {
+        return Ok(());
+    }
+    let quote = |name: &str| format!("'{}'", name.replace('\'', "''"));
+    let (tenant, private) = (quote(scope.tenant.as_str()), quote(&private(scope)));
+    let seen = format!("t.owner IN ({tenant}, {private})");
+    // A shared session is not called by its name while the reader has a private one of this name.
+    let is_named = format!(
+        "{seen} AND (t.owner = {private} OR NOT EXISTS (
+             SELECT 1 FROM main.sessions p WHERE p.owner = {private} AND p.name = t.name))"
+    );
+    let mut views =
+        view(connection, "memories", &tenant, &seen)? + &view(connection, "sessions", &tenant, &is_named)?;
+    for table in OWNED {
+        views += &view(connection, table, &tenant, &seen)?;
+    }
+    for (table, which) in BESIDE {
+        views += &view(connection, table, &tenant, which)?;
+    }
+    views += &format!(
+        "CREATE TEMP VIEW versions AS SELECT {tenant} AS owner, sum(t.version) AS version FROM main.versions t
+         WHERE {seen} HAVING count(*) > 0;"
+    );
+    connection.pragma_update(None, "query_only", false)?;
+    let made = connection.execute_batch(&views);
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(made?)
+}
+
+/// Returns the statement that makes the view of a table with the rows `t` that meet a condition, as rows of the tenant.
+fn view(connection: &Connection, table: &str, tenant: &str, which: &str) -> Result<String> {
+    let mut statement = connection.prepare_cached("SELECT name FROM pragma_table_info(?1, 'main')")?;
+    let columns: Vec<String> = statement.query_map([table], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    if columns.is_empty() {
+        // A backup may lack tables that it needs not have.
+        return Ok(String::new());
+    }
+    let column = |name: &String| match name.as_str() {
+        "owner" => format!("{tenant} AS owner"),
+        name => format!("t.\"{name}\""),
+    };
+    let columns = columns.iter().map(column).collect::<Vec<_>>().join(", ");
+    Ok(format!("CREATE TEMP VIEW \"{table}\" AS SELECT {columns} FROM main.\"{table}\" t WHERE {which};\n"))
+}
+
+/// Returns whether the connection has views, made by [`show`].
+pub(crate) fn has_views(connection: &Connection) -> Result<bool> {
+    Ok(connection.prepare_cached("SELECT 1 FROM sqlite_temp_schema WHERE type = 'view'")?.exists([])?)
+}
+
+/// Returns the scopes of the parts that the reader sees: what is shared, and then what the reader keeps private, if that
+/// is anything. Of the sessions that the scope names, the part that is shared has those that are not private ones.
+///
+/// On a connection with views, the scope itself is all.
+pub(crate) fn seen(connection: &Connection, scope: &Scope) -> Result<Vec<Scope>> {
+    if !has_private(connection)? || has_views(connection)? {
+        return Ok(vec![scope.clone()]);
+    }
+    let mine = within(scope, private(scope));
+    let mut shared = scope.clone();
+    if let Sessions::Only(names) = &mut shared.sessions {
+        let mut left = Vec::new();
+        for name in names.drain(..) {
+            if in_part(connection, mine.tenant.as_str(), &name)?.is_none() {
+                left.push(name);
+            }
+        }
+        *names = left;
+    }
+    Ok(vec![shared, mine])
+}
+
+/// Returns the row of the session that is called `name`, not by an alias, in a part.
+fn in_part(connection: &Connection, owner: &str, name: &SessionId) -> Result<Option<i64>> {
+    Ok(connection
+        .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
+        .query_row((owner, name.as_str()), |row| row.get(0))
+        .optional()?)
+}
+
+/// Returns the row of the session that is called `name`, not by an alias: the reader's private one, or a shared one.
+pub(crate) fn session_called(
+    connection: &Connection,
+    scope: &Scope,
+    name: &SessionId,
+) -> Result<Option<i64>> {
+    match in_part(connection, &private(scope), name)? {
+        Some(found) => Ok(Some(found)),
+        None => in_part(connection, scope.tenant.as_str(), name),
+    }
+}
+
+/// Returns the scope of the part that has the session `name`, or that gets it: one that is new is as visible as it is
+/// said to be, and shared if nothing is said.
+pub(crate) fn of_session(
+    connection: &Connection,
+    scope: &Scope,
+    name: &SessionId,
+    said: Option<Visibility>,
+) -> Result<Scope> {
+    let mine = private(scope);
+    let is_private = match said {
+        Some(visibility) => visibility == Visibility::Private,
+        None => in_part(connection, &mine, name)?.is_some(),
+    };
+    if is_private { entered(connection, scope, mine) } else { Ok(scope.clone()) }
+}
+
+/// Returns the scope of the part that has the row `session`.
+pub(crate) fn of_row(connection: &Connection, scope: &Scope, session: i64) -> Result<Scope> {
+    let owner: String = connection
+        .prepare_cached("SELECT owner FROM sessions WHERE seq = ?1")?
+        .query_row([session], |row| row.get(0))?;
+    Ok(within(scope, owner))
+}
+
+/// Where a draft is stored.
+pub(crate) struct Place {
+    /// The scope of the part.
+    pub part: Scope,
+    /// The session: none if the memory is shared, and its session is private.
+    pub session: Option<SessionId>,
+}
+
+/// Returns where a draft is to be stored. If it doesn't say who sees it, it is as private as what it comes from.
+pub(crate) fn of_draft(connection: &Connection, scope: &Scope, draft: &Draft) -> Result<Place> {
+    let session = draft.session.clone();
+    let author = draft.author.as_ref().unwrap_or(&scope.reader);
+    let mine = private_of(&scope.tenant, author);
+    if draft.visibility == Some(Visibility::Private) {
+        return Ok(Place { part: entered(connection, scope, mine)?, session });
+    }
+    if !has_private(connection)? {
+        return Ok(Place { part: scope.clone(), session });
+    }
+    let is_in_private = match &session {
+        Some(session) => in_part(connection, &mine, session)?.is_some(),
+        None => false,
+    };
+    if draft.visibility.is_none() {
+        let mut sources = connection.prepare_cached("SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2")?;
+        let mut is_private = is_in_private;
+        for id in &draft.references {
+            is_private = is_private || sources.exists((&mine, id.as_str()))?;
+        }
+        if is_private {
+            return Ok(Place { part: within(scope, mine), session });
+        }
+    }
+    // What is shared doesn't name a session that is private.
+    let is_named = draft.kind == Kind::Message || !is_in_private;
+    Ok(Place { part: scope.clone(), session: session.filter(|_| is_named) })
+}
+
+/// Returns the row of the memory `id` in the parts that the reader sees, the private one first.
+pub(crate) fn row_of(connection: &Connection, scope: &Scope, id: &str) -> Result<Option<(i64, bool)>> {
+    for owner in [private(scope).as_str(), scope.tenant.as_str()] {
+        let found = connection
+            .prepare_cached("SELECT seq, tombstoned_at IS NULL FROM memories WHERE owner = ?1 AND id = ?2")?
+            .query_row((owner, id), |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// Returns those of the rows that others keep private: they go with what they are made of, but are not spoken of.
+pub(crate) fn hidden(connection: &Connection, scope: &Scope, rows: &[SelectedRow]) -> Result<HashSet<i64>> {
+    let mut hidden = HashSet::new();
+    if !has_private(connection)? || has_views(connection)? {
+        return Ok(hidden);
+    }
+    let mine = private(scope);
+    let mut owner = connection.prepare_cached("SELECT owner FROM memories WHERE seq = ?1")?;
+    for row in rows {
+        let owner: Option<String> = owner.query_row([row.seq], |row| row.get(0)).optional()?;
+        if owner.is_some_and(|owner| names(&owner).1.is_some() && owner != mine) {
+            hidden.insert(row.seq);
+        }
+    }
+    Ok(hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStore;
+    use tiro_base::scope::ProjectId;
+    use tiro_conformance::fixture::message;
+    use tiro_store::{Flavour, WriteMemories};
+
+    /// Stores a message of `author` with a visibility.
+    async fn say(store: &SqliteStore, scope: &Scope, visibility: Visibility) {
+        let mut said = message("auth", &format!("{visibility:?}"));
+        said.draft.visibility = Some(visibility);
+        store.save(scope, vec![said], 1).await.unwrap();
+    }
+
+    /// Returns the plan of a query for the memories of a session, as a reading connection makes it.
+    async fn plan(store: &SqliteStore, scope: &Scope) -> (bool, Vec<String>) {
+        let planned = store.read(scope, |_, connection, scope| {
+            let sql = "EXPLAIN QUERY PLAN SELECT m.text FROM memories m JOIN sessions s ON s.seq = m.session
+                       WHERE m.owner = ?1 AND s.name = 'auth'";
+            let mut statement = connection.prepare(sql)?;
+            let steps = statement.query_map([scope.tenant.as_str()], |row| row.get("detail"))?;
+            Ok((has_views(connection)?, steps.collect::<Result<_, _>>()?))
+        });
+        planned.await.unwrap()
+    }
+
+    /// On one's own machine, reads must stay as they are.
+    #[tokio::test]
+    async fn a_read_gets_views_only_if_something_is_private_and_only_for_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = ProjectId::from_random([7; 8]);
+        let store =
+            SqliteStore::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
+        let scope = Scope::own(TenantId::new("ines"), project);
+        let empty = plan(&store, &scope).await;
+        assert!(!empty.0);
+        say(&store, &scope, Visibility::Project).await;
+        assert_eq!(plan(&store, &scope).await, empty);
+        let petra = scope.read_by(AuthorId::new("petra"));
+        say(&store, &petra, Visibility::Private).await;
+        for reader in [&scope, &petra] {
+            assert!(plan(&store, reader).await.0);
+            // The connection is used again.
+            let left = store.read_all(reader, |_, connection, _| {
+                let rows =
+                    connection.query_row("SELECT count(*) FROM memories", [], |row| row.get::<_, i64>(0));
+                Ok((has_views(connection)?, rows?))
+            });
+            assert_eq!(left.await.unwrap(), (false, 2));
+        }
+    }
+
+    #[test]
+    fn a_part_has_the_names_of_its_tenant_and_its_author() {
+        assert_eq!(names("ines"), ("ines", None));
+        let (tenant, author) = (TenantId::new("team"), AuthorId::new("petra"));
+        assert_eq!(names(&private_of(&tenant, &author)), ("team", Some("petra")));
+    }
+}
