@@ -70,7 +70,6 @@ macro_rules! promises {
                 statements_in_memories_come_in_order_of_their_keys: ReordersResults,
                 a_statement_is_stored_once: LosesStatements,
                 an_owner_sees_no_statement_of_another: IgnoresOwner,
-                extracted_facts_are_removed_unless_they_are_marked: KeepsExtracts,
             }
             forgetting {
                 a_forgotten_memory_leaves_every_answer: ForgetsNothing,
@@ -96,6 +95,7 @@ macro_rules! promises {
                 a_purged_session_loses_its_name: PurgesNothing,
                 another_owner_undoes_and_purges_nothing: IgnoresOwner,
                 a_summary_of_a_quarter_outlives_retired_sessions: RetiresAsForgotten,
+                extracted_facts_are_removed_unless_they_are_marked: KeepsExtracts,
             }
             searching {
                 a_word_finds_the_memories_that_hold_it: IndexesNothing,

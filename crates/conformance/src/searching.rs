@@ -443,8 +443,7 @@ pub async fn derived_memories_without_chunks_get_theirs_later(fixture: Fixture) 
         fixture.store.add_chunks(&fixture.scope, found).await.answered();
     };
     add(chunks.clone()).await;
-    // The second call stands for a slower process that does the same work.
-    add(chunks).await;
+    add(chunks).await; // A slower process that does the same work.
     assert!(fixture.store.derived_without_chunk(&fixture.scope, 9).await.answered().is_empty());
     let check = fixture.store.check(&fixture.scope).await.answered();
     assert_eq!((fixture.found("maple").await, check.is_sound()), (1, true));

@@ -435,22 +435,3 @@ pub async fn an_owner_sees_no_statement_of_another(fixture: Fixture) {
     fixture.store.add_statements(&fixture.scope, new, Some((name("s"), 1))).await.answered();
     assert!(fixture.store.statements(&fixture.stranger(), "user", 9).await.answered().is_empty());
 }
-
-pub async fn extracted_facts_are_removed_unless_they_are_marked(fixture: Fixture) {
-    let said = fixture.say("s", &["a message"]).await;
-    let facts = ["maple", "willow", "larch"].map(|text| fact("s", text, &[&said[0]]));
-    let saved = fixture.save(facts.to_vec()).await;
-    fixture.put(note("oak")).await;
-    let marked = &saved.outcomes[1].0;
-    fixture.store.mark(&fixture.scope, std::slice::from_ref(marked), true, None).await.answered();
-    fixture
-        .store
-        .forget(&fixture.scope, &Selection::Ids(vec![saved.outcomes[2].0.clone()]), "f1", 5)
-        .await
-        .answered();
-    assert_eq!(fixture.store.remove_extracts(&fixture.scope, &name("s"), 9).await.answered(), 1);
-    let mut left = fixture.listed(&Filter::default()).await;
-    left.sort_unstable();
-    assert_eq!(left, ["a message", "oak", "willow"]);
-    assert_eq!(fixture.undo().await.ids.len(), 1, "a forgotten fact is not removed for good");
-}

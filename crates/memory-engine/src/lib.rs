@@ -18,7 +18,6 @@ mod cache;
 mod changes;
 mod forget;
 mod links;
-mod parts;
 mod queue;
 mod read;
 mod registry;

@@ -11,7 +11,6 @@ use tiro_store::{
     SubjectKey, SummaryRow,
 };
 
-use super::parts;
 pub use super::threads::data::{Blob, Piece, PieceText, ThreadData, Turn};
 
 /// Everything that a store holds.
@@ -317,6 +316,11 @@ pub struct Answer {
     pub body: String,
 }
 
+/// The tenant of shared sessions while the reader has private ones of their names: nothing finds them by name.
+pub fn nobody() -> TenantId {
+    TenantId::new("\u{0}")
+}
+
 impl State {
     /// Returns a number that was never returned before.
     pub fn number(&mut self) -> i64 {
@@ -346,7 +350,7 @@ impl State {
     /// Returns the key of the private or the shared session with this name, which is made if there is none.
     pub fn open_session(&mut self, owner: &TenantId, name: &SessionId, is_private: bool) -> SessionKey {
         let is_it = |(_, session): &(&SessionKey, &Session)| {
-            let is_owners = session.owner == *owner || session.owner == parts::nobody();
+            let is_owners = session.owner == *owner || session.owner == nobody();
             is_owners && session.name == *name && session.is_private == is_private
         };
         if let Some((key, _)) = self.sessions.iter().find(is_it) {
@@ -355,7 +359,7 @@ impl State {
         let key = SessionKey::from_store(self.number());
         let is_hidden = !is_private && self.session_of(owner, name).is_some();
         let session = Session {
-            owner: if is_hidden { parts::nobody() } else { owner.clone() },
+            owner: if is_hidden { nobody() } else { owner.clone() },
             is_private,
             name: name.clone(),
             branch: None,

@@ -3,7 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use crate::SqliteStore;
-use crate::parts;
+use crate::read::parts;
 use tiro_base::error;
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;

@@ -22,7 +22,6 @@ mod imports;
 mod keys;
 mod leases;
 mod links;
-mod parts;
 mod read;
 mod registry;
 mod search;

@@ -11,7 +11,7 @@ use super::file::store_file::{Checkpoint, Filled};
 use super::file::{damage, migrate, store_file};
 use super::{Inner, SqliteStore};
 use crate::error::{Error, Result};
-use crate::parts;
+use crate::read::parts;
 use tiro_base::error::{self, Kind};
 use tiro_base::scope::Scope;
 

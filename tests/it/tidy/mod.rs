@@ -22,7 +22,7 @@ const ROWS: &[&[&str]] = &[
     &["engine"],
     &["project"],
     &["config"],
-    &["remember", "import", "retrieve", "context", "summarize", "inline", "ephemeral", "stash"],
+    &["remember", "import", "freshness", "retrieve", "context", "summarize", "inline", "ephemeral", "stash"],
     &["spool"],
     &["sqlite", "conformance", "memory_engine"],
     &["store", "embed", "git", "files", "clients", "llm"],

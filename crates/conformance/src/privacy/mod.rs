@@ -173,8 +173,8 @@ pub async fn what_is_private_is_read_by_its_author_only(mut fixture: Fixture) {
     let unknown = MemoryId::derive(Kind::Message, None, "unknown");
     let before = Asked {
         id: unknown.clone(),
-        key: MemoryKey::from_store(1 << 40),
-        chunk: ChunkKey::from_store(1 << 40),
+        key: MemoryKey::NOT_STORED,
+        chunk: ChunkKey::default(),
         summary: unknown.clone(),
         purged: unknown,
         commit: fixture.key(&commit).await,

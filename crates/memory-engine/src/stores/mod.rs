@@ -1,6 +1,7 @@
 //! The stores of installations in memory, so that a whole program can run on them.
 
 mod handle;
+pub(crate) mod parts;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

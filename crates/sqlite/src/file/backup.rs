@@ -11,7 +11,7 @@ use crate::connection::{blocking, lock};
 use crate::error::{Error, Result};
 use crate::file::store_file::whole;
 use crate::file::{damage, verify};
-use crate::parts;
+use crate::read::parts;
 use tiro_base::error::{self, Kind, quoted};
 use tiro_base::scope::Scope;
 use tiro_store::{Check, Damage};

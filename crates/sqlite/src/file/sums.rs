@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row};
 
 use crate::columns::MEMORY as COLUMNS;
 use crate::error::Result;
-use crate::parts;
+use crate::read::parts;
 
 /// The column of [`COLUMNS`] with the row's sum, which may be NULL. The columns before it are covered by the sum,
 /// except the row number, the text, and the name of the session, which is in another row. So are the two columns after

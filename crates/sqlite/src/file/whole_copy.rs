@@ -14,7 +14,7 @@ use crate::connection::{blocking, moves_log_at_close};
 use crate::error::{Error, Result};
 use crate::file::backup::owned_tables;
 use crate::file::store_file::{self, whole};
-use crate::parts;
+use crate::read::parts;
 use tiro_base::error::{self, Context, Kind, quoted};
 use tiro_base::file;
 use tiro_base::scope::{Scope, TenantId};

@@ -104,8 +104,8 @@ impl SqliteBackup {
     ///
     /// If the backup has the memories of only one owner, these are read, even if that owner isn't the scope's:
     /// a backup from another machine names another owner. If it has the memories of several owners, those of
-    /// the scope's owner are read. The same holds for what an author kept private. Errors with [`Kind::NotFound`] if there is no such file, and with
-    /// [`Kind::BadInput`] if it is not a backup or is damaged.
+    /// the scope's owner are read. The same holds for what an author kept private. Errors with [`Kind::NotFound`] if
+    /// there is no such file, and with [`Kind::BadInput`] if it is not a backup or is damaged.
     pub async fn open(scope: &Scope, source: &Path) -> error::Result<SqliteBackup> {
         let (scope, source) = (scope.clone(), source.to_owned());
         blocking(move || {
@@ -235,18 +235,13 @@ impl BackupReader {
              WHERE m.seq > ?2 AND {} ORDER BY m.seq LIMIT ?5",
             self.admitted()
         );
+        let owner = &self.owners.owner;
         let rows: Vec<(i64, bool)> = self
             .connection
             .prepare_cached(&next)
             .map_err(read)?
             .query_map(
-                params![
-                    self.owners.owner,
-                    self.last,
-                    LONGEST_TEXT as i64,
-                    LONGEST_NAME as i64,
-                    PAGE.0 as i64
-                ],
+                params![owner, self.last, LONGEST_TEXT as i64, LONGEST_NAME as i64, PAGE.0 as i64],
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
             .map_err(read)?

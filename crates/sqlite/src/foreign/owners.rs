@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use crate::error::Result;
-use crate::parts;
+use crate::read::parts;
 use tiro_base::memory::Memory;
 use tiro_base::scope::{AuthorId, Scope, TenantId, Visibility};
 

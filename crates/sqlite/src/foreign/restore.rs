@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::forget::{SelectedRow, tombstone};
 use crate::links;
 use crate::links::Known;
-use crate::parts::{self, Place};
+use crate::read::parts::{self, Place};
 use crate::superseded;
 use crate::write::one::{insert_one, save_one};
 use crate::write::record;

@@ -15,7 +15,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::SqliteStore;
 use crate::connection::blocking;
 use crate::error::{Error, Result};
-use crate::parts;
+use crate::read::parts;
 use crate::threads;
 use crate::tuning::{FORGOTTEN_AT_ONCE, TURN};
 use crate::write::turns;
@@ -378,7 +378,7 @@ fn forgotten(
     operation: String,
     rows: &[SelectedRow],
 ) -> Result<Forgotten> {
-    let hidden = parts::hidden(connection, scope, rows)?;
+    let hidden = parts::hidden(connection, scope, rows.iter().map(|row| row.seq))?;
     let seen = || rows.iter().filter(|row| !hidden.contains(&row.seq));
     Ok(Forgotten {
         operation,

@@ -21,7 +21,7 @@ use crate::SqliteStore;
 use crate::connection::{LOOK_AGAIN, blocking, lock};
 use crate::error::{Error, Result};
 use crate::file::migrate;
-use crate::parts;
+use crate::read::parts;
 use crate::tuning::{DELETE_MERGE, MERGED_AT_ONCE, REMOVED_AT_ONCE};
 use crate::write::turns;
 use tiro_base::error::{self, Kind};

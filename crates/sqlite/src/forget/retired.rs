@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::SelectedRow;
 use crate::error::Result;
 use crate::forget::erase::erase;
-use crate::parts;
+use crate::read::parts;
 use tiro_base::scope::Scope;
 use tiro_store::Selection;
 

@@ -11,7 +11,7 @@ use crate::SqliteStore;
 use crate::columns;
 use crate::error::Result;
 use crate::keys::{key, memory_key, optional_key};
-use crate::parts;
+use crate::read::parts;
 use tiro_base::error;
 use tiro_base::memory::{MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{Scope, SessionId};

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use crate::columns::is_answer;
 use crate::error::Result;
-use crate::parts;
+use crate::read::parts;
 use crate::vectors::{self, Filter as Rows, Hit, VectorIndex, VectorRow};
 use tiro_base::memory::{Group, Kind, MemoryKey};
 use tiro_base::scope::{Scope, TenantId};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
-use crate::parts;
+use crate::read::parts;
 use tiro_base::scope::Scope;
 
 /// The chunks of the memories in each owner's stash, in ascending order, as of `version`.

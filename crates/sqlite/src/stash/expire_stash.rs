@@ -8,7 +8,7 @@ use crate::SqliteStore;
 use crate::connection::blocking;
 use crate::error::Result;
 use crate::forget::{SelectedRow, bring_back, selected_row, tombstone};
-use crate::parts;
+use crate::read::parts;
 use tiro_base::error;
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;

@@ -14,7 +14,7 @@ use crate::SqliteStore;
 use crate::connection::{BUSY_TIMEOUT, Unsynced, blocking, lock};
 use crate::error::{Error, Result};
 use crate::file::verify;
-use crate::parts;
+use crate::read::parts;
 use tiro_base::error::{self, Kind};
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use crate::SqliteStore;
 use crate::columns;
 use crate::error::Result;
-use crate::parts;
+use crate::read::parts;
 use tiro_base::error;
 use tiro_base::memory::{Level, Millis};
 use tiro_base::scope::{Scope, SessionId};

@@ -15,7 +15,7 @@ use crate::columns;
 use crate::error::Result;
 use crate::file::{rows, verify};
 use crate::forget::erase;
-use crate::parts;
+use crate::read::parts;
 use crate::read::segments::{find_session, hash_of_range, required_session};
 use crate::write::one::save_one;
 use crate::write::session::OpenSession;

@@ -9,7 +9,7 @@ use crate::SqliteStore;
 use crate::columns;
 use crate::error::Result;
 use crate::keys::key;
-use crate::parts;
+use crate::read::parts;
 use crate::read::segments::{find_session, required_session};
 use tiro_base::error;
 use tiro_base::memory::{Level, Millis};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::OptionalExtension;
 
 use crate::SqliteStore;
-use crate::parts;
+use crate::read::parts;
 use tiro_base::error;
 use tiro_base::scope::Scope;
 use tiro_base::thread::ContentHash;

@@ -9,7 +9,7 @@ use super::{ThreadVersion, find_thread};
 use crate::SqliteStore;
 use crate::connection::blocking;
 use crate::error::{Error, Result};
-use crate::parts;
+use crate::read::parts;
 use crate::read::segments::{find_session, required_session};
 use crate::write::save_batch;
 use tiro_base::error::{self, Kind, quoted};

@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::reindex;
 use crate::SqliteStore;
 use crate::keys::{self, memory_key};
-use crate::parts;
+use crate::read::parts;
 use crate::read::segments::bump;
 use tiro_base::error;
 use tiro_base::memory::MemoryKey;

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use crate::SqliteStore;
-use crate::parts;
+use crate::read::parts;
 use crate::vectors::{decode_f16, encode_f16};
 use tiro_base::error;
 use tiro_base::scope::Scope;

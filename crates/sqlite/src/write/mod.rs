@@ -20,7 +20,7 @@ use self::one::save_one;
 use self::session::OpenSession;
 use crate::SqliteStore;
 use crate::error::Result;
-use crate::parts::{self, Place};
+use crate::read::parts::{self, Place};
 use crate::superseded;
 use tiro_base::error;
 use tiro_base::memory::{Millis, Provenance};

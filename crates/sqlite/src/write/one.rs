@@ -7,7 +7,7 @@ use super::{chunks, record};
 use crate::error::Result;
 use crate::file::sums;
 use crate::links;
-use crate::parts;
+use crate::read::parts;
 use tiro_base::memory::{Draft, Group, Identity, Millis, Provenance};
 use tiro_base::scope::Scope;
 use tiro_store::{Outcome, PreparedMemory};

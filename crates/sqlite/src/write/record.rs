@@ -4,8 +4,8 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
-use crate::parts;
 use crate::read::memories;
+use crate::read::parts;
 use tiro_base::memory::MemoryId;
 use tiro_base::scope::Scope;
 use tiro_store::Outcome;

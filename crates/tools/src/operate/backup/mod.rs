@@ -225,9 +225,8 @@ impl Target<'_> {
         let (memory, found) = prepare(redactor, draft, &mut || engine.random());
         found.iter().for_each(|(rule, count)| tiro_redact::add(&mut self.restored.redactions, rule, *count));
         let chunks = if is_indexed { memory.chunks } else { Vec::new() };
-        let memory = PreparedMemory { chunks, ..memory };
         Some(RestoredMemory {
-            memory,
+            memory: PreparedMemory { chunks, ..memory },
             ordinal,
             forgotten,
             is_marked,
@@ -245,13 +244,13 @@ impl Target<'_> {
         let redactor = &self.project.redactor;
         let clean = |text: Option<String>| text.map(|text| redactor.redact(&text).text.into_owned());
         let session = project::session_id(redactor, "session", each.session.as_str()).ok()?;
-        let aliases = each.origin.aliases.iter();
-        let aliases = aliases.filter_map(|alias| project::session_id(redactor, "session", alias).ok());
+        let named = |alias: &String| project::session_id(redactor, "session", alias).ok();
+        let aliases = each.origin.aliases.iter().filter_map(named);
         let origin = Origin {
             client: clean(each.origin.client),
             worktree: clean(each.origin.worktree),
             title: clean(each.origin.title),
-            aliases: aliases.map(|alias| alias.as_str().to_owned()).collect(),
+            aliases: aliases.map(|alias| alias.to_string()).collect(),
             visibility: each.origin.visibility,
         };
         Some(ForeignSession { session, origin, branch: clean(each.branch), ..each })

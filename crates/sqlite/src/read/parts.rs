@@ -21,7 +21,6 @@ use std::collections::HashSet;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
-use crate::forget::SelectedRow;
 use tiro_base::memory::{Draft, Kind};
 use tiro_base::scope::{AuthorId, Scope, SessionId, Sessions, TenantId, Visibility};
 
@@ -287,7 +286,11 @@ pub(crate) fn row_of(connection: &Connection, scope: &Scope, id: &str) -> Result
 }
 
 /// Returns those of the rows that others keep private: they go with what they are made of, but are not spoken of.
-pub(crate) fn hidden(connection: &Connection, scope: &Scope, rows: &[SelectedRow]) -> Result<HashSet<i64>> {
+pub(crate) fn hidden(
+    connection: &Connection,
+    scope: &Scope,
+    rows: impl Iterator<Item = i64>,
+) -> Result<HashSet<i64>> {
     let mut hidden = HashSet::new();
     if !has_private(connection)? || has_views(connection)? {
         return Ok(hidden);
@@ -295,9 +298,9 @@ pub(crate) fn hidden(connection: &Connection, scope: &Scope, rows: &[SelectedRow
     let mine = private(scope);
     let mut owner = connection.prepare_cached("SELECT owner FROM memories WHERE seq = ?1")?;
     for row in rows {
-        let owner: Option<String> = owner.query_row([row.seq], |row| row.get(0)).optional()?;
+        let owner: Option<String> = owner.query_row([row], |row| row.get(0)).optional()?;
         if owner.is_some_and(|owner| names(&owner).1.is_some() && owner != mine) {
-            hidden.insert(row.seq);
+            hidden.insert(row);
         }
     }
     Ok(hidden)

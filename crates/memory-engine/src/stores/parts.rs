@@ -7,15 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::state::{PieceText, State, Stored};
+use crate::state::{PieceText, State, Stored, nobody};
 use tiro_base::memory::{Draft, Kind, MemoryId, MemoryKey};
 use tiro_base::scope::{AuthorId, Scope, SessionId, TenantId, Visibility};
 use tiro_base::thread::ContentHash;
-
-/// The tenant of shared sessions while the reader has private ones of their names: nothing finds them by name.
-pub fn nobody() -> TenantId {
-    TenantId::new("\u{0}")
-}
 
 impl State {
     /// Returns whether the reader sees all that there is, and left for itself what is left.
