@@ -214,3 +214,44 @@ pub async fn within_deadline<T>(work: impl Future<Output = Result<T>>) -> Result
 fn late() -> Error {
     Error::new(Kind::Busy, format!("it took longer than {} s", DEADLINE.as_secs())).hint("try again")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiro_base::memory::Group;
+    use tiro_store::{DenseCandidate, LexicalCandidate};
+    use tiro_text::words::Term;
+
+    fn found() -> Candidates {
+        let (memory, chunk) = (MemoryKey::from_store(1), ChunkKey::from_store(1));
+        let word = LexicalCandidate { memory, chunk, group: Group::Message, is_answer: false, score: 1.0 };
+        Candidates {
+            words: Ok((vec![word], Vocabulary::default())),
+            near: Ok(vec![DenseCandidate { memory, chunk }]),
+            named: Ok(Vec::new()),
+            cosines: vec![Ok(vec![(chunk, 0.5)])],
+            places: Ok(Vec::new()),
+            pending: Some(3),
+        }
+    }
+
+    #[test]
+    fn a_search_that_takes_too_long_leaves_the_candidates_of_the_other() {
+        let query = CandidateQuery {
+            terms: vec![Term::new("quince")],
+            embeddings: vec![("space".to_owned(), vec![1.0])],
+            ..CandidateQuery::default()
+        };
+        let parts = |answer: Candidates| {
+            let is_read = answer.cosines.into_iter().all(|cosines| cosines.is_ok());
+            (answer.words.is_ok(), answer.near.is_ok(), is_read, answer.places.is_ok())
+        };
+        assert_eq!(parts(apart(&query, Some(found()), None)), (true, false, false, true));
+        assert_eq!(parts(apart(&query, None, Some(found()))), (false, true, true, true));
+        assert_eq!(parts(apart(&query, None, None)), (false, false, false, true));
+        let late = apart(&query, Some(found()), None).near.unwrap_err();
+        assert_eq!((late.kind(), late.to_string().as_str()), (Kind::Busy, "it took longer than 5 s"));
+        let words = CandidateQuery { embeddings: Vec::new(), ..query };
+        assert!(apart(&words, None, None).near.is_ok(), "nothing was to be searched by meaning");
+    }
+}
