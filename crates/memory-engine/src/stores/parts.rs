@@ -157,7 +157,7 @@ impl State {
 
     /// Returns the hashes of the texts that the threads need.
     fn needed(&self) -> BTreeSet<ContentHash> {
-        let of_blocks = |piece: &super::state::Piece| match piece.text {
+        let of_blocks = |piece: &crate::state::Piece| match piece.text {
             PieceText::Blob(hash) => Some(hash),
             PieceText::Message(_) => None,
         };

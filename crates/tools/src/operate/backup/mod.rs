@@ -214,10 +214,8 @@ impl Target<'_> {
         let is_clean = |key: &&String| redactor.redact(key).text == key.as_str();
         let repeats = each.repeats.iter().filter(is_clean).cloned().collect();
         let engine = self.engine;
-        let forgotten = each.forgotten.clone().map(|(operation, at)| {
-            let id = operation.unwrap_or_else(|| format!("f{}", hex(engine.random::<6>())));
-            (id, at)
-        });
+        let new_id = || format!("f{}", hex(engine.random::<6>()));
+        let forgotten = each.forgotten.clone().map(|(operation, at)| (operation.unwrap_or_else(new_id), at));
         let superseded_by = each.superseded_by.clone();
         let clean = |topic: String| redactor.redact(&topic).text.into_owned();
         let stashed = each.stashed.clone().map(|it| ForeignStash { topic: it.topic.map(clean), ..it });
