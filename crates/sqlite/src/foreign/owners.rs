@@ -2,7 +2,8 @@
 
 use rusqlite::Connection;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::file::damage;
 use crate::read::parts;
 use tiro_base::memory::Memory;
 use tiro_base::scope::{AuthorId, Scope, TenantId, Visibility};
@@ -35,6 +36,15 @@ impl Owners {
 /// Returns whose memories are read: those of the only tenant and of the only author who kept something private, or of
 /// those whom the scope names. Then makes the connection show these, and nothing private of others.
 pub(super) fn owners(connection: &Connection, scope: &Scope) -> Result<Owners> {
+    read_owners(connection, scope).map_err(|error| match damage::is_reported(&error) {
+        true => Error::bad_input("the backup is damaged: it doesn't say whose memories it has")
+            .source(error)
+            .hint("give another backup"),
+        false => error,
+    })
+}
+
+fn read_owners(connection: &Connection, scope: &Scope) -> Result<Owners> {
     let tenants =
         "SELECT DISTINCT substr(owner, 1, instr(owner || char(31), char(31)) - 1) FROM memories LIMIT 2";
     let tenants: Vec<String> =
@@ -57,7 +67,8 @@ pub(super) fn owners(connection: &Connection, scope: &Scope) -> Result<Owners> {
         .prepare("SELECT 1 FROM pragma_table_info('memories') WHERE name = 'visibility'")?
         .exists([])?;
     let there = Scope { tenant: TenantId::new(&owner), ..scope.read_by(author) };
-    if has_authors {
+    // Without private parts there is nothing to hide, and a damaged mark of them keeps nobody from the backup.
+    if has_authors && !authors.is_empty() {
         parts::show(connection, &there)?;
     }
     let here = [AuthorId::new(scope.tenant.as_str()), scope.reader.clone()];
