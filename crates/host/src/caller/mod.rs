@@ -354,7 +354,7 @@ impl Caller {
         self.state.later.told().await;
     }
 
-    /// Counts a call of the operation `name` that took `micros` microseconds. [`Caller::keep_measurements`] stores the
+    /// Counts a call of the operation `name` that took `micros` microseconds. [`WritingCaller::keep_measurements`] stores the
     /// counts.
     pub fn measured(&self, name: &str, micros: u64) {
         let new = Measurement::of(name, micros);
