@@ -135,10 +135,7 @@ impl MemoryStore {
         if self.has_left.load(Ordering::Relaxed) {
             return Err(Error::new(Kind::Store, "the store was closed").hint("repeat the call"));
         }
-        if scope.project == self.project {
-            return Ok(());
-        }
-        Err(Error::new(Kind::NotFound, "the scope is of a project that the store doesn't hold"))
+        tiro_store::decide::scope::admits(&self.project, scope)
     }
 }
 

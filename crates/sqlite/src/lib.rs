@@ -338,11 +338,8 @@ impl SqliteStore {
     }
 
     /// Errors with [`Kind::NotFound`] if the scope is of another project.
-    fn admit(&self, scope: &Scope) -> Result<()> {
-        if scope.project == self.inner.project {
-            return Ok(());
-        }
-        Err(Error::not_found("the scope is of a project that the store doesn't hold"))
+    fn admit(&self, scope: &Scope) -> tiro_base::error::Result<()> {
+        tiro_store::decide::scope::admits(&self.inner.project, scope)
     }
 
     /// Moves the log into the file, so that a copy of only this file is complete. Does nothing while another

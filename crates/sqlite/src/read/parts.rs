@@ -310,6 +310,7 @@ pub(crate) fn hidden(
 mod tests {
     use super::*;
     use crate::SqliteStore;
+    use tiro_base::filter::Filter;
     use tiro_base::scope::ProjectId;
     use tiro_conformance::fixture::message;
     use tiro_store::{Flavour, WriteMemories};
@@ -356,6 +357,26 @@ mod tests {
                 Ok((has_views(connection)?, rows?))
             });
             assert_eq!(left.await.unwrap(), (false, 2));
+        }
+    }
+
+    /// A tenant with the name of a part would read what somebody else keeps private.
+    #[tokio::test]
+    async fn nobody_calls_himself_a_part_of_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = ProjectId::from_random([7; 8]);
+        let store =
+            SqliteStore::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
+        let team = Scope::own(TenantId::new("team"), project.clone());
+        let petra = team.read_by(AuthorId::new("petra"));
+        say(&store, &petra, Visibility::Private).await;
+        let thief = Scope::own(TenantId::new(private(&petra)), project);
+        for scope in [&thief, &team.read_by(AuthorId::new(private(&petra)))] {
+            let read = store.list(scope, &Filter::default(), None, 10).await;
+            assert_eq!(read.unwrap_err().kind(), tiro_base::error::Kind::BadInput);
+            let mut said = message("auth", "mine");
+            said.draft.visibility = Some(Visibility::Private);
+            assert!(store.save(scope, vec![said], 1).await.is_err());
         }
     }
 

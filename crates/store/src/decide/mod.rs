@@ -8,5 +8,6 @@ pub mod context;
 pub mod leases;
 pub mod queue;
 pub mod retention;
+pub mod scope;
 pub mod spending;
 pub mod stale;
