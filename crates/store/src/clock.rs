@@ -1,4 +1,4 @@
-//! The clock of the program and of each store, which measures leases by it.
+//! The clock of the program and of each store. A store measures leases by its clock.
 //!
 //! Callers pass `now` for dates that are stored, such as when a summary is due. Leases use the store's clock instead,
 //! so that all processes that share a store agree on when a lease ends.

@@ -1,7 +1,7 @@
 //! What calls that only read leave to the idle worker: work that they found and that would change what is stored.
 //!
-//! The list is in memory and short. If the process ends before the work is done, the next call that needs its result finds
-//! it again.
+//! The list is in memory and short. If the process ends before the work is done, the next call that needs the result
+//! finds the work again.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

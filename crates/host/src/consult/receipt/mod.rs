@@ -29,7 +29,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Returns the number and the first of `paths`.
+    /// Returns how many `paths` there are, and the first of them.
     pub fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Files {
         let mut files = Files::default();
         for path in paths {
