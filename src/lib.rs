@@ -29,7 +29,7 @@ pub mod testing {
         Budget, DocumentKind, Extractor, Fault, Form, Limits, Note, Read, Reading, Refusal, Roots, gather,
     };
     pub use tiro_host::config::{External, Options, Sources, Use};
-    pub use tiro_recall::remember::prepare;
+    pub use tiro_intake::prepare::prepare;
     pub use tiro_redact::{Redactor, rules};
     pub use tiro_sqlite::{SqliteBackup, SqliteStore};
     pub use tiro_store::{Flavour, ForeignPart, Lifecycle, ReadRecords, WriteMemories};

@@ -6,100 +6,8 @@ use std::time::Instant;
 
 use crate::tuning::freshness::FRESHNESS_PATIENCE;
 use tiro_base::error::Result;
-use tiro_base::memory::{Kind, Memory};
 use tiro_git::{Reach, Repository, Sha};
-
-/// Whether the commit or file that a memory refers to is still as it was when the memory was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Freshness {
-    /// Nothing is known to have changed.
-    Current,
-    /// The content of the file has changed.
-    FileChanged,
-    /// The commit is not on the branch that is checked out, but on another one.
-    OtherBranch,
-    /// The commit is on no branch.
-    CommitGone,
-    /// Reading git took too long, or failed.
-    Unknown,
-}
-
-/// Where git keeps a commit that is on no branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
-    /// A reflog leads to the commit, so git keeps it until the reflog's entry expires.
-    InReflog,
-    /// Nothing in git leads to it: git's next garbage collection may remove it.
-    Unnamed,
-    /// The commit is not in the repository.
-    Removed,
-}
-
-impl Gone {
-    /// Returns the word that answers show.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Gone::InReflog => "in_reflog",
-            Gone::Unnamed => "unnamed",
-            Gone::Removed => "removed",
-        }
-    }
-}
-
-impl Freshness {
-    /// Returns the word that answers show.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Freshness::Current => "current",
-            Freshness::FileChanged => "file_changed",
-            Freshness::OtherBranch => "other_branch",
-            Freshness::CommitGone => "commit_gone",
-            Freshness::Unknown => "unknown",
-        }
-    }
-}
-
-/// The commits and the file that a memory refers to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
-    /// For a commit, the commit itself under each of its ids; otherwise the commit that was checked out when the memory was
-    /// made.
-    made_at: Vec<Sha>,
-    /// The file.
-    path: Option<String>,
-}
-
-impl Subject {
-    /// Returns the subject of `memory`. If `memory` is a commit, `commit_ids` are the ids by which git may know it.
-    pub fn of(memory: &Memory, commit_ids: &[String]) -> Subject {
-        let is_commit = memory.kind == Kind::Commit;
-        let shas = if is_commit { commit_ids } else { memory.head_sha.as_slice() };
-        Subject {
-            made_at: shas.iter().filter_map(|sha| sha.parse().ok()).collect(),
-            path: memory.path.clone().filter(|_| !is_commit),
-        }
-    }
-}
-
-/// The freshness of a subject, and where git has its commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// Whether the subject is still as it was.
-    pub freshness: Freshness,
-    /// The one of its commits that is checked out now or is an ancestor of the checked-out commit, if there is
-    /// one.
-    pub reached: Option<Sha>,
-    /// Where git keeps a commit that is on no branch.
-    pub gone: Option<Gone>,
-}
-
-impl Standing {
-    /// The standing of a subject without commits.
-    pub const CURRENT: Standing = Standing { freshness: Freshness::Current, reached: None, gone: None };
-
-    /// The standing of a subject for which git could not be read, or not in time.
-    pub const UNKNOWN: Standing = Standing { freshness: Freshness::Unknown, reached: None, gone: None };
-}
+use tiro_intake::{Freshness, Gone, Standing, Subject};
 
 /// Returns the standing of each of `subjects`, in their order.
 ///
@@ -109,7 +17,7 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
     let Ok(head) = repository.head() else { return vec![Standing::UNKNOWN; subjects.len()] };
     let Some(head) = head.commit else { return vec![Standing::CURRENT; subjects.len()] };
     let until = Instant::now() + FRESHNESS_PATIENCE;
-    let mut left: Vec<Sha> = subjects.iter().flat_map(|subject| &subject.made_at).copied().collect();
+    let mut left: Vec<Sha> = subjects.iter().flat_map(made_at).collect();
     left.sort();
     left.dedup();
     // Most commits are ancestors of `HEAD`, so each commit is looked for there first.
@@ -154,24 +62,29 @@ enum CommitPlace {
     Nowhere,
 }
 
+/// Returns the commits of `subject` that git can have.
+fn made_at(subject: &Subject) -> impl Iterator<Item = Sha> {
+    subject.made_at.iter().filter_map(|sha| sha.parse().ok())
+}
+
 fn one(
     repository: &Repository,
     head: &Sha,
     subject: &Subject,
     places: &HashMap<Sha, CommitPlace>,
 ) -> Standing {
-    let Some(first) = subject.made_at.first() else { return Standing::CURRENT };
-    let best = subject.made_at.iter().filter_map(|sha| Some((*places.get(sha)?, *sha))).min();
+    let Some(first) = made_at(subject).next() else { return Standing::CURRENT };
+    let best = made_at(subject).filter_map(|sha| Some((*places.get(&sha)?, sha))).min();
     let Some((place, sha)) = best else { return Standing::UNKNOWN };
     let gone = |gone| Standing { freshness: Freshness::CommitGone, reached: None, gone: Some(gone) };
     match place {
         CommitPlace::Head => {
-            let freshness = match file_changed(repository, head, first, subject.path.as_deref()) {
+            let freshness = match file_changed(repository, head, &first, subject.path.as_deref()) {
                 Ok(true) => Freshness::FileChanged,
                 Ok(false) => Freshness::Current,
                 Err(_) => Freshness::Unknown,
             };
-            Standing { freshness, reached: Some(sha), gone: None }
+            Standing { freshness, reached: Some(sha.to_string()), gone: None }
         }
         CommitPlace::Unknown => Standing::UNKNOWN,
         CommitPlace::Branch => Standing { freshness: Freshness::OtherBranch, reached: None, gone: None },
@@ -194,7 +107,7 @@ mod tests {
     use tiro_git::testing::Fixture;
 
     fn at(sha: Sha) -> Subject {
-        Subject { made_at: vec![sha], path: None }
+        Subject { made_at: vec![sha.to_string()], path: None }
     }
 
     /// Makes a history of `count` commits on `main`, every tenth of which merges two commits on a side branch, and

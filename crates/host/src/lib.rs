@@ -6,7 +6,7 @@
 //! - [`consult`]: a thread with an assistant
 //! - [`summaries`]: makes and keeps summaries
 //! - [`assembly`]: chooses what a context shows
-//! - [`ingest`]: follows transcripts and commits
+//! - [`own_files`]: the side with the user's files, in this process
 //! - [`idle`]: the work between calls
 //! - [`tuning`]: the numbers of these
 //!
@@ -24,7 +24,7 @@ pub mod config;
 pub mod consult;
 pub mod engine;
 pub mod idle;
-pub mod ingest;
+pub mod own_files;
 pub mod project;
 pub mod summaries;
 pub mod tuning;

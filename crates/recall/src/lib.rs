@@ -1,6 +1,7 @@
 //! Stores memories and finds them again.
 //!
 //! - [`remember`]: the write path, from a draft to what a store takes
+//! - [`store_intake`]: a store as the side with a user's files sees it
 //! - [`retrieve`]: the read path, from a question to ranked hits
 //! - [`stash`]: order and merging of stashed segments
 //! - [`ephemeral`]: an index of the texts of one call
@@ -17,4 +18,5 @@ pub mod ephemeral;
 pub mod remember;
 pub mod retrieve;
 pub mod stash;
+pub mod store_intake;
 pub mod tuning;

@@ -98,12 +98,12 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
         _ => project::directory(config.project.as_deref().or(config.current_dir.as_deref()))?,
     };
     let trusted = config.named_project();
-    let found = match project::place_and_repository(&directory, &config, trusted) {
+    let found = match project::finder(&config, trusted).place_and_repository(&directory) {
         // The repository can't be opened, but `git.trusted` may allow it. The options are read only in this case,
         // since reading them takes time.
         Err(error) if error.kind() == Kind::Git => {
             let config = Config::from_environment(named, Vec::new())?;
-            project::place_and_repository(&directory, &config, trusted)?
+            project::finder(&config, trusted).place_and_repository(&directory)?
         }
         found => found?,
     };

@@ -65,7 +65,7 @@ struct Transcripts {
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let (client, Transcripts { transcripts, dry_run }) = match args.source {
         Some(Source::Git { limit, threads, summarize, dry_run }) => {
-            let args = import_git::Args { threads, limit, summarize, ..Default::default() };
+            let args = import_git::Args { threads, limit, summarize };
             return if dry_run {
                 preview(engine, caller, args, out).await
             } else {
@@ -134,8 +134,7 @@ pub async fn git(
 /// Prints what would be imported from the repository.
 async fn preview(engine: &Engine, caller: &Caller, args: import_git::Args, out: Out) -> Result<ExitCode> {
     let waiting = progress::waiting("looking");
-    let is_summarised = args.summarize;
-    let output = import_preview::commits(engine, caller, args, is_summarised).await;
+    let output = import_preview::commits(engine, caller, args).await;
     waiting.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())

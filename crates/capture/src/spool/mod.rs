@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use tiro_base::error::{Context, Kind, Result, quoted};
 use tiro_base::memory::Millis;
-use tiro_git::identity;
+use tiro_git::{Repository, identity};
 use tiro_store::tuning::TRUSTED;
 
 use folder::Folder;
@@ -116,6 +116,21 @@ impl Spool {
             }
             None => Spool { root, folder: by_place, former: None },
         }
+    }
+
+    /// Returns the spool of the project that `repository` belongs to. If `repository` is `None`, returns the spool of the
+    /// project in the directory `root`.
+    pub fn of_project(data_dir: &Path, root: &Path, repository: Option<&Repository>) -> Spool {
+        let place = repository.map_or_else(
+            || {
+                // A repository that can't be read still has its id, and its spool is found by its git directory.
+                let dot_git = root.join(".git");
+                let is_kept = identity::read(&dot_git).is_ok_and(|id| id.is_some());
+                if is_kept { dot_git } else { root.to_owned() }
+            },
+            Repository::common_dir,
+        );
+        Spool::of(data_dir, &place)
     }
 
     /// Returns the spool for all projects together. It contains no references, only marks.

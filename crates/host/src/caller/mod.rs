@@ -26,8 +26,11 @@ use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Millis;
 use tiro_base::scope::{ProjectId, Scope, SessionId, Sessions, TenantId};
 use tiro_capture::clients::Client;
+use tiro_capture::follow::catch_up::Following;
+use tiro_capture::sources::Machine;
 use tiro_capture::spool::running::{self, Process};
 use tiro_git::Repository;
+use tiro_intake::session_id;
 use tiro_store::{Bookkeeping, Measurement, ReadStore, Savings};
 
 pub use self::form::Form;
@@ -53,8 +56,7 @@ struct CallerState {
     project: Latest<FoundProject>,
     /// The empty project in memory that is used until something is stored for the project.
     blank_project: Latest<FoundProject>,
-    refs: Mutex<Option<String>>,
-    following: tokio::sync::Mutex<()>,
+    following: Following,
     later: Later,
     /// The client that serves this caller's model, with the ancestors of this process and when it was met.
     client: Mutex<Option<(Client, Vec<Process>, Millis)>>,
@@ -77,8 +79,7 @@ impl CallerState {
             form: Form::default(),
             project: Latest::default(),
             blank_project: Latest::default(),
-            refs: Mutex::default(),
-            following: tokio::sync::Mutex::default(),
+            following: Following::default(),
             later: Later::default(),
             client: Mutex::default(),
             most_tokens: AtomicUsize::new(usize::MAX),
@@ -124,6 +125,18 @@ impl Caller {
     /// directory.
     pub fn directory(&self) -> Result<PathBuf> {
         project::directory(self.state.directory.as_deref())
+    }
+
+    /// Returns what the machine of the caller has for all projects.
+    pub fn machine(&self, engine: &Engine) -> Machine {
+        let config = engine.config();
+        Machine {
+            data_dir: config.data_dir.clone(),
+            clients: config.clients.clone(),
+            finder: project::finder(config, self.named()),
+            ignored: config.ignored.clone(),
+            clock: Arc::clone(engine.clock()),
+        }
     }
 
     /// Returns the caller's project as it is now, without registering or creating anything.
@@ -243,7 +256,7 @@ impl Caller {
                 );
                 self.add_notice(news);
             }
-            *self.state.refs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            self.state.following.forget();
             let keeps_id = found.repository.as_ref().map(Repository::common_dir);
             let keeps_id = keeps_id.filter(|place| project::keeps(place, &found.id));
             let redactor = installation.redactor_of(&found.id);
@@ -274,20 +287,9 @@ impl Caller {
         !self.state.said_pending.swap(true, Ordering::Relaxed)
     }
 
-    /// Returns whether this caller has recorded that the references with this `stamp` lead only to stored
-    /// commits.
-    pub fn has_seen_refs(&self, stamp: &str) -> bool {
-        self.state.refs.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(stamp)
-    }
-
-    /// Records that the references with this `stamp` lead only to stored commits.
-    pub fn saw_refs(&self, stamp: String) {
-        *self.state.refs.lock().unwrap_or_else(PoisonError::into_inner) = Some(stamp);
-    }
-
-    /// Waits until no other call, nor the idle worker, follows transcripts and commits for this caller.
-    pub async fn turn_of_following(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.state.following.lock().await
+    /// Returns what this process remembers of following the caller's project.
+    pub(crate) fn followed(&self) -> &Following {
+        &self.state.following
     }
 
     /// Returns the most tokens of an answer that the caller's client shows its model. No answer is to be longer.
@@ -320,7 +322,7 @@ impl Caller {
         let met = self.state.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (client, ancestors, since) = met?;
         let name = engine.spool(project).running(client.word(), &ancestors, since)?;
-        project::session_id(&project.redactor, "session", &name).ok()
+        session_id(&project.redactor, "session", &name).ok()
     }
 
     /// Leaves work to the idle worker, which a call found and may not do itself because it only reads.

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::BaseStrategy;
-use globset::{Glob, GlobSet};
 
 pub use edit::{Change, Edit, change, remove};
 pub use encoding::Encoding;
@@ -29,9 +28,10 @@ pub use known::{own_keys, usual_endpoint, usual_name, usual_service};
 pub use options::{External, List, Options, Setting};
 pub use providers::{CHAT_PREFIX, Configured, Limits, Origin, Use, is_provider, is_variable, purpose};
 
-use tiro_base::error::{Context, Error, Kind, Result, quoted};
+use tiro_base::error::{Context, Error, Kind, Result};
 use tiro_base::scope::TenantId;
 use tiro_capture::clients::Places;
+use tiro_capture::sources::Ignored;
 
 /// The settings of a process. Reading them from the environment and the configuration file opens no store and creates
 /// nothing.
@@ -124,7 +124,10 @@ impl Config {
             for each in config.sources.providers(&options)? {
                 let _ = key(&each.provider.key);
             }
-            Ok((Ignored::new(&options)?, options))
+            Ok((
+                Ignored::new(&options.ignore_sessions.0, &options.ignore_paths.0, options.ignore_headless)?,
+                options,
+            ))
         });
         match read {
             Ok((ignored, options)) => (config.ignored, config.options) = (ignored, options),
@@ -230,55 +233,6 @@ fn real_program() -> Result<PathBuf> {
     Ok(text.strip_suffix(" (deleted)").map_or(program.clone(), PathBuf::from))
 }
 
-/// Patterns of sessions and files that are not remembered.
-#[derive(Clone, Debug, Default)]
-pub struct Ignored {
-    sessions: GlobSet,
-    paths: GlobSet,
-    /// Whether sessions that a script ran are not remembered.
-    pub headless: bool,
-}
-
-impl Ignored {
-    /// Parses the patterns for names of sessions and for paths relative to the project.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::BadInput`] for an invalid pattern.
-    pub fn new(options: &Options) -> Result<Ignored> {
-        let set = |key: &str, List(patterns): &List| {
-            let mut set = GlobSet::builder();
-            for pattern in patterns {
-                let glob = Glob::new(pattern);
-                set.add(glob.context(Kind::BadInput, || {
-                    format!("`{}` in `{key}` is not a valid pattern", quoted(pattern))
-                })?);
-            }
-            set.build().context(Kind::BadInput, || format!("there are too many patterns in `{key}`"))
-        };
-        Ok(Ignored {
-            sessions: set("ignore.sessions", &options.ignore_sessions)?,
-            paths: set("ignore.paths", &options.ignore_paths)?,
-            headless: options.ignore_headless,
-        })
-    }
-
-    /// Returns whether the session called `name` is not remembered.
-    pub fn session(&self, name: &str) -> bool {
-        self.sessions.is_match(name)
-    }
-
-    /// Returns whether work on `file` is not remembered.
-    pub fn path(&self, file: &str) -> bool {
-        self.paths.is_match(file)
-    }
-
-    /// Returns whether work on any of `files` is not remembered.
-    pub fn any_path(&self, files: &[String]) -> bool {
-        files.iter().any(|file| self.path(file))
-    }
-}
-
 /// Returns the id of the operating system's user. The name is not used, because it could be reassigned.
 #[cfg(unix)]
 fn owner() -> String {
@@ -290,26 +244,4 @@ fn owner() -> String {
 fn owner() -> String {
     let name = std::env::var("USERNAME").unwrap_or_else(|_| "owner".into());
     format!("user:{name}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_select_ignored_sessions_and_files() {
-        let list = |words: &[&str]| List(words.iter().map(|word| (*word).to_owned()).collect());
-        let options = Options {
-            ignore_sessions: list(&["scratch-*"]),
-            ignore_paths: list(&["secrets/**", "*.pem"]),
-            ..Options::default()
-        };
-        let ignored = Ignored::new(&options).unwrap();
-        assert!(ignored.session("scratch-1") && !ignored.session("work"));
-        let any = |file: &str| ignored.any_path(&["src/a.rs".to_owned(), file.to_owned()]);
-        assert!(any("secrets/x/y.txt") && any("keys/a.pem") && !any("src/b.rs"));
-        let options = Options { ignore_paths: list(&["a["]), ..Options::default() };
-        let error = Ignored::new(&options).unwrap_err();
-        assert!(error.to_string().contains("a["), "{error}");
-    }
 }

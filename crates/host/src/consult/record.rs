@@ -10,7 +10,7 @@ use tiro_base::memory::{Draft, Identity, Kind, Level, Millis, Provenance, Role};
 use tiro_base::scope::SessionId;
 use tiro_base::thread::{Block, BlockText, Part, Spent, Thread, ThreadName};
 use tiro_digest::summarize::{self, Source};
-use tiro_recall::remember::prepare;
+use tiro_intake::prepare::prepare;
 use tiro_redact::{self, Redactor};
 use tiro_store::tuning::BLOB_BYTES;
 use tiro_store::{Recorded, TurnRecord};

@@ -32,7 +32,7 @@ use tiro_base::memory::{Content, Millis};
 use tiro_base::private;
 use tiro_embed::{Embedder, Loaded, Model, install};
 use tiro_files::Extractor;
-use tiro_git::{Repository, identity};
+use tiro_git::Repository;
 
 use crate::project::OpenProject;
 use tiro_base::scope::ProjectId;
@@ -136,8 +136,8 @@ impl Engine {
         self.process.clock.now()
     }
 
-    /// Returns the clock, for a test to set.
-    pub fn clock(&self) -> &Clock {
+    /// Returns the clock, which a test can set.
+    pub fn clock(&self) -> &Arc<Clock> {
         &self.process.clock
     }
 
@@ -245,16 +245,7 @@ impl Engine {
     /// Returns the spool of the project that `repository` belongs to. If `repository` is `None`, returns the
     /// spool of the project in the directory `root`.
     pub fn spool_of(&self, root: &Path, repository: Option<&Repository>) -> Spool {
-        let place = repository.map_or_else(
-            || {
-                // A repository that can't be read still has its id, and its spool is found by its git directory.
-                let dot_git = root.join(".git");
-                let is_kept = identity::read(&dot_git).is_ok_and(|id| id.is_some());
-                if is_kept { dot_git } else { root.to_owned() }
-            },
-            Repository::common_dir,
-        );
-        Spool::of(&self.config.data_dir, &place)
+        Spool::of_project(&self.config.data_dir, root, repository)
     }
 
     /// Returns the embedder of the installed model. The first call loads it.

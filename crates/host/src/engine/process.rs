@@ -23,7 +23,7 @@ pub(super) struct Process {
     /// The embedders of [`Model::ALL`], in that order.
     pub embedders: [OnceCell<Arc<Embedder>>; Model::ALL.len()],
     pub opened: Opened,
-    pub clock: Clock,
+    pub clock: Arc<Clock>,
     pub ending: Ending,
     pub extractor: Extractor,
     /// The projects that idle workers work on, with what they do there.
@@ -52,7 +52,7 @@ impl Process {
             model_dir,
             embedders: Default::default(),
             opened: Opened::default(),
-            clock: Clock::default(),
+            clock: Arc::default(),
             ending: Ending::default(),
             extractor: Extractor::of_this_process(),
             working: Mutex::default(),

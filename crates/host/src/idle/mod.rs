@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use self::pending::{LEASE, places, step};
 use crate::caller::{Caller, WritingCaller};
 use crate::engine::{Duty, Engine};
-use crate::ingest::{catch_up, pointer};
+use crate::own_files;
 use crate::project;
 use crate::summaries::{queue, segments, sessions};
 use tiro_base::error::{Error, Kind, Result};
@@ -182,7 +182,8 @@ pub async fn expire_stash(engine: &Engine, store: &dyn Store, scope: &Scope) -> 
 /// Returns whether hooks left references for the caller's project.
 fn has_references(engine: &Engine, caller: &Caller) -> bool {
     let config = engine.config();
-    let place = caller.directory().and_then(|directory| project::place(&directory, config, caller.named()));
+    let finder = project::finder(config, caller.named());
+    let place = caller.directory().and_then(|directory| finder.place(&directory));
     matches!(place, Ok(Some(place)) if !Spool::of(&config.data_dir, &place).is_empty())
 }
 
@@ -192,17 +193,15 @@ fn has_references(engine: &Engine, caller: &Caller) -> bool {
 async fn catch_up_idle(engine: &Engine, caller: &WritingCaller, wrote: bool) {
     /// The length of a step: calls run between steps.
     const STEP: Duration = Duration::from_secs(2);
-    let Ok(Some(project)) = catch_up::to_follow(engine, caller).await else { return };
-    if let Err(error) = catch_up::follow(engine, caller, &project, STEP, None).await {
-        tracing::debug!(%error, "not caught up");
-    }
+    let Ok(true) = own_files::while_idle(engine, caller, STEP).await else { return };
     if let Err(error) = caller.keep_measurements(engine).await {
         tracing::debug!(%error, "measurements not stored");
     }
     if !wrote {
         return;
     }
-    if let Err(error) = pointer::point(engine, &project).await {
+    let Ok(project) = caller.writable_project(engine).await else { return };
+    if let Err(error) = own_files::point(engine, caller, &project).await {
         tracing::debug!(%error, "no pointer left");
     }
 }

@@ -9,7 +9,7 @@ use tiro_base::error::{Error, Kind, Result};
 use tiro_base::memory::Content;
 use tiro_base::scope::Scope;
 use tiro_embed::{Embedding, Encode, Piece};
-use tiro_recall::remember;
+use tiro_intake::prepare;
 use tiro_store::{PendingChunk, Store};
 
 /// How many chunks are read for each thread. Arbitrary.
@@ -89,10 +89,8 @@ async fn batch(
     let mut embedded = Vec::new();
     while !chunks.is_empty() {
         let rest = chunks.split_off(chunks.len().min(PART * threads));
-        let piece = |chunk: &PendingChunk| Piece {
-            memory: chunk.memory.clone(),
-            text: remember::pending_text(chunk),
-        };
+        let piece =
+            |chunk: &PendingChunk| Piece { memory: chunk.memory.clone(), text: prepare::pending_text(chunk) };
         let texts = chunks.iter().map(piece).collect();
         let before = std::mem::take(&mut embedded);
         let keep = async {

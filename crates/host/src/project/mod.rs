@@ -14,7 +14,8 @@ use crate::config::Config;
 use tiro_base::error::{Context, Error, Kind, Result};
 use tiro_base::file::{path_of, text_of};
 use tiro_base::memory::Millis;
-use tiro_base::scope::{ProjectId, SessionId};
+use tiro_base::scope::ProjectId;
+use tiro_capture::sources::{Finder, root_of};
 use tiro_git::identity::WrittenId;
 use tiro_git::{Discovered, Repository, Trust, identity};
 use tiro_redact::Redactor;
@@ -62,30 +63,9 @@ pub fn trust(config: &Config, named: Option<&Path>) -> Trust {
     Trust::new(named).and_of(config.sudo_user).and_in(trusted, config.home.as_deref())
 }
 
-/// Returns the canonical path that identifies the project of `directory`, or `None` for `/` and the home directory.
-///
-/// In a repository this is the git common directory, otherwise the directory itself. Nothing is registered.
-pub fn place(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Option<PathBuf>> {
-    Ok(place_and_repository(directory, config, named)?.map(|(place, _)| place))
-}
-
-/// Returns the result of [`place`], and the repository that contains `directory`.
-pub fn place_and_repository(
-    directory: &Path,
-    config: &Config,
-    named: Option<&Path>,
-) -> Result<Option<(PathBuf, Option<Repository>)>> {
-    let directory = directory
-        .canonicalize()
-        .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;
-    let (place, work_dir, repository) = match Repository::find(&directory, &trust(config, named))? {
-        None => (directory.clone(), None, None),
-        Some(Discovered::Broken(broken)) => (broken.common_dir, broken.work_dir, None),
-        Some(Discovered::Repository(it)) => (it.common_dir(), it.work_dir(), Some(*it)),
-    };
-    let root = work_dir.unwrap_or(directory);
-    let is_everything = refuse_everything(&root, config.home.as_deref()).is_err();
-    Ok((!is_everything).then_some((place, repository)))
+/// Returns what finds the project of a directory. `named` is the directory that the user named as the project.
+pub fn finder(config: &Config, named: Option<&Path>) -> Finder {
+    Finder { trust: trust(config, named), home: config.home.clone() }
 }
 
 /// A project that may or may not be registered.
@@ -190,14 +170,6 @@ pub async fn find(
     Ok(Project { id, name, root, repository, trouble, formerly })
 }
 
-/// Returns the root of the project that is identified by `place`.
-pub fn root_of(place: &Path) -> PathBuf {
-    match place.parent() {
-        Some(root) if place.ends_with(".git") => root.to_owned(),
-        _ => place.to_owned(),
-    }
-}
-
 /// Returns the roots of the projects at `places`, except that at `place` and those where something is now: that may be
 /// another project.
 fn former_roots(places: &[String], place: &str) -> Vec<PathBuf> {
@@ -218,7 +190,8 @@ struct Around {
 /// Returns the project that contains `directory`. A repository with invalid files is found too. Its memory works,
 /// because the project is identified by path and id only.
 fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Around> {
-    let around = match Repository::find(directory, &trust(config, named))? {
+    let finder = finder(config, named);
+    let around = match Repository::find(directory, &finder.trust)? {
         None => {
             let (root, place) = (directory.to_owned(), directory.to_owned());
             Around { repository: None, trouble: None, root, place }
@@ -234,7 +207,7 @@ fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Aro
             Around { repository: None, trouble: Some(broken.error), root, place }
         }
     };
-    refuse_everything(&around.root, config.home.as_deref())?;
+    finder.refuse_everything(&around.root)?;
     Ok(around)
 }
 
@@ -300,52 +273,10 @@ pub fn keeps(place: &Path, id: &ProjectId) -> bool {
     }
 }
 
-fn refuse_everything(root: &Path, home: Option<&Path>) -> Result<()> {
-    let home = home.and_then(|home| home.canonicalize().ok());
-    let what = match () {
-        () if root.parent().is_none() => "the root of the file system",
-        () if home.as_deref() == Some(root) => "the home directory",
-        () => return Ok(()),
-    };
-    Err(Error::new(Kind::NoProject, format!("{what} is not a project"))
-        .hint("start in a repository or a separate directory, or name one with --project or TIRO_PROJECT"))
-}
-
 /// Returns the name of the project in `root`: that of the directory, with secrets in it replaced, because the name is shown,
 /// stored and sent.
 fn name_of(root: &Path) -> String {
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| "project".into());
     Redactor::blank().redact(&name).text.into_owned()
-}
-
-/// Reads `name`, the value of the argument `argument`, as the name of a session. A secret in `name` is replaced by a
-/// mark, which is the same each time, so the name still finds the memories that were saved under it.
-///
-/// Errors with [`Kind::BadInput`] if `name` can't be the name of a session.
-pub fn session_id(redactor: &Redactor, argument: &str, name: &str) -> Result<SessionId> {
-    let name = redactor.redact(name).text;
-    SessionId::parse(&name).ok_or_else(|| {
-        Error::bad_input(format!(
-            "`{argument}` is empty, longer than 200 bytes or contains control characters"
-        ))
-        .hint("use a short plain name, such as `auth-refactor`")
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_root_and_the_home_are_refused_with_a_way_out() {
-        let home = tempfile::tempdir().unwrap();
-        let home = home.path().canonicalize().unwrap();
-        for root in [Path::new("/"), &home] {
-            let error = refuse_everything(root, Some(&home)).unwrap_err();
-            assert_eq!(error.kind(), Kind::NoProject);
-            assert!(error.way_out().unwrap().contains("--project"));
-        }
-        assert!(refuse_everything(&home.join("work"), Some(&home)).is_ok());
-    }
 }

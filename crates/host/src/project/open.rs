@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use tiro_base::error::Error;
 use tiro_base::scope::Scope;
+use tiro_capture::sources::{Machine, Sources};
 use tiro_git::Repository;
+use tiro_recall::store_intake::StoreIntake;
 use tiro_redact::Redactor;
+use tiro_store::clock::Clock;
 use tiro_store::{Bookkeeping, ProjectRow, ReadStore, Store};
 
 /// A project with its open store, for those who only read.
@@ -43,10 +46,34 @@ pub struct WritableProject {
     pub store: Arc<dyn Store>,
 }
 
+impl OpenProject {
+    /// Returns what `machine` has of the project.
+    pub fn sources(&self, machine: Machine) -> Sources {
+        Sources {
+            machine,
+            root: self.root.clone(),
+            repository: self.repository.clone(),
+            trouble: self.trouble.clone(),
+            formerly: self.formerly.clone(),
+            redactor: self.redactor.clone(),
+        }
+    }
+
+    /// Returns the memory of the project as the side with its files asks it.
+    pub fn read_intake(&self, clock: &Arc<Clock>) -> StoreIntake<dyn ReadStore> {
+        StoreIntake::new(Arc::clone(&self.store), self.scope.clone(), Arc::clone(clock))
+    }
+}
+
 impl WritableProject {
     /// Returns `project`, which is in `store`, for writing.
     pub fn new(project: OpenProject, store: Arc<dyn Store>) -> WritableProject {
         WritableProject { project: Arc::new(project), store }
+    }
+
+    /// Returns the memory of the project as the side with its files gives to it.
+    pub fn intake(&self, clock: &Arc<Clock>) -> StoreIntake<dyn Store> {
+        StoreIntake::new(Arc::clone(&self.store), self.scope.clone(), Arc::clone(clock))
     }
 
     /// Returns the project for those who only read.
@@ -79,4 +106,18 @@ pub struct SeenProject {
     pub formerly: Vec<PathBuf>,
     /// The open project, if anything of it is stored.
     pub open: Option<OpenProject>,
+}
+
+impl SeenProject {
+    /// Returns what `machine` has of the project.
+    pub fn sources(&self, machine: Machine) -> Sources {
+        Sources {
+            machine,
+            root: self.root.clone(),
+            repository: self.repository.clone(),
+            trouble: self.trouble.as_ref().map(ToString::to_string),
+            formerly: self.formerly.clone(),
+            redactor: self.open.as_ref().map_or_else(Redactor::blank, |open| open.redactor.clone()),
+        }
+    }
 }

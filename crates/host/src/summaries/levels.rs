@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::engine::Engine;
-use crate::project::{self, OpenProject};
+use crate::project::OpenProject;
 use crate::summaries::known::Known;
 use crate::summaries::make::{self, Keeping};
 use crate::summaries::wanted::Wanted;
@@ -20,6 +20,7 @@ use tiro_base::memory::{Kind, Level, Memory, MemoryId, MemoryKey, Provenance, Ro
 use tiro_base::scope::{Scope, SessionId, Visibility};
 use tiro_capture::import;
 use tiro_digest::summarize::{self, Source};
+use tiro_intake::session_id;
 use tiro_recall::retrieve::query;
 use tiro_redact::Redactor;
 use tiro_store::{MessageRow, Summary};
@@ -116,7 +117,7 @@ pub fn place(redactor: &Redactor, argument: &str, text: &str) -> Result<Option<(
     if name.is_empty() {
         return Ok(None);
     }
-    Ok(Some((project::session_id(redactor, argument, name)?, ordinal)))
+    Ok(Some((session_id(redactor, argument, name)?, ordinal)))
 }
 
 /// Returns the message with `ordinal` in the session, if there is one.

@@ -19,7 +19,7 @@ use tiro_base::memory::{DAMAGED, Draft, Identity, Kind, Level, Memory, MemoryId,
 use tiro_base::times;
 use tiro_digest::summarize::{self, Source};
 use tiro_digest::tuning::summaries::{QUARTER_SESSIONS, QUARTER_TOKENS};
-use tiro_recall::remember;
+use tiro_intake::prepare;
 use tiro_store::{Outcome, source_hash};
 
 /// How many memories of conversations are read at once.
@@ -62,7 +62,7 @@ pub async fn sum_up(engine: &Engine, project: &WritableProject, dry_run: bool) -
             draft.topic = Some(topic);
             draft.references = ids;
             let redactor = &project.redactor;
-            let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());
+            let (memory, _) = prepare::prepare(redactor, draft, &mut || engine.random());
             summed.tokens = usize::try_from(memory.tokens).unwrap_or(0);
             // If a conversation was forgotten since it was read, the next run summarises the quarter without it.
             if store.save_quarter(scope, memory, engine.now()).await? == Outcome::Forgotten {

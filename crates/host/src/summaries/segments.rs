@@ -20,7 +20,7 @@ use tiro_digest::context::tier::Tiers;
 use tiro_digest::context::{Message, importance};
 use tiro_digest::summarize;
 use tiro_digest::tuning::summaries::SEGMENT_TOKENS;
-use tiro_recall::remember;
+use tiro_intake::prepare;
 use tiro_store::{MessageRow, SegmentRow, Store, Summary, source_hash};
 
 /// The maximum number of messages that one call divides into segments, which usually takes less than a second. A
@@ -135,7 +135,7 @@ pub async fn mend(engine: &Engine, store: &dyn Store, scope: &Scope) -> Result<u
         let chunked = bare.into_iter().map(|memory| {
             let Memory { id, key, kind, provenance, text, session, time, .. } = memory;
             let draft = Draft { session, ..Draft::new(kind, provenance, text, time) };
-            let chunks = remember::pieces(&draft, &id);
+            let chunks = prepare::pieces(&draft, &id);
             (key, draft, chunks)
         });
         chunked.collect::<Vec<_>>()

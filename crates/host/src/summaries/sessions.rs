@@ -21,7 +21,7 @@ use tiro_base::memory::{Draft, Identity, Kind as MemoryKind, Level, Millis, Prov
 use tiro_base::scope::SessionId;
 use tiro_digest::summarize;
 use tiro_digest::tuning::summaries::SESSION_ENDED;
-use tiro_recall::remember;
+use tiro_intake::prepare;
 use tiro_store::{ConversationRow, GrownSession, MessageRow, Saved, source_hash};
 
 /// How many sessions are read from the store at once.
@@ -241,7 +241,7 @@ async fn save(
     draft.title = Some(title).filter(|title| !title.is_empty());
     (draft.branch, draft.head_sha) = store.session_stands(scope, session).await?;
     let redactor = &project.redactor;
-    let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());
+    let (memory, _) = prepare::prepare(redactor, draft, &mut || engine.random());
     let saved = store.save_conversation(scope, memory, last.ordinal, hash, engine.now()).await?;
     Ok(matches!(saved, Saved::Made(_)))
 }

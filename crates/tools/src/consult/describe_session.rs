@@ -12,7 +12,7 @@ use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::consult::{self, Files, Receipt, Reported};
 use tiro_host::engine::Engine;
-use tiro_host::project;
+use tiro_intake::session_id;
 use tiro_store::ThreadRow;
 
 /// The name of the tool in MCP.
@@ -87,7 +87,7 @@ pub struct Described {
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let session = match args.session_id.as_deref() {
-        Some(name) => Some(project::session_id(&project.redactor, "session_id", name)?),
+        Some(name) => Some(session_id(&project.redactor, "session_id", name)?),
         None => None,
     };
     let rows = project.store.threads(&project.scope, session.as_ref()).await?;

@@ -9,7 +9,7 @@ use tiro_base::thread::ThreadName;
 use tiro_host::caller::WritingCaller;
 use tiro_host::consult;
 use tiro_host::engine::Engine;
-use tiro_host::project;
+use tiro_intake::session_id;
 use tiro_store::Reset;
 
 /// The name of the tool in MCP.
@@ -64,7 +64,7 @@ pub struct Output {
 /// Resets the threads.
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.begin_project(engine).await?;
-    let session = project::session_id(&project.redactor, "session_id", &args.session_id)?;
+    let session = session_id(&project.redactor, "session_id", &args.session_id)?;
     let what = args.what.unwrap_or_default();
     let mut threads = project.store.threads(&project.scope, Some(&session)).await?;
     if let Some(name) = args.assistant.as_deref().map(str::trim) {

@@ -13,7 +13,7 @@ use tiro_host::caller::Caller;
 use tiro_host::consult;
 use tiro_host::consult::Receipt;
 use tiro_host::engine::Engine;
-use tiro_host::project;
+use tiro_intake::session_id;
 use tiro_store::TurnRow;
 
 /// How many turns are shown.
@@ -64,7 +64,7 @@ pub fn parse(id: &str) -> Option<(&str, &str)> {
 /// Errors with [`Kind::NotFound`] if there is none.
 pub async fn run(engine: &Engine, caller: &Caller, session: &str, assistant: &str) -> Result<Output> {
     let project = caller.project(engine).await?;
-    let session = project::session_id(&project.redactor, "session", session)?;
+    let session = session_id(&project.redactor, "session", session)?;
     let args = describe_session::Args { session_id: Some(session.to_string()) };
     let described = describe_session::run(engine, caller, args).await?;
     let assistants: Vec<String> = described.threads.iter().map(|thread| thread.assistant.clone()).collect();

@@ -29,11 +29,11 @@ use tiro_host::assembly::order::{Conversation, Weighed, conversation, weigh};
 use tiro_host::assembly::quote::quote;
 use tiro_host::caller::{Caller, Form};
 use tiro_host::engine::Engine;
-use tiro_host::ingest::catch_up;
-use tiro_host::project::{self, OpenProject};
+use tiro_host::project::OpenProject;
 use tiro_host::summaries::levels::Depth;
 use tiro_host::summaries::wanted::Wanted;
 use tiro_host::summaries::{make, messages};
+use tiro_intake::{Capture, session_id};
 use tiro_recall::retrieve::rank::Weights;
 use tiro_recall::retrieve::{self, SearchResult};
 use tiro_store::MessageRow;
@@ -140,7 +140,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let (budget, clamped) =
         common::max_tokens(caller, args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
     let (since, until) = args.time_range.unwrap_or_default().read()?;
-    let mut notices = catch_up::before_a_call(engine, caller).await;
+    let mut notices = caller.capture(engine).catch_up().await;
     notices.extend(clamped);
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
@@ -197,7 +197,7 @@ fn requested_sessions(project: &OpenProject, names: &[String]) -> Result<Session
     if names.is_empty() {
         return Ok(Sessions::All);
     }
-    let ids = names.iter().map(|name| project::session_id(&project.redactor, "conversation_ids", name));
+    let ids = names.iter().map(|name| session_id(&project.redactor, "conversation_ids", name));
     Ok(Sessions::Only(ids.collect::<Result<Vec<SessionId>>>()?))
 }
 

@@ -18,7 +18,7 @@ use tiro_host::assembly::order::{conversation, weigh};
 use tiro_host::assembly::passages::{Chosen, Part, Passage, Room, SMALL_FRAME, fill, remembered};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::catch_up;
+use tiro_intake::Capture;
 use tiro_recall::retrieve;
 use tiro_recall::retrieve::rank::Weights;
 use tiro_recall::tuning::ranking::{SNIPPET_HALF_LIFE, SNIPPET_RECENCY};
@@ -78,7 +78,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let (max_tokens, notice) = retrieve_context::budget(caller, args.max_tokens, MAX_TOKENS)?;
     let project = caller.project(engine).await?;
-    let mut chosen = Chosen { notices: catch_up::before_a_call(engine, caller).await, ..Chosen::default() };
+    let mut chosen = Chosen { notices: caller.capture(engine).catch_up().await, ..Chosen::default() };
     chosen.notices.extend(notice);
     let encoders = ask::encoders(engine, caller, &mut chosen.notices).await;
     let without = caller.running_session(engine, &project, &project.scope);

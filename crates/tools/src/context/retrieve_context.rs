@@ -16,8 +16,8 @@ use tiro_host::ask;
 use tiro_host::assembly::{ContextRequest, IncludeLevel, across_sessions, superseded, within_session};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::catch_up;
-use tiro_host::project::{self, OpenProject};
+use tiro_host::project::OpenProject;
+use tiro_intake::{Capture, session_id};
 use tiro_store::{ShownLine, Version};
 
 /// The name of the tool in MCP.
@@ -80,7 +80,7 @@ pub type Output = Context;
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let (mut asked, notice) = read(engine, caller, &project, &args).await?;
-    let mut notices = catch_up::before_a_call(engine, caller).await;
+    let mut notices = caller.capture(engine).catch_up().await;
     asked.filter.without = caller.running_session(engine, &project, &asked.scope);
     // An answer that reports newly imported messages is not cached: the report is true only for this call.
     let is_cacheable = notices.is_empty();
@@ -194,7 +194,7 @@ async fn read(
         return Err(Error::bad_input("`query` is empty").hint("name the task, or ask a question"));
     }
     let redactor = &project.redactor;
-    let session = args.session_id.as_deref().map(|name| project::session_id(redactor, "session_id", name));
+    let session = args.session_id.as_deref().map(|name| session_id(redactor, "session_id", name));
     let session = session.transpose()?;
     let named = args.conversation_ids.as_ref().filter(|names| !names.is_empty());
     if session.is_some() && named.is_some() {
@@ -203,10 +203,7 @@ async fn read(
         ));
     }
     let named = named.map(|names| {
-        names
-            .iter()
-            .map(|name| project::session_id(redactor, "conversation_ids", name))
-            .collect::<Result<Vec<_>>>()
+        names.iter().map(|name| session_id(redactor, "conversation_ids", name)).collect::<Result<Vec<_>>>()
     });
     let sessions = match (&session, named.transpose()?) {
         (Some(session), _) => Sessions::Only(vec![session.clone()]),

@@ -14,11 +14,11 @@ use tiro_base::times;
 use tiro_digest::summarize;
 use tiro_host::caller::{Form, WritingCaller};
 use tiro_host::engine::Engine;
-use tiro_host::project;
 use tiro_host::summaries::estimate::Estimate;
 use tiro_host::summaries::make;
 use tiro_host::summaries::wanted::{Made, Wanted};
 use tiro_host::summaries::{estimate, messages};
+use tiro_intake::session_id;
 
 /// The name of the tool in MCP.
 pub const NAME: &str = "summarize_conversation";
@@ -155,7 +155,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     let room = max_tokens.map(|max_tokens| max_tokens - FRAME);
     let project = caller.writable_project(engine).await?;
     let installation = engine.installation().await?;
-    let session = project::session_id(&project.redactor, "session_id", &args.session_id)?;
+    let session = session_id(&project.redactor, "session_id", &args.session_id)?;
     let span = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
     let rows = make::range(&project, &session, (args.from, args.to), span).await?;
     let focus = match args.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {

@@ -260,7 +260,7 @@ async fn select<'a>(
         }
         (_, Some(name), _) => {
             let redactor = &caller.project(engine).await?.redactor;
-            Selection::Session(tiro_host::project::session_id(redactor, "session_id", name)?)
+            Selection::Session(tiro_intake::session_id(redactor, "session_id", name)?)
         }
         (.., Some(source)) => {
             let source = common::short("source", source)?;

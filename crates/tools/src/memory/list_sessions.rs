@@ -14,7 +14,7 @@ use tiro_base::scope::SessionId;
 use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::catch_up;
+use tiro_intake::Capture;
 use tiro_store::{About, HEADLESS, SessionRow};
 
 /// The name of the tool in MCP.
@@ -95,7 +95,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     };
     let mut notices = Vec::new();
     if offset == 0 {
-        notices = catch_up::before_a_call(engine, caller).await;
+        notices = caller.capture(engine).catch_up().await;
     }
     let project = caller.project(engine).await?;
     let secret = engine.installation().await?.secret;

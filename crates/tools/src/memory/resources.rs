@@ -16,7 +16,7 @@ use tiro_base::memory::marked;
 use tiro_base::scope::{Scope, Sessions};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::project;
+use tiro_intake::session_id;
 use tiro_text::chunk::excerpt::Shown;
 use tiro_text::tokens::bounded;
 
@@ -112,7 +112,7 @@ async fn conversation(engine: &Engine, caller: &Caller, id: &str) -> Result<Stri
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
     let secret = installation.secret;
-    let session = project::session_id(&project.redactor, "id", id)?;
+    let session = session_id(&project.redactor, "id", id)?;
     let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
     let newest = project.store.list(&scope, &Filter::default(), None, MOST_MEMORIES + 1).await?;
     if newest.is_empty() {

@@ -11,7 +11,7 @@ use tiro_base::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
 use tiro_base::times;
 use tiro_host::caller::{Task, WritingCaller};
 use tiro_host::engine::Engine;
-use tiro_host::project;
+use tiro_intake::session_id;
 use tiro_recall::remember::remember;
 use tiro_redact::{Redaction, redactions};
 use tiro_store::Outcome;
@@ -92,7 +92,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         return Err(Error::bad_input("`messages` is empty").hint("give at least one message"));
     }
     let project = caller.begin_project(engine).await?;
-    let session = project::session_id(&project.redactor, "session_id", &args.session_id)?;
+    let session = session_id(&project.redactor, "session_id", &args.session_id)?;
     let head = common::head(&project);
     let without_id = args.messages.iter().filter(|message| message.id.is_none()).count();
 

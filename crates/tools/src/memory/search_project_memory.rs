@@ -17,14 +17,13 @@ use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Provenance, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
-use tiro_capture::freshness::{Standing, Subject};
 use tiro_host::ask;
 use tiro_host::assembly::{across_sessions, quote};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::{catch_up, graph};
-use tiro_host::project::{self, OpenProject};
+use tiro_host::project::OpenProject;
 use tiro_host::summaries::messages;
+use tiro_intake::{Capture, Standing, Subject, session_id};
 use tiro_recall::retrieve::rank::{Parts, Ranked, Weights, may_answer};
 use tiro_recall::retrieve::{self, Timings};
 use tiro_redact::Redactor;
@@ -109,7 +108,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         places.push((owners.memories().as_ref(), owners.scope()));
     }
     // Only the first page imports new messages and commits, so that later pages have the same ranking.
-    let mut notices = if offset == 0 { catch_up::before_a_call(engine, caller).await } else { Vec::new() };
+    let mut notices = if offset == 0 { caller.capture(engine).catch_up().await } else { Vec::new() };
     notices.extend(clamped);
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     notices.extend(missing_sessions(&project, &scope).await?);
@@ -122,7 +121,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
     let has_more = found.ranked.len() > offset + page.len();
     let shown = read_shown(&places, &page).await?;
-    let standing = standings(&project, shown.iter().map(|(_, shown, _)| shown)).await;
+    let subjects = shown.iter().map(|(_, shown, _)| Subject::of(&shown.memory, &shown.commit_ids)).collect();
+    let standing = caller.capture(engine).standing(subjects).await;
     let question = behind::Question { query, encoders: &encoders };
     let behind = behind::conversations(&project, question, &shown, &found.ranked, &mut notices).await?;
     let texts = shown
@@ -260,7 +260,7 @@ fn narrowed(scope: &Scope, redactor: &Redactor, sessions: Option<&[String]>) -> 
         return Ok((scope.clone(), vec!["all".to_owned()]));
     };
     let ids: Vec<SessionId> =
-        names.iter().map(|name| project::session_id(redactor, "sessions", name)).collect::<Result<_>>()?;
+        names.iter().map(|name| session_id(redactor, "sessions", name)).collect::<Result<_>>()?;
     let covered = ids.iter().map(SessionId::to_string).collect();
     Ok((Scope { sessions: Sessions::Only(ids), ..scope.clone() }, covered))
 }
@@ -346,12 +346,6 @@ fn hit(
         duplicates: ranked.duplicates,
         frame,
     }
-}
-
-/// For each memory, asks git whether the commit or file that the memory refers to has changed.
-async fn standings(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Standing> {
-    let subjects: Vec<Subject> = found.map(|found| Subject::of(&found.memory, &found.commit_ids)).collect();
-    graph::standing(project, subjects).await
 }
 
 fn rounded(score: f64) -> f64 {

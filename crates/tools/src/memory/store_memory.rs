@@ -13,8 +13,8 @@ use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
-use tiro_host::project;
 use tiro_host::summaries::{levels, notes};
+use tiro_intake::session_id;
 use tiro_recall::remember::remember;
 use tiro_redact::{Redaction, Redactor, redactions};
 use tiro_store::{Outcome, ReadStore};
@@ -234,11 +234,8 @@ fn draft(args: &Args, text: String, now: i64, redactor: &Redactor) -> Result<Dra
             .hint("messages are saved with save_messages, commits are imported with `tiro import git`"));
     }
     common::importance(args.importance)?;
-    let session: Option<SessionId> = args
-        .session_id
-        .as_deref()
-        .map(|name| project::session_id(redactor, "session_id", name))
-        .transpose()?;
+    let session: Option<SessionId> =
+        args.session_id.as_deref().map(|name| session_id(redactor, "session_id", name)).transpose()?;
     let mut draft = Draft::new(kind, Provenance::ModelSaid, text, now);
     draft.topic = args.topic.as_deref().map(|topic| common::short("topic", topic)).transpose()?;
     draft.path = args.source.as_deref().map(|path| common::short("source", path)).transpose()?;

@@ -2,28 +2,96 @@
 
 use crate::common;
 use crate::context::summarize_commits;
-use tiro_base::error::Result;
+use serde::Serialize;
+
+use tiro_base::error::{Kind, Result};
 use tiro_base::humanize::{self, counted};
+use tiro_capture::follow::commits;
 use tiro_capture::import::git::Flag;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::commits;
+use tiro_host::own_files;
+use tiro_host::summaries::of_commits::{self, Summarised};
 use tiro_redact::Redaction;
 
-pub use tiro_host::ingest::commits::{Args, Imported as Output};
+/// The arguments of `tiro import git`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Args {
+    /// How many threads read commits.
+    pub threads: usize,
+    /// The maximum number of commits to import; the newest ones are chosen.
+    pub limit: Option<usize>,
+    /// Whether a model summarises commits after the import: those without a summary, at most `limit` of them.
+    pub summarize: bool,
+}
+
+/// The result of `tiro import git`.
+#[derive(Debug, Default, Serialize)]
+pub struct Output {
+    /// Commits stored by this call.
+    pub imported: usize,
+    /// Commits that were stored before, under this id or as the same change under another id.
+    pub already_stored: usize,
+    /// Commits that were forgotten before and stay forgotten.
+    pub forgotten: usize,
+    /// Commits that `limit` left out, usually the older ones.
+    pub left_out: usize,
+    /// Commits left out because they change only files that `ignore.paths` names.
+    pub ignored: usize,
+    /// Imported commits that are now linked to at least one session.
+    pub linked: usize,
+    /// Commits that could not be read, with the reason.
+    pub unreadable: Vec<String>,
+    /// Kinds of incomplete or special commits, such as merges, each with its count.
+    pub flags: Vec<Redaction>,
+    /// Secrets replaced, by rule.
+    pub redactions: Vec<Redaction>,
+    /// What summarising did, if it was requested.
+    pub summaries: Option<Summarised>,
+    /// Pieces of text that are not embedded yet.
+    pub pending: usize,
+    /// Further notices for the user.
+    pub notices: Vec<String>,
+}
 
 /// Stores every commit that the store doesn't have. Calls `progress` with how many commits are done and how many there
 /// are.
 ///
-/// The import can be interrupted and repeated. Errors with [`Kind::Git`](tiro_base::error::Kind::Git) if the project is not
+/// The import can be interrupted and repeated. Errors with [`Kind::Git`] if the project is not
 /// a repository.
 pub async fn run(
     engine: &Engine,
     caller: &WritingCaller,
     args: Args,
-    progress: impl FnMut(usize, usize) + Send,
+    mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Output> {
-    commits::import(engine, caller, args, progress).await
+    let Args { threads, limit, summarize } = args;
+    let args = commits::Args { threads, limit, ..commits::Args::default() };
+    let imported = own_files::import_commits(engine, caller, args, &mut progress).await?;
+    let mut output = Output {
+        imported: imported.imported,
+        already_stored: imported.already_stored,
+        forgotten: imported.forgotten,
+        left_out: imported.left_out,
+        ignored: imported.ignored,
+        linked: imported.linked,
+        unreadable: imported.unreadable,
+        flags: imported.flags,
+        redactions: imported.redactions,
+        summaries: None,
+        pending: imported.pending,
+        notices: imported.notices,
+    };
+    if !summarize {
+        return Ok(output);
+    }
+    match of_commits::summarise(engine, caller, of_commits::Args { limit, dry_run: false }, progress).await {
+        Ok(made) => output.summaries = Some(made),
+        // What was imported stays, so the model's failure is no failure of the import.
+        Err(error) if error.kind() == Kind::Provider => output.notices.push(error.to_string()),
+        Err(error) => return Err(error),
+    }
+    Ok(output)
 }
 
 /// Returns the answer as text.

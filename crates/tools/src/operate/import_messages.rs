@@ -21,8 +21,9 @@ use tiro_embed::Loaded;
 use tiro_files::{Budget, Limits, Roots};
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
-use tiro_host::project::{self, OpenProject, WritableProject};
+use tiro_host::project::{OpenProject, WritableProject};
 use tiro_host::summaries::sessions;
+use tiro_intake::session_id;
 use tiro_recall::remember::remember;
 use tiro_redact::{self, Redaction};
 use tiro_store::{Origin, Outcome};
@@ -211,7 +212,7 @@ async fn store(
     output: &mut Output,
 ) -> Result<()> {
     let (store, scope, redactor) = (project.store.as_ref(), &project.scope, &project.redactor);
-    let session = project::session_id(redactor, "session", &conversation.name)?;
+    let session = session_id(redactor, "session", &conversation.name)?;
     if engine.config().ignored.session(session.as_str()) {
         output.left_out += conversation.said.len();
         return Ok(());

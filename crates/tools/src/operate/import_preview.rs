@@ -7,10 +7,15 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
+use super::import_git;
 use crate::common;
 use tiro_base::error::{Error, Result};
 use tiro_base::humanize::{self, counted};
 use tiro_capture::clients::transcripts::{self, Line, Lines};
+use tiro_capture::follow::cursor::Cursor;
+use tiro_capture::follow::history::{self, Stored};
+use tiro_capture::follow::sessions::Account;
+use tiro_capture::follow::{commits, reading, sessions};
 use tiro_capture::import::git as import;
 use tiro_capture::import::transcript::Transcript;
 use tiro_git::{Sha, Stop};
@@ -18,11 +23,7 @@ use tiro_host::ask;
 use tiro_host::caller::Caller;
 use tiro_host::config::Use;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::cursor::Cursor;
-use tiro_host::ingest::history::{self, Stored};
-use tiro_host::ingest::link::WorkTrees;
-use tiro_host::ingest::sessions::{Account, Keep, Subject};
-use tiro_host::ingest::{commits, reading, sessions};
+use tiro_host::own_files::search_sessions;
 use tiro_host::project::OpenProject;
 use tiro_host::summaries::estimate::AtMost;
 use tiro_host::summaries::messages::blocking;
@@ -85,21 +86,20 @@ pub struct Sessions {
 /// would cost.
 ///
 /// Errors in the same cases as the import.
-pub async fn commits(
-    engine: &Engine,
-    caller: &Caller,
-    args: commits::Args,
-    summarize: bool,
-) -> Result<Commits> {
+pub async fn commits(engine: &Engine, caller: &Caller, args: import_git::Args) -> Result<Commits> {
     let seen = caller.look(engine).await?;
     let Some(repository) = seen.repository.clone() else {
         return Err(seen.trouble.unwrap_or_else(|| commits::no_repository(&seen.root)));
     };
     let (known, stored) = match &seen.open {
-        Some(project) => (history::known(project).await?, Stored::of(project).await?),
+        Some(project) => {
+            let intake = project.read_intake(engine.clock());
+            (history::known(&intake).await?, Stored::of(&intake).await?)
+        }
         None => Default::default(),
     };
-    let limit = args.limit;
+    let import_git::Args { limit, summarize, .. } = args;
+    let args = commits::Args { limit, ..commits::Args::default() };
     let found = commits::find(&repository, &known, &stored, args, &Stop::default())?;
     let mut output = Commits {
         dry_run: true,
@@ -165,11 +165,9 @@ async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha
 /// Reports how many entries of a client's sessions would be imported.
 pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) -> Result<Sessions> {
     let seen = caller.look(engine).await?;
-    let mut work_trees = WorkTrees::new(&seen.root, seen.repository.as_deref(), &seen.formerly);
     let mut output = Sessions { dry_run: true, ..Sessions::default() };
     let found = if args.transcripts.is_empty() {
-        let subject = (Subject::seen(&seen), args.client);
-        let search = sessions::search(engine, caller, subject, &mut work_trees, Keep::No, |_, _| {}).await?;
+        let search = search_sessions(engine, caller, &seen, args.client).await?;
         output.account = Some(search.account);
         search.found
     } else {
@@ -185,7 +183,7 @@ pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) ->
         let source = Cursor::source(&redactor, path);
         let read = async {
             let (cursor, all) = match &seen.open {
-                Some(project) => Cursor::of(project, &source, path).await?,
+                Some(project) => Cursor::of(&project.read_intake(engine.clock()), &source, path).await?,
                 None => (Cursor::default(), transcripts::around(path, 0, 0)?.0),
             };
             if cursor.at + cursor.looked >= all {

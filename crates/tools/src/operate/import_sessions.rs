@@ -5,9 +5,9 @@ use tiro_base::error::Result;
 use tiro_base::humanize::{self, counted};
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::sessions;
+use tiro_host::own_files;
 
-pub use tiro_host::ingest::sessions::{Args, Imported as Output};
+pub use tiro_capture::follow::sessions::{Args, Imported as Output};
 
 /// Stores the new entries of the project's transcripts. Calls `progress` with how many bytes are read and how many
 /// there are.
@@ -19,7 +19,7 @@ pub async fn run(
     args: Args,
     progress: impl FnMut(u64, u64) + Send,
 ) -> Result<Output> {
-    sessions::import(engine, caller, args, progress).await
+    own_files::import_sessions(engine, caller, args, progress).await
 }
 
 /// Returns the answer as text.

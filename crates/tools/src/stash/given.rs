@@ -10,8 +10,9 @@ use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
 use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::project::{self, OpenProject};
+use tiro_host::project::OpenProject;
 use tiro_host::summaries::levels;
+use tiro_intake::prepare::Prepared;
 use tiro_recall::remember::prepared;
 use tiro_store::PreparedMemory;
 
@@ -84,7 +85,7 @@ pub(super) async fn read(
     let loaded = engine.loaded_embedders();
     let redactor = project.redactor.clone();
     let prepare = move || prepared(&redactor, &loaded, drafts, &mut || [0; 16]);
-    let (mut memories, redactions) =
+    let Prepared { mut memories, redactions } =
         tokio::task::spawn_blocking(prepare).await.expect("preparing does not panic");
     let own: Vec<MemoryId> = memories.iter().map(|memory| memory.id.clone()).collect();
     let mut unknown_references = Vec::new();
@@ -135,8 +136,10 @@ fn draft(
     let time = time.as_deref().map(|time| times::parse_time(&name("time"), time)).transpose()?;
     let mut draft = Draft::new(kind, Provenance::ModelSaid, text, time.unwrap_or_else(|| engine.now()));
     let redactor = &project.redactor;
-    draft.session =
-        session_id.as_deref().map(|id| project::session_id(redactor, &name("session_id"), id)).transpose()?;
+    draft.session = session_id
+        .as_deref()
+        .map(|id| tiro_intake::session_id(redactor, &name("session_id"), id))
+        .transpose()?;
     draft.path = source.as_deref().map(|source| common::short(&name("source"), source)).transpose()?;
     draft.topic = topic.map(str::to_owned);
     draft.identity = Identity::Segment;

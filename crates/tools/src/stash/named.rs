@@ -6,8 +6,8 @@ use tiro_base::memory::{MemoryId, MemoryKey};
 use tiro_base::scope::SessionId;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::project;
 use tiro_host::summaries::levels;
+use tiro_intake::session_id;
 
 /// The most segments of a call. Arbitrary: as many as are stashed in about a second.
 pub(super) const MOST: usize = 10_000;
@@ -68,7 +68,7 @@ async fn range(
             .hint("give the smaller number first, such as SESSION#0-49"));
     }
     let redactor = &caller.project(engine).await?.redactor;
-    Ok(Some((project::session_id(redactor, argument, name)?, first, last)))
+    Ok(Some((session_id(redactor, argument, name)?, first, last)))
 }
 
 /// Returns the living messages of the session from the number `first` to `last`.

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tiro_capture::sources::Ignored;
 use tiro_host::caller::{Caller, WritingCaller};
-use tiro_host::config::{Config, Ignored, List, Options};
+use tiro_host::config::{Config, List, Options};
 use tiro_host::engine::{Duty, Engine, MOST_OPEN};
 use tiro_sqlite::SqliteFiles;
 
@@ -86,7 +87,7 @@ async fn users_of_one_process_share_what_is_open_and_nothing_else() {
     let of = |folder: &Path, owner: &str, ignored: &[&str]| {
         let sessions = List(ignored.iter().map(|&name| name.to_owned()).collect());
         let options = Options { ignore_sessions: sessions, ..Options::default() };
-        let ignored = Ignored::new(&options).unwrap();
+        let ignored = Ignored::new(&options.ignore_sessions.0, &[], false).unwrap();
         let config = Config { owner: TenantId::new(owner), options, ignored, ..Config::of_test(folder) };
         (config.clone(), Arc::new(SqliteFiles::new(config.data_dir)))
     };

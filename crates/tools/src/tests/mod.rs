@@ -1,6 +1,7 @@
 mod callers;
 mod clock;
 mod reads;
+mod sides;
 mod snapshots;
 
 use std::sync::Arc;

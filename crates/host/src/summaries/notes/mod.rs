@@ -18,7 +18,7 @@ use tiro_base::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance};
 use tiro_base::scope::{Scope, SessionId, Visibility};
 use tiro_digest::context::facts::{Fact, Said, Voice, facts};
 use tiro_digest::statements::{About, Stated, Subjects, of_message};
-use tiro_recall::remember;
+use tiro_intake::prepare;
 use tiro_store::{MessageRow, NewStatement, PreparedMemory, ReadStore, Statement, Store, SubjectKey};
 
 /// The maximum number of messages that one step reads, which usually takes less than a second. Arbitrary.
@@ -223,7 +223,7 @@ async fn as_memories(
         }
         let id = MemoryId::derive(draft.kind, Some(session), &key);
         by_source.entry(fact.ordinal).or_default().push(id.clone());
-        let chunks = remember::pieces(&draft, &id);
+        let chunks = prepare::pieces(&draft, &id);
         memories.push(PreparedMemory { tokens: count(&draft.text) as i64, chunks, id, draft });
     }
     let taken_back = memories.iter().map(|memory| memory.draft.supersedes.clone()).collect();

@@ -20,7 +20,8 @@ use tiro_host::caller::{Caller, Toolset, WritingCaller};
 use tiro_host::config::{CHAT_PREFIX, Configured, External, Use};
 use tiro_host::consult::{self, Callable, Consulted, Event, Listener, Question, Receipt, Running, Standing};
 use tiro_host::engine::Engine;
-use tiro_host::project::{self, OpenProject};
+use tiro_host::project::OpenProject;
+use tiro_intake::session_id;
 use tiro_llm::Effort as ModelEffort;
 use tiro_text::tokens;
 
@@ -338,7 +339,7 @@ pub(super) fn question(
     assistant: &Configured,
     args: &Args,
 ) -> Result<(Question, String, bool)> {
-    let session = project::session_id(&project.redactor, "session_id", &args.session_id)?;
+    let session = session_id(&project.redactor, "session_id", &args.session_id)?;
     if engine.config().ignored.session(session.as_str()) {
         return Err(Error::bad_input(format!(
             "session `{session}` is never stored: `ignore.sessions` names it"

@@ -15,9 +15,10 @@ use tiro_base::memory::{Draft, Identity, LONGEST_TEXT, MemoryId, Millis, Provena
 use tiro_base::scope::SessionId;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
-use tiro_host::project::{self, WritableProject};
+use tiro_host::project::WritableProject;
 use tiro_host::summaries::messages;
-use tiro_recall::remember::prepare;
+use tiro_intake::prepare::prepare;
+use tiro_intake::session_id;
 use tiro_redact::{self, Redaction, Redactor};
 use tiro_store::{
     ForeignDepth, ForeignEvidence, ForeignMemory, ForeignPage, ForeignPart, ForeignSession, ForeignStash,
@@ -205,7 +206,7 @@ impl Target<'_> {
         // A derived memory may have no chunks in the backup; then it gets none here, and is found through its source.
         let is_indexed = each.is_indexed || each.memory.provenance != Provenance::Derived;
         let shas = each.shas.clone();
-        let named = |name: &SessionId| project::session_id(redactor, "session", name.as_str()).ok();
+        let named = |name: &SessionId| session_id(redactor, "session", name.as_str()).ok();
         let link = |(name, sure): &(SessionId, f64)| Some((named(name)?, *sure));
         let links = each.links.iter().filter_map(link).collect();
         let evidence = clean_evidence(redactor, each.evidence.clone());
@@ -241,8 +242,8 @@ impl Target<'_> {
     fn session(&self, each: ForeignSession) -> Option<ForeignSession> {
         let redactor = &self.project.redactor;
         let clean = |text: Option<String>| text.map(|text| redactor.redact(&text).text.into_owned());
-        let session = project::session_id(redactor, "session", each.session.as_str()).ok()?;
-        let named = |alias: &String| project::session_id(redactor, "session", alias).ok();
+        let session = session_id(redactor, "session", each.session.as_str()).ok()?;
+        let named = |alias: &String| session_id(redactor, "session", alias).ok();
         let aliases = each.origin.aliases.iter().filter_map(named);
         let origin = Origin {
             client: clean(each.origin.client),
@@ -327,7 +328,7 @@ fn hex(bytes: [u8; 6]) -> String {
 fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
     let ForeignMemory { memory, references, supersedes, lead, files, commit, .. } = foreign;
     let session = match &memory.session {
-        Some(name) => Some(project::session_id(redactor, "session", name.as_str()).ok()?),
+        Some(name) => Some(session_id(redactor, "session", name.as_str()).ok()?),
         None => None,
     };
     Some(Draft {

@@ -6,17 +6,14 @@ use tiro_capture::clients::Client;
 use tiro_capture::clients::retention::Retention;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::link::WorkTrees;
-use tiro_host::ingest::sessions::{self, Keep, Subject};
+use tiro_host::own_files::search_sessions;
 use tiro_host::project::SeenProject;
 
 /// Reports what became of the transcripts of each client that has some.
 pub(super) async fn sessions(engine: &Engine, caller: &Caller, project: &SeenProject) -> Vec<Finding> {
     let mut findings = Vec::new();
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
-        let mut work_trees = WorkTrees::new(&project.root, project.repository.as_deref(), &project.formerly);
-        let subject = (Subject::seen(project), client);
-        let search = sessions::search(engine, caller, subject, &mut work_trees, Keep::No, |_, _| {}).await;
+        let search = search_sessions(engine, caller, project, client).await;
         // Without a home directory, there are no clients.
         let Ok(account) = search.map(|search| search.account) else { continue };
         if account.seen == 0 && account.folders.is_empty() {

@@ -19,11 +19,11 @@ use tiro_base::humanize::{self, counted};
 use tiro_base::memory::Content;
 use tiro_base::private;
 use tiro_base::scope::Scope;
+use tiro_capture::follow::history::{Share, Stored, share};
 use tiro_embed::install;
 use tiro_host::caller::Caller;
 use tiro_host::config::{Configured, Encoding};
 use tiro_host::engine::Engine;
-use tiro_host::ingest::history::{Share, Stored, share};
 use tiro_host::project::{OpenProject, SeenProject};
 use tiro_store::{Check, Damage, ProjectRow, ReadStore, Registry};
 
@@ -66,7 +66,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
                 Some(open) => {
                     findings.push(registered(engine, open).await);
                     findings.push(store("store", open.store.as_ref(), &open.scope).await);
-                    findings.extend(commits(open).await);
+                    findings.extend(commits(engine, caller, open).await);
                     findings.push(pending(open).await);
                     findings.extend(queued(open).await);
                 }
@@ -323,9 +323,10 @@ fn complaints(check: &Check) -> String {
 }
 
 /// Reports how many commits of the repository are stored; `None` outside a repository.
-async fn commits(project: &OpenProject) -> Option<Finding> {
+async fn commits(engine: &Engine, caller: &Caller, project: &OpenProject) -> Option<Finding> {
     let what = "commits";
-    let looked = async { Ok::<_, Error>((Stored::of(project).await?, share(project).await?)) };
+    let (sources, intake) = (project.sources(caller.machine(engine)), project.read_intake(engine.clock()));
+    let looked = async { Ok::<_, Error>((Stored::of(&intake).await?, share(&sources, &intake).await?)) };
     let (state, Share { all, stored }) = match looked.await {
         Ok((state, Some(share))) => (state, share),
         Ok((_, None)) => return None,

@@ -4,8 +4,8 @@ use super::{Prepared, record};
 use tiro_base::error::Result;
 use tiro_capture::clients::Applied;
 use tiro_capture::clients::retention::{self, OFFERED, Retention, SETTING};
+use tiro_capture::sources::known_clients;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::sessions;
 
 impl Prepared {
     /// Returns how long Claude Code keeps transcripts, if it deletes them so early that it is worth an offer.
@@ -32,5 +32,5 @@ pub fn retention(engine: &Engine) -> Option<Retention> {
 ///
 /// If the record of the set-up can't be written.
 pub fn keep_transcripts(engine: &Engine) -> Result<Applied> {
-    retention::raise(&sessions::places(engine)?, &record(engine))
+    retention::raise(known_clients(engine.config().clients.as_ref())?, &record(engine))
 }

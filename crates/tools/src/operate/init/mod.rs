@@ -15,14 +15,15 @@ use tiro_base::file::path_of;
 use tiro_base::humanize::counted;
 use tiro_capture::clients::retention::Retention;
 use tiro_capture::clients::{self, Applied, Client, GitPlace, Plan, Removed, by_hand};
+use tiro_capture::follow::history::{Stored, follow_from};
+use tiro_capture::follow::sessions::Account;
+use tiro_capture::sources::known_clients;
 use tiro_capture::spool::capture::{self, Scope};
 use tiro_git::{Repository, Sha, Stop, identity};
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::config::UnusedKey;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::history::{Stored, follow_from};
-use tiro_host::ingest::link::WorkTrees;
-use tiro_host::ingest::sessions::{self, Account, Keep, Subject};
+use tiro_host::own_files::search_sessions;
 use tiro_host::project::{self, SeenProject};
 
 /// Measured rates of imports. They are used to estimate how long an import takes.
@@ -112,7 +113,7 @@ pub async fn prepare(
     scope: Option<Scope>,
     reading: &[String],
 ) -> Result<Prepared> {
-    let places = sessions::places(engine)?;
+    let places = known_clients(engine.config().clients.as_ref())?;
     let project = match caller.look(engine).await {
         Ok(project) => Some(project),
         // Clients can be set up outside a project, too.
@@ -132,9 +133,9 @@ pub async fn prepare(
     let scope = scope.or(scope_before).unwrap_or(Scope::Machine);
     let repository = project.as_ref().and_then(|project| project.repository.as_deref());
     let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
-    let plan = clients::plan(&places, &engine.config().program()?, git.as_ref(), reading)?;
+    let plan = clients::plan(places, &engine.config().program()?, git.as_ref(), reading)?;
     let root = project.as_ref().map(|project| project.root.clone());
-    let additional = by_hand::look(&places, root.as_deref(), Some(&plan));
+    let additional = by_hand::look(places, root.as_deref(), Some(&plan));
     let backfill = match &project {
         Some(project) => backfill(engine, caller, project).await?,
         None => Backfill::default(),
@@ -190,7 +191,7 @@ pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
 
 /// Returns the servers of Tiro that are configured by hand, in addition to the one that `tiro init` writes.
 pub fn additional_servers(engine: &Engine, prepared: &Prepared) -> Result<Vec<clients::Finding>> {
-    Ok(by_hand::look(&sessions::places(engine)?, prepared.root.as_deref(), None))
+    Ok(by_hand::look(known_clients(engine.config().clients.as_ref())?, prepared.root.as_deref(), None))
 }
 
 /// Records that the user chose the project, if only chosen projects are captured.
@@ -212,12 +213,13 @@ pub async fn follow_commits(engine: &Engine, caller: &WritingCaller, prepared: &
     }
     let project = caller.begin_project(engine).await?;
     let Some(repository) = &project.repository else { return Ok(()) };
-    let stored = Stored::of(&project).await?;
+    let intake = project.intake(engine.clock());
+    let stored = Stored::of(&intake).await?;
     if stored.is_imported() || (stored.is_followed() && prepared.was_captured()) {
         return Ok(());
     }
     let tips: Vec<Sha> = repository.tips().found.into_iter().map(|tip| tip.sha).collect();
-    follow_from(engine, caller, &tips).await
+    follow_from(&intake, &tips).await
 }
 
 /// What is set up for projects other than the one in the working directory.
@@ -272,7 +274,10 @@ pub async fn lost(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Findi
 
 /// Returns the programs that our entries start: those of the clients, and of the hooks of all known repositories.
 pub async fn written(engine: &Engine, caller: &Caller) -> Result<Vec<clients::ConfiguredProgram>> {
-    Ok(clients::written(&sessions::places(engine)?, &repositories(engine, caller).await))
+    Ok(clients::written(
+        known_clients(engine.config().clients.as_ref())?,
+        &repositories(engine, caller).await,
+    ))
 }
 
 /// Returns whether the only thing to change in the file at `path` is that `program` would be started by another path.
@@ -280,7 +285,8 @@ pub async fn differs_by_path(engine: &Engine, caller: &Caller, path: &Path, prog
     let project = caller.look(engine).await.ok();
     let repository = project.as_ref().and_then(|project| project.repository.as_deref());
     let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
-    let plan = sessions::places(engine).and_then(|places| clients::plan(&places, program, git.as_ref(), &[]));
+    let places = known_clients(engine.config().clients.as_ref());
+    let plan = places.and_then(|places| clients::plan(places, program, git.as_ref(), &[]));
     plan.is_ok_and(|plan| plan.changes.iter().all(|change| change.path != path))
 }
 
@@ -350,9 +356,7 @@ async fn backfill(engine: &Engine, caller: &Caller, project: &SeenProject) -> Re
     }
     let mut bytes = 0;
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
-        let mut work_trees = WorkTrees::new(&project.root, repository, &project.formerly);
-        let subject = (Subject::seen(project), client);
-        let search = sessions::search(engine, caller, subject, &mut work_trees, Keep::No, |_, _| {}).await?;
+        let search = search_sessions(engine, caller, project, client).await?;
         let new = search.found.iter().filter(|each| each.unread > 0);
         let (transcripts, size) = new.fold((0, 0), |(count, size), each| (count + 1, size + each.unread));
         if transcripts > 0 {

@@ -25,8 +25,8 @@ use tiro_base::times;
 use tiro_host::ask;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
-use tiro_host::ingest::catch_up;
-use tiro_host::project::{self, OpenProject};
+use tiro_host::project::OpenProject;
+use tiro_intake::Capture;
 use tiro_recall::retrieve::{self, rank::Ranked, rank::Weights};
 use tiro_recall::stash::profile::{self, Parts, parts};
 use tiro_recall::tuning::ranking::BEST_SCORE;
@@ -138,7 +138,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let project = caller.project(engine).await?;
     let (filter, scope) = conditions(&project, args.filters.clone().unwrap_or_default())?;
-    let mut notices = catch_up::before_a_call(engine, caller).await;
+    let mut notices = caller.capture(engine).catch_up().await;
     if !caller.await_stash(STASHING).await {
         notices.push(partial::notice(UNSTASHED));
     }
@@ -178,7 +178,8 @@ fn conditions(project: &OpenProject, filters: Filters) -> Result<(Filter, Scope)
         ("filters.start_time", start_time.as_deref()),
         ("filters.end_time", end_time.as_deref()),
     )?;
-    let session = session_id.map(|name| project::session_id(&project.redactor, "filters.session_id", &name));
+    let session =
+        session_id.map(|name| tiro_intake::session_id(&project.redactor, "filters.session_id", &name));
     let sessions = session.transpose()?.map_or(Sessions::All, |session| Sessions::Only(vec![session]));
     let filter = Filter {
         kinds: kind.map(|kind: Kind| vec![kind]),

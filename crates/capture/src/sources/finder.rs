@@ -1,0 +1,77 @@
+//! Finds the project of a directory.
+
+use std::path::{Path, PathBuf};
+
+use tiro_base::error::{Context, Error, Kind, Result};
+use tiro_git::{Discovered, Repository, Trust};
+
+/// Finds the project of a directory. Registers nothing.
+#[derive(Clone)]
+pub struct Finder {
+    /// Which repositories are trusted.
+    pub trust: Trust,
+    /// The home directory, which is never a project itself.
+    pub home: Option<PathBuf>,
+}
+
+impl Finder {
+    /// Returns the canonical path that identifies the project of `directory`, or `None` for `/` and the home directory.
+    ///
+    /// In a repository this is the git common directory, otherwise the directory itself.
+    pub fn place(&self, directory: &Path) -> Result<Option<PathBuf>> {
+        Ok(self.place_and_repository(directory)?.map(|(place, _)| place))
+    }
+
+    /// Returns the result of [`Finder::place`], and the repository that contains `directory`.
+    pub fn place_and_repository(&self, directory: &Path) -> Result<Option<(PathBuf, Option<Repository>)>> {
+        let directory = directory
+            .canonicalize()
+            .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;
+        let (place, work_dir, repository) = match Repository::find(&directory, &self.trust)? {
+            None => (directory.clone(), None, None),
+            Some(Discovered::Broken(broken)) => (broken.common_dir, broken.work_dir, None),
+            Some(Discovered::Repository(it)) => (it.common_dir(), it.work_dir(), Some(*it)),
+        };
+        let root = work_dir.unwrap_or(directory);
+        Ok(self.refuse_everything(&root).is_ok().then_some((place, repository)))
+    }
+
+    /// Errors with [`Kind::NoProject`] if `root` is `/` or the home directory, which would contain everything.
+    pub fn refuse_everything(&self, root: &Path) -> Result<()> {
+        let home = self.home.as_deref().and_then(|home| home.canonicalize().ok());
+        let what = match () {
+            () if root.parent().is_none() => "the root of the file system",
+            () if home.as_deref() == Some(root) => "the home directory",
+            () => return Ok(()),
+        };
+        Err(Error::new(Kind::NoProject, format!("{what} is not a project")).hint(
+            "start in a repository or a separate directory, or name one with --project or TIRO_PROJECT",
+        ))
+    }
+}
+
+/// Returns the root of the project that is identified by `place`.
+pub fn root_of(place: &Path) -> PathBuf {
+    match place.parent() {
+        Some(root) if place.ends_with(".git") => root.to_owned(),
+        _ => place.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_and_the_home_are_refused_with_a_way_out() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let finder = Finder { trust: Trust::new(None), home: Some(home.clone()) };
+        for root in [Path::new("/"), &home] {
+            let error = finder.refuse_everything(root).unwrap_err();
+            assert_eq!(error.kind(), Kind::NoProject);
+            assert!(error.way_out().unwrap().contains("--project"));
+        }
+        assert!(finder.refuse_everything(&home.join("work")).is_ok());
+    }
+}

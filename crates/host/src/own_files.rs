@@ -1,0 +1,179 @@
+//! The side with the user's files, in this process: it passes what is new to the memory of a caller's project.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+
+use crate::caller::{Caller, WritingCaller};
+use crate::engine::Engine;
+use crate::project::{SeenProject, WritableProject};
+use crate::summaries::sessions as summaries;
+use tiro_base::error::Result;
+use tiro_base::file::path_of;
+use tiro_base::scope::ProjectId;
+use tiro_capture::clients::Client;
+use tiro_capture::follow::catch_up::{self, unfollowed};
+use tiro_capture::follow::link::WorkTrees;
+use tiro_capture::follow::sessions::Keep;
+use tiro_capture::follow::{commits, graph, pointer, sessions};
+use tiro_capture::sources::root_of;
+use tiro_intake::{Capture, ReadIntake, Standing, Subject};
+
+/// The longest time that an import spends on summaries of the imported sessions. The idle server and `tiro index` make
+/// the remaining summaries.
+const SUMMARISING: Duration = Duration::from_secs(1);
+
+/// The files of a caller who only reads.
+struct OwnFiles<'a> {
+    engine: &'a Engine,
+    caller: &'a Caller,
+}
+
+impl Caller {
+    /// Returns the side that has the caller's files.
+    pub fn capture<'a>(&'a self, engine: &'a Engine) -> impl Capture + 'a {
+        OwnFiles { engine, caller: self }
+    }
+}
+
+#[async_trait]
+impl Capture for OwnFiles<'_> {
+    async fn catch_up(&self) -> Vec<String> {
+        let (engine, caller) = (self.engine, self.caller);
+        let mut notices = before_a_call(engine, &caller.following()).await;
+        // Opening the store may produce news about its files. A read-only operation reports this news with these
+        // notices, within the budget of its answer. Each is reported once.
+        let news = caller.take_news_for_reading(engine).map(|news| news.trim_end_matches('.').to_owned());
+        notices.splice(0..0, news);
+        notices
+    }
+
+    async fn standing(&self, subjects: Vec<Subject>) -> Vec<Standing> {
+        let (engine, caller) = (self.engine, self.caller);
+        let Ok(project) = caller.project(engine).await else {
+            return vec![Standing::UNKNOWN; subjects.len()];
+        };
+        let sources = project.sources(caller.machine(engine));
+        graph::standing(&sources, &project.read_intake(engine.clock()), subjects).await
+    }
+}
+
+async fn before_a_call(engine: &Engine, caller: &WritingCaller) -> Vec<String> {
+    // If there is no project, the call itself reports the error.
+    let Ok(project) = caller.project(engine).await else { return Vec::new() };
+    let notices = match to_follow(engine, caller).await {
+        // The project isn't stored yet and hooks left no references, so there is nothing to follow.
+        Ok(None) => Vec::new(),
+        Err(error) => vec![unfollowed(&error)],
+        Ok(Some(project)) => {
+            let (sources, intake) = (project.sources(caller.machine(engine)), project.intake(engine.clock()));
+            let followed = catch_up::before_a_call((&sources, &intake), caller.followed()).await;
+            let followed = followed.inspect(|followed| {
+                if followed.imported > 0 {
+                    engine.wrote();
+                }
+            });
+            followed.map_or_else(|error| vec![unfollowed(&error)], |each| each.notices)
+        }
+    };
+    project.trouble.iter().cloned().chain(notices).collect()
+}
+
+/// Returns the project if there may be something to follow, because the project is stored or hooks left references. If
+/// only hooks left references, the project is created first.
+async fn to_follow(engine: &Engine, caller: &WritingCaller) -> Result<Option<Arc<WritableProject>>> {
+    let project = caller.project(engine).await?;
+    match project.is_blank && engine.spool(&project).is_empty() {
+        true => Ok(None),
+        false => caller.begin_project(engine).await.map(Some),
+    }
+}
+
+/// Passes on what is new while no call waits, and reads transcripts for at most `patience`. Returns whether there may be
+/// something to follow.
+pub async fn while_idle(engine: &Engine, caller: &WritingCaller, patience: Duration) -> Result<bool> {
+    let Some(project) = to_follow(engine, caller).await? else { return Ok(false) };
+    let (sources, intake) = (project.sources(caller.machine(engine)), project.intake(engine.clock()));
+    match catch_up::while_idle((&sources, &intake), caller.followed(), patience).await {
+        Ok(followed) => {
+            if followed.imported > 0 {
+                engine.wrote();
+            }
+            followed.for_next_answer.into_iter().for_each(|notice| caller.add_notice(notice));
+        }
+        Err(error) => tracing::debug!(%error, "not caught up"),
+    }
+    Ok(true)
+}
+
+/// Writes the pointer for the next session of the project.
+pub async fn point(engine: &Engine, caller: &WritingCaller, project: &WritableProject) -> Result<()> {
+    pointer::point(&project.sources(caller.machine(engine)), &project.intake(engine.clock())).await
+}
+
+/// Imports the commits of the caller's project as [`commits::import`] does.
+pub async fn import_commits(
+    engine: &Engine,
+    caller: &WritingCaller,
+    args: commits::Args,
+    progress: impl FnMut(usize, usize) + Send,
+) -> Result<commits::Imported> {
+    let project = caller.project(engine).await?;
+    commits::repository(&project.sources(caller.machine(engine)))?;
+    let project = caller.begin_project(engine).await?;
+    let (sources, intake) = (project.sources(caller.machine(engine)), project.intake(engine.clock()));
+    let imported = commits::import((&sources, &intake), args, progress).await?;
+    engine.wrote();
+    pointer::point(&sources, &intake).await?;
+    Ok(imported)
+}
+
+/// Imports the sessions of the caller's project as [`sessions::import`] does, and begins to summarise them.
+pub async fn import_sessions(
+    engine: &Engine,
+    caller: &WritingCaller,
+    args: sessions::Args,
+    progress: impl FnMut(u64, u64) + Send,
+) -> Result<sessions::Imported> {
+    let began = Instant::now();
+    let project = caller.begin_project(engine).await?;
+    let (sources, intake) = (project.sources(caller.machine(engine)), project.intake(engine.clock()));
+    let others = roots_of_others(engine, Some(&project.scope.project)).await;
+    let patience = args.patience;
+    let imported = sessions::import((&sources, &intake), &others, args, progress).await?;
+    if imported.imported > 0 {
+        engine.wrote();
+        let left = patience.map_or(SUMMARISING, |patience| patience.saturating_sub(began.elapsed()));
+        summaries::work_off(engine, caller, left.min(SUMMARISING)).await?;
+    }
+    pointer::point(&sources, &intake).await?;
+    Ok(imported)
+}
+
+/// Searches the transcripts of `client` for the sessions of a project that was only looked at, as [`sessions::search`]
+/// does. Changes nothing.
+pub async fn search_sessions(
+    engine: &Engine,
+    caller: &Caller,
+    project: &SeenProject,
+    client: Client,
+) -> Result<sessions::Search> {
+    let sources = project.sources(caller.machine(engine));
+    let intake = project.open.as_ref().map(|open| open.read_intake(engine.clock()));
+    let intake = intake.as_ref().map(|intake| intake as &dyn ReadIntake);
+    let own = project.open.as_ref().map(|open| &open.scope.project);
+    let (others, mut work_trees) = (roots_of_others(engine, own).await, WorkTrees::of(&sources));
+    sessions::search((&sources, intake), client, &others, &mut work_trees, Keep::No, |_, _| {}).await
+}
+
+/// Returns the roots of the registered projects other than `own`, as far as the registry can be read.
+pub async fn roots_of_others(engine: &Engine, own: Option<&ProjectId>) -> Vec<PathBuf> {
+    let rows = match engine.existing_installation().await {
+        Ok(Some(installation)) => installation.registry.all().await.unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let places = rows.into_iter().filter(|row| Some(&row.id) != own).flat_map(|row| row.places);
+    places.map(|place| root_of(&path_of(&place))).collect()
+}

@@ -1,0 +1,106 @@
+//! What the side with the memory asks about a user's files.
+
+use async_trait::async_trait;
+
+use tiro_base::memory::{Kind, Memory};
+
+/// The side that has the files of a project: its transcripts, its repository, what hooks left. It is asked before a
+/// question is answered, and about what the answer shows.
+#[async_trait]
+pub trait Capture: Send + Sync {
+    /// Stores what is new in transcripts and commits, for a limited time. Returns notices: what the answer may lack, and
+    /// why. An error becomes a notice, and the question is answered from what is stored.
+    async fn catch_up(&self) -> Vec<String>;
+
+    /// Returns the standing of each of `subjects`, in their order. It is unknown if there is no time to find it out.
+    async fn standing(&self, subjects: Vec<Subject>) -> Vec<Standing>;
+}
+
+/// Whether the commit or file that a memory refers to is still as it was when the memory was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Nothing is known to have changed.
+    Current,
+    /// The content of the file has changed.
+    FileChanged,
+    /// The commit is not on the branch that is checked out, but on another one.
+    OtherBranch,
+    /// The commit is on no branch.
+    CommitGone,
+    /// Reading git took too long, or failed.
+    Unknown,
+}
+
+/// Where git keeps a commit that is on no branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gone {
+    /// A reflog leads to the commit, so git keeps it until the reflog's entry expires.
+    InReflog,
+    /// Nothing in git leads to it: git's next garbage collection may remove it.
+    Unnamed,
+    /// The commit is not in the repository.
+    Removed,
+}
+
+impl Gone {
+    /// Returns the word that answers show.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Gone::InReflog => "in_reflog",
+            Gone::Unnamed => "unnamed",
+            Gone::Removed => "removed",
+        }
+    }
+}
+
+impl Freshness {
+    /// Returns the word that answers show.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Freshness::Current => "current",
+            Freshness::FileChanged => "file_changed",
+            Freshness::OtherBranch => "other_branch",
+            Freshness::CommitGone => "commit_gone",
+            Freshness::Unknown => "unknown",
+        }
+    }
+}
+
+/// The commits and the file that a memory refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// For a commit, the commit itself under each of its ids; otherwise the commit that was checked out when the memory was
+    /// made.
+    pub made_at: Vec<String>,
+    /// The file.
+    pub path: Option<String>,
+}
+
+impl Subject {
+    /// Returns the subject of `memory`. If `memory` is a commit, `commit_ids` are the ids by which git may know it.
+    pub fn of(memory: &Memory, commit_ids: &[String]) -> Subject {
+        let is_commit = memory.kind == Kind::Commit;
+        let shas = if is_commit { commit_ids } else { memory.head_sha.as_slice() };
+        Subject { made_at: shas.to_vec(), path: memory.path.clone().filter(|_| !is_commit) }
+    }
+}
+
+/// The freshness of a subject, and where git has its commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether the subject is still as it was.
+    pub freshness: Freshness,
+    /// The one of its commits that is checked out now or is an ancestor of the checked-out commit, if there is
+    /// one.
+    pub reached: Option<String>,
+    /// Where git keeps a commit that is on no branch.
+    pub gone: Option<Gone>,
+}
+
+impl Standing {
+    /// The standing of a subject without commits.
+    pub const CURRENT: Standing = Standing { freshness: Freshness::Current, reached: None, gone: None };
+
+    /// The standing of a subject for which git could not be read, or not in time.
+    pub const UNKNOWN: Standing = Standing { freshness: Freshness::Unknown, reached: None, gone: None };
+}
