@@ -17,7 +17,7 @@ const SECRET: &str = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMw
 const MEMORY: &str = "the walrus sleeps behind the third pier";
 
 /// Arbitrary: far longer than any call takes.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(120);
 
 /// A home that has a victim's project, a private file, and a hostile repository.
 struct Attack {

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Server, strings};
 
-/// How soon a server must end when it is asked to. It gives itself less than two seconds; the rest is for a machine that is
-/// busy with other work.
-const GONE: Duration = Duration::from_secs(10);
+/// After how long a server that was asked to end counts as one that never ends. It gives itself less than two seconds.
+const GONE: Duration = Duration::from_secs(60);
 
 /// Three processes write to the same store, and each is killed eight times at arbitrary moments. Every acknowledged
 /// write is stored once, and the store and its index are intact.
@@ -79,6 +78,9 @@ fn acknowledged_writes_survive_kill_9() {
 /// Sends a slow request and returns before it is answered.
 fn in_mid_call(home: &Home) -> Server {
     let mut server = home.serve(&home.dir("project"));
+    // From here on there is a store, which must be sound afterwards.
+    let first = json!([{"id": "first", "role": "user", "text": "The press runs."}]);
+    server.call("save_messages", json!({"session_id": "s", "messages": first}));
     let message = |n: usize| json!({"id": n.to_string(), "role": "user", "text": format!("message {n} {}", "word ".repeat(200))});
     let messages: Vec<Value> = (0..20_000).map(message).collect();
     server.ask(
@@ -89,7 +91,7 @@ fn in_mid_call(home: &Home) -> Server {
 }
 
 #[test]
-fn a_server_ends_within_two_seconds_after_its_input_closes() {
+fn a_server_ends_after_its_input_closes() {
     let home = Home::new();
     let mut server = in_mid_call(&home);
     let asked = Instant::now();
@@ -101,7 +103,7 @@ fn a_server_ends_within_two_seconds_after_its_input_closes() {
 }
 
 #[test]
-fn a_server_ends_within_two_seconds_after_sigterm() {
+fn a_server_ends_after_sigterm() {
     let home = Home::new();
     let mut server = in_mid_call(&home);
     let asked = Instant::now();

@@ -59,18 +59,36 @@ fn a_caller_is_offered_the_tools_that_it_may_use_and_always_in_the_same_words() 
 /// What a process has open doesn't grow with the number of its callers, even if all of them stay.
 #[tokio::test]
 async fn hundreds_of_callers_have_few_projects_open() {
-    /// A thousand pass too, in minutes: each makes a store on the disk.
-    const CALLERS: usize = 200;
+    open_one_after_the_other(200).await;
+}
+
+/// Prints how much memory a thousand callers take. To run it:
+/// `cargo test -p tiro-tools -- --ignored --nocapture a_thousand_callers`.
+#[tokio::test]
+#[ignore = "it makes a thousand stores on the disk, which takes minutes"]
+async fn a_thousand_callers_take_no_more_memory_than_hundreds() {
+    let [after_hundreds, after_all] = open_one_after_the_other(1_000).await;
+    eprintln!("after 200 callers: {after_hundreds} KiB, after 1,000: {after_all} KiB");
+    assert!(after_all < after_hundreds + 64 * 1024);
+}
+
+/// Has `count` callers open a project each and stay. Returns how many KiB of memory the process had after 200 of them and
+/// after all.
+async fn open_one_after_the_other(count: usize) -> [u64; 2] {
     let folder = tempfile::tempdir().unwrap();
     let (engine, one, _) = engine_and_callers(folder.path());
-    let (mut callers, mut opened) = (Vec::new(), Vec::new());
-    for number in 0..CALLERS {
+    let (mut callers, mut opened, mut after_hundreds) = (Vec::new(), Vec::new(), 0);
+    for number in 0..count {
         let directory = folder.path().join(format!("project-{number}"));
         std::fs::create_dir(&directory).unwrap();
         let caller = one.in_directory(&directory, false);
         opened.push(Arc::downgrade(&caller.begin_project(&engine).await.unwrap().store));
         callers.push(caller);
+        if number + 1 == 200 {
+            after_hundreds = resident();
+        }
     }
+    let after_all = resident();
     let open = || opened.iter().filter(|store| store.strong_count() > 0).count();
     assert_eq!(open(), MOST_OPEN);
     let used = callers[0].begin_project(&engine).await.unwrap();
@@ -78,6 +96,14 @@ async fn hundreds_of_callers_have_few_projects_open() {
     assert!(used.store.is_empty(&used.scope).await.unwrap(), "it was opened again");
     drop(callers);
     assert_eq!(open(), 0, "what callers have open ends with them");
+    [after_hundreds, after_all]
+}
+
+/// Returns how many KiB of memory this process has; 0 where the system does not tell.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or_default()
 }
 
 /// Two users of one process have their own settings, projects and ledgers; what is open is bounded for both together.
