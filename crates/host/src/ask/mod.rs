@@ -10,7 +10,6 @@ mod encoders;
 mod known;
 mod lease;
 mod meter;
-mod place;
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +30,6 @@ use tiro_store::{Matter, Parcel, Planned, Sources, SpendLimits};
 pub use self::encoders::{encoders, may_ask_to_embed};
 pub use self::lease::Lease;
 pub use self::meter::Bill;
-pub use self::place::place;
 
 /// The maximum number of tokens of an answer if neither the question nor the provider sets a limit.
 const MOST_OUTPUT: usize = 4096;
@@ -406,4 +404,12 @@ fn cost(provider: &Provider, usage: &tiro_llm::Usage) -> Option<Money> {
 pub fn named<'a>(providers: &'a [Configured], name: &str) -> Option<&'a Configured> {
     let of = |name: &str| providers.iter().find(|each| each.provider.name == name);
     of(name).or_else(|| of(&config::usual_name(name)))
+}
+
+/// Returns where `configured` runs, such as `this machine`.
+pub fn place(configured: &Configured) -> String {
+    match configured.is_local() {
+        true => "this machine".into(),
+        false => configured.provider.host(),
+    }
 }

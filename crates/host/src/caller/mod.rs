@@ -4,11 +4,8 @@
 //! the [`Caller`], where other callers of the process can't see it. Operations get their project only from their
 //! caller. What all callers share is in [`Engine`].
 
-mod around;
-mod form;
 mod found;
 mod later;
-mod news;
 mod toolset;
 mod writing;
 
@@ -17,8 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use self::around::Around;
-use self::found::FoundProject;
+use self::found::{Around, FoundProject};
 use self::later::Later;
 use crate::engine::{Engine, Latest, LetGo, Notices};
 use crate::project::{self, OpenProject, SeenProject, WritableProject};
@@ -33,16 +29,29 @@ use tiro_git::Repository;
 use tiro_intake::session_id;
 use tiro_store::{Bookkeeping, Measurement, ReadStore, Savings};
 
-pub use self::form::Form;
 pub use self::later::Task;
 pub use self::toolset::{Toolset, Toolsets};
 pub use self::writing::WritingCaller;
+
+/// The most tokens of an answer in Copilot CLI. It puts an answer of more than about 20 KB into a file and shows its model
+/// only the beginning; English text has at most 5.5 bytes per token.
+const MOST_IN_COPILOT: usize = 3500;
 
 /// A caller, with the project that was opened for it, for operations that only read. Several calls can use it at the same
 /// time. Clones are the same caller.
 #[derive(Clone)]
 pub struct Caller {
     state: Arc<CallerState>,
+}
+
+/// The forms in which the caller reads an answer. A budget bounds each of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Only as text, as a model does.
+    Text,
+    /// As text or as data (JSON), as programs and the command line do.
+    #[default]
+    Both,
 }
 
 /// What all calls of a caller share.
@@ -301,7 +310,7 @@ impl Caller {
     /// clients than those whose hooks Tiro knows, nothing else is noted.
     pub fn met_client(&self, name: &str, now: Millis) {
         let name = name.to_lowercase();
-        self.state.most_tokens.store(form::most_tokens(&name), Ordering::Relaxed);
+        self.state.most_tokens.store(most_tokens(&name), Ordering::Relaxed);
         let known = [("claude", Client::ClaudeCode), ("codex", Client::Codex), ("gemini", Client::Gemini)];
         let client = known.into_iter().find(|(word, _)| name.contains(word)).map(|(_, client)| client);
         let met = client.map(|client| (client, running::ancestors(), now));
@@ -372,6 +381,35 @@ impl Caller {
         let saved = Savings { answers: 1, whole, sent };
         self.state.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
     }
+
+    /// Returns the notices about the files in use that were not returned before. They say, for example, that another
+    /// store was opened, that permissions which let others read were removed, or that something could not be stored.
+    pub fn take_news(&self, engine: &Engine) -> Option<String> {
+        let mut news = engine.take_notices();
+        news.append(&mut self.state.notices.take());
+        (!news.is_empty()).then(|| news.join(" "))
+    }
+
+    /// Records that this process serves tools. From then on, the answers of read-only tools report the notices too. A
+    /// command prints them next to its output instead.
+    pub fn serves_tools(&self) {
+        self.state.serves_tools.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the notices for the answer of a read-only tool.
+    pub fn take_news_for_reading(&self, engine: &Engine) -> Option<String> {
+        self.state.serves_tools.load(Ordering::Relaxed).then(|| self.take_news(engine)).flatten()
+    }
+
+    /// Keeps a notice for the next answer that can report it, and logs it.
+    pub fn add_notice(&self, notice: String) {
+        self.state.notices.add(notice);
+    }
+}
+
+/// Returns the most tokens of an answer that the client called `name`, in lower case, shows its model.
+fn most_tokens(name: &str) -> usize {
+    if name.contains("copilot") { MOST_IN_COPILOT } else { usize::MAX }
 }
 
 /// Returns the notice which says that the repository can't be read, and why.

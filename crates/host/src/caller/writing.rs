@@ -4,9 +4,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use super::form::Form;
 use super::toolset::Toolsets;
-use super::{Caller, CallerState};
+use super::{Caller, CallerState, Form};
 use crate::config::Config;
 use crate::engine::{Engine, PATIENCE_OF_CLOSING};
 use crate::project::WritableProject;

@@ -4,7 +4,7 @@
 //! quotes them. The replaced exchanges stay in the project's memory, where the assistant can search them.
 
 use super::notes;
-use crate::tuning::consult::{OTHERS_TOKENS, SHORTENED_SHARE, SHORTENED_TOKENS};
+use crate::tuning::{OTHERS_TOKENS, SHORTENED_SHARE, SHORTENED_TOKENS};
 use tiro_base::memory::{Level, Role};
 use tiro_base::thread::{Block, Part};
 use tiro_digest::summarize::{self, NO_SENTENCE, Source};

@@ -14,7 +14,7 @@ use super::{AROUND_MESSAGE, Callable, Question, history, notes};
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
 use crate::project::OpenProject;
-use crate::tuning::consult::{OTHERS, UNKNOWN_WINDOW};
+use crate::tuning::{OTHERS, UNKNOWN_WINDOW};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize::{some, thousands};
 use tiro_base::thread::{Block, BlockText, ContentHash, Part, Thread};

@@ -4,7 +4,7 @@
 use super::prepare::Prepared;
 use crate::engine::Engine;
 use crate::project::WritableProject;
-use crate::tuning::consult::EXCHANGE_TOKENS;
+use crate::tuning::EXCHANGE_TOKENS;
 use tiro_base::error::Result;
 use tiro_base::memory::{Draft, Identity, Kind, Level, Millis, Provenance, Role};
 use tiro_base::scope::SessionId;

@@ -4,7 +4,7 @@
 //! divided by an upper estimate of the ratio. The numbers that a model reports for earlier prompts of the thread
 //! improve the estimate.
 
-use crate::tuning::consult::{ANSWER_SHARE, GROWTH_SHARE, RESULTS_SHARE, TOKENS_OF_OTHERS, UNKNOWN_WINDOW};
+use crate::tuning::{ANSWER_SHARE, GROWTH_SHARE, RESULTS_SHARE, TOKENS_OF_OTHERS, UNKNOWN_WINDOW};
 use tiro_llm::{Provider, Service, catalogue};
 
 /// How the window of an assistant is divided, in o200k tokens.

@@ -6,26 +6,19 @@
 //! opened when it is first needed: a server answers its first requests without a store, and loads the model for the
 //! first search. If opening fails, the next call tries again.
 
-mod ending;
 mod latest;
-mod notices;
-mod opened;
 mod process;
 
 use std::io::ErrorKind;
 use std::path::Path;
-
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OnceCell, watch};
 
-pub use self::ending::{Ending, Running};
 pub use self::latest::Latest;
-pub use self::notices::Notices;
-pub use self::opened::{LetGo, MOST_OPEN, Opened};
 use self::process::Process;
-pub use self::process::{Duty, Working};
+pub use self::process::{Duty, Ending, LetGo, MOST_OPEN, Opened, Running, Working};
 use crate::config::{Config, Encoding};
 use tiro_base::error::{Error, Kind, Result, partial};
 use tiro_base::memory::{Content, Millis};
@@ -84,6 +77,23 @@ pub enum Embedding {
     Ready(Arc<Embedder>),
     /// The model isn't available. The notice says what this means for the answer, and what the user can do.
     Missing(String),
+}
+
+/// A list of notices, each of which is taken only once.
+#[derive(Default)]
+pub struct Notices(Mutex<Vec<String>>);
+
+impl Notices {
+    /// Keeps a notice until it is taken, and logs it.
+    pub fn add(&self, notice: String) {
+        tracing::warn!("{notice}");
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+    }
+
+    /// Returns the notices that were added since the last call, in order.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Engine {

@@ -2,16 +2,18 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 
-use super::ending::Ending;
-use super::opened::Opened;
 use tiro_base::scope::ProjectId;
 use tiro_embed::{Embedder, Model};
 use tiro_files::Extractor;
 use tiro_store::clock::Clock;
+
+/// How many callers of one process have a project open at once. Arbitrary: an open store has a few files and some megabytes
+/// of caches, and people work on fewer projects at a time.
+pub const MOST_OPEN: usize = 32;
 
 /// The embedding models, the list of what is open, the clock and the end of a process. Engines of several users share it,
 /// so that a model is loaded once, and what is open is bounded for all of them together.
@@ -73,8 +75,76 @@ impl Drop for Working<'_> {
     }
 }
 
+/// Something that a caller has open, and opens again when it next needs it.
+pub trait LetGo: Send + Sync {
+    /// Lets go of what is open. It is closed when the last call that uses it ends.
+    fn let_go(&self);
+}
+
+/// The callers that have a project open, the one that used its project last at the end. A caller that is gone closed its
+/// project by itself.
+#[derive(Default)]
+pub struct Opened(Mutex<Vec<Weak<dyn LetGo>>>);
+
+impl Opened {
+    /// Notes that `caller` uses its project now. If more than [`MOST_OPEN`] callers have one open, those that used theirs
+    /// longest ago let go of it.
+    pub fn used(&self, caller: &Arc<dyn LetGo>) {
+        let caller = Arc::downgrade(caller);
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        list.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&caller));
+        list.push(caller);
+        let surplus = list.len().saturating_sub(MOST_OPEN);
+        let longest_ago: Vec<Weak<dyn LetGo>> = list.drain(..surplus).collect();
+        drop(list);
+        longest_ago.iter().filter_map(Weak::upgrade).for_each(|caller| caller.let_go());
+    }
+}
+
+/// Counts the running pieces of work that the process finishes before it ends, because they are paid for: a request to a
+/// provider, and storing its answer.
+#[derive(Default)]
+pub struct Ending(watch::Sender<EndingState>);
+
+/// A piece of such work that runs. It is over when this is dropped.
+pub struct Running<'a>(&'a Ending);
+
+/// How many pieces of such work run, and whether new ones may begin.
+#[derive(Clone, Copy, Default)]
+struct EndingState {
+    running: usize,
+    is_ending: bool,
+}
+
+impl Ending {
+    /// Begins a piece of work. Returns `None` once the process is ending.
+    pub fn begin(&self) -> Option<Running<'_>> {
+        let begins = self.0.send_if_modified(|state| {
+            state.running += usize::from(!state.is_ending);
+            !state.is_ending
+        });
+        begins.then(|| Running(self))
+    }
+
+    /// Lets nothing new begin, and returns when nothing runs any more.
+    pub async fn finish(&self) {
+        self.0.send_modify(|state| state.is_ending = true);
+        let mut state = self.0.subscribe();
+        // The sender lives as long as `self`.
+        let _ = state.wait_for(|state| state.running == 0).await;
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|state| state.running -= 1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -87,5 +157,15 @@ mod tests {
         assert!(process.works_on(&one, Duty::Asking).is_some(), "models are asked beside it");
         drop(turn);
         assert!(process.works_on(&one, Duty::Upkeep).is_some());
+    }
+
+    #[tokio::test]
+    async fn the_end_waits_for_what_runs_and_lets_nothing_new_begin() {
+        let ending = Ending::default();
+        let running = ending.begin().unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(20), ending.finish()).await.is_err());
+        assert!(ending.begin().is_none());
+        drop(running);
+        ending.finish().await;
     }
 }

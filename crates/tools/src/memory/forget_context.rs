@@ -16,7 +16,7 @@ use tiro_base::scope::Scope;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::summaries::levels;
-use tiro_host::tuning::forgetting::{MATCHING_SHARE, NAMED_SHARE};
+use tiro_host::tuning::{MATCHING_SHARE, NAMED_SHARE};
 use tiro_recall::retrieve;
 use tiro_store::{Forgotten, Reach, Selection, Store};
 use tiro_text::tokens;

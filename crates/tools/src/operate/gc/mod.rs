@@ -19,7 +19,7 @@ use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::project::WritableProject;
 use tiro_host::summaries::quarters::{self, Quarter};
-use tiro_host::tuning::forgetting::KEPT;
+use tiro_host::tuning::KEPT;
 use tiro_store::decide::clock;
 use tiro_store::tuning::GRACE;
 use tiro_store::{Expired, Reach, Selection};
