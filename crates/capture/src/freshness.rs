@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::tuning::freshness::FRESHNESS_PATIENCE;
+use crate::tuning::FRESHNESS_PATIENCE;
 use tiro_base::error::Result;
 use tiro_git::{Reach, Repository, Sha};
 use tiro_intake::{Freshness, Gone, Standing, Subject};

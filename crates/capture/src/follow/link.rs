@@ -11,7 +11,7 @@ use crate::import::correlate::{
     Call, Change, ChangedLines, Commit, Evidence, Here, Replaced, SECOND, Seen, replaced, same_change,
 };
 use crate::sources::Sources;
-use crate::tuning::links::{AMENDED_WITHIN, HORIZON, INHERITED};
+use crate::tuning::{AMENDED_WITHIN, HORIZON, INHERITED};
 use tiro_base::error::Result;
 use tiro_base::memory::{MemoryKey, Millis};
 use tiro_git::{Action, Reach, Reflog, Repository, Sha};

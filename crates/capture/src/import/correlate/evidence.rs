@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use super::facts::{Call, Change, ChangedLines, Commit};
-use crate::tuning::links::{
+use crate::tuning::{
     AFTER_A_DAY, AFTER_A_WEEK, AMENDED_WITHIN, CALL_AT_COMMIT_TIME, CALL_AT_REFLOG_TIME, DAY, EXPLAINED,
     FILE_ALONE, FILE_IN_OTHER_COMMIT, FURTHER_FILE, HALF_OF_LINES, HORIZON, MANY_WRITERS, MOST_BY_FILES,
     NO_LINES, ONLY_OTHER_TREE, OTHER_TREE, PRINTED_ID, SOME_LINES,

@@ -9,8 +9,8 @@
 //! A line is no evidence if many sessions wrote it or the file contains it more than once. If several sessions wrote a
 //! line of the commit, the line counts for the session with the most lines in the commit.
 //!
-//! The confidence is between 0 and 1. The constants in [`tuning::links`](crate::tuning::links) say how much each kind
-//! of evidence gives. If the confidence is below [`LEAST_CONFIDENCE`](tiro_store::tuning::LEAST_CONFIDENCE), no link
+//! The confidence is between 0 and 1. The constants in [`tuning`](crate::tuning) say how much each kind of
+//! evidence gives. If the confidence is below [`LEAST_CONFIDENCE`](tiro_store::tuning::LEAST_CONFIDENCE), no link
 //! is made.
 
 mod evidence;

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::evidence::Evidence;
 use super::facts::Commit;
-use crate::tuning::links::HORIZON;
+use crate::tuning::HORIZON;
 use tiro_base::memory::Millis;
 
 /// The maximum number of commits that one squash may consist of. Arbitrary.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::*;
-use crate::tuning::links::{CALL_AT_REFLOG_TIME, PRINTED_ID};
+use crate::tuning::{CALL_AT_REFLOG_TIME, PRINTED_ID};
 use tiro_base::memory::{MemoryKey, Millis};
 use tiro_store::SessionKey;
 

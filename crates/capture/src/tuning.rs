@@ -1,11 +1,19 @@
-//! The numbers of links between commits and sessions: the confidence of each kind of evidence, from 0 to 1.
+//! Numbers that were tuned, and are read in this crate: how long it may take to tell whether what a memory names is still
+//! there, and the confidence of each kind of evidence for a link between a commit and a session, from 0 to 1.
 //!
-//! The values are set by hand. Their order matters more than the values themselves. From strong to weak, the evidence
-//! is: an id that git printed, a call at the time of the commit, lines in the commit, and a changed file without known
-//! lines. With the values below, `evals join` gives a precision of 100% and a recall of 99.3%. A figure in the doc
+//! The values of links are set by hand. Their order matters more than the values themselves. From strong to weak, the
+//! evidence is: an id that git printed, a call at the time of the commit, lines in the commit, and a changed file without
+//! known lines. With the values below, `evals join` gives a precision of 100% and a recall of 99.3%. A figure in the doc
 //! comment of a value comes from the same run with only that value changed.
 
+use std::time::Duration;
+
 use tiro_base::memory::Millis;
+
+/// How long one answer may read git to find out which commits are reachable, if that is not known yet. This is long
+/// enough for about 40,000 commits; the next answer continues. Measured by the ignored test
+/// `a_page_of_hits_takes_milliseconds`.
+pub const FRESHNESS_PATIENCE: Duration = Duration::from_millis(400);
 
 /// A day in milliseconds.
 pub const DAY: Millis = 24 * 60 * 60 * 1000;
