@@ -1,7 +1,7 @@
 //! Reads dates and times of day.
 
+use super::Value;
 use super::tokens::Token;
-use super::value::Value;
 use tiro_base::times::{MONTHS, WEEKDAYS};
 
 /// Reads a date at `place`: a month and a day, with a year and a time of day where they follow, or a day of the week.

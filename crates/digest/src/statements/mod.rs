@@ -19,9 +19,9 @@ mod takes_back;
 #[cfg(test)]
 mod tests;
 mod tokens;
-mod value;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 pub use asked::{Question, Replaced, Told, concerns, replaced};
 pub use read::of_message;
@@ -74,6 +74,27 @@ pub struct Manner {
     pub is_own: bool,
     /// The speaker takes back what was said before: "forget that".
     pub is_taken_back: bool,
+}
+
+/// A value that was read in a sentence.
+struct Value {
+    /// The value.
+    value: String,
+    /// Its unit.
+    unit: String,
+    /// Words between the number and its unit.
+    modifiers: Vec<String>,
+    /// The tokens of the value and of its unit.
+    tokens: Range<usize>,
+    /// The names that it replaces.
+    replaced: Vec<String>,
+}
+
+impl Value {
+    /// Returns a value without modifiers that replaces nothing.
+    pub fn plain(value: String, unit: &str, tokens: Range<usize>) -> Value {
+        Value { value, unit: unit.to_owned(), modifiers: Vec::new(), tokens, replaced: Vec::new() }
+    }
 }
 
 /// The letters under which [`About::line`] writes the fields of [`Manner`].

@@ -1,8 +1,8 @@
 //! Reads names that a speaker chooses.
 
+use super::Value;
 use super::lists::has;
 use super::tokens::Token;
-use super::value::Value;
 
 /// Verbs that choose a name, in order.
 const CHOOSES: &[&str] = &[

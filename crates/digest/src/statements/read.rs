@@ -8,8 +8,7 @@ use super::lists::{BOUNDS, CHANGE, GOALS, NOT_VALUES, NUMBERS, OWN, RATES, RESUL
 use super::names::name;
 use super::takes_back::takes_back;
 use super::tokens::{Token, stem, tokens};
-use super::value::Value;
-use super::{About, MOST_REST, Manner, Stated};
+use super::{About, MOST_REST, Manner, Stated, Value};
 use tiro_base::times::{MONTHS, WEEKDAYS};
 use tiro_text::blocks;
 
