@@ -27,8 +27,7 @@ use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::config::Use;
 use tiro_host::engine::Engine;
 
-pub use self::common::progress::Progress;
-pub use self::common::tool::{About, Answer, Hints, Pending, Tool};
+pub use self::common::tool::{About, Answer, Hints, Pending, Progress, Tool};
 use self::consult::{chat, count_tokens, describe_session, reset_session};
 use self::context::{get_context_summary, get_relevant_snippets, retrieve_context, summarize_conversation};
 pub use self::memory::resources::{Resources, SessionEntry};

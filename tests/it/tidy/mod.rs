@@ -149,7 +149,6 @@ const OWN_ERRORS: &[&str] = &[
     "follow/catch_up.rs",
     "tools/operate/demo/mod.rs",
     "tools/operate/doctor/mod.rs",
-    "tools/operate/doctor/finding.rs",
     "tools/operate/import_git.rs",
     "tools/operate/import_preview.rs",
     "follow/sessions/mod.rs",

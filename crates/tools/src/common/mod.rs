@@ -1,12 +1,10 @@
 //! Functions that the operations share: they read arguments and write answers.
 
 pub mod arguments;
-pub mod beginning;
-pub mod plain_word;
-pub mod progress;
 pub mod schema;
 pub mod tool;
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use tiro_base::error::{Error, Result, partial, quoted};
@@ -17,6 +15,7 @@ use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_redact::Redaction;
 use tiro_store::ProjectRow;
+use tiro_text::tokens;
 
 /// The longest name, title or id in an argument, in bytes. Arbitrary.
 const SHORT: usize = 500;
@@ -73,7 +72,7 @@ pub fn kind(argument: &str, word: &str) -> Result<Kind> {
         let also = || ALSO_CALLED.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind);
         Kind::parse(word).or_else(also)
     };
-    let plain = plain_word::plain(word);
+    let plain = plain(word);
     let singular = || match plain.strip_suffix("ies") {
         Some(stem) => known(&format!("{stem}y")),
         None => known(plain.strip_suffix('s')?),
@@ -102,12 +101,17 @@ const ROLES: [(&str, Role); 10] = [
 /// Returns the role that `word` means: the name of a role, or one of the words in [`ROLES`], in any case. Errors for any
 /// other word.
 pub fn role(argument: &str, word: &str) -> Result<Role> {
-    let plain = plain_word::plain(word);
+    let plain = plain(word);
     let also = || ROLES.iter().find(|(name, _)| *name == plain).map(|(_, role)| *role);
     Role::parse(&plain).or_else(also).ok_or_else(|| {
         Error::bad_input(format!("`{argument}` is not a role: `{}`", quoted(word)))
             .hint("use user, assistant, tool or system")
     })
+}
+
+/// Returns `word` in lower case, with underscores for spaces and hyphens.
+pub fn plain(word: &str) -> String {
+    word.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
 /// Errors if `importance` is not between 0 and 1.
@@ -202,4 +206,28 @@ pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -
         text += &format!("\nNote: {notice}.");
     }
     text
+}
+
+/// Returns the beginning of `text`, with at most `tokens` tokens. The cut is moved back to the end of a word, unless
+/// that would drop more than half of the beginning.
+pub fn beginning(text: &str, tokens: usize) -> &str {
+    let cut = tokens::truncate(text, tokens);
+    if cut.len() == text.len() || text[cut.len()..].starts_with(char::is_whitespace) {
+        return cut.trim_end();
+    }
+    match cut.rfind(char::is_whitespace) {
+        Some(end) if end >= cut.len() / 2 => cut[..end].trim_end(),
+        _ => cut,
+    }
+}
+
+/// Returns `text` if it has at most `bytes` bytes. Otherwise returns its beginning, cut after a whole word if possible,
+/// followed by ` …`.
+pub fn beginning_in_bytes(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    let cut = &text[..text.floor_char_boundary(bytes)];
+    let end = cut.rfind(char::is_whitespace).filter(|end| *end >= cut.len() / 2).unwrap_or(cut.len());
+    Cow::Owned(format!("{} …", cut[..end].trim_end()))
 }

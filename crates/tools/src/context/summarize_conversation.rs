@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common;
-use crate::common::beginning::beginning;
+use crate::common::beginning;
 use crate::common::tool::Answer;
 use tiro_base::envelope;
 use tiro_base::error::{Result, quoted};

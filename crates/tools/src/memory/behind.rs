@@ -1,7 +1,7 @@
 //! Finds the conversations that led to the commits on a page of hits. For each conversation it returns the name, the
 //! argument that opens it, and the message that answers the query best.
 
-use crate::common::beginning::beginning_in_bytes;
+use crate::common::beginning_in_bytes;
 use crate::memory::hits::{Behind, BehindMessage};
 use crate::memory::linked::LONGEST_TITLE;
 use tiro_base::envelope;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::common::beginning::beginning_in_bytes;
+use crate::common::beginning_in_bytes;
 use tiro_base::envelope;
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, Memory};

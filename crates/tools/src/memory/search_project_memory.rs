@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::common;
-use crate::common::beginning::beginning_in_bytes;
+use crate::common::beginning_in_bytes;
 use crate::memory::behind;
 use crate::memory::hits::{self, Behind, Frame, Page, Ranking, ScoreParts, SupersededBy};
 use crate::memory::show;

@@ -156,7 +156,7 @@ pub async fn store(
         id: id.to_string(),
         stored: *outcome == Outcome::Stored,
         kind: kind.to_string(),
-        called: args.kind.as_deref().map_or(kind.to_string(), common::plain_word::plain),
+        called: args.kind.as_deref().map_or(kind.to_string(), common::plain),
         scope: if is_owners { "owner" } else { "project" }.to_owned(),
         supersedes,
         unknown_references,
@@ -212,7 +212,7 @@ fn nothing_to_supersede(id: &str) -> Error {
 
 /// Returns whether the memory is for the owner rather than the project.
 fn is_owners(scope: Option<&str>) -> Result<bool> {
-    match scope.map(common::plain_word::plain).as_deref() {
+    match scope.map(common::plain).as_deref() {
         None | Some("project" | "local" | "repo" | "repository" | "workspace" | "this_project") => Ok(false),
         Some("owner" | "user" | "global" | "all" | "all_projects") => Ok(true),
         Some(other) => {

@@ -10,13 +10,13 @@
 //! have are ignored and named in the answer.
 
 mod names;
-mod path;
 mod values;
+
+use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use self::path::Path;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_text::tokens;
 
@@ -38,6 +38,15 @@ struct Remarks {
     ignored: Vec<String>,
     /// The arguments that were too large, each with the largest value.
     lowered: Vec<String>,
+}
+
+/// The path of a value in the arguments, displayed like `messages[3].role`.
+enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a str),
+    /// A field that is given under the first name and is called by the second.
+    Also(&'a Path<'a>, &'a str, &'a str),
+    Item(&'a Path<'a>, usize),
 }
 
 /// Reads `arguments` as a `T`, the type that `schema` describes.
@@ -366,5 +375,27 @@ impl Remarks {
         let Some(names) = self.ignored_names() else { return error };
         let hint = error.way_out().map_or(String::new(), |hint| format!("{hint}; "));
         error.hint(format!("{hint}there are no arguments {names}"))
+    }
+}
+
+impl Path<'_> {
+    /// Returns the name of the argument that the value belongs to; empty for all arguments together.
+    fn name(&self) -> &str {
+        match self {
+            Path::Root => "",
+            Path::Field(_, name) | Path::Also(_, _, name) => name,
+            Path::Item(parent, _) => parent.name(),
+        }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Path::Root => Ok(()),
+            Path::Field(Path::Root, name) | Path::Also(Path::Root, name, _) => f.write_str(&quoted(name)),
+            Path::Field(parent, name) | Path::Also(parent, name, _) => write!(f, "{parent}.{}", quoted(name)),
+            Path::Item(parent, index) => write!(f, "{parent}[{index}]"),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::values::unquoted;
-use crate::common::plain_word::plain;
+use crate::common::plain;
 
 /// The names of objects that clients put around the arguments.
 pub(super) const WRAPPERS: [&str; 8] =

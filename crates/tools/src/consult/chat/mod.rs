@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::functions::search_memory;
-use crate::common::{self, progress::Progress};
+use crate::common::{self, tool::Progress};
 use crate::{About, Answer, Hints, Tool};
 use tiro_base::envelope::escape;
 use tiro_base::error::{Error, Result, partial};

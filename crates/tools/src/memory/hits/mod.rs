@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::common;
-use crate::common::beginning::beginning;
+use crate::common::beginning;
 use crate::common::tool::Answer;
 use tiro_base::envelope;
 use tiro_base::error::partial;

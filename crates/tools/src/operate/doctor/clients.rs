@@ -1,13 +1,17 @@
-//! The checks of the clients' configuration and of hooks.
+//! The checks of the clients: their configuration and hooks, what became of their transcripts, and how long these are
+//! kept.
 
 use std::path::Path;
 
-use super::finding::{Finding, failed};
+use super::{Finding, failed};
 use crate::operate::init;
 use tiro_base::error::quoted;
+use tiro_capture::clients::retention::Retention;
 use tiro_capture::clients::{self, Client, ConfiguredProgram};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
+use tiro_host::own_files::search_sessions;
+use tiro_host::project::SeenProject;
 
 const WHAT: &str = "clients and hooks";
 
@@ -86,6 +90,33 @@ pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
         Ok(lost) => found.extend(lost.iter().map(remark)),
     }
     found
+}
+
+/// Reports what became of the transcripts of each client that has some.
+pub(super) async fn sessions(engine: &Engine, caller: &Caller, project: &SeenProject) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
+        let search = search_sessions(engine, caller, project, client).await;
+        // Without a home directory, there are no clients.
+        let Ok(account) = search.map(|search| search.account) else { continue };
+        if account.seen == 0 && account.folders.is_empty() {
+            continue;
+        }
+        let mend = format!("`tiro import {}` imports those that are new", client.word());
+        let mend = (account.new > 0).then_some(mend);
+        findings.push(Finding { what: "sessions", ok: true, found: account.text(), mend });
+    }
+    findings
+}
+
+/// Reports how long Claude Code keeps transcripts; `None` if it is not installed.
+pub(super) fn retention(engine: &Engine) -> Option<Finding> {
+    let retention = init::retention(engine)?;
+    let mend = |retention: &Retention| {
+        retention.is_short().then(|| "`tiro init` offers to keep them for ten years".to_owned())
+    };
+    // Not a fault: what was imported stays.
+    Some(Finding { what: "transcripts", ok: true, found: retention.text(), mend: mend(&retention) })
 }
 
 /// Reports a program that is gone. `is_here` says whether `tiro init` replaces it when it runs in this directory.

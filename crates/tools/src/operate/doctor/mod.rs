@@ -1,8 +1,6 @@
 //! Checks the installation and reports how to repair each fault.
 
 mod clients;
-mod finding;
-mod history;
 mod surroundings;
 
 use std::io::Write;
@@ -10,7 +8,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use self::finding::{Finding, failed};
 use crate::common;
 use crate::operate::init;
 use tiro_base::envelope;
@@ -36,6 +33,20 @@ pub struct Output {
     pub findings: Vec<Finding>,
     /// Whether no check found a fault.
     pub ok: bool,
+}
+
+/// The result of one check.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// The part that was checked.
+    pub what: &'static str,
+    /// Whether the check found no fault.
+    pub ok: bool,
+    /// The state that was found.
+    pub found: String,
+    /// The command or step that repairs or improves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mend: Option<String>,
 }
 
 /// How many bytes a check writes, and then removes, to see whether the disk has room. Arbitrary: more than a small
@@ -76,12 +87,12 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
                 findings.push(failed("git", trouble));
             }
             findings.extend(surroundings::spool(engine, &project));
-            findings.extend(history::sessions(engine, caller, &project).await);
+            findings.extend(clients::sessions(engine, caller, &project).await);
         }
         Err(error) => findings.push(failed("project", &error)),
     }
     findings.extend(clients::check(engine, caller).await);
-    findings.extend(history::retention(engine));
+    findings.extend(clients::retention(engine));
     let ok = findings.iter().all(|finding| finding.ok);
     Ok(Output { version: env!("CARGO_PKG_VERSION"), findings, ok })
 }
@@ -391,6 +402,11 @@ async fn queued(project: &OpenProject) -> Option<Finding> {
     let mend = (counts.failed > 0)
         .then(|| "`tiro provider test` reports the fault; `tiro summarize SESSION` asks again".to_owned());
     Some(Finding { what, ok: true, found, mend })
+}
+
+/// Returns the finding that the check of `what` failed with `error`.
+fn failed(what: &'static str, error: &Error) -> Finding {
+    Finding { what, ok: false, found: error.to_string(), mend: error.way_out().map(str::to_owned) }
 }
 
 impl Output {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::finding::{Finding, failed};
+use super::{Finding, failed};
 use tiro_base::humanize::counted;
 use tiro_base::parallel::beside;
 use tiro_base::times;

@@ -1,9 +1,6 @@
 //! Connects Tiro to the agents installed on this machine, and disconnects it.
 
-mod history;
 mod text;
-
-pub use history::{keep_transcripts, retention};
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +10,7 @@ use serde::Serialize;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::file::path_of;
 use tiro_base::humanize::counted;
-use tiro_capture::clients::retention::Retention;
+use tiro_capture::clients::retention::{self, Retention};
 use tiro_capture::clients::{self, Applied, Client, GitPlace, Plan, Removed, by_hand};
 use tiro_capture::follow::history::{Stored, follow_from};
 use tiro_capture::follow::sessions::Account;
@@ -301,6 +298,20 @@ pub fn was_applied(engine: &Engine) -> bool {
     clients::was_applied(&record(engine))
 }
 
+/// Returns how long Claude Code keeps transcripts; `None` if it is not installed.
+pub fn retention(engine: &Engine) -> Option<Retention> {
+    retention::of(engine.config().clients.as_ref()?)
+}
+
+/// Makes Claude Code keep transcripts for ten years, and records the former setting.
+///
+/// # Errors
+///
+/// If the record of the set-up can't be written.
+pub fn keep_transcripts(engine: &Engine) -> Result<Applied> {
+    retention::raise(known_clients(engine.config().clients.as_ref())?, &record(engine))
+}
+
 /// Returns the folder in which setup records its changes.
 fn record(engine: &Engine) -> PathBuf {
     engine.config().data_dir.join("init")
@@ -393,6 +404,11 @@ impl Prepared {
             Some(Scope::Project) => self.is_chosen,
             None => false,
         }
+    }
+
+    /// Returns how long Claude Code keeps transcripts, if it deletes them so early that it is worth an offer.
+    pub fn short_retention(&self) -> Option<&Retention> {
+        self.retention.as_ref().filter(|retention| retention.is_short())
     }
 
     /// Errors with [`Kind::NotFound`] if there is nothing to set up.

@@ -6,6 +6,7 @@ use super::{Backfill, Held, Others, Output, Prepared};
 use tiro_base::envelope;
 use tiro_base::error::quoted;
 use tiro_base::humanize::{counted, thousands};
+use tiro_capture::clients::retention::{OFFERED, SETTING};
 use tiro_capture::clients::{self, Client};
 use tiro_capture::spool::capture::Scope;
 
@@ -38,6 +39,13 @@ impl Prepared {
             );
         }
         text
+    }
+
+    /// Returns what the user must know of the deletion of transcripts, as text; empty if there is nothing.
+    fn retention_text(&self) -> String {
+        self.short_retention().map_or_else(String::new, |retention| {
+            format!("{}. Tiro can set `{SETTING}` to {OFFERED} (ten years).\n", retention.text())
+        })
     }
 
     /// Returns what to do next.

@@ -1,8 +1,8 @@
 //! Lists the stash by topic and session, so that a new session learns what is there.
 
-use super::found::FoundSegments;
-use super::group::{Example, Group};
-use crate::common::beginning::beginning;
+use super::FoundSegments;
+use super::answer::{Example, Group};
+use crate::common::beginning;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{MemoryId, MemoryKey, marked};

@@ -1,8 +1,6 @@
 //! Finds segments in the stash by meaning, follows their references, or lists what the stash holds.
 
 mod answer;
-mod found;
-mod group;
 mod listing;
 
 use std::time::Duration;
@@ -12,11 +10,11 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::found::FoundSegments;
+use self::answer::Group;
 use super::preview::{Preview, rounded};
 use super::{hidden_segments, named};
 use crate::common;
-use crate::common::beginning::beginning;
+use crate::common::beginning;
 use tiro_base::error::{Error, Result, partial};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, MemoryKey};
@@ -120,6 +118,38 @@ pub struct Filters {
     /// Its file, or the id that its client gave it.
     #[schemars(description = "")]
     pub source: Option<String>,
+}
+
+/// What a call found, before it is fitted into an answer.
+#[derive(Clone, Debug, Default)]
+struct FoundSegments {
+    /// The segments found.
+    previews: Vec<Preview>,
+    /// The groups listed.
+    groups: Vec<Group>,
+    /// Whether the call lists the stash.
+    lists: bool,
+    /// How many segments were found, or are in the stash.
+    total: usize,
+    /// The tokens of the segments of a list.
+    tokens: i64,
+    /// How many groups come before the page.
+    offset: usize,
+    /// Whether there are groups after the page.
+    has_more: bool,
+    /// How many chunks have no embedding.
+    pending: usize,
+    /// Whether the text mentions that.
+    says_pending: bool,
+    /// Notices.
+    notices: Vec<String>,
+}
+
+impl FoundSegments {
+    /// Returns whether nothing was found.
+    fn is_empty(&self) -> bool {
+        self.total == 0
+    }
 }
 
 /// Searches the stash, walks along references, or lists the stash.
