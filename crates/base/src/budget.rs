@@ -1,6 +1,6 @@
 //! Counts the tokens of an answer and compares them with its limit.
 
-/// A limit of tokens, and how many of them are spent.
+/// A limit of tokens, and the number of tokens spent so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     limit: usize,

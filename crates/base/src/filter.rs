@@ -8,14 +8,14 @@ use crate::scope::SessionId;
 pub enum Stash {
     /// Only memories in the stash.
     Only,
-    /// Only those whose time in the stash is not over.
+    /// Only memories in the stash that are not expired.
     Unexpired(Expiry),
-    /// Not those that contexts leave out because they are in the stash.
+    /// Only memories that contexts don't leave out: memories in the stash can be left out of contexts.
     Without,
 }
 
-/// When the time of a memory in the stash is over: if it expired by `now`, or was made before `made_before`. Protected ones
-/// never expire.
+/// When a memory in the stash counts as expired: if its own time of expiry is not after `now`, or if it was made before
+/// `made_before`. Protected memories never expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
     /// The present.
@@ -52,7 +52,7 @@ pub struct Filter {
     pub since: Option<Millis>,
     /// Only memories from before this time.
     pub until: Option<Millis>,
-    /// Not those of this session: the one that runs now, whose messages the model still has.
+    /// Excludes the memories of this session. It is the session that runs now, so the model still has its messages.
     pub without: Option<SessionId>,
 }
 

@@ -1,17 +1,19 @@
-//! What every other crate of Tiro speaks of.
+//! The types and functions that every other crate of Tiro uses.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 //!
-//! - what is stored: [`memory`], [`mod@thread`], [`filter`], and whose it is: [`scope`]
-//! - what is said when something fails: [`error`]; retrieved text is marked as data: [`envelope`]
+//! - what is stored: [`memory`], [`mod@thread`]; who may access it: [`scope`]; which memories a search finds:
+//!   [`filter`]
+//! - errors: [`error`]; marks around retrieved text that show that it is data: [`envelope`]
 //! - values: [`times`], [`money`], [`budget`] (tokens), [`humanize`] (numbers in words)
-//! - files and folders: [`mod@file`], and those that only this user can access: [`private`]
-//! - bytes become text: [`encoding`]; work on several threads: [`parallel`]
+//! - files and folders: [`mod@file`]; files and folders that only this user can access: [`private`]
+//! - bytes that become text: [`encoding`]; work on several threads: [`parallel`]
 //!
-//! It never opens a store, a repository, a connection or a configuration, and knows no rule of redaction: the program says
-//! what removes secrets from errors ([`error::redact_by`]).
+//! This crate never opens a store, a repository, a connection or a configuration. It has no rules of redaction: the
+//! program sets the function that removes secrets from errors ([`error::redact_by`]).
 //!
-//! Invariants: an error shows only Tiro's own words, on one line; an id depends only on what it names; `now` is an argument.
+//! Invariants: an error shows only Tiro's own words, on one line; an id depends only on what it names; the present time
+//! (`now`) is always an argument.
 
 pub mod budget;
 pub mod encoding;

@@ -1,12 +1,12 @@
 //! Creates files and folders that no other user can read, whatever the umask is.
 //!
-//! Tiro stores everything that was said, and the secret key for the marks that replace secrets. So its folders have
-//! the mode 0700 and its files the mode 0600 from the moment they exist: Tiro creates a file with its mode before a
-//! library writes to the file. If an older version or another program made a file or folder of Tiro readable to
+//! Tiro's files contain everything that was said, and the secret key for the marks that replace secrets. So its folders
+//! have the mode 0700 and its files the mode 0600 from the moment they exist: Tiro creates a file with its mode before
+//! a library writes to the file. If an older version or another program made a file or folder of Tiro readable to
 //! others, Tiro never uses it as it is. If it belongs to this user, Tiro removes the access of others; otherwise Tiro
 //! refuses it.
 //!
-//! This protects neither from root nor from another program of the same user. On platforms without modes, such as
+//! These modes protect neither from root nor from another program of the same user. On platforms without modes, such as
 //! Windows, the folders in a user's profile are private, so nothing is checked.
 
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -30,7 +30,7 @@ const BESIDE: [&str; 5] = ["-wal", "-shm", "-journal", ".lock", ".open"];
 /// The maximum number of folders and files that are made private if a data directory is open to others. Arbitrary.
 const MOST_CLOSED: usize = 100_000;
 
-/// Creates `path` and its missing parents, private to this user. If `path` exists, makes it private. It must be a
+/// Creates `path` and its missing parents, private to this user. If `path` exists, makes it private; it must be a
 /// folder that only Tiro uses.
 ///
 /// # Errors
@@ -47,7 +47,7 @@ pub fn create_dir(path: &Path) -> Result<()> {
 /// # Errors
 ///
 /// [`Kind::Store`] if the directory can't be created or made private, if it belongs to another user, or if it is open
-/// to others and contains things that are not Tiro's. In the last case nothing is changed.
+/// to others and contains things that are not Tiro's. In this last case, nothing is changed.
 pub fn data_dir(path: &Path) -> Result<Option<String>> {
     make_dir(path).map_err(|error| unmade(path, error))?;
     let store = path.join(OWNER_STORE);
@@ -197,8 +197,8 @@ fn beneath(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Makes everything of Tiro in the data directory private. The directory was open to others, so the files that
-/// older versions created in it may be open too.
+/// Makes everything of Tiro in the data directory private. Called for a directory that was open to others, because
+/// files that older versions created in it may be open too.
 fn close_all(data_dir: &Path) -> Result<()> {
     for path in OWN_NAMES.into_iter().flat_map(|name| beneath(&data_dir.join(name))) {
         let mode = if path.is_dir() { DIR_MODE } else { FILE_MODE };
@@ -246,7 +246,7 @@ fn close(path: &Path, mode: u32) -> Result<()> {
         return Err(Error::new(Kind::Store, message).hint(hint));
     }
     let closed = fs::set_permissions(path, fs::Permissions::from_mode(mode));
-    // Another process may have removed the file, as SQLite removes the log of a database.
+    // Another process may have removed the file: SQLite, for example, removes the WAL of a database.
     let left = look(path).map_or(0, |found| found.mode);
     if left & OTHERS == 0 {
         return Ok(());

@@ -1,13 +1,13 @@
-//! Scopes, which decide which memories a call can access: tenant → project → session, as far as the reader may see them.
+//! Scopes. A scope names a tenant, a project, sessions and a reader, and so decides which memories a call can access.
 //!
-//! Every call to the store takes a scope. No call can read memories of another tenant, a store has the memories of only
-//! one project, and a search states which sessions it covers. A scope always says who reads: what an author keeps
-//! private is seen by this author only. There is no default that mixes projects or sessions, or that reads for everybody.
+//! Every call to the store takes a scope. No call can read memories of another tenant. A store has the memories of only
+//! one project, and a search states which sessions it covers. A scope always names the reader, because only the author
+//! sees private memories. There is no default that mixes projects or sessions, or that reads for everybody.
 
 use std::fmt;
 
-/// The one whose store it is: a person, or a team that shares memories. On stdio, this is the user of the operating
-/// system.
+/// The tenant to whom a store belongs: a person, or a team that shares memories. If the server runs on stdio, the
+/// tenant is the user of the operating system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TenantId(String);
 
@@ -23,7 +23,8 @@ impl TenantId {
     }
 }
 
-/// Who said a memory, and who reads: a person or a program that acts for one. On one's own machine, this is the tenant.
+/// The author or the reader of memories: a person, or a program that acts for a person. On one's own machine, this is
+/// the tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AuthorId(String);
 
@@ -41,8 +42,8 @@ impl AuthorId {
 
 /// Who sees a memory.
 ///
-/// In one store, a memory is private or shared. [`Visibility::Tenant`] is what is shared in the store of the memories
-/// that belong to no project ([`ProjectId::owner_wide`]).
+/// Within one store, a memory is either private or shared. Shared memories have [`Visibility::Tenant`] in the store of
+/// memories that belong to no project ([`ProjectId::owner_wide`]), and [`Visibility::Project`] in other stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Visibility {
     /// Only its author.
@@ -58,12 +59,12 @@ pub enum Visibility {
 pub struct ProjectId(String);
 
 impl ProjectId {
-    /// Returns the project id of memories that belong to the tenant and to no project.
+    /// Returns the id that stands for "no project": memories with it belong to the tenant as a whole.
     pub fn owner_wide() -> ProjectId {
         ProjectId("owner".into())
     }
 
-    /// Returns who sees what is shared in the store of this project.
+    /// Returns the visibility of shared memories in the store of this project.
     pub fn shared(&self) -> Visibility {
         if *self == ProjectId::owner_wide() { Visibility::Tenant } else { Visibility::Project }
     }
@@ -127,7 +128,7 @@ pub enum Sessions {
 pub struct Scope {
     /// The tenant, whose store it is.
     pub tenant: TenantId,
-    /// Who reads, and who writes what is written with this scope.
+    /// The author who reads, or who writes the memories that are written with this scope.
     pub reader: AuthorId,
     /// The project.
     pub project: ProjectId,
@@ -136,7 +137,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Returns the scope of every session of `project` on the machine of `user`, who is the tenant and reads.
+    /// Returns the scope of all sessions of `project` on the machine of `user`, who is both the tenant and the reader.
     pub fn own(user: TenantId, project: ProjectId) -> Scope {
         let reader = AuthorId::new(user.as_str());
         Scope { tenant: user, reader, project, sessions: Sessions::All }
@@ -147,7 +148,7 @@ impl Scope {
         Scope { reader, ..self.clone() }
     }
 
-    /// Returns whether the tenant itself reads, as on one's own machine.
+    /// Returns whether the reader is the tenant, as on one's own machine.
     pub fn is_own(&self) -> bool {
         self.reader.as_str() == self.tenant.as_str()
     }

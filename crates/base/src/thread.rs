@@ -1,11 +1,12 @@
 //! A thread: the conversation of a session with one assistant, as an append-only list of blocks.
 //!
-//! A thread is divided into epochs. A prompt consists of the blocks of the current epoch, in order, and of what a new
-//! call adds to them, so each prompt begins with the bytes of the one before it. A new epoch begins only if files have to
-//! be sent again or the history has to be shortened. The ledger says which copy of each file the assistant has; it
-//! follows from the blocks of the current epoch.
+//! A thread is divided into epochs. A prompt consists of the blocks of the current epoch, in order, followed by the
+//! blocks that the new call adds. So each prompt begins with the bytes of the previous prompt. A new epoch begins only
+//! if files have to be sent again or the history has to be shortened. The ledger says which copy of each file the
+//! assistant has. It can be derived from the blocks of the current epoch.
 //!
-//! These are plain values. What belongs into a prompt is decided in `inline`, and the store keeps threads.
+//! This module defines plain values. The crate `inline` decides what belongs into a prompt, and the store keeps
+//! threads.
 
 use std::fmt;
 
@@ -21,7 +22,7 @@ pub struct ThreadName {
     pub assistant: String,
 }
 
-/// A hash of a content: the first 16 bytes of its BLAKE3 hash.
+/// The hash of a text or file: the first 16 bytes of its BLAKE3 hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentHash(pub [u8; 16]);
 
@@ -41,9 +42,9 @@ impl fmt::Display for ContentHash {
 }
 
 words! {
-    /// What a block of a thread is.
+    /// The kind of a block of a thread.
     Part {
-        /// What the assistant is told at the beginning of an epoch: what other assistants said, what was shortened.
+        /// A text at the beginning of an epoch: it repeats what other assistants said, and says what was shortened.
         Opening = "opening",
         /// A file, whole.
         File = "file",
@@ -78,14 +79,14 @@ pub struct Block {
     pub part: Part,
     /// The path of the file, if it is about a file.
     pub path: Option<String>,
-    /// How many tokens it takes in a prompt, with its frame.
+    /// The number of tokens of the block in a prompt, including the frame around its text.
     pub tokens: u32,
     /// Its text, redacted.
     pub text: BlockText,
 }
 
-/// What a file looks like from outside. If this is equal at two times, and both are long enough after the last change,
-/// the file is unchanged.
+/// The metadata of a file by which changes are noticed. If the metadata is equal at two times, and both times are long
+/// enough after the last change, the file is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stat {
     /// Its length in bytes.
@@ -99,7 +100,7 @@ pub struct Stat {
 }
 
 words! {
-    /// Where a thread has a file.
+    /// Where the assistant of a thread finds a file.
     FilePlace {
         /// In the prompt.
         Inline = "inline",
@@ -108,23 +109,23 @@ words! {
     }
 }
 
-/// What is known of a file in a thread.
+/// The entry of a file in the ledger of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LedgerEntry {
     /// Its path, relative to the project's root.
     pub path: String,
-    /// Its place, which doesn't change unless an answer reports it.
+    /// The place of the file. If it changes, an answer reports the change.
     pub place: FilePlace,
-    /// What it looked like when it was read. `None` if its next reading must compare the content, because it had
-    /// changed just before it was read.
+    /// The metadata of the file when it was read. `None` if the file had changed just before; the next call must then
+    /// compare the content.
     pub stat: Option<Stat>,
     /// The hash of its bytes when it was read.
     pub raw: ContentHash,
     /// The hash of the redacted text that was sent or counted. Equal to `raw` if nothing was replaced.
     pub sent: ContentHash,
-    /// How many tokens its whole text has.
+    /// The number of tokens of the whole text.
     pub tokens: u32,
-    /// Whether the assistant was told that it no longer exists.
+    /// Whether the assistant was told that the file no longer exists.
     pub is_removed: bool,
 }
 
@@ -135,13 +136,13 @@ pub struct Thread {
     pub epoch: u32,
     /// How many turns were recorded in all epochs.
     pub turns: u32,
-    /// Whether the places of its files are fixed, because some did not fit.
+    /// Whether the places of the files are fixed. They are fixed as soon as some files did not fit into the prompt.
     pub is_fixed: bool,
-    /// The context window for which its last prompt was made, in tokens.
+    /// The context window, in tokens, for which the last prompt was made.
     pub window: u32,
-    /// The version of the rules that redacted its files.
+    /// The version of the redaction rules that were applied to the files.
     pub rules: u32,
-    /// The paths that callers named as its context, in order of their first use.
+    /// The paths that callers named as the context of the thread, in order of their first use.
     pub context: Vec<String>,
     /// The blocks of the current epoch, in order.
     pub blocks: Vec<Block>,
@@ -162,7 +163,7 @@ pub struct Spent {
     pub whole: u64,
     /// The tokens that the provider reports as sent, in all rounds of the turn.
     pub input: u64,
-    /// The tokens of these that the provider read from its cache.
+    /// The tokens among `input` that the provider read from its cache.
     pub cached: u64,
     /// The tokens that the provider reports as received.
     pub output: u64,

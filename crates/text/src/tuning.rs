@@ -1,4 +1,4 @@
-//! Numbers that were tuned, and are read where words are looked up and indexed.
+//! Tuned numbers for indexing texts and looking up words.
 
 /// The maximum number of words of a query that are looked for. Arbitrary: even a long question names few things, and
 /// most words of a pasted log name nothing.
@@ -10,7 +10,7 @@ pub const MOST_COMMIT_IDS: usize = 8;
 /// The maximum number of identifiers of a query that are looked for as phrases. Arbitrary.
 pub const MOST_PHRASES: usize = 8;
 
-/// By how much the weight of the exact form of an identifier is multiplied. Measured by `evals words`.
+/// The factor by which the weight of the exact form of an identifier is multiplied. Measured by `evals words`.
 pub const EXACT_FACTOR: u8 = 2;
 
 /// The maximum number of words of a phrase. Longer phrases are paths or noise, and their words are looked for anyway.
@@ -18,12 +18,13 @@ pub const EXACT_FACTOR: u8 = 2;
 pub const LONGEST_PHRASE: usize = 8;
 
 /// The maximum number of words of a neighbouring turn that count as context. Arbitrary: most turns have fewer words
-/// than this; of a long answer, only a small part counts.
+/// than this, and only a small part of a long answer counts.
 pub const NEIGHBOUR_WORDS: usize = 80;
 
 /// The maximum number of tokens (o200k) of a chunk. A hit shows one chunk, and in most scripts a chunk with its
 /// header fits into the embedder's 256 tokens. Shown by `evals retrieval`.
 pub const CHUNK_TOKENS: usize = 150;
 
-/// How many tokens neighbouring chunks share, so that one of them has the complete sentence at their border. Arbitrary.
+/// How many tokens neighbouring chunks share, so that one of them contains the whole sentence at their border.
+/// Arbitrary.
 pub const CHUNK_OVERLAP: usize = 16;

@@ -1,19 +1,19 @@
-//! Guesses the encoding of text that names none, and refuses what is no text.
+//! Guesses the encoding of text whose encoding was not given, and refuses bytes that are not text.
 //!
-//! `chardetng` always answers, also for the bytes of an image. So its answer is checked: the bytes must be valid in that
-//! encoding, and what they then say must look like something that people write.
+//! The detector `chardetng` names an encoding for any bytes, even those of an image. So its answer is checked: the
+//! bytes must be valid in that encoding, and the decoded text must look like something that people write.
 
 use std::ops::RangeInclusive;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::Encoding;
 
-/// How many bytes of a text are looked at for the name of its encoding. Arbitrary: the first lines.
+/// The number of bytes at the beginning of a text in which the name of its encoding is searched. Arbitrary: the first
+/// lines.
 const NAMED_WITHIN: usize = 1024;
 
-/// The bytes by which UTF-8 with a few damaged characters is told from other encodings: in it, valid characters of several
-/// bytes are this many times as frequent as invalid bytes. In text of other encodings, less than a fifth of the high bytes
-/// happen to be valid.
+/// In UTF-8 with a few damaged characters, valid characters of several bytes are at least this many times as frequent
+/// as invalid bytes. In text of other encodings, less than a fifth of the bytes above 127 happen to be valid UTF-8.
 const DAMAGED: usize = 2;
 
 /// Returns whether `bytes`, which are not UTF-8 as a whole, are UTF-8 with a few damaged characters.
@@ -26,9 +26,10 @@ pub(super) fn is_damaged_utf8(bytes: &[u8]) -> bool {
     valid > 0 && valid >= invalid * DAMAGED
 }
 
-/// Returns whether `text`, whose bytes are valid UTF-8, is rather in the encoding `named`, as its author says. That is so
-/// for encodings that are made of ASCII, and for a few characters that mean something in both: two bytes that are a letter
-/// of another alphabet in UTF-8 can be an ideograph. An accent within a word is UTF-8.
+/// Returns whether `text` is probably in the encoding `named`, as its author says, although its bytes are valid UTF-8
+/// too. Text in ISO-2022-JP or UTF-16 is recognised by an escape character or a NUL. In the other encodings of several
+/// bytes, two bytes that are one letter in UTF-8 can also be an ideograph. If such a letter touches an ASCII letter,
+/// the text is UTF-8: the letter is then an accented letter within a word.
 pub(super) fn is_rather(named: &'static Encoding, text: &str) -> bool {
     if named == encoding_rs::ISO_2022_JP {
         return text.contains('\u{1b}');
@@ -47,8 +48,8 @@ pub(super) fn is_rather(named: &'static Encoding, text: &str) -> bool {
     !text.is_ascii() && text.chars().all(is_short) && touching.next().is_none()
 }
 
-/// Returns the encoding of `bytes`, which are not UTF-8, and what they say in it. Returns `None` if they are no text, or
-/// if it is not clear which text.
+/// Returns the encoding of `bytes`, which are not UTF-8, and the decoded text. Returns `None` if the bytes are not
+/// text, or if their encoding is not clear.
 pub(super) fn guess(bytes: &[u8], is_whole: bool) -> Option<(&'static Encoding, String)> {
     if has_controls(bytes) {
         return None;
@@ -68,13 +69,13 @@ pub(super) fn guess(bytes: &[u8], is_whole: bool) -> Option<(&'static Encoding, 
     })
 }
 
-/// Encodings that the detector takes a few words of Korean or Dutch for, but that hardly anyone used.
+/// Encodings that hardly anyone used, but that the detector often names for a few words of Korean or Dutch.
 const HARDLY_USED: [&str; 2] = ["ISO-8859-4", "ISO-8859-5"];
 
-/// The encodings that such words are more likely in.
+/// The encodings that are more likely if the detector names one of [`HARDLY_USED`].
 const INSTEAD: &[&Encoding] = &[encoding_rs::EUC_KR, encoding_rs::WINDOWS_1252];
 
-/// Returns the encoding and the text of UTF-16 without a byte order mark.
+/// Decodes UTF-16 without a byte order mark. Returns the encoding (its byte order) and the text.
 pub(super) fn utf16(bytes: &[u8], is_whole: bool) -> Option<(&'static Encoding, String)> {
     let nul_at =
         |remainder: usize| bytes.iter().skip(remainder).step_by(2).filter(|byte| **byte == 0).count();
@@ -97,19 +98,20 @@ pub(super) fn utf16(bytes: &[u8], is_whole: bool) -> Option<(&'static Encoding, 
             return None;
         }
     }
-    // Tables of small numbers have no spaces, and pictures have characters of all scripts.
+    // Binary tables of small numbers have no spaces, and images have characters of many scripts.
     let is_text =
         all >= 4 && spaces * 100 >= all && odd * 20 <= all && (ascii * 2 >= all || scripts(&text) <= 2);
     is_text.then_some((encoding, text))
 }
 
-/// Returns whether there are more control characters than in text: any in a short one, one in 500 in a long one.
+/// Returns whether `bytes` have more control characters than text has. Text shorter than 500 bytes has none, and longer
+/// text has at most one in 500 bytes.
 pub(super) fn has_controls(bytes: &[u8]) -> bool {
     let is_control = |byte: &&u8| matches!(byte, 0..=6 | 0x0e..=0x19 | 0x1c..=0x1f | 0x7f);
     bytes.iter().filter(is_control).count() > bytes.len() / 500
 }
 
-/// Returns the encoding that the beginning of a text names, as Emacs, Vim, Python, XML, HTML and CSS do.
+/// Returns the encoding that the beginning of a text names in the notation of Emacs, Vim, Python, XML, HTML or CSS.
 fn named_within(beginning: &[u8]) -> Option<&'static Encoding> {
     const MARKS: [&[u8]; 4] = [b"coding", b"charset", b"fenc", b"encoding"];
     let lower = beginning.to_ascii_lowercase();
@@ -125,7 +127,7 @@ fn named_within(beginning: &[u8]) -> Option<&'static Encoding> {
         let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let length = rest[skipped..].iter().take_while(is_name).count();
         let name = &rest[skipped..skipped + length];
-        // `utf-8-unix` is how Emacs names the encoding together with the ends of lines.
+        // Emacs adds the kind of line ends to the name, as in `utf-8-unix`.
         let plain =
             [&b"-unix"[..], b"-dos", b"-mac"].iter().find_map(|end| name.strip_suffix(*end)).unwrap_or(name);
         let is_sure = |encoding: &&Encoding| {
@@ -135,7 +137,7 @@ fn named_within(beginning: &[u8]) -> Option<&'static Encoding> {
     })
 }
 
-/// Returns whether `text`, which `bytes` are in `encoding`, looks like something that people write.
+/// Returns whether `text`, decoded from `bytes` as `encoding`, looks like something that people write.
 fn is_plausible(bytes: &[u8], text: &str, encoding: &'static Encoding) -> bool {
     let is_wide = !encoding.is_single_byte();
     if is_wide && !is_common(bytes, encoding) {
@@ -156,7 +158,8 @@ fn is_plausible(bytes: &[u8], text: &str, encoding: &'static Encoding) -> bool {
         odd += usize::from(match own {
             _ if is_nothing(c) => true,
             None => !is_mark(c),
-            // A word is in one script, has capitals at its beginning, and is not made of accents or of one letter.
+            // A word is in one script, has capitals only at its beginning, and doesn't consist only of accents or of
+            // one letter.
             Some(own) if !is_wide => {
                 let is_mixed = is_join && script(before).is_some_and(|other| other != own);
                 let is_capital = is_join && c.is_uppercase() && before.is_lowercase();
@@ -167,15 +170,15 @@ fn is_plausible(bytes: &[u8], text: &str, encoding: &'static Encoding) -> bool {
         });
         before = c;
     }
-    // Accents and signs stand among plain letters.
+    // In most texts, accented letters and signs stand among plain letters.
     let is_amid_ascii = latin * 3 <= text.len();
     high > 0 && odd * 8 <= high && (is_wide || is_amid_ascii)
 }
 
-/// Returns whether the characters of several bytes are the common ones of the encoding's language. Any two high bytes are
-/// a character in these encodings, but nine of ten of these characters are rare.
+/// Returns whether the characters of several bytes are common in the language of the encoding. In these encodings, any
+/// two bytes above 127 are a character, but nine of ten such characters are rare.
 fn is_common(bytes: &[u8], encoding: &'static Encoding) -> bool {
-    // The rows of the common characters, by their first bytes: signs and syllables, then the first level of ideographs.
+    // The first bytes of the common characters: first those of signs and syllables, then those of frequent ideographs.
     let rows: &[RangeInclusive<u8>] = match encoding.name() {
         "GBK" | "gb18030" => &[0xa1..=0xa9, 0xb0..=0xd7],
         "Shift_JIS" => &[0x81..=0x84, 0x88..=0x97],
@@ -239,12 +242,12 @@ fn scripts(text: &str) -> usize {
     found.len()
 }
 
-/// Returns whether nobody writes `c`: it is a control character, or stands for nothing.
+/// Returns whether `c` is a control character or has no meaning (private use), so that no text contains it.
 fn is_nothing(c: char) -> bool {
     matches!(c, '\u{80}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}')
 }
 
-/// Returns whether a character that is no letter is a usual one in text: a quotation mark, a sign, a line of a table.
+/// Returns whether `c`, which is not a letter, is usual in text, such as a quotation mark, a sign or a line of a table.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{a0}' | '¡' | '¢' | '£' | '¥' | '§' | '©' | '«' | '®' | '°' | '±' | '²' | '³' | '´' | 'µ' | '·' | '»' | '¼' | '½' | '¿' | '×' | '÷'
         | '‐'..='‧' | '‰' | '‹' | '›' | '※' | '€' | '№' | '™' | '←'..='⇿' | '∀'..='⋿' | '─'..='◿' | '★' | '☆'

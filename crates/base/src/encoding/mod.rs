@@ -1,8 +1,8 @@
 //! Reads text that is not in UTF-8: files, and the messages and names of commits.
 //!
-//! What is valid UTF-8 is read as such. For other bytes, a name counts that was given with them or that they contain;
-//! without one, or if it is wrong, the encoding is guessed. A guess must be plausible, so that no image is read as text;
-//! otherwise there is none. The same bytes always give the same text.
+//! Valid UTF-8 is read as UTF-8. Other bytes are read in the encoding that was given with them or that they name
+//! themselves. If there is no such name, or if it is wrong, the encoding is guessed. A guess must be plausible, so that
+//! no image is read as text; otherwise the bytes count as having no text. The same bytes always give the same text.
 
 mod guess;
 mod names;
@@ -17,13 +17,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Encoding(&'static encoding_rs::Encoding);
 
 impl Encoding {
-    /// Returns the encoding with this name, as git, editors and people write it.
+    /// Returns the encoding called `name`, in any spelling that git, editors or people use.
     pub fn named(name: &[u8]) -> Option<Encoding> {
         names::encoding(name).map(Encoding)
     }
 }
 
-/// Shows the name: `GBK`, `windows-1252`, `UTF-16`.
+/// Shows the name of the encoding, such as `GBK`, `windows-1252` or `UTF-16`.
 impl fmt::Display for Encoding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0.name() {
@@ -55,20 +55,20 @@ impl<'de> Deserialize<'de> for Encoding {
 /// The text of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// The text; it begins with a byte order mark if the file is UTF-8 and does.
+    /// The text. A byte order mark at the beginning of a UTF-8 file stays in it.
     pub text: String,
-    /// The encoding from which it was converted; `None` if it was UTF-8.
+    /// The encoding from which the text was converted; `None` if the file was UTF-8.
     pub from: Option<Encoding>,
     /// How many bytes of damaged UTF-8 were replaced by `U+FFFD`.
     pub replaced: usize,
 }
 
-/// Why there is no text in some bytes.
+/// The reason why bytes can't be read as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoText {
-    /// They are other data.
+    /// The bytes are binary data.
     Binary,
-    /// They may be text, but it is not clear in which encoding.
+    /// The bytes may be text, but their encoding is not clear.
     Unclear,
 }
 
@@ -76,7 +76,7 @@ pub enum NoText {
 ///
 /// # Errors
 ///
-/// [`NoText`] if it has none, or none that is clear.
+/// [`NoText`] if the bytes are not text, or if their encoding is not clear.
 pub fn text(bytes: Vec<u8>) -> Result<Text, NoText> {
     let bytes = match String::from_utf8(bytes) {
         Ok(text) if is_plain(&text) => return Ok(Text { text, from: None, replaced: 0 }),
@@ -86,7 +86,7 @@ pub fn text(bytes: Vec<u8>) -> Result<Text, NoText> {
     convert(&bytes, true)
 }
 
-/// Returns whether a file that begins with `start` may be text. `is_whole` says that `start` is all of the file.
+/// Returns whether a file that begins with `start` may be text. `is_whole` is true if `start` is the whole file.
 pub fn may_be_text(start: &[u8], is_whole: bool) -> bool {
     let valid = match std::str::from_utf8(start) {
         Ok(text) => Some(text),
@@ -104,12 +104,13 @@ pub fn is_utf8(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(is_plain)
 }
 
-/// Returns whether a text that is valid UTF-8 is one. UTF-16 and ISO-2022-JP can be valid UTF-8 too.
+/// Returns whether `text`, which is valid UTF-8, really is UTF-8. The bytes of UTF-16 and ISO-2022-JP can be valid
+/// UTF-8 too.
 fn is_plain(text: &str) -> bool {
     !text.contains('\0') && !text.contains(JIS)
 }
 
-/// What switches to Japanese in ISO-2022-JP.
+/// The escape sequence that switches to Japanese in ISO-2022-JP.
 const JIS: &str = "\u{1b}$B";
 
 fn convert(bytes: &[u8], is_whole: bool) -> Result<Text, NoText> {
@@ -118,7 +119,7 @@ fn convert(bytes: &[u8], is_whole: bool) -> Result<Text, NoText> {
         && encoding != encoding_rs::UTF_8
     {
         let text = read(encoding, &bytes[mark..], is_whole).ok_or(NoText::Unclear)?;
-        // UTF-32 begins like UTF-16.
+        // UTF-32 begins with the same bytes as UTF-16.
         return if text.contains('\0') { Err(NoText::Binary) } else { Ok(converted((encoding, text))) };
     }
     if bytes.contains(&0) {
@@ -139,8 +140,8 @@ fn convert(bytes: &[u8], is_whole: bool) -> Result<Text, NoText> {
     guess::guess(bytes, is_whole).map(converted).ok_or(NoText::Unclear)
 }
 
-/// Returns what `bytes` say in `encoding`, or `None` if they are invalid in it. Unless `bytes` are the whole text, their
-/// last character may be incomplete, and is left out then.
+/// Decodes `bytes` as `encoding`. Returns `None` if they are invalid in this encoding. Unless `bytes` are the whole
+/// text, their last character may be incomplete; then it is left out.
 fn read(encoding: &'static encoding_rs::Encoding, bytes: &[u8], is_whole: bool) -> Option<String> {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let length = decoder.max_utf8_buffer_length_without_replacement(bytes.len())?;
@@ -152,16 +153,16 @@ fn read(encoding: &'static encoding_rs::Encoding, bytes: &[u8], is_whole: bool) 
 /// How a text was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It was UTF-8, or in the encoding that was named.
+    /// The text was in UTF-8, or in the encoding that was named.
     AsNamed,
-    /// Its encoding was guessed.
+    /// The encoding of the text was guessed.
     Guessed,
-    /// What is not UTF-8 was replaced by `U+FFFD`.
+    /// Bytes that are not valid UTF-8 were replaced by `U+FFFD`.
     Replaced,
 }
 
-/// Reads the fields of one record, such as a commit, or the versions of a file: they are in one encoding, which may be
-/// named, but some of them may be in UTF-8 nevertheless.
+/// Decodes the fields of one record, such as the fields of a commit or the versions of a file. All fields are in the
+/// same encoding, which may be named, but some of them may be in UTF-8 nevertheless.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordDecoder {
     named: Option<Encoding>,
@@ -169,7 +170,7 @@ pub struct RecordDecoder {
 }
 
 impl RecordDecoder {
-    /// Returns the reader of a record with these `fields`, which names the encoding `name`.
+    /// Returns the decoder of a record with these `fields`. `name` is the encoding that the record names.
     pub fn new(name: Option<&[u8]>, fields: &[&[u8]]) -> RecordDecoder {
         let named = name.and_then(Encoding::named);
         let is_clear = |field: &&&[u8]| {
@@ -179,13 +180,13 @@ impl RecordDecoder {
         let unclear: Vec<&[u8]> = fields.iter().filter(|field| !is_clear(field)).copied().collect();
         let guessed = match unclear.is_empty() {
             true => None,
-            // Together they are longer, so the guess is better.
+            // The fields together are longer than each alone, so the guess is better.
             false => guess::guess(&unclear.join(&b'\n'), false).map(|(encoding, _)| Encoding(encoding)),
         };
         RecordDecoder { named, guessed }
     }
 
-    /// Reads a field. Unless `bytes` are the whole field, their last character may be incomplete.
+    /// Decodes a field. Unless `bytes` are the whole field, their last character may be incomplete.
     pub fn read(&self, bytes: &[u8], is_whole: bool) -> (String, How) {
         let by = |encoding: Option<Encoding>| read(encoding?.0, bytes, is_whole);
         let valid = match std::str::from_utf8(bytes) {
@@ -278,7 +279,7 @@ mod tests {
             let small: Vec<u8> = bytes.iter().flat_map(|byte| [*byte, 0]).collect();
             assert_eq!(read(&small), Err(NoText::Binary), "{seed}");
         }
-        // UTF-32 begins like UTF-16.
+        // UTF-32 begins with the same bytes as UTF-16.
         assert_eq!(read(b"\xff\xfe\0\0h\0\0\0"), Err(NoText::Binary));
         assert_eq!(read(b"\xff\xfe=\xd8h\0"), Err(NoText::Unclear));
         assert_eq!(read(b"\x7fELF\x02\x01\x01\0"), Err(NoText::Binary));

@@ -2,10 +2,10 @@
 
 use encoding_rs::Encoding;
 
-/// Returns the encoding that `name` names. Knows the names of the web, those of code pages, and common misspellings:
-/// `GBK`, `sjis`, `cp1251`, `ISO8859_15`, `Windows 932`.
+/// Returns the encoding that `name` names. The name may be a name of the web, a name of a code page, or a common
+/// misspelling: `GBK`, `sjis`, `cp1251`, `ISO8859_15`, `Windows 932`.
 pub(super) fn encoding(name: &[u8]) -> Option<&'static Encoding> {
-    // The web reads some names as "not text" or as "no encoding at all".
+    // The standard of the web has encodings that mean "not text" or "no encoding at all".
     let is_text =
         |encoding: &&Encoding| ![encoding_rs::REPLACEMENT, encoding_rs::X_USER_DEFINED].contains(encoding);
     let name = name.trim_ascii();
@@ -13,7 +13,7 @@ pub(super) fn encoding(name: &[u8]) -> Option<&'static Encoding> {
     known.or_else(|| Encoding::for_label(standard(name)?.as_bytes())).filter(is_text)
 }
 
-/// Returns the web's name of an encoding with another name.
+/// Returns the name of an encoding in the standard of the web, if `name` is another name of it.
 fn standard(name: &[u8]) -> Option<String> {
     let plain: String = name
         .iter()
@@ -28,7 +28,7 @@ fn standard(name: &[u8]) -> Option<String> {
     if let Some(part) = number(&["iso8859", "8859", "is8859"]) {
         return Some(format!("iso-8859-{part}"));
     }
-    // The numbers of the Latin alphabets are not those of the parts of ISO 8859.
+    // The number of a Latin alphabet can differ from the number of its part of ISO 8859: Latin 5 is ISO 8859-9.
     if let Some(alphabet) = number(&["latin", "l"]) {
         let part = match alphabet {
             1..=4 => alphabet,

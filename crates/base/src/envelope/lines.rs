@@ -1,10 +1,10 @@
 //! Quotes text in answers so that no line of it looks like a line of the answer's frame.
 //!
 //! The frame of an answer is what Tiro itself writes around quoted text: the memory's id, its speaker, its time. Every
-//! line of the frame begins with `[`, or with `#` and a number. A quoted line that begins like this gets a space in
-//! front, and so does one that claims a speaker, such as `user: …`. Names within a line of the frame have no line feeds
-//! and no square brackets. So no quoted text can pass for another hit, another speaker or the end of the envelope. All tools, the command line and the resources use these
-//! functions to quote.
+//! line of the frame begins with `[`, or with `#` and a number. If a quoted line begins like this, or claims a speaker
+//! (such as `user: …`), a space is put before it. Names within a line of the frame contain no line feeds and no square
+//! brackets. So no quoted text can pass for another hit, another speaker or the end of the envelope. All tools, the
+//! command line and the resources use these functions to quote.
 
 use std::borrow::Cow;
 
@@ -40,8 +40,9 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     spaced(escape(text), |line| is_frame(line) || claims_speaker(line))
 }
 
-/// Returns `text`, whose lines Tiro began with the names of their speakers, [escaped](escape) and with a space before each
-/// line that begins like a line of the [frame](is_frame). For summaries of sentences, each of which is on one line.
+/// Returns `text` [escaped](escape), with a space before each line that begins like a line of the [frame](is_frame).
+/// Lines that name a speaker are not changed. This is for summaries, in which Tiro itself begins each line with the
+/// name of its speaker.
 pub fn framed(text: &str) -> Cow<'_, str> {
     spaced(escape(text), is_frame)
 }

@@ -2,8 +2,8 @@
 //!
 //! Remembered text was written by people, models and tools, and may contain instructions. An envelope says in one fixed
 //! sentence that the text is data, and puts the text between two marks that its writer can't have predicted. A mark is
-//! a keyed hash of the text, with a secret of the installation as the key. It needs no state and no randomness, so the
-//! same text gives the same bytes. Characters that hide text from people are escaped.
+//! a keyed hash of the text, with a secret of the installation as the key. The marks need no state and no randomness,
+//! so the same text always gives the same envelope. Characters that hide text from people are escaped.
 //!
 //! An envelope is not a filter: it doesn't judge the text, and a model may still follow instructions in it.
 
@@ -23,7 +23,7 @@ const SENTENCE: &str =
 
 /// The maximum number of tokens that an envelope adds to its text.
 ///
-/// This holds for a text that doesn't begin with white space or `/`; see `tokens::joins_exactly` of `tiro-text`.
+/// This maximum holds for texts that don't begin with white space or `/`; see `tokens::joins_exactly` of `tiro-text`.
 pub const OVERHEAD_TOKENS: usize = 72;
 
 /// Returns the envelope of `body`: the sentence, the opening mark, the [escaped](escape()) body, and the closing mark.

@@ -17,8 +17,8 @@ pub(super) fn shown(error: &(dyn Foreign + 'static)) -> Option<String> {
     chain(error).find_map(words)
 }
 
-/// Returns the text of the errors of other libraries in the chain, for the log. It is redacted and has no quoted
-/// parts.
+/// Returns the texts of the errors of other libraries in the chain, for the log. They are redacted, and their quoted
+/// parts are removed.
 pub(super) fn detail(error: &(dyn Foreign + 'static)) -> Option<String> {
     let foreign = |error: &&(dyn Foreign + 'static)| !error.is::<super::Error>();
     let said: Vec<String> =
@@ -58,7 +58,8 @@ fn words(error: &(dyn Foreign + 'static)) -> Option<String> {
     None
 }
 
-/// Returns whether this error of the operating system, which has no kind, is a failure of the disk: `EIO` or `ENXIO`.
+/// Returns whether the error `number` of the operating system is a failure of the disk (`EIO` or `ENXIO`). Rust has no
+/// [`std::io::ErrorKind`] for these errors.
 pub fn is_of_disk(number: i32) -> bool {
     cfg!(unix) && matches!(number, 5 | 6)
 }
@@ -86,7 +87,7 @@ fn of_io(error: &std::io::Error) -> Option<String> {
         ErrorKind::OutOfMemory => "no memory left",
         ErrorKind::Unsupported => "the system does not support it",
         _ if error.raw_os_error().is_some_and(is_of_disk) => "the disk failed",
-        // The number is more specific than a general sentence, and quotes nothing.
+        // The number of the error is more specific than a general sentence, and quotes nothing.
         _ => return error.raw_os_error().map(|number| format!("error {number} of the operating system")),
     };
     Some(words.to_owned())
@@ -96,7 +97,7 @@ fn of_json(error: &serde_json::Error) -> Option<String> {
     use serde_json::error::Category;
     let place = format!("line {}, column {}", error.line(), error.column());
     match error.classify() {
-        // The I/O error comes later in the chain.
+        // The I/O error is a later element of the chain.
         Category::Io => None,
         Category::Syntax => Some(format!("it is not valid JSON from {place} on")),
         Category::Eof => Some(format!("it ends too early, in {place}")),

@@ -8,9 +8,10 @@
 //! path, a line of a file, a value. So only the kind of a cause is shown, in our words (`cause.rs`), and nothing is
 //! shown of an unknown cause. The library's own text goes to the log ([`Error::log`]), without its quoted parts.
 //!
-//! **Values are quoted.** A name, path or argument in a message goes through [`quoted`]: redacted, on one line,
-//! short, and without backticks. When the message and the hint are read, each is redacted and escaped once more as a
-//! whole. The rules of redaction are no part of this crate: the program sets them before anything else ([`redact_by`]). Answers, errors of the protocol, stderr, logs and the store all get the text after that step.
+//! **Values are quoted.** A name, path or argument in a message goes through [`quoted`]: redacted, on one line, short,
+//! and without backticks. When the message and the hint are read, each is redacted and escaped once more as a whole.
+//! Answers, errors of the protocol, stderr, logs and the store all get the text after that step. The rules of redaction
+//! are not part of this crate: the program sets them at its start ([`redact_by`]).
 //!
 //! **Errors have no envelope.** An envelope marks text that other people or programs wrote. An error contains no such
 //! text: no message, commit or file content is part of it, and the values in it are short and in backticks. In an
@@ -94,7 +95,7 @@ impl Error {
         self
     }
 
-    /// Returns the same error with another message. The text of its causes is not kept.
+    /// Returns the same error with another message and without its causes.
     pub fn reworded(&self, message: impl Into<String>) -> Error {
         let error = Error::new(self.kind, message).with_retry_after(self.retry_after);
         match self.way_out() {
@@ -120,7 +121,7 @@ impl Error {
         self.kind
     }
 
-    /// Returns the first cause of this type.
+    /// Returns the first error of the type `T` in the chain of causes.
     pub fn root<T: std::error::Error + 'static>(&self) -> Option<&T> {
         let source = self.source.as_deref()?;
         source.downcast_ref::<T>().or_else(|| source.downcast_ref::<Error>()?.root())
@@ -144,7 +145,7 @@ impl Error {
         self.retry_after
     }
 
-    /// Logs the text of the causes, which appears only in the log. This is called where an error leaves the program.
+    /// Logs the text of the causes, which appears only in the log. Called where an error leaves the program.
     pub fn log(&self) {
         if let Some(detail) = self.source.as_deref().and_then(|source| cause::detail(source)) {
             tracing::debug!(error = %self, detail, "cause of the error");

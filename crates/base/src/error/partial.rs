@@ -1,15 +1,16 @@
-//! Marks the notices that say what an answer lacks because it could not be read or asked.
+//! Marks notices that say what is missing from an answer because a source could not be read or a service could not be
+//! asked.
 //!
-//! An answer shows these notices in its first line, and keeps them when other notices are left out. An answer with such a
-//! notice never says that there is nothing: it says what it looked at. If nothing could be read, there is no answer but
-//! an error.
+//! An answer shows these notices in its first line, and keeps them when other notices are left out. With such a notice,
+//! an answer without hits doesn't say that nothing exists. If no source could be read, the call returns an error
+//! instead of an answer.
 
 use std::fmt::Display;
 
-/// How such a notice begins.
+/// The beginning of a notice that says what is missing.
 const MARK: &str = "incomplete: ";
 
-/// The most characters of what a notice says. Arbitrary: about 50 tokens, so that it fits into every budget.
+/// The maximum number of characters of a notice. Arbitrary: about 50 tokens, so that it fits into every budget.
 const LONGEST: usize = 200;
 
 /// Returns the notice that `what` is missing from the answer.
@@ -31,13 +32,14 @@ pub fn any(notices: &[String]) -> bool {
     notices.iter().any(|notice| is(notice))
 }
 
-/// Moves the notices of what is missing to the front, and removes repeated ones.
+/// Moves the notices that say what is missing to the front, and removes repeated notices.
 pub fn first(notices: &mut Vec<String>) {
     notices.sort_by_key(|notice| !is(notice));
     notices.dedup();
 }
 
-/// Replaces the notices of what is missing by a short one, and removes all others. For answers without room.
+/// Replaces the notices that say what is missing by a single short one, and removes all others. Used if an answer has
+/// no room for more.
 pub fn alone(notices: &mut Vec<String>) {
     let lacks = any(notices);
     notices.clear();
@@ -46,7 +48,8 @@ pub fn alone(notices: &mut Vec<String>) {
     }
 }
 
-/// Returns the first line of an answer with these notices: what it lacks. Empty if it lacks nothing.
+/// Returns the first line of an answer with these notices, which says what is missing. The line is empty if nothing is
+/// missing.
 pub fn line(notices: &[String]) -> String {
     let missing: Vec<&str> = notices.iter().filter_map(|notice| notice.strip_prefix(MARK)).collect();
     match missing.is_empty() {
@@ -55,12 +58,13 @@ pub fn line(notices: &[String]) -> String {
     }
 }
 
-/// Returns the notices that an answer shows below its text.
+/// Returns the notices that don't say that something is missing. An answer shows them below its text.
 pub fn others(notices: &[String]) -> impl DoubleEndedIterator<Item = &String> {
     notices.iter().filter(|notice| !is(notice))
 }
 
-/// Returns the sentence of an answer without hits: `nothing`, unless the notices say that something could not be read.
+/// Returns the sentence of an answer without hits. This is `nothing`, unless the notices say that something could not
+/// be read.
 pub fn nothing<'a>(notices: &[String], nothing: &'a str) -> &'a str {
     if any(notices) {
         "No hit in what could be read; repeat the call before relying on that."

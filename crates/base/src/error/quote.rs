@@ -12,15 +12,16 @@ const LONGEST_VALUE: usize = 200;
 /// The minimum number of characters that a run of letters and digits must have to look like a key.
 const LONG_RUN: usize = 20;
 
-/// How many characters are searched for secrets for each character that is shown, because recognising a secret needs
+/// For each character that is shown, this many characters are searched for secrets, because a secret is recognised by
 /// the text around it.
 const LOOKED_AT: usize = 8;
 
-/// Removes the secrets of a text.
+/// The function that removes secrets from a text.
 static REDACT: OnceLock<fn(&str) -> String> = OnceLock::new();
 
-/// Sets what removes the secrets from errors and logs, for the whole process. The program does this before anything else;
-/// only the first call counts. Without it, only runs that look like a key are removed: this crate knows no rules.
+/// Sets the function that removes secrets from errors and logs, for the whole process. The program calls this before
+/// anything else. Only the first call has an effect. Without a call, only runs that look like a key are removed,
+/// because this crate has no rules of redaction.
 pub fn redact_by(redact: fn(&str) -> String) {
     let _ = REDACT.set(redact);
 }

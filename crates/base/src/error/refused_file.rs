@@ -1,10 +1,10 @@
-//! Why a file is refused before its content is read.
+//! The reasons why a file is refused before its content is read.
 
 use std::fmt;
 use std::io;
 
-/// The reason why a file is refused. The reason is the source of an [`io::Error`], so that callers which know only
-/// I/O errors pass it on.
+/// The reason why a file is refused. The reason is the source of an [`io::Error`], so functions that return only I/O
+/// errors pass it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedFile {
     /// The file is a directory, a pipe, a device or a link.

@@ -1,8 +1,8 @@
 //! Opens files that other people or programs may have placed. Only regular files are opened, up to a maximal size,
 //! and without blocking.
 //!
-//! A path can lead to a pipe that nothing writes to, to a device, or to a sparse file of gigabytes. It can also be
-//! replaced between a check and the read. So a file is opened without blocking, checked through its handle, and read
+//! A path can lead to a pipe that nothing writes to, to a device, or to a sparse file of gigabytes. The file can also
+//! be replaced between a check and the read. So a file is opened without blocking, checked through its handle, and read
 //! only up to the maximal size. The caller decides whether links are followed: a user's own settings are often links,
 //! but a file that Tiro wrote never is.
 //!
@@ -76,7 +76,7 @@ pub fn open(path: &Path, links: Links, most: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Syncs the folder with its new entry to the disk, if the system can do that.
+/// Syncs a folder to the disk, so that a new entry in it is durable, if the system supports this.
 pub fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     if File::open(folder).and_then(|folder| folder.sync_all()).is_err() {

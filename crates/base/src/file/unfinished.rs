@@ -1,5 +1,5 @@
-//! Files and folders that aren't complete yet, which the process that makes them holds a lock on. What a process that died
-//! left is found by its name, and removed later.
+//! Files and folders that aren't complete yet. The process that makes them holds a lock on them. Those of a process
+//! that died are found by their names and removed later.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,13 +9,15 @@ use std::time::{Duration, SystemTime};
 /// The end of the name of a file or folder that isn't complete yet.
 pub const UNFINISHED: &str = ".part";
 
-/// The file in an unfinished folder that its process holds a lock on.
+/// The name of the lock file in an unfinished folder. The process that makes the folder holds a lock on it.
 const LOCK: &str = "lock";
 
-/// How old an unfinished file must be before it is removed: on a file system without locks, its process may still live.
+/// The minimum age of an unfinished file that is removed. On a file system without locks, the process that makes a
+/// younger file may still live.
 const AGE: Duration = Duration::from_secs(60 * 60);
 
-/// A private folder for files that aren't complete yet; removed with all that is left in it when the value is dropped.
+/// A private folder for files that aren't complete yet. When the value is dropped, the folder is removed with
+/// everything that is still in it.
 pub struct Workshop {
     folder: tempfile::TempDir,
     _lock: File,
@@ -33,14 +35,14 @@ impl Workshop {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
         builder.prefix(&prefix).suffix(UNFINISHED);
-        // Another process may remove the folder as long as it is empty.
+        // Another process may remove the folder while it is empty, so a second attempt is made.
         let made = || {
             let folder = builder.tempdir_in(parent)?;
             let lock = File::create(folder.path().join(LOCK))?;
             io::Result::Ok((folder, lock))
         };
         let (folder, lock) = made().or_else(|_| made())?;
-        // A file system without locks has the age alone.
+        // The lock may fail: on a file system without locks, other processes rely on the age of the folder.
         drop(lock.try_lock());
         Ok(Workshop { folder, _lock: lock })
     }
@@ -51,16 +53,16 @@ impl Workshop {
     }
 }
 
-/// Returns the paths in `folder` of names that `is_ours` accepts, which processes that died left there more than an hour
-/// ago.
+/// Returns the files and folders in `folder` that processes which died left there more than an hour ago. `is_ours` says
+/// which names are considered.
 pub fn abandoned(folder: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let found = entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_ours));
     found.map(|entry| entry.path()).filter(|path| is_abandoned(path)).collect()
 }
 
-/// Returns the folders in `folder` of names that `is_ours` accepts, and whose process died. Removes those that are empty:
-/// their process died before it could lock them.
+/// Returns the folders in `folder` whose process died. `is_ours` says which names are considered. Empty folders are
+/// removed instead: their process died before it could lock them.
 pub fn dead(folder: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let found = entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_ours));
@@ -74,7 +76,7 @@ pub fn dead(folder: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     found.map(|entry| entry.path()).filter(is_dead).collect()
 }
 
-/// Removes what [`abandoned`] returns, and returns how many files and folders it removed.
+/// Removes the files and folders that [`abandoned`] returns. Returns how many were removed.
 pub fn remove_abandoned(folder: &Path, is_ours: impl Fn(&str) -> bool) -> usize {
     let removed = abandoned(folder, is_ours).into_iter().filter(|path| {
         let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
@@ -84,7 +86,7 @@ pub fn remove_abandoned(folder: &Path, is_ours: impl Fn(&str) -> bool) -> usize 
     removed.count()
 }
 
-/// Holds a lock on an unfinished file, as long as it is open.
+/// Locks an unfinished file. The lock is held as long as the file is open.
 pub fn hold(file: &File) {
     // On Windows, a locked file can't be read through another handle.
     #[cfg(unix)]

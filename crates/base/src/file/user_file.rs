@@ -1,8 +1,8 @@
 //! Replaces the whole of a user's file, such as the configuration of a client.
 //!
-//! A finished file is renamed over the old one, so a client that reads at that moment sees either all the old bytes
-//! or all the new ones. If the path is a link, it remains one: the target is replaced, in the directory of the
-//! target. Mode and owner stay the same.
+//! A finished file is renamed over the old one, so a client that reads at that moment sees either all the old bytes or
+//! all the new ones. If the path is a link, the link stays, and its target is replaced, in the directory of the target.
+//! Mode and owner stay the same.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -16,8 +16,8 @@ use crate::error::{Context, Error, Kind, Result, quoted};
 /// The largest file that is edited, in bytes. Arbitrary: settings usually have a few thousand bytes.
 const LIMIT: u64 = 4 << 20;
 
-/// The beginning of the names of temporary files beside a user's file. What a killed process left is removed by the next one
-/// that replaces a file there, and by `tiro gc`.
+/// The beginning of the names of temporary files beside a user's file. The temporary files of a killed process are
+/// removed by the next process that replaces a file there, and by `tiro gc`.
 pub const TEMPORARY: &str = ".tiro-";
 
 /// The content and the mode of a file.

@@ -14,7 +14,7 @@ macro_rules! words {
             #[allow(dead_code, reason = "of some enums, only tests list the values")]
             pub const ALL: &'static [$name] = &[$($name::$variant,)+];
 
-            /// Returns the word by which it is stored and shown.
+            /// Returns the word by which the value is stored and shown.
             pub fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $word,)+ }
             }
@@ -149,7 +149,7 @@ impl Provenance {
     }
 }
 
-/// What a text consists of. Models that embed may differ by it.
+/// Whether a text is prose or code. Different embedding models may be used for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Sentences.

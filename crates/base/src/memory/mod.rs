@@ -83,14 +83,14 @@ pub struct CommitRecord {
     pub sha: String,
     /// The parents' full object ids, first parent first.
     pub parents: Vec<String>,
-    /// A hash of the commit's changes, which stays the same if the commit is rebased or cherry-picked. `None` for
+    /// A hash of the commit's changes. A rebased or cherry-picked copy of the commit has the same hash. `None` for
     /// merges and empty commits.
     pub patch_id: Option<String>,
-    /// The paths that it changed, in the order in which the digest lists them.
+    /// The paths that the commit changed, in the order in which the digest lists them.
     pub files: Vec<String>,
 }
 
-/// What a tool call did, as evidence of which session led to a commit.
+/// The effects of a tool call: evidence of which session led to a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// The root of its work tree.
@@ -114,23 +114,23 @@ pub struct FileWrite {
     pub lines: Vec<u32>,
 }
 
-/// What identifies a memory, so that writing it again is recognised.
+/// What identifies a memory, so that a repeated write of the same memory is recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// A key that names it within its kind and session: a client's message id, a commit's patch and time.
     Named(String),
     /// Its redacted text.
     Text,
-    /// Its redacted text, byte for byte, among the texts given to the stash. Such a memory is never the same as one that
-    /// was stored otherwise, since it may expire.
+    /// Its redacted text, byte for byte, compared only with other texts that were given to the stash. Such a text may
+    /// expire, so it is never treated as the same memory as a text that was stored in another way.
     Segment,
-    /// Nothing: every write makes a new memory.
+    /// Nothing identifies the memory: every write makes a new one.
     Fresh,
     /// Its id, if the memory is restored from a backup.
     Known(MemoryId),
 }
 
-/// A memory to write, with everything except what the write path adds.
+/// A memory before it is redacted and stored.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// Its kind.
@@ -143,9 +143,9 @@ pub struct Draft {
     pub indexed: Option<String>,
     /// The beginning of the text, if only the beginning is embedded and shown. For a commit, this is the message.
     pub lead: Option<String>,
-    /// Who said it; `None` for the one who writes it.
+    /// Who said the memory. `None` means the one who writes it.
     pub author: Option<AuthorId>,
-    /// Who sees it. With `None` it is as private as what it comes from: its session, and the memories it refers to.
+    /// Who sees the memory. With `None`, the memory is as private as its session and the memories that it refers to.
     pub visibility: Option<Visibility>,
     /// Its session.
     pub session: Option<SessionId>,
@@ -163,7 +163,7 @@ pub struct Draft {
     pub path: Option<String>,
     /// The files that it touched, relative to the project. The files of a commit are in `commit` instead.
     pub files: Vec<String>,
-    /// The key of this occurrence of the text, if the text is stored only once and its occurrences are counted.
+    /// The key of one occurrence of the text. `Some` if the text is stored only once and its occurrences are counted.
     pub occurrence: Option<String>,
     /// The branch it was made on.
     pub branch: Option<String>,
@@ -226,7 +226,7 @@ impl Draft {
 pub struct MemoryKey(i64);
 
 impl MemoryKey {
-    /// The key of a memory that is shown but not stored, such as a range of messages at a level of detail.
+    /// The key of a memory that is shown but not stored, such as a summary of a range of messages.
     pub const NOT_STORED: MemoryKey = MemoryKey(-1);
 
     /// Returns whether the memory is in a store.
@@ -292,14 +292,14 @@ pub struct Memory {
     pub tokens: i64,
     /// The text for the text index, if it differs from the text.
     pub indexed: Option<String>,
-    /// Whether the text or another part is not as it was stored: the file was damaged since.
+    /// Whether the text or another part was damaged in the file after it was stored.
     pub is_damaged: bool,
 }
 
-/// The line that answers show with a text that is damaged.
+/// The line that answers show with a damaged text.
 pub const DAMAGED: &str = "damaged: this is not what was stored";
 
-/// Returns `text`, and if it is damaged, a mark before it that says so.
+/// Returns `text`. If it is damaged, a mark that says so is put before it.
 pub fn marked(text: String, is_damaged: bool) -> String {
     if is_damaged { format!("[{DAMAGED}] {text}") } else { text }
 }

@@ -11,7 +11,7 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Returns the results of `work` for `items`, in their order; the work is divided among all cores.
+/// Runs `work` for each of `items`, divided among all cores. Returns the results in the order of `items`.
 pub fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
     let threads = cores().min(items.len());
     if threads <= 1 {
@@ -35,8 +35,8 @@ pub fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Runs `work` on a thread of its own, so that the call that waits for it can be cancelled meanwhile. The work itself goes
-/// on then: it must notice by other means that nobody waits for it.
+/// Runs `work` on a thread of its own, so that the waiting call can be cancelled. Cancelling the call doesn't stop
+/// `work`, which must notice by other means that nobody waits for its result.
 ///
 /// # Errors
 ///

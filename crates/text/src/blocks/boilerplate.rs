@@ -1,7 +1,7 @@
-//! Recognises sentences that say nothing of their own: greetings, thanks, offers of help, and announcements of what
-//! follows.
+//! Recognises boilerplate, which are sentences without information: greetings, thanks, offers of help, and
+//! announcements of what follows.
 
-/// The beginnings of sentences that are boilerplate whatever follows.
+/// A sentence with one of these beginnings is boilerplate, whatever words follow.
 const BEGINNINGS: [&str; 72] = [
     "absolutely",
     "apologies",
@@ -77,7 +77,8 @@ const BEGINNINGS: [&str; 72] = [
     "you're welcome",
 ];
 
-/// Short answers and acknowledgements. A sentence of one of them and at most [`SHORT`] words is boilerplate.
+/// Short answers and acknowledgements. A sentence that begins with one of them and has at most [`SHORT`] words is
+/// boilerplate.
 const ACKNOWLEDGEMENTS: [&str; 22] = [
     "ok",
     "okay",
@@ -106,7 +107,7 @@ const ACKNOWLEDGEMENTS: [&str; 22] = [
 /// The maximum number of words of an acknowledgement.
 const SHORT: usize = 3;
 
-/// Returns whether a sentence, from which the markup was removed, says nothing of its own.
+/// Returns whether `sentence`, a sentence without markup, is boilerplate.
 pub fn is_boilerplate(sentence: &str) -> bool {
     let lower = sentence.trim().trim_start_matches(['"', '\'', '*', ' ']).to_lowercase().replace('’', "'");
     let begins = |start: &str| {

@@ -2,17 +2,18 @@
 
 use std::collections::HashSet;
 
-/// The fewest lines of a run that counts as pasted. Arbitrary.
+/// The minimum number of lines of a run that counts as pasted. Arbitrary.
 const RUN: usize = 3;
 
-/// The fewest bytes of a line that no person writes twice in a message. Arbitrary.
+/// A repeated line with at least this many bytes counts as output, because no person writes such a line twice.
+/// Arbitrary.
 const LONG: usize = 40;
 
 /// Returns, for each line, whether it looks like code or a program's output.
 ///
-/// After the prompt of a shell, the lines up to the next blank line are the command's output. A line that looks like
-/// nothing in particular is output if it lies beside a run of output and is indented or isn't a sentence. Several lines
-/// such as `key: value` are configuration. Long lines that are equal are output, too.
+/// After the prompt of a shell, the lines up to the next blank line are the command's output. A line of no recognised
+/// form is output if it lies beside a run of output and is indented or isn't a sentence. Several lines such as
+/// `key: value` are configuration. Long lines that occur more than once are output, too.
 pub(super) fn marks(lines: &[&str]) -> Vec<bool> {
     let mut is_output = false;
     let mark = |line: &&str| {

@@ -1,4 +1,5 @@
-//! Divides Markdown into blocks and takes the markup off (CommonMark, with tables, by `pulldown-cmark`).
+//! Divides Markdown into blocks and removes the markup. The Markdown is CommonMark with tables, parsed by
+//! `pulldown-cmark`.
 //!
 //! People and programs write plain text too. So a paragraph whose lines look like code or output becomes a block of
 //! code, and a bold line that stands alone becomes a heading.
@@ -20,7 +21,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
     reader.blocks
 }
 
-/// The state of reading.
+/// The state of a pass through a Markdown text.
 #[derive(Default)]
 struct MarkdownReader<'a> {
     source: &'a str,
@@ -51,7 +52,7 @@ impl<'a> MarkdownReader<'a> {
             Event::End(tag) => self.end(tag, &range),
             Event::Text(text) => self.push(&text, range),
             Event::Code(text) => {
-                // The marks around code are backticks, as many before as after.
+                // Code has the same number of backticks before and after it.
                 let inner =
                     self.source[range.clone()].find(&*text).map_or(range.start, |at| range.start + at);
                 self.push(&text, inner..range.end);
@@ -62,7 +63,7 @@ impl<'a> MarkdownReader<'a> {
                 self.push(&text, range);
                 self.close();
             }
-            // A name in angle brackets, such as `Vec<T>`, is text; a tag that sets text is markup.
+            // A name in angle brackets, such as in `Vec<T>`, is text. Only tags that format text are markup.
             Event::InlineHtml(text) if !is_markup(&text) => self.push(&text, range),
             Event::Rule => self.close(),
             _ => {}
@@ -130,7 +131,7 @@ impl<'a> MarkdownReader<'a> {
         self.leaf = Some(kind);
     }
 
-    /// Adds the underscores of a name such as `__init__`, which Markdown reads as emphasis.
+    /// Puts back the underscores of a name such as `__init__`, which Markdown reads as emphasis.
     fn underscores(&mut self, range: &Range<usize>) {
         let marked = &self.source[range.clone()];
         let bare = marked.trim_start_matches('_');
@@ -165,7 +166,7 @@ impl<'a> MarkdownReader<'a> {
         }
     }
 
-    /// Adds a paragraph or item: its lines that look like code and its headings as blocks of their own.
+    /// Adds a paragraph or list item. Its lines that look like code and its headings become blocks of their own.
     fn divide(&mut self, kind: Kind, open: &Open) {
         let lines: Vec<&str> = open.text.split_inclusive('\n').collect();
         let marks = code::marks(&lines);
@@ -199,7 +200,7 @@ impl<'a> MarkdownReader<'a> {
     }
 }
 
-/// Returns whether an HTML tag only sets text.
+/// Returns whether an HTML tag only formats text.
 fn is_markup(tag: &str) -> bool {
     let name = tag.trim_start_matches(['<', '/']).split(|c: char| !c.is_ascii_alphanumeric()).next();
     let names = [

@@ -1,11 +1,11 @@
-//! Reads a message: divides it into blocks such as prose, list items and code, and the prose into sentences.
+//! Divides a message into blocks, such as prose, list items and code, and divides the prose into sentences.
 //!
-//! The text of a block is plain: the markup of Markdown is taken off. Each block and sentence knows which bytes of the
-//! message it was read from. Text that a client adds in the user's name, tool calls, and pasted output of programs are
-//! blocks of their own, so that a caller can tell them from what a person wrote.
+//! The text of a block is plain: the markup of Markdown is removed. Each block and each sentence has the range of bytes
+//! of the message from which it was read. Text that a client adds in the user's name, tool calls, and pasted output of
+//! programs are blocks of their own, so that a caller can distinguish them from the words of a person.
 //!
-//! Everything that is quoted in a summary, a fact or an excerpt is a sentence or a list item of this module for which
-//! [`Sentence::is_whole`] is true.
+//! Summaries, facts and excerpts quote only sentences and list items of this module for which [`Sentence::is_whole`] is
+//! true.
 
 mod added;
 mod boilerplate;
@@ -21,7 +21,7 @@ pub use added::{ADDED, has_calls, is_added, without_added};
 pub use boilerplate::is_boilerplate;
 pub use sentences::{Form, Sentence, sentences};
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A paragraph.
@@ -47,11 +47,11 @@ pub enum Kind {
 pub struct Block {
     /// What it is.
     pub kind: Kind,
-    /// Its text without markup. Only a line break that its author set is a line break here.
+    /// The text without markup. It has only the line breaks that the author set explicitly.
     pub text: String,
     /// The bytes of the message from which the block was read.
     pub range: Range<usize>,
-    /// The runs of plain text, ascending.
+    /// The runs of plain text, in order.
     runs: Vec<Run>,
 }
 
@@ -86,7 +86,7 @@ struct Run {
     start: usize,
     /// The bytes of the message from which the run was read.
     source: Range<usize>,
-    /// Whether those bytes are the same as the text.
+    /// Whether those bytes are the same as the text of the run.
     is_verbatim: bool,
 }
 
@@ -109,14 +109,15 @@ pub fn blocks(message: &str) -> Vec<Block> {
     blocks
 }
 
-/// The fewest bytes of a message that may have a document. Arbitrary.
+/// A message with fewer bytes than this is not searched for a pasted document. Arbitrary.
 const DOCUMENT: usize = 1200;
 
-/// The fewest list items of a document. Arbitrary.
+/// The minimum number of list items of a pasted document without headings. Arbitrary.
 const ITEMS: usize = 4;
 
-/// Returns the byte at which a pasted document begins in a person's message, such as a plan or a review: the message is
-/// long, and has headings or a list. The person wrote only its first paragraph. `None` if there is no document.
+/// Returns the byte at which a pasted document, such as a plan or a review, begins in a person's message. A message has
+/// a document if it is long and has headings or a list; the person wrote only its first paragraph. Returns `None` if
+/// there is no document.
 pub fn pasted_from(message: &str) -> Option<usize> {
     if message.len() < DOCUMENT {
         return None;
@@ -128,8 +129,8 @@ pub fn pasted_from(message: &str) -> Option<usize> {
     is_document.then_some(if first.kind == Kind::Prose { first.range.end } else { first.range.start })
 }
 
-/// Marks blocks that follow a program's output without a blank line as output too: a shell's output may look like a
-/// list.
+/// Marks blocks that follow a program's output without a blank line as output too, because the output of a shell may
+/// look like a list.
 fn output_goes_on(message: &str, blocks: &mut [Block]) {
     let mut end = None;
     for block in blocks {
@@ -143,13 +144,13 @@ fn output_goes_on(message: &str, blocks: &mut [Block]) {
     }
 }
 
-/// Returns the sentences and list items of `message` that can be quoted, and its asides, in order.
+/// Returns, in order, the sentences and list items of `message` that can be quoted, and its asides.
 pub fn quotable(message: &str) -> Vec<Sentence> {
     let blocks = blocks(message);
     let mut found = Vec::new();
     for (place, block) in blocks.iter().enumerate().filter(|(_, block)| block.is_said()) {
         let mut said = sentences(block);
-        // Code or a table may end the last sentence.
+        // If code or a table follows, the last sentence may continue there.
         let is_followed =
             blocks.get(place + 1).is_some_and(|next| matches!(next.kind, Kind::Code | Kind::Table));
         if is_followed && block.kind == Kind::Prose && said.last().is_some_and(|last| last.is_open) {
@@ -160,8 +161,8 @@ pub fn quotable(message: &str) -> Vec<Sentence> {
     found
 }
 
-/// Returns `message` with a line break in place of each byte of the given ranges. Spaces would make code of the text
-/// after them.
+/// Returns `message` with a line break in place of each byte of the given ranges. With spaces instead, Markdown would
+/// read the text after them as code.
 fn masked(message: &str, ranges: &[(Kind, Range<usize>)]) -> String {
     let mut masked = String::with_capacity(message.len());
     let mut read = 0;

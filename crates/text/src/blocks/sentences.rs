@@ -1,5 +1,5 @@
-//! Divides a block into sentences by the rules of Unicode (UAX #29). These rules don't know abbreviations, so sentences
-//! that are cut after one are joined again.
+//! Divides a block into sentences by the rules of Unicode (UAX #29). These rules cut a sentence after an abbreviation,
+//! so the parts are joined again.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::code::is_spaceless;
 use super::{Block, Kind};
 
-/// The minimum number of bytes of a line that may count as wrapped. Also the minimum number of bytes of a piece of
-/// Thai text that is cut at a space. Arbitrary.
+/// The minimum number of bytes of a line that may count as wrapped, and of a Thai text that is cut at its spaces.
+/// Arbitrary.
 const LONG_LINE: usize = 50;
 
 /// The maximum number of bytes of a sentence that can be quoted. Arbitrary: a longer one is usually a pasted text
@@ -19,7 +19,7 @@ const LONGEST: usize = 500;
 /// The lines of a paragraph count as a list if there are at least this many. Arbitrary.
 const LINES_OF_LIST: usize = 3;
 
-/// Words with which no sentence ends.
+/// Words that never end a sentence.
 const CUT_AFTER: [&str; 22] = [
     "a", "an", "and", "are", "as", "at", "because", "by", "called", "for", "from", "if", "is", "like",
     "named", "of", "or", "than", "that", "the", "to", "with",
@@ -53,9 +53,9 @@ pub struct Sentence {
     pub range: Range<usize>,
     /// Its form.
     pub form: Form,
-    /// Whether it lacks the end mark of a sentence.
+    /// Whether the sentence has no end mark, such as a full stop.
     pub is_open: bool,
-    /// Whether it belongs to a list item, or to a paragraph of several lines.
+    /// Whether the sentence belongs to a list item, or to a paragraph of several lines.
     pub is_item: bool,
 }
 
@@ -84,7 +84,7 @@ pub fn sentences(block: &Block) -> Vec<Sentence> {
     let paragraphs = paragraphs(&block.text);
     let is_list = block.kind == Kind::Item || paragraphs.len() >= LINES_OF_LIST;
     for paragraph in paragraphs {
-        // The break of a wrapped line counts as a space; both have one byte.
+        // A line break within a wrapped line counts as a space. Both have one byte, so the offsets stay the same.
         let text = block.text[paragraph.clone()].replace('\n', " ");
         for range in divide(&text) {
             let piece = text[range.clone()].trim();
@@ -105,7 +105,7 @@ pub fn sentences(block: &Block) -> Vec<Sentence> {
     found
 }
 
-/// Returns the lines of a text; lines that belong together because one was wrapped are returned as one.
+/// Returns the ranges of the lines of a text. The parts of a wrapped line are returned as one range.
 fn paragraphs(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
@@ -120,8 +120,8 @@ fn paragraphs(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns whether the line `next` continues the wrapped line `open`: no sentence ends with `open`, and none begins
-/// with `next`.
+/// Returns whether the line `next` continues the wrapped line `open`. This is so if no sentence ends at the end of
+/// `open`, and no sentence begins with `next`.
 fn is_wrapped(open: &str, next: &str) -> bool {
     let last = open.rsplit('\n').next().unwrap_or(open);
     last.len() >= LONG_LINE
@@ -129,7 +129,7 @@ fn is_wrapped(open: &str, next: &str) -> bool {
         && next.starts_with(|c: char| c.is_lowercase() || is_spaceless(c) || matches!(c, '(' | '"' | '\''))
 }
 
-/// Divides a text without line breaks.
+/// Divides a text without line breaks into the ranges of its sentences.
 fn divide(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
@@ -147,7 +147,7 @@ fn divide(text: &str) -> Vec<Range<usize>> {
         }
         start = end;
     }
-    // The rules count an opening bracket after a stop as part of the sentence before it.
+    // The rules put an opening bracket that follows a full stop into the sentence before it.
     for next in 1..found.len() {
         let open = text[found[next - 1].clone()].trim_end_matches(['「', '『', '（', '“', '《']).len();
         found[next - 1].end = found[next - 1].start + open;
@@ -156,11 +156,11 @@ fn divide(text: &str) -> Vec<Range<usize>> {
     found.into_iter().flat_map(|range| asides(text, range)).flat_map(|range| thai(text, range)).collect()
 }
 
-/// How many blanks and closing marks in a row a text may have. Arbitrary: none has so many.
+/// A text is cut within a longer run of blanks and closing marks than this. Arbitrary: no real text has such a run.
 const LONGEST_RUN: usize = 200;
 
 /// Cuts a text within long runs of blanks and closing marks. At each place of such a run, the rules would read the rest
-/// of it.
+/// of the run, which would take quadratic time.
 fn short_runs(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut run) = (0, 0);
@@ -175,7 +175,7 @@ fn short_runs(text: &str) -> Vec<&str> {
     found
 }
 
-/// Cuts a text after each stop that a space and a letter in lower case follow.
+/// Cuts a text after each full stop that is followed by a space and a lower-case letter.
 fn at_stops(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -191,7 +191,8 @@ fn at_stops(text: &str) -> Vec<&str> {
     found
 }
 
-/// Returns whether `text` ends with the full stop of an abbreviation, of an initial, or of the number of an item.
+/// Returns whether the full stop at the end of `text` belongs to an abbreviation, an initial, or the number of a list
+/// item.
 fn is_abbreviated(text: &str) -> bool {
     let Some(before) = text.strip_suffix('.') else { return false };
     let last = before.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or(before);
@@ -200,7 +201,7 @@ fn is_abbreviated(text: &str) -> bool {
     is_initial || is_number || ABBREVIATIONS.iter().any(|known| last.eq_ignore_ascii_case(known))
 }
 
-/// Cuts a sentence before and after an aside of several words that begins or ends it.
+/// Cuts an aside of several words off the beginning or the end of a sentence.
 fn asides(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let piece = &text[range.clone()];
     let is_aside = |inner: &str| inner.contains(' ') && !inner.contains('[');
@@ -297,7 +298,7 @@ fn has_blank(text: &str) -> bool {
     text.contains("___") || text.contains("{{") || opens.into_iter().any(has)
 }
 
-/// Returns whether every bracket is closed and every double quotation mark has its partner.
+/// Returns whether every bracket is closed and the double quotation marks come in pairs.
 fn is_balanced(text: &str) -> bool {
     let mut open = Vec::new();
     for c in text.chars() {
@@ -312,7 +313,7 @@ fn is_balanced(text: &str) -> bool {
                     '」' => '「',
                     _ => '（',
                 };
-                // The number of a list item, `1)`, and a smiley have no opening bracket.
+                // The closing bracket of a list number (`1)`) or of a smiley has no opening bracket.
                 if open.last() == Some(&before) {
                     open.pop();
                 } else if c != ')' {

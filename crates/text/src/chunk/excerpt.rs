@@ -1,7 +1,7 @@
 //! Renders an excerpt: a line with the memory's kind, id, time and speaker, then a piece of its text.
 //!
-//! An excerpt is rendered when its piece is stored, to count the tokens, and again when a search shows the piece; both
-//! times the bytes are the same. An excerpt begins with `[` and ends with a line break, so the tokens of consecutive
+//! An excerpt is rendered when its piece is stored, to count the tokens, and again when a search shows the piece. Both
+//! renderings have the same bytes. An excerpt begins with `[` and ends with a line break, so the tokens of consecutive
 //! excerpts add up exactly.
 
 use jiff::Timestamp;
@@ -60,7 +60,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Returns the excerpt of `piece`: the line, then the piece, trimmed and [quoted](envelope::quoted).
+    /// Returns the excerpt of `piece`: its first line, followed by the piece, trimmed and [quoted](envelope::quoted).
     pub fn excerpt(&self, piece: &str) -> String {
         self.line() + &Shown::body(piece)
     }

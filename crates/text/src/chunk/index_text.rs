@@ -12,11 +12,11 @@ use crate::tuning::NEIGHBOUR_WORDS;
 use crate::words::{self, Language, Script};
 use tiro_base::memory::{Draft, Group, Kind, Millis, Role};
 
-/// The version of the rows of the text index. It grows when rows get more words.
+/// The version of the rows of the text index. The version is increased when rows get additional words.
 pub const VERSION: i64 = 2;
 
-/// The maximum number of bytes of a neighbouring turn that count as context; the limit matters if words are long or
-/// there are no spaces. Arbitrary: twice the length of 80 words of code.
+/// The maximum number of bytes of a neighbouring turn that count as context. This limit has an effect only if words are
+/// long or there are no spaces. Arbitrary: twice the length of 80 words of code.
 const NEIGHBOUR_BYTES: usize = 1024;
 
 /// The maximum number of bytes of the context of a row: room for four neighbours.
@@ -26,8 +26,8 @@ const CONTEXT_BYTES: usize = 4 * (NEIGHBOUR_BYTES + 1);
 /// all pieces of a long text had context, the index would be many times as large as the text.
 pub const WITH_CONTEXT: i64 = 16;
 
-/// About how many bytes each kind of added words may add to a text: the parts of identifiers, their exact forms, stems,
-/// and pairs of characters. Arbitrary: this bounds the cost of hostile text.
+/// About how many bytes each kind of added words may add to a text. The kinds are parts of identifiers, exact forms of
+/// identifiers, stems, and pairs of characters. Arbitrary: this bounds the cost of hostile text.
 const SPLIT_BYTES: usize = 4096;
 
 /// An identifier with more parts than this is not divided. Arbitrary: a word with that many parts is base64 or
@@ -45,7 +45,7 @@ pub struct About<'a> {
     pub speaker: Option<&'a str>,
     /// Its title.
     pub title: Option<&'a str>,
-    /// Its tag.
+    /// The tag of the memory.
     pub topic: Option<&'a str>,
     /// The file that it is about.
     pub path: Option<&'a str>,
@@ -147,7 +147,7 @@ pub fn is_outdated(piece: &str, context: &str) -> bool {
     !added.is_empty()
 }
 
-/// Returns `text` followed by what [`with_parts`] adds and by the exact forms of its identifiers.
+/// Returns `text` followed by the words that [`with_parts`] adds, and by the exact forms of its identifiers.
 fn with_exact_forms(text: &str) -> String {
     let mut extra = String::new();
     push_exact_forms(&mut extra, text);
@@ -155,8 +155,8 @@ fn with_exact_forms(text: &str) -> String {
 }
 
 /// Returns `text` followed by the parts of its camel-case identifiers, the joined forms of its hyphenated ones, and, if
-/// it is not in English, its stems and pairs of characters. So a search for `client` finds `HttpClient`, and one for
-/// `squeezeblank` finds `squeeze-blank`. Parts at punctuation need not be added, because FTS5 itself splits there.
+/// it is not in English, its stems and pairs of characters. So a search for `client` finds `HttpClient`, and a search
+/// for `squeezeblank` finds `squeeze-blank`. Parts at punctuation need not be added, because FTS5 itself splits there.
 pub fn with_parts(text: &str) -> String {
     let mut extra = String::new();
     push_parts(&mut extra, text);
@@ -164,7 +164,8 @@ pub fn with_parts(text: &str) -> String {
     if extra.is_empty() { text.to_owned() } else { format!("{text}\n{extra}") }
 }
 
-/// Returns `context` followed by what [`with_parts`] adds. Each turn is on a line, and may have its own language.
+/// Returns `context` followed by the words that [`with_parts`] adds. Each turn is on a line, and may be in another
+/// language than the other turns.
 fn context_with_parts(context: &str) -> String {
     let mut extra = String::new();
     push_parts(&mut extra, context);

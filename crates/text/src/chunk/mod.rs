@@ -1,5 +1,5 @@
-//! Chunks: where a long text is cut, which texts the indexes get for a chunk, and how a chunk is shown. The functions
-//! here are pure.
+//! Cuts long texts into chunks, makes the texts that the indexes get for a chunk, and renders a chunk as an excerpt.
+//! The functions here are pure.
 
 mod code;
 pub mod excerpt;

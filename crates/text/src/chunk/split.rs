@@ -1,9 +1,9 @@
 //! Divides a long text into chunks.
 //!
-//! A text is cut between paragraphs if that leaves the chunk at least half full. Otherwise it is cut at the end of a
-//! line or sentence, otherwise between words, and otherwise anywhere between two characters. A fenced block of code
-//! counts as one paragraph. Neighbouring chunks overlap a little, so that one of them has the complete sentence at
-//! their border.
+//! A text is cut between paragraphs if the chunk is then at least half full. Otherwise it is cut at the end of a line
+//! or sentence, otherwise between words, and otherwise anywhere between two characters. A fenced block of code counts
+//! as one paragraph. Neighbouring chunks overlap a little, so that one of them contains the whole sentence at their
+//! border.
 //!
 //! Every part of the text is measured a bounded number of times, so ten megabytes without a space take no longer than
 //! prose: 0.1 s in addition to measuring. By contrast, `text-splitter` measures a part up to hundreds of times, and its
@@ -18,15 +18,15 @@ pub struct Chunk {
     pub end: usize,
 }
 
-/// The length in bytes of the parts into which text without spaces is divided.
+/// Text without spaces is divided into parts of this many bytes.
 const SLICE: usize = 64;
 
-/// Returns the chunks of `text` in order. They cover everything except surrounding white space. The `size` of a chunk
-/// is at most `max`, unless a single character is larger, and the size of the part that two neighbours share is at most
-/// `overlap`.
+/// Returns the chunks of `text` in order. The chunks cover everything except surrounding white space. The `size` of a
+/// chunk is at most `max`, unless a single character is larger, and the size of the part that two neighbours share is
+/// at most `overlap`.
 ///
-/// If a text is cut between words, the `size`s of the parts must add up to hardly more than the `size` of the whole. A
-/// count of tokens, for example, grows by at most a few tokens for each cut.
+/// The function `size` must be nearly additive: if a text is cut between words, the sizes of the parts together must be
+/// hardly larger than the size of the whole. Counts of tokens fulfil this, because each cut adds at most a few tokens.
 pub fn chunks(text: &str, size: &dyn Fn(&str) -> usize, max: usize, overlap: usize) -> Vec<Chunk> {
     let whole = trimmed(text);
     if whole.start == whole.end {
@@ -54,7 +54,7 @@ pub(super) struct Atom {
     pub(super) size: usize,
 }
 
-/// Adds `range` to the atoms. If it is too large, it is divided into words, slices or characters.
+/// Adds `range` to the atoms. A range that is too large is first divided into words, slices or characters.
 pub(super) fn divide(
     text: &str,
     range: Chunk,
@@ -63,7 +63,7 @@ pub(super) fn divide(
     atoms: &mut Vec<Atom>,
 ) {
     let part = &text[range.start..range.end];
-    // A range that is far too large need not be measured.
+    // A range that is obviously too large need not be measured.
     if part.len() <= 16 * max {
         let measured = size(part);
         if measured <= max {
@@ -72,7 +72,7 @@ pub(super) fn divide(
         }
     }
     let within = |inner: Chunk| Chunk { start: range.start + inner.start, end: range.start + inner.end };
-    // White space belongs to the word before it, however much there is.
+    // White space of any length belongs to the word before it.
     let words = ranges(part, |before, after| before.is_whitespace() && !after.is_whitespace());
     if words.len() > 1 {
         words.into_iter().for_each(|word| divide(text, within(word), size, max, atoms));
@@ -99,9 +99,10 @@ pub(super) fn divide(
 
 /// Fills chunks with atoms, one after the other.
 ///
-/// `choose(first, new, next)` returns where to end a chunk that begins with the atom `first` and has room for the atoms
-/// before `next`; the result is greater than `new` and at most `next`. `overlap(next)` is the size that the chunks
-/// before and after the atom `next` may share. `trimmed` returns the range of a text that is kept.
+/// `choose(first, new, next)` returns the end of a chunk that begins with the atom `first` and has room for the atoms
+/// before `next`. The end is greater than `new` and at most `next`. `overlap(next)` is the size of the part that two
+/// neighbouring chunks may share if the border between them is before the atom `next`. `trimmed` returns the range of a
+/// text without its removed ends.
 pub(super) fn pack(
     text: &str,
     atoms: &[Atom],
@@ -141,8 +142,8 @@ pub(super) fn pack(
         if inner.start < inner.end && chunk.end > covered {
             chunks.push(chunk);
         }
-        // The next chunk begins with as many of this chunk's last atoms as may be shared, and has at least one new
-        // atom.
+        // The next chunk begins with the last atoms of this chunk, as many as may be shared. It must have room for at
+        // least one new atom.
         let begin_before = first;
         (first, new) = (next, next);
         let mut shared = 0;
@@ -157,7 +158,7 @@ pub(super) fn pack(
     chunks
 }
 
-/// The kinds of places for a cut, the best one last.
+/// The kinds of places where a text can be cut, the best kind last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cut {
     Anywhere,
@@ -185,8 +186,9 @@ fn cuts(text: &str, atoms: &[Atom]) -> Vec<Cut> {
     atoms.iter().map(before_atom).collect()
 }
 
-/// Counts the line breaks since the last character that is not a blank. It reads forward, so that a text is read only
-/// once. Looking back from each atom, as an earlier version did, took time quadratic in the length of a run of blanks.
+/// Counts the line breaks since the last character that is not a blank. Text is read only forward, so that each
+/// character is read once. Looking back from each atom, as an earlier version did, took time quadratic in the length of
+/// a run of blanks.
 #[derive(Default)]
 struct LineBreaks {
     count: usize,
@@ -213,8 +215,8 @@ impl LineBreaks {
     }
 }
 
-/// Returns the best cut up to `next` that leaves the chunk with a new atom and at least half full. If several are
-/// equally good, returns the last.
+/// Returns the best cut up to `next`. The chunk that ends there has at least one new atom and is at least half full. If
+/// several cuts are equally good, returns the last of them.
 fn best_cut(atoms: &[Atom], cuts: &[Cut], first: usize, new: usize, next: usize) -> usize {
     let mut left = atoms[first..next].iter().map(|atom| atom.size).sum::<usize>();
     let half = left / 2;

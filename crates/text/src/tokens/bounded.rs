@@ -1,25 +1,26 @@
 //! Returns bounds for the number of tokens of a text. They are computed from its bytes in one pass, without a
 //! dictionary.
 //!
-//! The bounds hold for `o200k_base` and for `cl100k_base`. They follow from how both tokenizers cut and merge, and
-//! from the facts about both dictionaries that are listed below. A test checks these facts against the dictionaries.
+//! The bounds hold for `o200k_base` and for `cl100k_base`. They follow from the rules by which both tokenizers cut and
+//! merge, and from the facts about both dictionaries that are listed below. A test checks these facts against the
+//! dictionaries.
 //!
 //! **From above.** A tokenizer cuts a text into pieces. Within a piece it then merges bytes until no two neighbours
 //! together form a token. Every single byte is a token, so a text has at most one token per byte. *Runs* of certain
 //! bytes have fewer:
 //!
-//! - ASCII letters, with a space before them: in a run, every pair of neighbouring bytes is one that [`is_pair`]
-//!   allows, and every such pair is a token. So no two neighbouring tokens in the run are single bytes, and `n` bytes
-//!   have at most ⌊(2n + 1) / 3⌋ tokens;
-//! - spaces, except the last one: up to [`SPACES`] of them are one token, so two neighbouring tokens together have
-//!   more spaces than that;
+//! - ASCII letters, with a space before them: in a run, [`is_pair`] allows every pair of neighbouring bytes, and every
+//!   such pair is a token. So no two neighbouring tokens in the run are single bytes, and `n` bytes have at most ⌊(2n +
+//!   1) / 3⌋ tokens;
+//! - spaces, except the last one: up to [`SPACES`] spaces are one token, so two neighbouring tokens together have more
+//!   than [`SPACES`] spaces;
 //! - digits: a run is cut into groups of three, and any one to three digits are a token.
 //!
 //! The bytes between runs are called *loose*, and each counts as one token. A token that extends beyond its run, or
-//! lies outside of runs, is counted by its first loose byte. This is possible because no byte is in two tokens, and
-//! because such a token always has a loose byte: no piece contains two runs that touch. Letters that may start a
-//! piece, or that form no token with the letter before them, are loose too: for example an upper-case letter after a
-//! lower-case one, and the two letters after an apostrophe (`'re`).
+//! lies outside of runs, is counted by its first loose byte. Each such token has a loose byte of its own, because no
+//! byte is in two tokens and no piece contains two runs that touch. Letters that may start a piece, or that form no
+//! token with the letter before them, are loose too: for example an upper-case letter after a lower-case one, and the
+//! two letters after an apostrophe (`'re`).
 //!
 //! **From below.** No token is longer than [`LONGEST_TOKEN`] bytes, and each piece is at least one token. [`Scan`]
 //! counts only pieces that both tokenizers cut in the same way.
@@ -62,16 +63,15 @@ pub struct Bounds {
 
 /// Returns bounds that hold for `text` in `o200k_base` and in `cl100k_base`, without loading a dictionary.
 ///
-/// For English prose, `high` is 2 to 3 times the true count. For scripts other than Latin it is more, but never more
-/// than the number of bytes.
+/// For English prose, `high` is 2 to 3 times the true count. For scripts other than Latin, the factor is larger, but
+/// `high` is never more than the number of bytes.
 pub fn bounded(text: &str) -> Bounds {
     let scan = Scan::of(text.as_bytes());
     let low = scan.low.max(text.len().div_ceil(LONGEST_TOKEN));
     Bounds { low, high: scan.high }
 }
 
-/// Tells whether two neighbouring bytes of a run always lie in the same piece, and form a token in both
-/// dictionaries.
+/// Returns whether two neighbouring bytes of a run always lie in the same piece and form a token in both dictionaries.
 pub(super) fn is_pair(left: u8, right: u8) -> bool {
     let (pairs, first, second) = match (left, right) {
         (b'a'..=b'z', b'a'..=b'z') => (&LOWER_LOWER, b'a', b'a'),
@@ -105,7 +105,7 @@ enum Class {
 }
 
 impl Class {
-    /// Returns the class of `byte`. The class comes from a table, because a scan spends most of its time here.
+    /// Returns the class of `byte`. The classes are in a table, because a scan spends most of its time here.
     fn of(byte: u8) -> Class {
         const CLASSES: [Class; 256] = {
             let mut classes = [Class::Foreign; 256];
@@ -215,13 +215,13 @@ impl Scan {
     }
 }
 
-/// Returns the most tokens that `n` bytes can have if no two neighbouring tokens are single bytes.
+/// Returns the maximum number of tokens of `n` bytes if no two neighbouring tokens are single bytes.
 fn at_most_in_pairs(n: usize) -> usize {
     (2 * n + 1) / 3
 }
 
-/// Returns the most tokens that `n` spaces can have if every two neighbouring tokens together have more than
-/// [`SPACES`].
+/// Returns the maximum number of tokens of `n` spaces if every two neighbouring tokens together have more than
+/// [`SPACES`] spaces.
 fn at_most_in_spaces(n: usize) -> usize {
     2 * (n / (SPACES + 1)) + usize::from(!n.is_multiple_of(SPACES + 1))
 }

@@ -1,23 +1,24 @@
 //! The tokens of `o200k_base`, and the merging of a piece's bytes into them.
 //!
-//! Merging is byte-pair encoding, as tiktoken does it. Of all pairs of neighbours that form a token, the pair with
-//! the lowest rank is merged first; of pairs with the same rank, the leftmost. This repeats until no pair forms a
-//! token, and takes time quadratic in the length of a piece, or n log n with a heap. So a long piece is encoded in
-//! overlapping windows. This is exact because of the theorem on which the crate `bpe` is built: a sequence of tokens
-//! is the encoding of its text if and only if every two neighbouring tokens are the encoding of their joined text. If
-//! a window begins with the same token that the previous window has at that place, the pair of tokens across the
-//! border also occurs in the previous window. So the two encodings can be joined there.
+//! Bytes are merged by byte-pair encoding, as in tiktoken. Of all pairs of neighbours that form a token, the pair with
+//! the lowest rank is merged first; of pairs with the same rank, the leftmost. This is repeated until no pair forms a
+//! token. The time is quadratic in the length of a piece, or n log n with a heap. So a long piece is encoded in
+//! overlapping windows. The result is exact because of a theorem that the crate `bpe` uses as well: a sequence of
+//! tokens is the encoding of its text if and only if every two neighbouring tokens are the encoding of their joined
+//! text. If a window begins with the same token that the previous window has at that place, the pair of tokens across
+//! the border also occurs in the previous window. So the two encodings can be joined there.
 //!
-//! The table contains only the tokens; it has 6 MB and is made in a few milliseconds. The automata of `bpe-openai`
-//! take 70 MB and forty milliseconds. The tests compare the results with those of that crate.
+//! The table contains only the tokens. It takes 6 MB and is made in a few milliseconds. The automata of `bpe-openai`
+//! take 70 MB and forty milliseconds. The tests compare the results with those of `bpe-openai`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::split::Splitter;
 
-/// How many bits of a slot hold the rank of a token, increased by one so that 0 means empty. The other bits
-/// hold a part of the token's hash. Comparing that part first rejects most bytes that are not the slot's token.
+/// The number of bits of a slot that hold the rank of a token. The stored rank is increased by one, so 0 means empty.
+/// The other bits hold a part of the token's hash. This part is compared first, which rejects most bytes that are not
+/// the slot's token.
 const RANK_BITS: u32 = 18;
 const RANK_MASK: u32 = (1 << RANK_BITS) - 1;
 
@@ -37,7 +38,7 @@ pub(super) struct Dictionary {
     pub(super) splitter: Splitter,
     /// All tokens one after another: for each, a byte with its length, then its bytes.
     tokens: &'static [u8],
-    /// For each rank, where in `tokens` the bytes of its token begin.
+    /// For each rank, the place in `tokens` where the bytes of its token begin.
     starts: Vec<u32>,
     /// Slots with ranks, found by the hash of a token; 0 means empty.
     slots: Vec<u32>,
@@ -72,7 +73,7 @@ impl Dictionary {
         if self.rank(piece) != NONE { 1 } else { self.merge(piece).len() }
     }
 
-    /// Returns, for each token of `piece`, where in `piece` it ends.
+    /// Returns the end of each token of `piece`.
     pub(super) fn ends(&self, piece: &[u8]) -> Vec<usize> {
         if !piece.is_empty() && self.rank(piece) != NONE { vec![piece.len()] } else { self.merge(piece) }
     }
@@ -132,7 +133,7 @@ impl Dictionary {
         ((hash >> 40) as usize & (self.slots.len() - 1), (hash as u32) & !RANK_MASK)
     }
 
-    /// Returns where each token of a piece ends. The piece itself is not a token.
+    /// Returns the end of each token of a piece that is not itself a token.
     fn merge(&self, piece: &[u8]) -> Vec<usize> {
         match piece.len() {
             len if len <= SHORT => self.merge_short(piece),
@@ -143,8 +144,8 @@ impl Dictionary {
 
     /// Merges the bytes of a piece and looks at all pairs of neighbours before each merge.
     fn merge_short(&self, piece: &[u8]) -> Vec<usize> {
-        // For each token: where it begins, and the rank of the token that it would form with the next one. The last
-        // entry is the end of the piece.
+        // For each token: its beginning, and the rank of the token that it would form with the next one. The last entry
+        // is the end of the piece.
         let mut parts: Vec<(usize, u32)> = (0..=piece.len()).map(|start| (start, NONE)).collect();
         let rank = |parts: &[(usize, u32)], place: usize| match parts.get(place + 2) {
             Some((end, _)) => self.rank(&piece[parts[place].0..*end]),
@@ -171,8 +172,8 @@ impl Dictionary {
     /// Merges the bytes of a piece and keeps the pairs of neighbours in a heap.
     fn merge_long(&self, piece: &[u8]) -> Vec<usize> {
         let len = piece.len();
-        // The first list has the end of the token that begins at each place; the second has the beginning of the
-        // token that ends there.
+        // The first list has, for each place, the end of the token that begins there. The second has the beginning of
+        // the token that ends there.
         let mut end_of: Vec<usize> = (1..=len).collect();
         let mut start_of: Vec<usize> = (0..=len).map(|end| end.saturating_sub(1)).collect();
         let mut is_start = vec![true; len];

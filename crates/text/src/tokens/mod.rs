@@ -1,13 +1,13 @@
 //! Counts the tokens of a text: exactly in `o200k_base`, or within bounds for models whose tokenizer is not public.
 //!
-//! Exact counts equal those of tiktoken and take time linear in the length of the text, even for hostile input on
-//! which tiktoken aborts. The dictionary takes some milliseconds to make and 6 MB of memory. It is made at the first
-//! exact count; [`bounded()`] does not need it. The tokens of a stored text are counted once, when it is stored. An
-//! answer that is put together from stored pieces adds their counts, where [`joins_exactly`] allows that.
+//! Exact counts equal those of tiktoken and take time linear in the length of the text, even for hostile input on which
+//! tiktoken aborts. The dictionary takes some milliseconds to make and 6 MB of memory. It is made at the first exact
+//! count; [`bounded()`] does not need it. The tokens of a stored text are counted once, when it is stored. If an answer
+//! consists of stored pieces, their counts are added, where [`joins_exactly`] says that the sum is exact.
 //!
 //! Special tokens (`<|endoftext|>`) are counted as ordinary text.
 //!
-//! Dividing the number of characters by four would be a guess, which is wrong by −45% to +52%.
+//! Dividing the number of characters by four, as is often done, is wrong by −45% to +52%.
 
 use std::sync::LazyLock;
 
@@ -26,7 +26,7 @@ mod tests;
 /// The longest token of `o200k_base` and of `cl100k_base`, in bytes: it consists of 128 spaces.
 const LONGEST_TOKEN: usize = 128;
 
-/// A piece with more bytes than this is cut by [`truncate`] at the end of a token, wherever that is. Arbitrary.
+/// If a piece has more bytes than this, [`truncate`] cuts it at the end of any of its tokens. Arbitrary.
 const LONG_PIECE: usize = 1024;
 
 /// Returns the number of tokens of `text` in `o200k_base`, the encoding of GPT-4o and later OpenAI models. Counts
@@ -35,13 +35,13 @@ pub fn count(text: &str) -> usize {
     PieceCounter::with(|counter| pieces(text).map(|piece| counter.count(piece)).sum())
 }
 
-/// Returns the longest prefix of `text` that has at most `limit` tokens. It ends between two characters.
+/// Returns the longest prefix of `text` that has at most `limit` tokens. The prefix ends between two characters.
 ///
 /// If the tokenizer forms a piece of more than 1,024 bytes, a slightly longer prefix might fit too.
 pub fn truncate(text: &str, limit: usize) -> &str {
     let text = &text[..text.floor_char_boundary(limit.saturating_mul(LONGEST_TOKEN))];
     let (mut start, mut spent) = (0, 0);
-    // For each of the last two pieces: where it starts, and how many tokens the text before it has.
+    // For each of the last two pieces: its start, and the number of tokens of the text before it.
     let mut recent = [(0, 0); 2];
     let overflowing = PieceCounter::with(|counter| {
         pieces(text).find(|piece| {
@@ -64,16 +64,15 @@ pub fn truncate(text: &str, limit: usize) -> &str {
     } else {
         start
     };
-    // For the same reason, the piece before this one depends on where the prefix ends. Earlier pieces don't depend
-    // on it.
+    // For the same reason, the previous piece depends on where the prefix ends. Earlier pieces don't.
     let (stable, spent_on_stable) = recent[0];
     let fits = |&end: &usize| match end.checked_sub(stable) {
         Some(_) => has_at_most(&text[stable..end], limit - spent_on_stable),
         None => has_at_most(&text[..end], limit),
     };
     if piece.len() > LONG_PIECE {
-        // Each check counts the whole piece. To need few checks, each step back is twice as long as the one
-        // before.
+        // Each check counts the whole piece. So that few checks are needed, each step back is twice as long as the
+        // previous one.
         let mut end = last_end;
         let mut step = 1;
         while end > piece_start && !fits(&end) {
@@ -89,19 +88,20 @@ pub fn truncate(text: &str, limit: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// Tells whether `left` followed by `right` has exactly as many tokens as the two texts have separately.
+/// Returns whether the tokens of `left` followed by `right` are exactly as many as those of the two separate texts.
 ///
-/// This is so if `left` ends in a line feed and `right` starts with neither white space nor `/`. The tokenizer first
-/// cuts a text into pieces, and no piece extends across such a place. White space would extend the piece that ends
-/// with the line feed. A slash may belong to a piece of punctuation, because such a piece may include the line feeds
-/// and slashes after it (`;\n//`). The answer is also `false` for many pairs whose counts happen to add up.
+/// The counts add up if `left` ends in a line feed and `right` starts with neither white space nor `/`. The tokenizer
+/// first cuts a text into pieces, and no piece extends across such a border. White space would extend the piece that
+/// ends with the line feed. A slash may belong to a piece of punctuation, because such a piece may include the line
+/// feeds and slashes after it (`;\n//`). The function also returns `false` for many pairs whose counts happen to add
+/// up.
 pub fn joins_exactly(left: &str, right: &str) -> bool {
     left.is_empty()
         || right.is_empty()
         || (left.ends_with('\n') && !right.starts_with(|first: char| first.is_whitespace() || first == '/'))
 }
 
-/// Tells whether `text` has at most `limit` tokens. The work is proportional to `limit`.
+/// Returns whether `text` has at most `limit` tokens. The work is proportional to `limit`.
 fn has_at_most(text: &str, limit: usize) -> bool {
     if text.len().div_ceil(LONGEST_TOKEN) > limit {
         return false;

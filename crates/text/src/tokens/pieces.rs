@@ -1,9 +1,9 @@
 //! Counts the tokens of a piece and remembers the counts of short pieces, because most pieces of a text are words
 //! that occurred just before.
 //!
-//! Without remembered counts, a count spends three quarters of its time on merging the bytes of pieces. With the
-//! table below, a count takes less than half the time. Each thread that counts has its own table of 256 KB; a new
-//! piece overwrites the piece in its slot.
+//! Without remembered counts, three quarters of the time is spent on merging the bytes of pieces. With the table below,
+//! counting takes less than half the time. Each thread that counts has its own table of 256 KB. A new piece overwrites
+//! the piece that was in its slot.
 
 use std::cell::RefCell;
 
@@ -34,7 +34,7 @@ impl PieceCounter {
     ///
     /// # Panics
     ///
-    /// It panics if `work` calls this function.
+    /// Panics if `work` calls this function.
     pub(super) fn with<T>(work: impl FnOnce(&mut PieceCounter) -> T) -> T {
         COUNTER.with(|counter| {
             let mut counter = counter.borrow_mut();

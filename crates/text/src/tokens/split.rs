@@ -1,22 +1,22 @@
 //! Cuts a text into pieces, as `o200k_base` does before it merges bytes. No token extends across two pieces.
 //!
-//! The patterns are tiktoken's. The one pattern with a look-ahead, `\s+(?!\S)`, is a separate pattern here, and the
-//! last character of its match is left to the next piece. `bpe-openai` does the same, because a regular expression
-//! without look-ahead is three times as fast.
+//! The patterns are those of tiktoken, except for the one with a look-ahead, `\s+(?!\S)`. Here it is replaced by a
+//! separate pattern, and the last character of a match of this pattern is left to the next piece. `bpe-openai` does the
+//! same, because a regular expression without look-ahead is three times as fast.
 
 use std::cell::RefCell;
 
 use regex_automata::meta::{Cache, Regex};
 use regex_automata::{Anchored, Input};
 
-/// Matches white space before more white space; the last character of the match is not part of the piece.
+/// Matches two or more characters of white space. The last character of the match is not part of the piece.
 const BEFORE_MORE: &str = r"\s+\s";
 
 /// The index of [`BEFORE_MORE`] among the three patterns.
 const LOOKS_AHEAD: usize = 1;
 
 thread_local! {
-    /// The memory in which a search works. Without this, each search would take its memory from a pool that all
+    /// The working memory of a search. Without this cache, each search would take its memory from a pool that all
     /// threads share, and would have to lock the pool.
     static CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
 }
@@ -77,7 +77,7 @@ impl<'a> Iterator for Pieces<'a> {
 impl Drop for Pieces<'_> {
     fn drop(&mut self) {
         let cache = self.cache.take();
-        // This fails while the thread ends; the cache is then dropped.
+        // While the thread ends, this fails, and the cache is dropped.
         let _ = CACHE.try_with(|kept| kept.replace(cache));
     }
 }

@@ -1,12 +1,12 @@
 //! Identifiers in their exact form: `NO_COLOR`, `src/a/b.rs`, `--dry-run`, `__init__`, `Vec<u8>`.
 //!
-//! The tokenizer of the index sees the same words in `NO_COLOR`, `no-color` and "no color". So the hash of the exact
-//! form, with its case and punctuation, is a word of the index too. It is a rare word, so a text with the exact form
-//! ranks before texts with its parts.
+//! The tokenizer of the index reads `NO_COLOR`, `no-color` and "no color" as the same words. So the hash of the exact
+//! form, with its case and punctuation, is stored in the index as an additional word. This word is rare, so a text with
+//! the exact form ranks before texts with only its parts.
 
 use super::{EXACT, is_cjk};
 
-/// The maximum number of bytes of an identifier. Arbitrary: longer ones are data.
+/// The maximum number of bytes of an identifier. Arbitrary: longer words are data.
 const LONGEST: usize = 64;
 
 /// The characters besides letters and digits that an identifier may have outside of brackets.
@@ -18,9 +18,9 @@ pub fn exact(identifier: &str) -> String {
     format!("{}{EXACT}", &hash[..10])
 }
 
-/// Returns the identifiers of `text` as they are written, in order: those with brackets, and the parts outside of and
-/// between brackets. An identifier is a word that has punctuation, digits or capital letters within it or punctuation
-/// before it.
+/// Returns the identifiers of `text` as they are written, in order. For an identifier with brackets, also returns its
+/// parts outside of and between the brackets. An identifier is a word that has punctuation, digits or capital letters
+/// within it or punctuation before it.
 pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| c.is_whitespace() || "`\"'“”‘’«»,;".contains(c) || is_cjk(c));
     words.flat_map(|word| {
@@ -31,8 +31,8 @@ pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Calls `add` with each identifier of `text` and each identifier within these: `rateLimiter` in
-/// `self.rateLimiter.check`, `pool.rs` in `src/net/pool.rs`.
+/// Calls `add` with each identifier of `text`, and with each identifier that is a part of one, such as `rateLimiter` in
+/// `self.rateLimiter.check` or `pool.rs` in `src/net/pool.rs`.
 pub fn exact_forms<'t>(text: &'t str, mut add: impl FnMut(&'t str)) {
     for identifier in identifiers(text) {
         add(identifier);
@@ -108,8 +108,8 @@ fn is_identifier(word: &str) -> bool {
         && (!is_word(word) || (has(char::is_numeric) && has(char::is_alphabetic)))
 }
 
-/// Returns whether `word` has only letters and digits, and no capital letter after the first character. The index has
-/// such a word as it is.
+/// Returns whether `word` has only letters and digits, and no capital letter after the first character. The index
+/// contains such a word in its plain form.
 fn is_word(word: &str) -> bool {
     word.chars().all(char::is_alphanumeric) && !word.chars().skip(1).any(char::is_uppercase)
 }

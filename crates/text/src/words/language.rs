@@ -1,7 +1,8 @@
 //! The language of a text, and the stems and stopwords of languages other than English.
 //!
-//! `whichlang` names the likeliest language of a text. It always names one, also for a line of code. So a text in the
-//! Latin script counts as another language than English only if it has more stopwords of that language.
+//! The crate `whichlang` names the likeliest language of a text. It names a language for any text, even for a line of
+//! code. So a text in the Latin script counts as being in another language than English only if it has more stopwords
+//! of that language than of English.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,7 +14,7 @@ use whichlang::Lang;
 use super::STEM;
 use super::bigrams::{Script, scripts};
 
-/// How many bytes of a text are read to find its language. Arbitrary: a few sentences suffice.
+/// The number of bytes of a text that are read to find its language. Arbitrary: a few sentences suffice.
 const MOST_READ: usize = 1024;
 
 /// A language that is neither English nor unknown.
@@ -37,7 +38,8 @@ pub enum Language {
     Turkish,
 }
 
-/// The languages in the Latin script, with the code of their stopwords, and words of questions that the lists lack.
+/// The languages in the Latin script. Each has the code of its list of stopwords, and question words that are missing
+/// from the list.
 const LATIN: [(Language, &str, &str); 8] = [
     (Language::Dutch, "nl", "waarom wanneer waar wie wat hoe welke hoeveel"),
     (Language::French, "fr", "pourquoi quand où comment combien quel quelle quels quelles quoi qui est-ce"),
@@ -67,7 +69,8 @@ const OTHERS: [(Language, &str, &str); 2] = [
 /// The bit of English in a set of languages.
 const ENGLISH: u32 = 1 << 31;
 
-/// For each stopword, the set of the languages that have it: the bit of a language is its number.
+/// For each stopword, the set of the languages that have it. Each language has one bit; the index of the bit is the
+/// number of the language.
 static STOPWORDS: LazyLock<HashMap<&'static str, u32>> = LazyLock::new(|| {
     let mut languages: HashMap<&str, u32> = HashMap::new();
     for (language, code, more) in LATIN.iter().chain(&OTHERS) {
@@ -105,8 +108,8 @@ impl Language {
                 }),
             }
         }
-        // A character of Chinese, Japanese or Korean says about as much as three letters, and a question often names
-        // identifiers in the Latin script.
+        // A character of Chinese, Japanese or Korean carries about as much meaning as three letters, and a question
+        // often names identifiers in the Latin script.
         match () {
             () if 6 * (han + kana) > latin && 8 * kana > han + kana => Some(Language::Japanese),
             () if 6 * han > latin => Some(Language::Chinese),
@@ -119,8 +122,9 @@ impl Language {
         }
     }
 
-    /// Returns the language of a text in the Latin script: the one with the most stopwords in the text. It must have
-    /// more of them there than English; the language that the detector names needs fewer.
+    /// Returns the language of a text in the Latin script: the language with the most stopwords in the text. It must
+    /// have more stopwords in the text than English. The language that the detector names needs fewer stopwords than
+    /// others.
     fn of_latin(text: &str) -> Option<Language> {
         let mut hits = [0; LATIN.len()];
         let mut english = 0;
@@ -144,7 +148,7 @@ impl Language {
         let best = (0..LATIN.len()).rev().max_by_key(|place| points(*place))?;
         let is_named = named == Some(LATIN[best].0);
         let least = if is_named { 1 } else { 3 };
-        // English shares words such as `for` and `use` with other languages, so one word must be the language's own.
+        // English shares words such as `for` and `use` with other languages, so at least one word must not be English.
         (hits[best] >= least && hits[best] > english && points(best) > 2 * english).then_some(LATIN[best].0)
     }
 

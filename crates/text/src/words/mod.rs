@@ -1,7 +1,7 @@
-//! The forms in which the text index stores words, besides the words themselves.
+//! The additional forms in which the text index stores words.
 //!
-//! The tokenizer of the index splits a text at punctuation, ignores case, and stems every word as an English one. So
-//! three kinds of words are added to a text when it is indexed, and to a question when it is asked:
+//! The tokenizer of the index splits a text at punctuation, ignores case, and stems every word as if it were English.
+//! So three kinds of words are added to a text when it is indexed, and to a question when it is asked:
 //!
 //! - the exact form of each identifier, as a hash ([`identifiers()`]);
 //! - the stem of each word of a text in another language than English ([`language`]);
@@ -37,17 +37,17 @@ pub fn is_compound(identifier: &str) -> bool {
     identifier.chars().all(|c| c.is_lowercase() || c == '-') && !identifier.starts_with('-')
 }
 
-/// A word or a phrase of a question, in the forms in which a text of the index may have it.
+/// A word or a phrase of a question, in all forms in which the index may contain it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Term {
     forms: Vec<String>,
-    /// By how much its weight is multiplied.
+    /// The factor by which the weight of the term is multiplied.
     factor: u8,
     is_extra: bool,
 }
 
 impl Term {
-    /// Returns the term with the only form `word`.
+    /// Returns a term that has a single form, `word`.
     pub fn new(word: impl Into<String>) -> Term {
         Term { forms: vec![word.into()], factor: 1, is_extra: false }
     }
@@ -57,8 +57,8 @@ impl Term {
         Term { is_extra: true, ..Term::new(form) }
     }
 
-    /// Returns the term for the exact form of `identifier`. It has more weight if the identifier has a shape that plain
-    /// words, compounds of them, and abbreviations lack.
+    /// Returns the term for the exact form of `identifier`. The term has more weight if the identifier doesn't look
+    /// like a plain word, a compound of plain words, or an abbreviation.
     pub fn exact(identifier: &str) -> Term {
         let is_mixed = identifier
             .as_bytes()
@@ -80,17 +80,17 @@ impl Term {
         self.forms.last().map_or("", String::as_str)
     }
 
-    /// Returns the forms. A text needs only one of them. The most general form is the first.
+    /// Returns the forms, the most general one first. A text that contains one of them matches.
     pub fn forms(&self) -> &[String] {
         &self.forms
     }
 
-    /// Returns by how much the weight of the term is multiplied.
+    /// Returns the factor by which the weight of the term is multiplied.
     pub fn factor(&self) -> f64 {
         f64::from(self.factor)
     }
 
-    /// Returns whether the term is a further form of an identifier whose words are looked for anyway.
+    /// Returns whether the term is an additional form of an identifier whose words are also looked for on their own.
     pub fn is_extra(&self) -> bool {
         self.is_extra
     }

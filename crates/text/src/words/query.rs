@@ -1,10 +1,10 @@
-//! Reads a query: finds the words, phrases, identifiers and commit ids to look for, and its language.
+//! Parses a query into the words, phrases, identifiers and commit ids to look for, and finds its language.
 
 use crate::tuning::{LONGEST_PHRASE, MOST_COMMIT_IDS, MOST_PHRASES, MOST_TERMS};
 use crate::words::{self, Language, Script, Term};
 
-/// English words that are not looked for. Queries in other languages often have words of English too, so these words
-/// are not looked for in any language.
+/// English words that are not looked for. This holds for queries in any language, because queries in other languages
+/// often contain English words too.
 const STOPWORDS: &str = "a about above after again against all also am an and any are aren as at be because been \
     before being below between both but by can could couldn d did didn do does doesn doing don down during each else \
     ever few for from further get gets got had hadn has hasn have haven having he her here hers herself him himself \
@@ -20,19 +20,19 @@ const JOINS: &str = "_-.:/\\#@+=~";
 /// The characters of Chinese function words. Pairs that contain one of them are not looked for.
 const CHINESE_STOPWORDS: &str = "的了吗呢吧啊么嘛们着这那哪谁什怎";
 
-/// What a query looks for.
+/// A parsed query: the words and identifiers to look for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The words, as [`terms`] returns them, with their stems if the query is not in English.
     pub terms: Vec<Term>,
-    /// The identifiers that the index stores as several words, in the forms in which it has them: as a phrase, joined,
-    /// and exactly as they are written.
+    /// The identifiers that the index stores as several words. The index has each of them in three forms: as a phrase,
+    /// joined, and exactly as written.
     pub identifiers: Vec<Term>,
     /// The language; `None` if it is English or unclear.
     pub language: Option<Language>,
 }
 
-/// Reads `query`.
+/// Parses `query`.
 pub fn read(query: &str) -> Question {
     let language = Language::of(query);
     let terms = words_to_look_for(query, language).iter().map(|word| Term::stemmed(word, language)).collect();
@@ -51,8 +51,9 @@ pub fn read(query: &str) -> Question {
 /// Returns the words of `query` to look for, in order and in lower case, without repetitions. Stopwords are left out,
 /// unless the query has nothing else.
 ///
-/// Identifiers are returned as a whole and in parts, as in the index. Parts of identifiers are kept even if they are
-/// stopwords: `NO_COLOR` gives `no`. Words in Chinese, Japanese and Korean are returned as pairs of characters.
+/// Identifiers are returned as a whole and in parts, as the index stores them. Parts of identifiers are kept even if
+/// they are stopwords: `NO_COLOR` gives `no`. Words in Chinese, Japanese and Korean are returned as pairs of
+/// characters.
 pub fn terms(query: &str) -> Vec<String> {
     words_to_look_for(query, Language::of(query))
 }
@@ -77,7 +78,7 @@ fn words_to_look_for(query: &str, language: Option<Language>) -> Vec<String> {
     terms
 }
 
-/// Returns, as phrases, the identifiers of `query` that the index stores as several words: `no color` for `NO_COLOR`,
+/// Returns the identifiers of `query` that the index stores as several words, as phrases: `no color` for `NO_COLOR`,
 /// `std env vars` for `std::env::vars`. Each phrase is returned once.
 fn phrases(query: &str) -> Vec<String> {
     let mut phrases: Vec<String> = Vec::new();
@@ -95,8 +96,8 @@ fn phrases(query: &str) -> Vec<String> {
     phrases
 }
 
-/// Returns the joined form of an identifier whose parts are joined by hyphens or underscores, as the index has it:
-/// `nocolor` for `NO_COLOR`.
+/// Returns the form without joints of an identifier whose parts are joined by hyphens or underscores: `nocolor` for
+/// `NO_COLOR`. The index stores this form too.
 fn joined(identifier: &str) -> Option<String> {
     let is_joint = |c: char| c == '-' || c == '_';
     let core = identifier.trim_matches(is_joint);
@@ -115,7 +116,7 @@ pub fn commit_ids(query: &str) -> Vec<&str> {
     query.split(|c: char| !c.is_alphanumeric()).filter(is_id).take(MOST_COMMIT_IDS).collect()
 }
 
-/// How much a word of a query says.
+/// The importance of a word of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
     /// The word is looked for.
@@ -126,7 +127,7 @@ enum Weight {
 
 fn weight(word: &str, language: Option<Language>) -> Weight {
     let lower = word.to_lowercase();
-    // A word in capitals is an abbreviation: `CI` is no Italian pronoun.
+    // A word in capitals is an abbreviation, so `CI` doesn't count as the Italian pronoun `ci`.
     let is_name = word.chars().nth(1).is_some() && word.chars().all(char::is_uppercase);
     let is_foreign = language.is_some_and(|language| !is_name && language.is_stopword(&lower));
     if is_foreign || STOPWORDS.split(' ').any(|stopword| stopword == lower) {
@@ -182,7 +183,7 @@ fn push_pairs(words: &mut Vec<(String, Weight)>, word: &str, language: Option<La
         match script {
             None => words.push((part.to_lowercase(), weight(part, language))),
             Some(script) => words.extend(words::pairs(part).map(|pair| {
-                // Hiragana writes particles and endings.
+                // Particles and endings are written in Hiragana.
                 let says_little = script == Script::Hiragana
                     || (is_chinese
                         && pair != "目的"

@@ -1,4 +1,4 @@
-//! The structure of a file in a language with braces, from its brackets, semicolons and lines.
+//! Finds the structure of a file in a language with braces, by its brackets, semicolons and lines.
 
 use super::headers;
 use super::language::Language;
@@ -54,11 +54,11 @@ struct Scanner<'t> {
     language: Language,
     at: usize,
     frames: Vec<Frame>,
-    /// How many of the frames do not contain items.
+    /// The number of frames that do not contain items.
     inner: usize,
     /// Where the comments and attributes before the next statement begin.
     lead: Option<usize>,
-    /// The number of frames around an attribute that was begun.
+    /// The number of frames around the attribute that is being read.
     attribute: Option<usize>,
     statement: Option<Statement>,
     /// Whether the last statement has ended.
@@ -80,7 +80,7 @@ impl Scanner<'_> {
         match rest.first() {
             None => return,
             Some(b'\n') => {
-                // A comment before a blank line is about more than the next statement.
+                // A comment that is followed by a blank line is not about the next statement only.
                 self.lead = self.lead.filter(|_| self.attribute.is_some());
                 self.at += 1;
                 return;
@@ -199,8 +199,9 @@ impl Scanner<'_> {
         self.end_statement();
     }
 
-    /// Closes the functions that begin at the margin, because a statement at the margin follows: the braces of both
-    /// branches of an `#if` were counted. A label may be at the margin within a function.
+    /// Closes the open functions that begin at the margin, because another statement begins at the margin. Such
+    /// functions are still open if the braces of both branches of an `#if` were counted. A label may be at the margin
+    /// within a function, so it closes nothing.
     fn close_at_margin(&mut self, start: usize) {
         let line = &self.text[self.at..];
         let line = line[..line.find('\n').unwrap_or(line.len())].trim_end();
@@ -212,8 +213,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Closes the innermost block. A brace that is the first of its line closes the block whose statement has the same
-    /// indentation, so that a brace too few or too many, as around `#else` in C, does not affect the rest of the file.
+    /// Closes the innermost block. A brace at the beginning of a line closes the block whose statement has the same
+    /// indentation. So a missing or additional brace, as around `#else` in C, does not affect the rest of the file.
     fn close_brace(&mut self, indent: usize, is_first: bool) {
         while self.frames.last().is_some_and(|frame| !frame.is_brace || (is_first && frame.indent > indent)) {
             self.pop(self.at + 1);
@@ -248,12 +249,12 @@ impl Scanner<'_> {
         b"+-*%=<&|^!?,.([~".contains(&self.last)
     }
 
-    /// Returns whether a line that begins with `rest` continues the statement before.
+    /// Returns whether a line that begins with `rest` continues the previous statement.
     fn continues(&self, rest: &[u8]) -> bool {
         b"{.?:,)]}&|+-*%=<>^".contains(&rest[0])
     }
 
-    /// Returns whether `rest` begins a further branch of the statement before, such as `else`.
+    /// Returns whether `rest` begins a further branch of the previous statement, such as `else`.
     fn is_branch(&self, rest: &[u8]) -> bool {
         [&b"else"[..], b"catch", b"finally"].iter().any(|word| rest.starts_with(word))
     }
@@ -272,7 +273,7 @@ impl Scanner<'_> {
         self.at += self.text[self.at..].find('\n').unwrap_or(self.text.len() - self.at);
     }
 
-    /// Skips a comment of several lines. Comments in Rust contain others.
+    /// Skips a comment of several lines. In Rust, such comments can be nested.
     fn skip_comment(&mut self) {
         let mut depth = 0_usize;
         while self.at < self.bytes.len() {
@@ -293,7 +294,7 @@ impl Scanner<'_> {
         self.at = self.bytes.len();
     }
 
-    /// Skips a directive of the preprocessor, with the lines that a backslash adds.
+    /// Skips a directive of the preprocessor, and the lines that continue it after a backslash.
     fn skip_directive(&mut self) {
         loop {
             let start = self.at;
@@ -306,7 +307,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Returns the end of the string or the like that begins here, or the place itself if none begins.
+    /// Returns the end of the string, character or regular expression that begins here. Returns the present place if
+    /// none begins.
     fn skip_literal(&mut self) -> usize {
         super::literals::end(self.text, self.at, self.language, self.last)
     }

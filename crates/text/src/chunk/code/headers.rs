@@ -1,11 +1,11 @@
-//! The header of an item: the code before its block, which has the item's name.
+//! Reads the header of an item: the code before its block, which contains the item's name.
 
 use super::Language;
 
-/// The most bytes of a header that are read. Arbitrary: the name is near the beginning.
+/// The maximum number of bytes of a header that are read. Arbitrary: the name is near the beginning.
 const LONGEST: usize = 400;
 
-/// The most characters of a name. Arbitrary.
+/// The maximum number of characters of a name. Arbitrary.
 const LONGEST_NAME: usize = 80;
 
 /// An item with a block.
@@ -17,7 +17,7 @@ pub(super) struct Header {
     pub(super) has_items: bool,
 }
 
-/// The words that may stand before the word that says what an item is.
+/// The words that may stand before the keyword of an item, such as `pub` before `fn`.
 const MODIFIERS: &[&str] = &[
     "abstract",
     "async",
@@ -43,7 +43,7 @@ const MODIFIERS: &[&str] = &[
     "virtual",
 ];
 
-/// The words that begin a statement with a block, so that no item follows.
+/// The keywords of statements with a block. The block of such a statement is not an item.
 const CONTROL: &[&str] = &[
     "await",
     "case",
@@ -66,8 +66,8 @@ const CONTROL: &[&str] = &[
     "yield",
 ];
 
-/// Returns the item that `code` begins. `code` is the text before a block, without the comments before it. `is_member`
-/// says whether only blocks of items are around it.
+/// Returns the header of the item that begins with `code`. `code` is the text before a block, without the comments
+/// before it. `is_member` is true if all blocks around it contain items.
 pub(super) fn read(code: &str, language: Language, is_member: bool) -> Option<Header> {
     let code = &code[..code.floor_char_boundary(LONGEST)];
     let rest = without_modifiers(code.trim(), language);
@@ -140,7 +140,7 @@ fn named(word: &str, after: &str, has_items: bool) -> Option<Header> {
     Some(Header { label: shortened(label.trim_end()), has_items })
 }
 
-/// Returns the label of an implementation in Rust. `after` follows the word `impl`.
+/// Returns the label of an implementation in Rust. `after` is the code after the word `impl`.
 fn implementation(after: &str) -> String {
     let after = after.trim_start();
     let after = if after.starts_with('<') { after_angles(after) } else { after };
@@ -148,7 +148,8 @@ fn implementation(after: &str) -> String {
     shortened(&format!("impl {}", after[..end.unwrap_or(after.len())].trim()))
 }
 
-/// Returns the label of a function in Go: `func Save`, or `func (s *Store) Save`. `after` follows the word `func`.
+/// Returns the label of a function in Go: `func Save`, or `func (s *Store) Save`. `after` is the code after the word
+/// `func`.
 fn go_function(after: &str) -> String {
     let after = after.trim_start();
     let receiver = if after.starts_with('(') { after.find(')').map_or(0, |end| end + 1) } else { 0 };
@@ -188,7 +189,8 @@ fn without_modifiers(code: &str, language: Language) -> &str {
             true => after.find(')').map_or("", |end| &after[end + 1..]),
             false => after,
         };
-        // `extern "C" fn` in Rust; in C and C++, the string says what the block is.
+        // In Rust, a string may stand before `fn`, as in `extern "C" fn`. In C and C++, `extern "C"` begins a block of
+        // its own.
         if language == Language::Rust && rest.trim_start().starts_with('"') {
             rest = rest.trim_start().trim_start_matches('"');
             rest = rest.find('"').map_or("", |end| &rest[end + 1..]);

@@ -1,4 +1,4 @@
-//! The structure of a file in Python, from its indentation.
+//! Finds the structure of a Python file by its indentation.
 
 use super::headers::shortened;
 use super::outline::{Mark, Outline};
@@ -26,7 +26,7 @@ pub(super) fn read(text: &str) -> Outline {
         let indent = line.len() - code.len();
         if code.trim().is_empty() {
             start += line.len();
-            // A comment before a blank line is about more than the next statement.
+            // A comment that is followed by a blank line is not about the next statement only.
             lead = lead.filter(|_| is_decorated);
             continue;
         }
@@ -98,7 +98,7 @@ fn logical_end(text: &str, start: usize) -> usize {
             b'(' | b'[' | b'{' => depth += 1,
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b'\n' if depth == 0 => return at + 1,
-            // A bracket that nothing closes must not hide the rest of the file.
+            // A bracket that is never closed must not hide the rest of the file.
             b'\n' if bytes[at + 1..].starts_with(b"def ") || bytes[at + 1..].starts_with(b"class ") => {
                 return at + 1;
             }
@@ -109,7 +109,8 @@ fn logical_end(text: &str, start: usize) -> usize {
     text.len()
 }
 
-/// Returns the end of the string that begins at `at`. A string of one line ends with the line.
+/// Returns the end of the string that begins at `at`. A string that isn't triple-quoted ends at the end of its line at
+/// the latest.
 fn string_end(bytes: &[u8], at: usize) -> usize {
     let quote = bytes[at];
     let is_long = bytes[at..].starts_with(&[quote; 3]);

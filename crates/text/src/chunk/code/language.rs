@@ -1,4 +1,4 @@
-//! Programming languages whose structure is known.
+//! The programming languages whose structure can be read.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// Returns the language of the file at `path`, which its extension tells.
+    /// Returns the language of the file at `path`, by its extension.
     pub fn of_path(path: &str) -> Option<Language> {
         let extension = Path::new(path).extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {

@@ -1,17 +1,18 @@
-//! Where strings, characters and regular expressions end.
+//! Finds the ends of strings, characters and regular expressions.
 
 use super::language::Language;
 
-/// The most characters between the quote and the bracket of a raw string in C++. The standard says so.
+/// The maximum number of characters between the quote and the bracket of a raw string in C++, as the standard requires.
 const LONGEST_DELIMITER: usize = 16;
 
-/// The most bytes of a regular expression. Arbitrary: without a limit, a long line of slashes would be read many times.
+/// The maximum number of bytes of a regular expression. Arbitrary: without a limit, a long line of slashes would be
+/// read many times.
 const LONGEST_EXPRESSION: usize = 400;
 
 /// Returns the end of the string, character or regular expression that begins at `at` of `text`, or `at` if none begins
 /// there. `last` is the last character of the code before.
 ///
-/// If nothing ends it, it ends with the line or, if it may have several lines, with the text.
+/// A string that is never closed ends at the end of its line, or at the end of the text if it may have several lines.
 pub(super) fn end(text: &str, at: usize, language: Language, last: u8) -> usize {
     let rest = &text.as_bytes()[at..];
     let is_after_word = at > 0 && text.as_bytes()[at - 1].is_ascii_alphanumeric();
@@ -35,7 +36,7 @@ pub(super) fn end(text: &str, at: usize, language: Language, last: u8) -> usize 
     text.ceil_char_boundary((at + length).min(text.len()))
 }
 
-/// Returns the length of a text in quotes. A backslash takes the character after it.
+/// Returns the length of a text in quotes. A backslash escapes the next character.
 fn closed(rest: &[u8], quote: u8, may_have_lines: bool) -> usize {
     let mut at = 1;
     while let Some(&byte) = rest.get(at) {
@@ -50,12 +51,12 @@ fn closed(rest: &[u8], quote: u8, may_have_lines: bool) -> usize {
     rest.len()
 }
 
-/// Returns where `end` ends in `rest`, or the length of `rest`.
+/// Returns where the first occurrence of `end` in `rest` ends, or the length of `rest` if there is none.
 fn found(rest: &[u8], end: &[u8]) -> usize {
     rest.windows(end.len()).position(|window| window == end).map_or(rest.len(), |at| at + end.len())
 }
 
-/// Returns the length of a character in Rust; 0 for a lifetime.
+/// Returns the length of a character literal in Rust; 0 for a lifetime.
 fn character(rest: &str) -> usize {
     let mut chars = rest.char_indices().skip(1);
     match (chars.next(), chars.next()) {
@@ -99,7 +100,7 @@ fn raw_in_cpp(rest: &[u8]) -> usize {
     2 + found(&rest[2..], &end)
 }
 
-/// Returns the length of a regular expression; 0 if its line ends before it or it is very long.
+/// Returns the length of a regular expression; 0 if its line ends first, or if it is very long.
 fn regular_expression(rest: &[u8]) -> usize {
     let (mut at, mut is_in_class) = (1, false);
     while let Some(&byte) = rest.get(at).filter(|_| at < LONGEST_EXPRESSION) {

@@ -1,17 +1,19 @@
-//! The structure of a file of code: where items and statements begin, and which named items there are.
+//! The structure of a file of code: the beginnings of its items and statements, and its named items.
 
 use super::split::Chunk;
 use super::{CodeChunk, Cut};
 
-/// An item with more named items around it than this gets no name. Arbitrary: deeper nesting is rare.
+/// The maximum number of named items around an item; a more deeply nested item gets no name. Arbitrary: deeper nesting
+/// is rare.
 const DEEPEST: usize = 6;
 
 /// The beginning of an item or statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// Where it begins, with the comments before it. If it is the first of its line, this is the beginning of the line.
+    /// The beginning, including the comments before the item or statement. If it is the first of its line, this is the
+    /// beginning of the line.
     pub(super) start: usize,
-    /// Whether all blocks around it contain items, as classes do.
+    /// Whether all blocks around it contain items, as the blocks of classes do.
     pub(super) is_item: bool,
     /// How many blocks are around it.
     pub(super) depth: usize,
@@ -20,7 +22,7 @@ pub(super) struct Mark {
 impl Mark {
     /// Returns the kind of the cut before the item or statement.
     pub(super) fn cut(&self, is_after_blank: bool) -> Cut {
-        // A depth of more than 100 is that of data.
+        // Only data is nested more than 100 levels deep.
         let level = 100 - self.depth.min(100) as u8;
         match self.is_item {
             true => Cut::Item(level),
@@ -42,21 +44,22 @@ struct Span {
 pub(super) struct Outline {
     /// The beginnings of items and statements, in order.
     pub(super) marks: Vec<Mark>,
-    /// The named items, by where they begin. Each contains the next or ends before it.
+    /// The named items, in the order of their beginnings. Each contains the next one or ends before the next one.
     spans: Vec<Span>,
     /// How many named items are open.
     open: usize,
 }
 
 impl Outline {
-    /// Adds the beginning of an item or statement. Beginnings that are not after the last one are left out.
+    /// Adds the beginning of an item or statement, unless it is not after the last beginning.
     pub(super) fn mark(&mut self, mark: Mark) {
         if self.marks.last().is_none_or(|last| last.start < mark.start) {
             self.marks.push(mark);
         }
     }
 
-    /// Opens an item named `label` that begins at `start`. Returns its key, or `None` if it is too deep.
+    /// Opens an item named `label` that begins at `start`. Returns the key of the item, or `None` if it is nested too
+    /// deeply.
     pub(super) fn open(&mut self, start: usize, label: String) -> Option<usize> {
         if self.open == DEEPEST {
             return None;
@@ -73,7 +76,7 @@ impl Outline {
         self.spans[span].end = end;
     }
 
-    /// Returns `chunks` with the named items around the beginning of each.
+    /// Returns `chunks`, each with the named items around its beginning.
     pub(super) fn within(&self, text: &str, chunks: Vec<Chunk>) -> Vec<CodeChunk> {
         let mut around: Vec<&Span> = Vec::new();
         let mut spans = self.spans.iter().peekable();
