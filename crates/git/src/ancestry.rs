@@ -1,9 +1,9 @@
-//! Answers which commits are ancestors of others, quickly even in a long history.
+//! Finds out which commits are ancestors of others, quickly even in a long history.
 //!
-//! The answers come from the [`Graph`]. Each commit is read into it only once, in about 10 µs.
+//! The ancestors are looked up in the [`Graph`]. Each commit is read into the graph only once, in about 10 µs.
 //! [`Repository::unsaved_graph`] encodes the commits that were read, so that the next process can load them with
-//! [`Repository::take_graph`]. If the time runs out while commits are read, those already read are kept, and the next
-//! call reads on from there.
+//! [`Repository::take_graph`]. If the time runs out while commits are read, the commits read so far are kept, and the
+//! next call continues from there.
 
 use std::collections::HashSet;
 use std::sync::{MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use super::graph::{Graph, GraphPart};
 use super::repository::Repository;
 use super::sha::Sha;
 
-/// How many commits are read between two looks at the clock.
+/// How many commits are read before the clock is looked at again.
 const READS_PER_LOOK: usize = 64;
 
 /// Whether a commit can be reached from the given tips.
@@ -96,8 +96,8 @@ impl Repository {
         }
     }
 
-    /// Reads `tips` and their ancestors, except those already read, until the time `until`. Returns whether all of them
-    /// are now read.
+    /// Reads `tips` and their ancestors, as far as they were not read before, until the time `until`. Returns whether
+    /// all of them have been read.
     ///
     /// Commits that can't be read are left out.
     pub fn explore(&self, tips: &[Sha], until: Option<Instant>) -> bool {
@@ -121,8 +121,8 @@ impl Repository {
         tips.iter().all(|tip| graph.add_history(*tip, &mut parents_of, &mut missing, &mut is_over))
     }
 
-    /// Returns for each of `shas`, in order, whether it is one of `tips` or an ancestor of one. First reads the commits
-    /// that were not read yet, until the time `until`.
+    /// Returns for each of `shas`, in order, whether it is one of `tips` or an ancestor of one. Commits that were not
+    /// read yet are read first, until the time `until`.
     pub fn reached(&self, tips: &[Sha], shas: &[Sha], until: Option<Instant>) -> Vec<Reach> {
         let is_whole = self.explore(tips, until);
         let mut graph = self.graph();

@@ -1,8 +1,9 @@
-//! The authors of commits, with the names that `.mailmap` gives them.
+//! Reads the authors of commits, and replaces their names as `.mailmap` says.
 //!
-//! The file is that of the main work tree, so that all worktrees show the same names; a bare repository has it in its
-//! `HEAD`. Like every control file it is read only if it is a regular file of limited size. Files that git's configuration
-//! names instead are not read, because the configuration of a repository is not trusted.
+//! `.mailmap` is read from the main work tree, so that all worktrees show the same names, and in a bare repository from
+//! the commit at `HEAD`. Like every control file, it is read only if it is a regular file of limited size. Git's
+//! configuration can name other files of this kind; they are not read, because the configuration of a repository is not
+//! trusted.
 
 use std::path::PathBuf;
 
@@ -15,10 +16,10 @@ use super::repository::Repository;
 use super::sha::Sha;
 use super::walk::Stop;
 
-/// The file's name.
+/// The name of the file.
 const NAME: &str = ".mailmap";
 
-/// The largest file that is read, in bytes. That of Linux has 40 KB.
+/// The largest file that is read, in bytes. The file of Linux has 40 KB.
 const LIMIT: u64 = 1 << 20;
 
 impl Repository {
@@ -35,22 +36,22 @@ impl Repository {
         bytes.map(Mailmap::of).unwrap_or_default()
     }
 
-    /// Returns the work tree whose file counts, or `None` in a bare repository.
+    /// Returns the work tree whose `.mailmap` is used, or `None` in a bare repository.
     fn mailmap_root(&self) -> Option<PathBuf> {
         let common = self.common_dir();
         let main = common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"));
         main.map(PathBuf::from).or_else(|| self.work_dir())
     }
 
-    /// Returns a text that changes whenever the file in the work tree does.
+    /// Returns a text that changes whenever `.mailmap` in the work tree changes.
     pub(super) fn mailmap_stamp(&self) -> String {
         let metadata = self.mailmap_root().and_then(|root| std::fs::symlink_metadata(root.join(NAME)).ok());
         let shown = metadata.map(|metadata| format!("\n{} {:?}", metadata.len(), metadata.modified().ok()));
         shown.unwrap_or_default()
     }
 
-    /// Returns the authors of `commits`, in their order, until `stop` is set. The author is `None` if a commit can't be
-    /// read.
+    /// Returns the authors of `commits`, in the order of `commits`, until `stop` is set. The author of a commit that
+    /// can't be read is `None`.
     pub fn authors(&self, commits: &[Sha], mailmap: &Mailmap, stop: &Stop) -> Vec<Option<Author>> {
         let mut objects = self.objects.handle();
         let mut buffer = Vec::new();

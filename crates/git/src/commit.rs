@@ -3,7 +3,7 @@
 //! The parser is our own and tolerates nearly any input, because real histories contain headers that strict parsers
 //! refuse: authors without a date, dates beyond the year 9999, messages in rare encodings. A commit is unreadable only
 //! if its tree line is missing, the id of its tree or of a parent is invalid, or it has more than 1,000 parents. E-mail
-//! addresses are only looked up in `.mailmap`, and then dropped.
+//! addresses are not kept: they are only looked up in `.mailmap`.
 
 use gix::bstr::ByteSlice;
 use gix::objs::Kind;
@@ -17,7 +17,7 @@ use tiro_base::encoding::{self, How};
 /// The largest commit object that is read, in bytes.
 const COMMIT_LIMIT: u64 = 16 << 20;
 
-/// The maximum number of parents that a commit may have: more than any merge made by a person has.
+/// The maximum number of parents of a commit. No merge made by a person has so many.
 const PARENT_LIMIT: usize = 1000;
 
 /// The longest message that is kept, in bytes.
@@ -33,9 +33,9 @@ pub struct CommitDetail {
     pub parents: Vec<Sha>,
     /// The author.
     pub author: Author,
-    /// When the author made the change; a rebase keeps this time.
+    /// The time when the author made the change. A rebase keeps this time.
     pub author_time: Moment,
-    /// When this commit object was made; a rebase sets this time anew.
+    /// The time when this commit object was made. A rebase changes this time.
     pub commit_time: Moment,
     /// The message.
     pub message: Message,
@@ -98,7 +98,7 @@ impl Message {
 pub struct Moment {
     /// Seconds since 1970-01-01 UTC, within the years 1 to 9999.
     pub seconds: i64,
-    /// The seconds to add to get the author's local time: less than a day, possibly negative.
+    /// The number of seconds between UTC and the author's local time: less than a day, and possibly negative.
     pub offset: i32,
     /// Whether the recorded time was missing, unreadable or outside the years 1 to 9999.
     pub nonsense: bool,
@@ -192,8 +192,8 @@ impl<'a> RawCommit<'a> {
         }
     }
 
-    /// Returns the decoder of the commit's texts. The header names the encoding of all texts, but git doesn't convert
-    /// names.
+    /// Returns the decoder of the commit's texts. The header names one encoding for all texts of the commit, but names
+    /// may be in another encoding, because git doesn't convert them.
     fn reader(&self) -> encoding::RecordDecoder {
         let message = &self.message[..self.message.len().min(MESSAGE_LIMIT)];
         encoding::RecordDecoder::new(self.encoding, &[message, Signature::of(self.author).name])
@@ -237,7 +237,7 @@ impl Signature<'_> {
 ///
 /// # Errors
 ///
-/// Returns why the commit can't be read, in words.
+/// The reason why the commit can't be read, in words.
 pub(super) fn read<'a>(
     objects: &mut Handle,
     sha: &Sha,
@@ -252,7 +252,7 @@ pub(super) fn read<'a>(
 ///
 /// # Errors
 ///
-/// Returns why the commit can't be read, in words.
+/// The reason why the commit can't be read, in words.
 pub(super) fn parents(objects: &mut Handle, sha: &Sha, buffer: &mut Vec<u8>) -> Result<Vec<Sha>, String> {
     read(objects, sha, buffer).map(|commit| commit.parents)
 }
@@ -261,7 +261,7 @@ pub(super) fn parents(objects: &mut Handle, sha: &Sha, buffer: &mut Vec<u8>) -> 
 ///
 /// # Errors
 ///
-/// Returns why the commit can't be read, in words.
+/// The reason why the commit can't be read, in words.
 pub(super) fn parents_and_time(
     objects: &mut Handle,
     sha: &Sha,

@@ -19,18 +19,19 @@ use super::repository::Repository;
 use super::sha::Sha;
 use tiro_redact::Redactor;
 
-/// How many bytes of decoded objects each reader caches. This saves reads because neighbouring commits share most
+/// How many bytes of decoded objects each reader caches. The cache saves reads because neighbouring commits share most
 /// trees.
 const OBJECT_CACHE: usize = 16 << 20;
 
-/// How many bytes of delta bases each reader caches. Packs store most objects as deltas to such a base.
+/// How many bytes of delta bases each reader caches. Packs store most objects as differences (deltas) from another
+/// object, the base.
 const PACK_CACHE: usize = 32 << 20;
 
 /// Each file gets at least this many bytes of a diff, until the diff's limit is reached. Without this minimum,
 /// a diff of many files would leave each file too little space for one line. Arbitrary: about one hunk.
 const LEAST_OF_FILE: usize = 600;
 
-/// How many commits a thread reads before it hands them over.
+/// How many commits a thread reads before it passes them on.
 const BATCH: usize = 16;
 
 /// A commit, or why it could not be read.
@@ -46,7 +47,7 @@ pub struct CommitReader<'a> {
 }
 
 impl Repository {
-    /// Returns a reader of commits. It leaves out the changes to ignored files. Reuse one reader for a whole import,
+    /// Returns a reader of commits that leaves out the changes to ignored files. Reuse one reader for a whole import,
     /// because it caches objects.
     pub fn reader<'a>(&self, is_ignored: IsIgnored<'a>) -> CommitReader<'a> {
         self.reader_by(is_ignored, Arc::new(self.mailmap()))
@@ -54,8 +55,8 @@ impl Repository {
 
     fn reader_by<'a>(&self, is_ignored: IsIgnored<'a>, mailmap: Arc<Mailmap>) -> CommitReader<'a> {
         let objects = self.objects.handle().keeping(OBJECT_CACHE, PACK_CACHE);
-        // The list of commits where a shallow clone ends may be unreadable. That does no harm: reading a missing parent
-        // fails, so the changes of these commits are unknown with or without the list.
+        // The list of commits where a shallow clone ends may be unreadable. This does no harm: reading a missing parent
+        // fails, so the changes of these commits are unknown anyway.
         let boundary = self.shallow().unwrap_or_default();
         CommitReader { objects, is_ignored, boundary, mailmap, buffer: Vec::new() }
     }
@@ -165,8 +166,7 @@ impl CommitReader<'_> {
             let (Blob::Text(old), Blob::Text(new)) = (blobs.read(entry.old), blobs.read(entry.new)) else {
                 continue;
             };
-            // Whether a value is a secret can often be told only from the text around it, so whole files are redacted,
-            // not single lines.
+            // A secret is often recognised only by the text around it, so whole files are redacted, not single lines.
             let (old, new, _) = in_utf8(old, new);
             let [old, new] = [old, new].map(|text| redactor.redact(&text.to_str_lossy()).text.into_owned());
             let share = (left / (found.len() - place)).max(LEAST_OF_FILE).min(left);
@@ -179,8 +179,7 @@ impl CommitReader<'_> {
     }
 
     /// Returns, for each changed path, the hashes of the lines that the commit adds or removes. Each hash is mapped to
-    /// how often such a line occurs in the file. The result is empty for merges, and if the parent is not in this
-    /// clone.
+    /// the number of such lines in the file. The result is empty for merges, and if the parent is not in this clone.
     ///
     /// # Errors
     ///

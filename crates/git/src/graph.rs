@@ -1,8 +1,8 @@
 //! The graph of commits, in which each commit is identified by a number.
 //!
 //! Each commit is read once, after its parents, and gets the next number. So every ancestor has a lower number than its
-//! descendants, and one pass from a tip's number down to 0 marks all ancestors of that tip. The pass takes a
-//! millisecond for 100,000 commits, and its result is kept until the tip moves.
+//! descendants. One pass from a tip's number down to 0 marks all ancestors of that tip. The pass takes a millisecond
+//! for 100,000 commits, and its result is kept until the tip moves.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::sha::Sha;
 
-/// How many sets of ancestors are kept. There is one set each for `HEAD`, the branches and the reflogs, and one
-/// each for their state before the last move.
+/// How many sets of ancestors are kept. `HEAD`, the branches and the reflogs have two sets each: one for their present
+/// state, and one for their state before the last move.
 const KEPT: usize = 6;
 
 /// Hashes a [`Sha`] by taking its first bytes, because it is a hash already.
@@ -41,8 +41,8 @@ pub(super) struct Graph {
     /// last commit end.
     first_parent: Vec<u32>,
     parents: Vec<u32>,
-    /// The commits that were read but have no number yet, because not all their parents have one. The value lists the
-    /// parents.
+    /// The commits that were read but have no number yet, because not all their parents have one. Each value lists the
+    /// parents of a commit.
     waiting: HashMap<Sha, Vec<Sha>>,
     /// Identifies the commits at which a shallow history ended when the graph was read; `None` before the first read.
     pub stamp: Option<String>,
@@ -76,7 +76,7 @@ impl Graph {
     /// Adds `tip` and its ancestors, parents first. Stops and returns `false` as soon as `is_over` returns true; the
     /// commits added until then stay.
     ///
-    /// `parents_of` reads the parents of a commit. If it returns `None`, the commit can't be read; the commit is then
+    /// `parents_of` reads the parents of a commit. If it returns `None`, the commit can't be read. Such a commit is
     /// added to `missing` and left out of the graph.
     pub fn add_history(
         &mut self,
@@ -134,8 +134,8 @@ impl Graph {
         &self.parents[self.first_parent[number] as usize..self.first_parent[number + 1] as usize]
     }
 
-    /// Returns one bit for each commit: whether it is one of `tips` or an ancestor of one. Bit `n % 64` of word `n /
-    /// 64` belongs to the commit with the number `n`.
+    /// Returns one bit for each commit: whether the commit is one of `tips` or an ancestor of one of them. The bit of
+    /// the commit with the number `n` is bit `n % 64` of word `n / 64`.
     pub fn ancestors(&mut self, tips: &[Sha]) -> Arc<Vec<u64>> {
         let words = self.shas.len().div_ceil(64);
         if let Some(place) = self.reached.iter().position(|(known, _)| known == tips) {

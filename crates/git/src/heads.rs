@@ -16,13 +16,13 @@ use super::sha::Sha;
 const TAIL: u64 = 512 * 1024;
 const ALL_TAILS: u64 = 8 * 1024 * 1024;
 
-/// The maximum number of branches whose own reflogs are read, and the most bytes that are read from the end of each
-/// of these reflogs.
+/// The maximum number of branches whose own reflogs are read, and the maximum number of bytes that are read from the
+/// end of each of these reflogs.
 const BRANCHES: usize = 50;
 const BRANCH_TAIL: u64 = 32 * 1024;
 
-/// The maximum number of folders of branches that are checked for changes. Arbitrary: the check takes a stat and a
-/// listing for each folder.
+/// The maximum number of folders of branches that are checked for changes. Arbitrary: the check reads the metadata and
+/// the entries of each folder.
 const FOLDERS: usize = 256;
 
 /// The maximum number of entries that are read from one folder of branches, and the maximum number of worktrees
@@ -85,8 +85,8 @@ impl Repository {
         folders.map(|(name, _)| common.within("worktrees").within(&name)).collect()
     }
 
-    /// Returns the commits at which local and remote-tracking branches point, and those that are checked out in work
-    /// trees with a detached `HEAD`. They are sorted and without duplicates.
+    /// Returns the commits at which local and remote-tracking branches point, and the commits that are checked out in
+    /// work trees with a detached `HEAD`. They are sorted and without duplicates.
     pub fn branch_tips(&self) -> Arc<Vec<Sha>> {
         Arc::clone(&self.kept_refs().tips)
     }
@@ -98,7 +98,7 @@ impl Repository {
         Arc::clone(kept.logged.get_or_insert_with(|| Arc::new(self.read_reflog_commits())))
     }
 
-    /// Returns the commits that references name. They are kept in memory, and read from files again only after a
+    /// Returns the commits that references name. The commits are kept in memory, and read from files again only after a
     /// reference has moved.
     fn kept_refs(&self) -> MutexGuard<'_, KeptRefs> {
         let stamp = self.heads_stamp() + &branches(&self.location.common, "refs/remotes");
@@ -136,8 +136,8 @@ impl Repository {
         found
     }
 
-    /// If `HEAD` is detached, returns the commit that is checked out, because that commit may be on no branch.
-    /// Returns `None` during a rebase, whose intermediate commits may be dropped.
+    /// If `HEAD` is detached, returns the commit that is checked out, because that commit may be on no branch. Returns
+    /// `None` during a rebase, because the intermediate commits of a rebase may be dropped.
     pub fn detached(&self) -> Option<Sha> {
         let git_dir = &self.location.own;
         let is_rebase =
@@ -172,8 +172,9 @@ impl Repository {
     }
 }
 
-/// Returns a text that changes whenever a reference below the folder `beneath` moves. It consists of the folders'
-/// modification times: git moves a reference by replacing its file, which updates the time of the folder.
+/// Returns a text that changes whenever a reference below the folder `beneath` moves. The text consists of the
+/// modification times of the folders. Git moves a reference by replacing its file, and this updates the time of the
+/// folder.
 fn branches(common: &Folder, beneath: &str) -> String {
     let mut folders = vec![beneath.to_owned()];
     let (mut times, mut at) = (Vec::new(), 0);

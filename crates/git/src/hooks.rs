@@ -10,7 +10,7 @@ use super::repository::Repository;
 pub struct Hooks {
     /// The directory: `core.hooksPath` if it is set, otherwise `hooks` in the common directory.
     pub directory: PathBuf,
-    /// Whether the hook that was asked for is a file in the commit that is checked out.
+    /// Whether the hook is a file in the commit that is checked out.
     pub is_tracked: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Reads `.mailmap`, in which a repository says what its people are called now, and applies it as `git log` does.
+//! Reads `.mailmap`, a file that lists the current names of the authors of commits, and applies it in the same way as
+//! `git log`.
 
 use gix::actor::SignatureRef;
 use gix::mailmap::Snapshot;
@@ -9,12 +10,12 @@ use tiro_base::encoding;
 #[derive(Default)]
 pub struct Mailmap {
     snapshot: Snapshot,
-    /// Identifies the content; empty if nobody has another name.
+    /// A text that identifies the content. It is empty if nobody has another name.
     pub stamp: String,
 }
 
 impl Mailmap {
-    /// Returns the names that the file with these bytes gives.
+    /// Parses the bytes of the file.
     pub(super) fn of(bytes: Vec<u8>) -> Mailmap {
         let text = encoding::text(bytes).map(|read| read.text).unwrap_or_default();
         let snapshot = Snapshot::from_bytes(text.trim_start_matches('\u{feff}').as_bytes());

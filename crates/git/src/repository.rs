@@ -33,7 +33,7 @@ pub struct Tip {
 /// The commits from which a walk of the whole history starts.
 #[derive(Clone, Debug, Default)]
 pub struct Tips {
-    /// First the commit that is checked out, then those of the other branches, in the order of their names.
+    /// First the commit that is checked out, then the commits of the other branches, in the order of their names.
     pub found: Vec<Tip>,
     /// Which references were left out, and why, in words.
     pub faults: Vec<String>,
@@ -76,7 +76,7 @@ pub struct Repository {
 /// The commits that references and reflogs named when they were last read.
 #[derive(Default)]
 pub(super) struct KeptRefs {
-    /// Identifies the state of their files.
+    /// A text that identifies the state of the files of the references.
     pub(super) stamp: String,
     /// The commits that references name.
     pub(super) tips: Arc<Vec<Sha>>,
@@ -102,8 +102,8 @@ impl Repository {
     ///
     /// [`Kind::BadInput`] if `path` does not exist. [`Kind::Git`] if the repository cannot be opened (damaged
     /// configuration, a format other than SHA-1, a link or a pipe in place of a file). [`Kind::Git`] also if the
-    /// repository is refused, because it belongs to another user or points to a git directory that does not point back
-    /// to it.
+    /// repository is refused, because it belongs to another user or because it points to a git directory that does not
+    /// point back to the repository.
     pub fn discover(path: &Path, trust: &Trust) -> Result<Option<Repository>> {
         match Repository::find(path, trust)? {
             None => Ok(None),
@@ -172,7 +172,7 @@ impl Repository {
     }
 
     /// Returns whether some objects are in another repository (after `git clone --shared` or `--reference`) and are not
-    /// read, because the user has not declared this repository trusted.
+    /// read. They are read only if the user has declared this repository trusted.
     pub fn lacks_alternates(&self) -> bool {
         self.objects.lacks_alternates
     }
@@ -204,8 +204,8 @@ impl Repository {
         Ok(Head { branch, commit: head.commit })
     }
 
-    /// Returns the commits from which a walk of the whole history starts: first the one that is checked out, then those
-    /// of the other branches by name, at most 20,000.
+    /// Returns the commits from which a walk of the whole history starts. The first is the commit that is checked out.
+    /// The commits of the other branches follow, sorted by the names of the branches. At most 20,000 are returned.
     pub fn tips(&self) -> Tips {
         let head = refs::head(&self.location, &self.packed);
         let branches = refs::branches(&self.location, &self.packed);

@@ -1,9 +1,9 @@
 //! Finds the files and lines that a commit changes compared with its first parent, and computes a hash of the changes
 //! that stays the same when the commit is rebased.
 //!
-//! [`entries`](super::entries) finds the files that differ. Limits bound the time and the memory that any commit can
-//! take; the result counts what exceeds a limit. For a merge only the trees are compared, not the lines: its lines were
-//! already compared for the commits that it merges.
+//! [`entries`](super::entries) finds the files that differ. The time and the memory for a commit are limited. The
+//! result says what was left out because of a limit. For a merge, only the trees are compared: the lines were already
+//! compared for the merged commits.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::hunks::{Hunk, count_lines, hunks};
 use super::renames::pair_renames;
 use crate::objects::Handle;
 
-/// The largest number of changed files that are listed; further ones are only counted.
+/// The maximum number of changed files that are listed; further files are only counted.
 const FILE_LIMIT: usize = 512;
 
 /// A function that takes the path of a file and returns whether the changes to the file are left out.
@@ -28,8 +28,8 @@ pub struct Changes {
     pub files: Vec<FileChange>,
     /// How many changed files are not listed. There may be more if [`Changes::partial`] is set.
     pub more_files: usize,
-    /// Whether there may be more changed files than were found: there were too many to count, finding them took too
-    /// long, or a tree can't be read.
+    /// Whether there may be more changed files than were found, because there are too many, because finding them took
+    /// too long, or because a tree can't be read.
     pub partial: bool,
     /// How many changed files are ignored. Nothing else is reported about them.
     pub ignored_files: usize,
@@ -101,8 +101,8 @@ pub enum Lines {
     Merge,
 }
 
-/// A hash of a commit's changes. It ignores line numbers and white space, so it is equal for rebased and cherry-picked
-/// copies. Different commits can make the same change, so compare the author time as well.
+/// A hash of a commit's changes. The hash ignores line numbers and white space, so rebased and cherry-picked copies
+/// have the same hash. Different commits can make the same change, so callers should compare the author time as well.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PatchId([u8; 16]);
 

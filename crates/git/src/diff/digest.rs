@@ -1,10 +1,10 @@
 //! Summarises the changed lines of a commit in a few hundred bytes: the sections that contain them, the names that they
 //! add or remove, new words, and added sentences.
 //!
-//! A commit message says why something changed, but people often search for what changed: a flag, a function, an error
-//! text. The digest puts those words into the index without the whole diff. It looks at single lines, so it works for
-//! any language. Parsers would see more, but they would cost more and know only some languages. Lock files, minified
-//! files and vendored files are left out, because they say nothing about the change.
+//! A commit message says why something changed. But people often search for a changed thing, such as a flag, a function
+//! or an error text. The digest puts such words into the index without the whole diff. It is made from single lines, so
+//! it works for any language. Parsers would find more, but they would take more time and support only some languages.
+//! Lock files, minified files and vendored files are left out, because their lines say nothing about the change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,7 +26,7 @@ const FRESH_LIMIT: usize = 1000;
 /// an edit.
 const CHANGED_LIMIT: usize = 20_000;
 
-/// How many bytes before the added lines are also searched for secrets. A key block may begin there.
+/// How many bytes before the added lines are also searched for secrets, because a block with a key may begin there.
 const CONTEXT_OF_SECRETS: usize = 2048;
 
 /// The mark that ends a sentence that was cut.
@@ -119,7 +119,7 @@ impl DigestBuilder {
     /// Adds the words of `fresh` that the old version of the file does not contain.
     fn add_new_words(&mut self, fresh: Vec<&[u8]>, old: &[u8]) {
         let mut is_new: HashMap<&[u8], bool> = fresh.iter().map(|word| (*word, true)).collect();
-        // Most words of the old version are not among the few added ones, so a fast bit map rules them out, and they
+        // Most words of the old version are not among the few added words. A fast bit map excludes them, so that they
         // need not be looked up in the hash map.
         let mut wanted = [0u64; 1024];
         let bit = |word: &[u8]| {
@@ -178,7 +178,7 @@ impl DigestBuilder {
 }
 
 /// The parts of a text that may be quoted without the text around them. A password is recognised only by the text
-/// around it. If it were quoted as a single word, it would no longer be recognised and redacted, so it must not be
+/// around it. A password that is quoted as a single word would no longer be recognised and redacted, so it must not be
 /// quoted at all.
 enum Harmless {
     /// All of the text may be quoted: it contains no secret.
@@ -285,8 +285,8 @@ fn sentence(line: &[u8], format: Format) -> Option<(u8, String)> {
     reads(said).then(|| (rank, beginning(said.trim())))
 }
 
-/// Returns the text between the first and the last `quote` of a line of code. If the line has only one quote and that
-/// is `"`, returns the text after it. An apostrophe within a word doesn't count as a quote.
+/// Returns the text between the first and the last `quote` of a line of code. If the line has only one quote, a `"`,
+/// returns the text after it. An apostrophe within a word doesn't count as a quote.
 fn within(line: &str, quote: char) -> Option<&str> {
     let is_quote = |(at, _): &(usize, &str)| {
         let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);

@@ -1,8 +1,8 @@
 //! Finds and reads the files that differ between two trees.
 //!
-//! Trees with equal ids are equal and are not read. The number of other trees that are read is limited to what a real
-//! commit needs. Without a limit, a few tiny trees could stand for more files than there are atoms, because each tree
-//! can contain the next one ten times.
+//! Trees with equal ids are equal and are not read. The number of other trees that are read is limited to the number
+//! that real commits need. Without a limit, a few tiny trees could stand for an astronomical number of files, because
+//! each tree can contain the next one ten times.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -23,10 +23,11 @@ const ENTRY_LIMIT: usize = 20_000;
 const TREE_LIMIT: usize = 50_000;
 const TREE_BYTES: usize = 64 << 20;
 
-/// The largest tree that is read, in bytes. It is the size of a folder of about 400,000 files.
+/// The largest tree that is read, in bytes. A folder of about 400,000 files has a tree of this size.
 const LARGEST_TREE: u64 = 16 << 20;
 
-/// How deep folders may be nested, and the most bytes that a path may have: the limits of common file systems.
+/// The maximum depth of nested folders, and the maximum number of bytes of a path. Both are limits of common file
+/// systems.
 const DEPTH_LIMIT: usize = 2048;
 const PATH_LIMIT: usize = 4096;
 
@@ -41,7 +42,7 @@ const COMMIT_TIME: Duration = Duration::from_secs(3);
 
 /// A file that differs between two trees.
 pub(crate) struct Entry {
-    /// The path, the new one of a renamed file.
+    /// The path; the new path of a renamed file.
     pub path: BString,
     /// The old path of a renamed file.
     pub from: Option<BString>,
@@ -67,7 +68,7 @@ pub(crate) struct Entries {
     pub(crate) partial: bool,
 }
 
-/// When to stop reading the files of a commit.
+/// The time at which reading the files of a commit stops.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline(Instant);
 
@@ -146,7 +147,7 @@ pub(crate) fn changed_entries(
     let new = read(new)?;
     let mut entries = Entries::default();
     let mut path = BString::default();
-    // Trees without any file. A hostile repository may name them again and again, so each is read only once.
+    // Trees without any file. A hostile repository may contain such a tree many times, so each is read only once.
     let mut without_files: HashSet<gix::ObjectId> = HashSet::new();
     let mut stack = vec![Pair { path: 0, old: old.into_iter(), new: new.into_iter() }];
     while let Some(pair) = stack.last_mut() {
@@ -242,7 +243,7 @@ fn order(old: &Item, new: &Item) -> Ordering {
         .then_with(|| old.name.len().cmp(&new.name.len()))
 }
 
-/// Returns the path of a file as text. Bytes that are not UTF-8 are shown as git shows them, such as `\366`, so that
+/// Returns the path of a file as text. Bytes that are not UTF-8 are shown as in git, for example as `\366`, so that
 /// different paths stay different.
 pub(crate) fn shown(path: &BString) -> String {
     let mut text = String::with_capacity(path.len());
@@ -255,8 +256,8 @@ pub(crate) fn shown(path: &BString) -> String {
     text
 }
 
-/// Returns both versions of a file in UTF-8, and whether they were converted. They are read in one encoding, so that
-/// lines that did not change are still equal.
+/// Returns both versions of a file in UTF-8, and whether they were converted. Both versions are read in the same
+/// encoding, so that unchanged lines are still equal.
 pub(crate) fn in_utf8(old: Vec<u8>, new: Vec<u8>) -> (Vec<u8>, Vec<u8>, bool) {
     if encoding::is_utf8(&old) && encoding::is_utf8(&new) {
         return (old, new, false);
@@ -276,13 +277,13 @@ pub(crate) struct Blobs<'a> {
     pub deadline: Deadline,
 }
 
-/// What is known of a blob.
+/// The content of a blob, or the reason why it was not read.
 pub(crate) enum Blob {
     /// Its text.
     Text(Vec<u8>),
     /// It is no text.
     Binary,
-    /// It is larger than what may still be read.
+    /// It is larger than the number of bytes that may still be read.
     TooLarge,
     /// It is not in the repository, or damaged.
     Missing,

@@ -9,9 +9,9 @@ use gix::diff::blob::{Algorithm, Diff, InternedInput, sources::byte_lines};
 /// The maximum number of bytes of a line that are shown. Arbitrary: lines longer than this are data rather than text.
 const LONGEST_LINE: usize = 240;
 
-/// The maximum number of lines, old and new together, that are compared one by one. The common beginning and end
-/// don't count. A megabyte of real text has about 30,000 lines, but a megabyte of one- and two-byte lines has half a
-/// million, and the time grows with the square of the number of lines.
+/// The maximum number of lines, old and new together, that are compared one by one. The common beginning and end don't
+/// count. The time grows with the square of the number of lines. A megabyte of real text has about 30,000 lines, but a
+/// megabyte of very short lines has half a million.
 const LINE_LIMIT: u64 = 100_000;
 
 /// A run of whole lines and the run that replaces it, as byte ranges. One of the two may be empty.
@@ -26,9 +26,9 @@ pub(crate) struct Hunk {
 /// Returns the hunks that turn `old` into `new`, from top to bottom.
 ///
 /// The common beginning and end are cut off first, byte by byte, so the cost depends on the changed part only. Git
-/// slides hunks up or down to where they are easier to read. This is not done here, because nobody reads these hunks:
-/// their lines are counted, hashed and summarised. If more than 100,000 lines lie between the common beginning and end,
-/// they become a single hunk.
+/// moves hunks up or down to places where they are easier to read. Here hunks are not moved, because nobody reads them:
+/// their lines are only counted, hashed and summarised. If more than 100,000 lines lie between the common beginning and
+/// end, they become a single hunk.
 pub(crate) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
     let start = common_start(old, new);
     let end = common_end(&old[start..], &new[start..]);
@@ -50,8 +50,9 @@ pub(crate) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
         .collect()
 }
 
-/// Returns the lines in which `new` differs from `old`, in about `most` bytes. A removed line begins with `-`, an added
-/// one with `+`. Long lines are cut, blank lines are left out, and `…` stands for lines that no longer fit.
+/// Returns the lines in which `new` differs from `old`, in about `most` bytes. A removed line begins with `-`, and an
+/// added line begins with `+`. Long lines are cut, blank lines are left out, and `…` stands for lines that no longer
+/// fit.
 pub(crate) fn changed_lines(old: &str, new: &str, most: usize) -> String {
     let mut shown = String::new();
     for Hunk { removed, added } in hunks(old.as_bytes(), new.as_bytes()) {
@@ -77,7 +78,7 @@ pub(crate) fn changed_lines(old: &str, new: &str, most: usize) -> String {
 const TELLING: usize = 6;
 
 /// Returns a hash of an added or removed line. The hash ignores indentation and spacing. Returns `None` for a line of
-/// fewer than six bytes without white space, which identifies no change.
+/// fewer than six bytes (without white space), because such a line doesn't identify a change.
 pub fn line_hash(is_added: bool, line: &str) -> Option<u32> {
     let mut hasher = blake3::Hasher::new();
     hasher.update(if is_added { b"+" } else { b"-" });
@@ -91,8 +92,8 @@ pub fn line_hash(is_added: bool, line: &str) -> Option<u32> {
     (letters >= TELLING).then(|| u32::from_le_bytes(*bytes))
 }
 
-/// Returns the hashes of the lines in which `new` differs from `old`. Each hash is mapped to how often the line occurs:
-/// in `new` if it was added, in `old` if it was removed.
+/// Returns the hashes of the lines in which `new` differs from `old`. Each hash is mapped to the number of times that
+/// the line occurs in `new` if it was added, or in `old` if it was removed.
 pub(crate) fn changed_hashes(old: &[u8], new: &[u8]) -> HashMap<u32, usize> {
     let of = |is_added: bool, text: &[u8]| -> Vec<u32> {
         text.lines().filter_map(|line| line_hash(is_added, &line.to_str_lossy())).collect()

@@ -1,4 +1,5 @@
-//! What a commit changed, compared with its first parent: files, renames, lines, and a digest of those lines.
+//! Compares a commit with its first parent. Finds the changed files, the renamed files and the changed lines, and makes
+//! a digest of these lines.
 
 pub(super) mod changes;
 pub(super) mod digest;

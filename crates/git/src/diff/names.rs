@@ -1,15 +1,15 @@
 //! Finds the names that lines of code define, and distinguishes code from other files.
 //!
 //! This module uses a table of keywords instead of a parser for each language. The table needs no grammar, and works
-//! for a single line of a diff and for unknown languages. It misses definitions without a keyword, except functions in
-//! C-like languages. Now and then it mistakes a line of prose inside a string for a definition.
+//! for single lines of a diff and for unknown languages. Definitions without a keyword are not found, except functions
+//! in C-like languages. Sometimes a line of prose inside a string is mistaken for a definition.
 
 use gix::bstr::ByteSlice;
 
-/// The maximum number of bytes of a heading, symbol or line; longer ones are cut.
+/// The maximum number of bytes of a heading, symbol or line. Longer texts are cut.
 pub(crate) const WIDTH: usize = 120;
 
-/// What kind of lines a file contains.
+/// The kind of lines that a file contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Code in a language whose definitions begin with a keyword.

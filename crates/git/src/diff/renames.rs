@@ -12,13 +12,13 @@ use super::entries::{Blob, Blobs, Entry};
 /// pairs, no lines are compared.
 const RENAME_PAIRS: usize = 400;
 
-/// Several deleted files can have the same content as an added file. This is how many of the deleted files are
-/// checked for the same file name.
+/// If several deleted files have the same content as an added file, this many of them are checked for the same file
+/// name.
 const NAMESAKES: usize = 64;
 
 /// Finds pairs of a deleted and an added file, and joins each pair into one renamed file. Files of equal content are
-/// paired first, preferably with the same file name. Then, if `blobs` is given and few files are left, those that share
-/// the most lines are paired.
+/// paired first, preferably with the same file name. Then, if `blobs` is given and few files are left, the files that
+/// share the most lines are paired.
 pub(crate) fn pair_renames(entries: &mut Vec<Entry>, blobs: Option<&mut Blobs<'_>>) {
     let is_blob = |side: &Option<(EntryMode, gix::ObjectId)>| side.is_some_and(|(mode, _)| mode.is_blob());
     let mut deleted: Vec<usize> = Vec::new();

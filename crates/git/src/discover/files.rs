@@ -2,10 +2,10 @@
 //! reached without following links, and is not larger than a given size.
 //!
 //! A repository can come from anywhere. A link in place of `HEAD` would make Tiro read and show a file from elsewhere;
-//! reading a pipe would never end; a sparse file of gigabytes takes only a few bytes in the archive that it comes from.
-//! On Unix each folder of a path is opened relative to the previous one without following links, so even a link that is
-//! put there during the reading is not followed. On other systems each part of a path is checked just before the file
-//! is opened, so a link that is put there between the check and the opening is followed.
+//! reading a pipe would never end; a sparse file of gigabytes takes only a few bytes in an archive. On Unix, each
+//! folder of a path is opened relative to the previous folder without following links. So even a link that is put there
+//! during the reading is not followed. On other systems, each part of a path is checked just before the file is opened.
+//! There, a link that is created between the check and the opening is followed.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
@@ -44,7 +44,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What is at a path. It is determined without opening anything.
+/// The kind of thing at a path. It is determined without opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathKind {
     /// Nothing.
@@ -60,7 +60,7 @@ pub(crate) enum PathKind {
 }
 
 impl PathKind {
-    /// Returns what is at `path`. A link is reported as a link, not as what it leads to.
+    /// Returns what is at `path`. A link is reported as a link, whatever it leads to.
     pub fn at(path: &Path) -> PathKind {
         match path.symlink_metadata() {
             Ok(metadata) => PathKind::of(metadata.file_type()),
@@ -155,7 +155,7 @@ impl Folder {
         fs::read_link(self.path.join(name)).ok()
     }
 
-    /// Returns what is at `name`. For a link, this is the link itself or, if links are followed, what it leads to.
+    /// Returns what is at `name`. For a link, returns the kind of its target if links are followed.
     pub fn look(&self, name: &str) -> PathKind {
         let path = self.path.join(name);
         match PathKind::at(&path) {
@@ -166,7 +166,7 @@ impl Folder {
         }
     }
 
-    /// Returns at most `most` entries of the subfolder `name`, sorted by name, and whether these are all entries. If
+    /// Returns at most `most` entries of the subfolder `name`, sorted by name, and whether the list is complete. If
     /// there is no such folder, returns no entries.
     pub fn list(&self, name: &str, most: usize) -> Result<(Vec<(String, PathKind)>, bool), Fault> {
         let Some(entries) = self.entries(name)? else { return Ok((Vec::new(), true)) };

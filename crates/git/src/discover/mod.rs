@@ -1,11 +1,11 @@
 //! Finds the repository that contains a path, and checks that it may be trusted.
 //!
-//! A repository from a stranger can point to the git directory of one of the user's repositories: with a `.git` file, a
-//! link, or the file `commondir`. If Tiro accepted that, an agent in the stranger's repository would read and write the
-//! memory of the user's repository. So a git directory outside the work tree is accepted only if it points back to the
-//! work tree. Git records the way back in `worktrees/*/gitdir` for a linked worktree, and in `core.worktree` for a
-//! submodule. A bare repository is accepted only if the user named it, not if the search finds it in a parent
-//! directory. Repositories of other users are refused. None of these checks apply to repositories that the user trusts
+//! A repository from a stranger can point to the git directory of one of the user's repositories, with a `.git` file, a
+//! link, or the file `commondir`. If Tiro accepted such a repository, an agent in it would read and write the memory of
+//! the user's repository. So a git directory outside the work tree is accepted only if it points back to the work tree.
+//! Git records the work tree in `worktrees/*/gitdir` for a linked worktree, and in `core.worktree` for a submodule. A
+//! bare repository is accepted only if the user named it, not if the search finds it in a parent directory.
+//! Repositories of other users are refused. None of these checks apply to repositories that the user trusts
 //! ([`Trust`]).
 
 pub(super) mod files;
@@ -38,7 +38,7 @@ const TRUST_IT: &str =
 pub(super) struct Location {
     /// The git directory of this work tree.
     pub own: Folder,
-    /// The git directory that all work trees share. It is the same as `own`, unless this is a linked worktree.
+    /// The git directory that all work trees share. In the main work tree, it is the same as `own`.
     pub common: Folder,
     /// The root of the work tree; `None` in a bare repository.
     pub work_dir: Option<PathBuf>,
@@ -135,8 +135,8 @@ fn locate(common: &Path, trust: &Trust) -> Result<Location> {
         return Err(Error::new(Kind::Git, format!("`{}` is not a repository", common.display())));
     }
     let mut place = open_bare(&canonical, trust)?;
-    // This may be the git directory of a submodule. Then its settings name a work tree, and the file `.git` there
-    // points back to this directory.
+    // This may be the git directory of a submodule. In that case, its settings name a work tree, and the file `.git` in
+    // the work tree points back to this directory.
     if let Some(work_dir) = named_work_dir(&place)
         && let Ok(Some(there)) = look(&work_dir, trust)
         && there.own.path() == canonical
@@ -184,7 +184,7 @@ fn elsewhere(directory: &Path, git_dir: PathBuf, trust: &Trust) -> Result<Locati
     if place.is_linked() || is_trusted || is_beside || names_back() {
         return Ok(place);
     }
-    // If the repository can't be read, it is unknown whether it points back to the work tree. Then the error only says
+    // If the repository can't be read, it is unknown whether it points back to the work tree. So the error only says
     // why it can't be read.
     place.whole()?;
     let message = format!(
@@ -247,8 +247,8 @@ fn open(directory: &Path, own: Folder, common: Folder, trust: &Trust) -> Result<
     Ok(Location { own, common, work_dir, settings, unreadable })
 }
 
-/// Returns the git directory that all work trees share: the one that the file `commondir` in `own` names, or `own`
-/// itself if there is no such file. Refuses the named directory unless `own` is one of its `worktrees`, and `own`
+/// Returns the git directory that all work trees share: the directory that the file `commondir` in `own` names, or
+/// `own` itself if there is no such file. Refuses the named directory unless `own` is one of its `worktrees`, and `own`
 /// points back to the work tree `directory`.
 fn common_dir(own: &Folder, directory: Option<&Path>) -> Result<Folder> {
     let path = own.path().join("commondir");

@@ -1,8 +1,8 @@
 //! Reads references: `HEAD`, and the commits of the local branches.
 //!
-//! References are read as text, from loose files and from `packed-refs`. Symbolic references are followed for a few
-//! steps, and only to references below `refs/`, as in git. A reference that can't be read is left out and reported by
-//! name, without its content.
+//! References are read as text, from loose files and from `packed-refs`. As in git, symbolic references are followed
+//! for a few steps, and only to references below `refs/`. A reference that can't be read is left out. Its name is
+//! reported, but not its content.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ const STEPS: usize = 5;
 pub(crate) struct Head {
     /// The reference that `HEAD` names, such as `refs/heads/main`; `None` when `HEAD` is detached.
     pub name: Option<String>,
-    /// The commit; `None` before the first one.
+    /// The commit; `None` if the branch has no commit yet.
     pub commit: Option<Sha>,
     /// Why `HEAD` could not be read, in words; `None` if it was read.
     pub fault: Option<String>,
@@ -64,7 +64,8 @@ enum Target {
 }
 
 impl Packed {
-    /// Returns the content of the file, or why it can't be read. If there is no such file, returns an empty content.
+    /// Returns the content of the file, or the reason why it can't be read. The content is empty if there is no such
+    /// file.
     fn read(&self, common: &Folder) -> Result<Arc<Vec<u8>>, String> {
         let failed = |fault| format!("`packed-refs` {fault}");
         let stamp = |metadata: &Metadata| (metadata.len(), metadata.modified().ok());
@@ -156,7 +157,7 @@ fn read(folder: &Folder, file: &str, name: &str, may_be_link: bool) -> Result<Op
     target.map(Some).ok_or_else(|| failed(&"is not a reference"))
 }
 
-/// Returns whether `name` is a safe name of a reference: it is below `refs/`, and no part of it is a step to another
+/// Returns whether `name` is a safe name of a reference: it begins with `refs/`, and no part of it leads to another
 /// folder (such as `..`) or contains control characters.
 fn is_name(name: &str) -> bool {
     let is_plain = |part: &str| {
@@ -169,7 +170,8 @@ fn is_name(name: &str) -> bool {
         && name.split('/').all(is_plain)
 }
 
-/// Reads the local branches, from `packed-refs` and from loose files. If a branch is in both, its loose file counts.
+/// Reads the local branches, from `packed-refs` and from loose files. If a branch is in both, the commit in its loose
+/// file is returned.
 pub(crate) fn branches(location: &Location, kept: &Packed) -> Branches {
     beneath(location, kept, "refs/heads/")
 }

@@ -1,9 +1,9 @@
-//! Which repositories the user trusts although they look suspicious.
+//! The repositories that the user trusts although they look suspicious.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// What the user says about repositories: which directory is the project, and which directories the option
+/// The user's statements about repositories: the directory that is the project, and the directories that the option
 /// `git.trusted` lists.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
@@ -57,7 +57,7 @@ impl Trust {
         self
     }
 
-    /// Returns a copy of this trust in which `place` is the directory that the user named. It is used to open a
+    /// Returns a copy of this trust in which `place` is the directory that the user named. This copy is used to open a
     /// repository that is already known.
     pub fn naming(&self, place: &Path) -> Trust {
         Trust { named: place.canonicalize().ok(), ..self.clone() }
@@ -81,7 +81,7 @@ impl Trust {
         self.users.contains(&metadata.uid())
     }
 
-    /// Returns true: file owners are unknown on this platform.
+    /// Always returns true, because file owners are unknown on this platform.
     #[cfg(not(unix))]
     pub(super) fn owns(&self, _: &Metadata) -> bool {
         true

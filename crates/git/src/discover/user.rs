@@ -1,7 +1,8 @@
 //! Reads the user's own configuration of git.
 //!
-//! `settings` are its files, from the least important to the most important. Files that they include are read too. If a
-//! file is included for some repositories only, the directory of the repository decides whether it is read.
+//! The arguments named `settings` are the files of this configuration, from the least important to the most important.
+//! Files that they include are read too. If a file is included only for some repositories, the directory of the
+//! repository decides whether it is read.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +11,8 @@ use gix::config::file::includes::{Options, conditional};
 use gix::config::path::interpolate;
 use gix::config::{File, Source};
 
-/// Returns the file that `core.excludesFile` names in the user's or the system's configuration of git, or git's default
-/// for it; `None` without a home directory. The file may be missing.
+/// Returns the file that `core.excludesFile` names in the user's or the system's configuration of git. If this setting
+/// is missing, returns git's default file, or `None` if there is no home directory. The file may be missing.
 ///
 /// The repository's own configuration is not read, because it could replace the user's file by another one. See
 /// <https://git-scm.com/docs/gitignore>.
@@ -19,8 +20,8 @@ pub fn excludes(settings: Vec<PathBuf>, home: Option<&Path>, git_dir: &Path) -> 
     path("core.excludesFile", settings, home, git_dir).or_else(ignore::gitignore::gitconfig_excludes_path)
 }
 
-/// Returns the path `key` from the last of `settings` that sets it, with `~` replaced; `None` also if a file can't be
-/// read.
+/// Returns the path to which the last of `settings` sets `key`, with `~` replaced. Returns `None` if no file sets
+/// `key`, or if a file can't be read.
 pub(crate) fn path(
     key: &str,
     settings: Vec<PathBuf>,

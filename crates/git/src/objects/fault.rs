@@ -1,15 +1,15 @@
-//! Why an object is not read.
+//! The reasons why an object is not read.
 
 use std::fmt;
 
 use gix::objs::Kind;
 
-/// Why an object can't be read. The messages of `gix` are not shown.
+/// The reason why an object can't be read. The messages of `gix` are not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It is not there.
     Missing,
-    /// It can't be decoded, or isn't what its name says.
+    /// It can't be decoded, or its content doesn't match its name (its hash).
     Damaged,
     /// The object has this many bytes, more than the caller accepts.
     TooLarge(u64),

@@ -7,7 +7,7 @@ use gix::zlib::{Inflate, Status};
 use super::fault::{Fault, expect};
 use crate::discover::files::{self, Folder, PathKind};
 
-/// How many bytes are unpacked to read the header: more than any header has.
+/// How many bytes are unpacked to read the header. No header has so many.
 const HEADER: usize = 64;
 
 fn name(id: &gix::ObjectId) -> String {

@@ -41,7 +41,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// Returns the objects in the directory `objects`. No object is read until it is asked for.
+    /// Returns the objects in the directory `objects`. An object is read only when it is requested.
     pub fn new(objects: Folder) -> Objects {
         let mut directories = vec![objects];
         let mut at = 0;
@@ -115,8 +115,7 @@ impl Handle {
         most: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<(), Fault> {
-        // Only trees and commits are cached: neighbouring commits lead to mostly the same ones, but a blob is read only
-        // once.
+        // Only trees and commits are cached. Neighbouring commits share most of them, but each blob is read only once.
         let keeps = kind != Kind::Blob;
         if keeps && let Some(found) = self.recent.as_mut().and_then(|recent| recent.get(id, buffer)) {
             return expect(kind, found);
@@ -148,7 +147,7 @@ impl Handle {
         }
     }
 
-    /// Returns two positions: that of the object's pack in `packs`, and that of the object in the pack's index.
+    /// Returns the position of the object's pack in `packs`, and the position of the object in the index of the pack.
     fn packed(&mut self, id: &gix::ObjectId) -> Option<(usize, u32)> {
         let count = self.packs.len();
         let order = (0..count).map(|n| (self.last + n) % count.max(1));

@@ -135,7 +135,7 @@ impl Pack {
             }
             let base = |id: &gix::oid, _: &mut Vec<u8>| Ok(entry_of(id)?.map(entry::ResolvedBase::InPack));
             data.decode_entry(entry, buffer, inflate, &base, bases).map_err(|_| Fault::Damaged)?;
-            // The size that a delta states can be false, so the real size is checked too.
+            // The size stated in a delta can be false, so the real size is checked too.
             if buffer.len() as u64 > most { Err(Fault::TooLarge(buffer.len() as u64)) } else { Ok(()) }
         };
         catch_panic(read).unwrap_or(Err(Fault::Damaged))

@@ -1,9 +1,9 @@
 //! Lists the commits to import, each once, oldest first.
 //!
-//! Parents come before their children. So even an import that stops early has stored all ancestors of every commit that
-//! it stored. The import can be resumed without a cursor: the next walk stops at known commits
-//! ([`KnownCommit::CoversAncestors`]). Such a walk misses unknown commits *below* known ones. There are such commits
-//! after a shallow clone was deepened, or after commits were imported out of order. For these cases,
+//! Parents come before their children. So if an import stops early, all ancestors of every stored commit are stored
+//! too, and the import can be resumed without a cursor: the next walk stops at known commits
+//! ([`KnownCommit::CoversAncestors`]). Such a walk misses unknown commits *below* known ones. Such commits exist after
+//! a shallow clone was deepened, or after commits were imported out of order. For these cases,
 //! [`KnownCommit::OnlyItself`] walks the whole history and leaves out known commits.
 //!
 //! Only the ids of commits and the links to their parents are kept in memory: less than 100 bytes for each commit.
@@ -16,11 +16,11 @@ use crate::repository::{Repository, Tip};
 use crate::sha::Sha;
 use tiro_base::error::{Error, Kind, Result};
 
-/// The maximum number of links from commits to parents in the whole history. This many links take about 200 MB; the
-/// Linux kernel has 1.4 million.
+/// The maximum number of links from commits to parents in the whole history. This many links take about 200 MB of
+/// memory. The history of the Linux kernel has 1.4 million links.
 const EDGE_LIMIT: usize = 20_000_000;
 
-/// What a known commit says about its ancestors.
+/// Whether the ancestors of a known commit are known too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownCommit {
     /// All ancestors of a known commit are known too, so the walk stops there.
@@ -32,7 +32,7 @@ pub enum KnownCommit {
 /// The commits to import.
 #[derive(Debug)]
 pub struct History {
-    /// The commits, parents before children. The same repository gives the same order.
+    /// The commits, parents before children. For the same repository, the order is always the same.
     pub commits: Vec<Listed>,
     /// Commits that a branch or a child names, but that cannot be read.
     pub unreadable: Vec<Unreadable>,
@@ -40,9 +40,9 @@ pub struct History {
 }
 
 impl History {
-    /// Returns the branch that a commit belongs to. The branch reaches the commit through first parents, and no other
-    /// branch reaches it at all. Returns `None` if several branches reach it, if it came in through a merge, and in a
-    /// repository with a single branch.
+    /// Returns the branch that a commit belongs to. This is the only branch from which the commit can be reached, and
+    /// it is reached through first parents. Returns `None` if the commit can be reached from several branches, if it
+    /// came in through a merge, or if the repository has only one branch.
     pub fn branch(&self, commit: &Listed) -> Option<&str> {
         commit.branch.map(|branch| self.branches[branch as usize].as_str())
     }
@@ -81,7 +81,7 @@ impl Repository {
         let mut order = Vec::new();
         let mut unreadable = Vec::new();
         let mut buffer = Vec::new();
-        // Called when the walk reaches a commit for the first time: decides whether the commit is wanted, and adds its
+        // Called when the walk reaches a commit for the first time. Decides whether the commit is wanted, and adds its
         // parents to the graph.
         let mut meet = |graph: &mut Graph, node: usize| -> Result<()> {
             let sha = graph.nodes[node].sha;

@@ -1,9 +1,8 @@
 //! Finds the commits that are new since the branches were last looked at.
 //!
-//! The walk starts at the new tips and at the tips that were seen last time, and visits the newest commit first, as
-//! `git rev-list NEW --not SEEN` does. It ends when only seen commits are left to visit, so finding a new commit takes
-//! the same time however long the history is. If a clock was wrong by more than a day, a few old commits may count as
-//! new.
+//! The walk starts at the new tips and at the tips of the last look, and always visits the newest commit first, like
+//! `git rev-list NEW --not SEEN`. It ends when only seen commits are left to visit. So the time doesn't depend on the
+//! length of the history. If a clock was wrong by more than a day, a few old commits may count as new.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -13,8 +12,8 @@ use crate::repository::{Repository, Tip};
 use crate::sha::Sha;
 use tiro_base::error::{Error, Kind, Result};
 
-/// How far the walk continues back in time from the oldest new commit, in seconds. On the way, some commits that count
-/// as new may turn out to have been seen.
+/// How far the walk continues back in time from the oldest new commit, in seconds. In this time span, the walk may find
+/// that some commits that count as new were seen before.
 const SLACK: i64 = 24 * 60 * 60;
 
 /// The maximum number of commits that are visited: as many as the largest histories have.
@@ -32,7 +31,7 @@ struct Walk {
     visits: HashMap<Sha, Visit>,
     /// The commits to visit next, newest first.
     open: BinaryHeap<(i64, Sha)>,
-    /// How many of the commits in `open` count as new.
+    /// The number of commits in `open` that count as new.
     new: usize,
 }
 
@@ -85,8 +84,8 @@ impl Repository {
 }
 
 impl Repository {
-    /// Walks from the branches to ever earlier commits, and stops on each path at the first commit made before `time`.
-    /// Returns these commits. `time` is in seconds since 1970.
+    /// Walks back from the branches, and stops on each path at the first commit made before `time`. Returns the commits
+    /// where it stopped. `time` is in seconds since 1970.
     ///
     /// # Errors
     ///
@@ -121,8 +120,8 @@ fn too_long() -> Error {
 }
 
 impl Walk {
-    /// Records that the walk reaches `sha`, from a child or as a tip. `was_seen` says whether that child or tip was
-    /// seen before.
+    /// Records that the walk reaches `sha`, from a child or as a tip. `was_seen` is true if this child or tip was seen
+    /// before.
     fn reach(&mut self, sha: Sha, was_seen: bool, read: &mut impl FnMut(&Sha) -> (Vec<Sha>, i64)) {
         let is_known = self.visits.contains_key(&sha);
         if !is_known {
@@ -132,7 +131,7 @@ impl Walk {
             self.new += usize::from(!was_seen);
             return;
         }
-        // The commit may have counted as new until now. If the commit was seen after all, its ancestors were seen too.
+        // The commit may have counted as new until now. If it was in fact seen, its ancestors were seen too.
         let mut left = if was_seen { vec![sha] } else { Vec::new() };
         while let Some(sha) = left.pop() {
             let Some(visit) = self.visits.get_mut(&sha).filter(|visit| !visit.was_seen) else { continue };
