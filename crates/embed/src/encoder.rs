@@ -25,7 +25,7 @@ pub struct Piece {
     pub text: String,
 }
 
-/// What an encoder returns.
+/// The future that a method of an encoder returns.
 pub type Encoded<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 /// Turns texts into vectors.
@@ -33,22 +33,24 @@ pub trait Encode: Send + Sync {
     /// Returns the model if it is on this machine.
     fn model(&self) -> Option<Model>;
 
-    /// Returns the name of the space, without the number of dimensions if that is not known yet.
+    /// Returns the name of the space. It lacks the number of dimensions if this number is not known yet.
     fn name(&self) -> String;
 
-    /// Returns the vector of a question, to be compared with those of texts.
+    /// Returns the vector of a question. It can be compared with the vectors of texts.
     fn question(&self, question: String) -> Encoded<'_, Embedding>;
 
-    /// Returns the vector of each text, in their order, with up to `threads` threads. All are of one space.
+    /// Returns the vector of each text, in the order of the texts. All vectors belong to the same space. Uses up to
+    /// `threads` threads.
     fn texts(&self, texts: Vec<Piece>, threads: usize) -> Encoded<'_, Vec<Embedding>>;
 
-    /// Returns what was sent to another machine since the last call of this method, one line for each request.
+    /// Returns a description of what was sent to another machine since the last call of this method, with one line for
+    /// each request.
     fn disclosures(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// The encoder of prose and the encoder of code, which may be the same. One is missing if it can't be used.
+/// The encoder for prose and the encoder for code, which may be the same. An encoder that can't be used is missing.
 #[derive(Clone, Default)]
 pub struct Encoders<'e> {
     prose: Option<Arc<dyn Encode + 'e>>,
@@ -57,12 +59,12 @@ pub struct Encoders<'e> {
 }
 
 impl<'e> Encoders<'e> {
-    /// Returns one encoder for all texts.
+    /// Returns encoders that use `encoder` for all texts.
     pub fn one(encoder: Option<Arc<dyn Encode + 'e>>) -> Encoders<'e> {
         Encoders { code: encoder.clone(), prose: encoder, is_divided: false }
     }
 
-    /// Returns an encoder for prose and another one for code.
+    /// Returns encoders that use `prose` for prose and `code` for code.
     pub fn two(prose: Option<Arc<dyn Encode + 'e>>, code: Option<Arc<dyn Encode + 'e>>) -> Encoders<'e> {
         Encoders { prose, code, is_divided: true }
     }
@@ -75,7 +77,8 @@ impl<'e> Encoders<'e> {
         }
     }
 
-    /// Returns the contents that have an encoder of their own. If all texts have the same encoder, returns only `None`.
+    /// Returns the kinds of content that have an encoder of their own. If all texts have the same encoder, the list is
+    /// a single `None`.
     pub fn contents(&self) -> &'static [Option<Content>] {
         if self.is_divided { &[Some(Content::Prose), Some(Content::Code)] } else { &[None] }
     }
@@ -92,8 +95,8 @@ impl<'e> Encoders<'e> {
         (!names.is_empty()).then(|| names.join(", "))
     }
 
-    /// Returns the spaces of prose and of code. Asks a provider whose number of dimensions is not known yet. `None` if an
-    /// encoder is missing.
+    /// Returns the spaces of prose and of code. If the number of dimensions of a provider is not known yet, asks the
+    /// provider. Returns `None` if an encoder is missing.
     ///
     /// # Errors
     ///
@@ -109,8 +112,8 @@ impl<'e> Encoders<'e> {
     }
 }
 
-/// The models on this machine that are loaded, for prose and for code. One is missing if it is not loaded, or if a
-/// provider embeds such texts.
+/// The loaded models on this machine, for prose and for code. A model is missing if it is not loaded, or if a provider
+/// embeds such texts instead.
 #[derive(Clone, Default)]
 pub struct Loaded {
     /// The model for prose.
@@ -129,7 +132,7 @@ impl Loaded {
     }
 }
 
-/// A model on this machine as an encoder. It runs on blocking threads.
+/// A model on this machine, used as an encoder. It runs on blocking threads.
 pub struct Local(pub Arc<Embedder>);
 
 impl Encode for Local {

@@ -1,14 +1,14 @@
-//! The forward pass: turns token ids into vectors, for several texts at once.
+//! The forward pass of the network. It turns the token ids of several texts into vectors.
 //!
-//! The network is BERT with six or twelve layers; the vector of a text is the mean of the last layer's outputs. The tokens of
-//! all texts follow one another without padding. So every matrix product, except those of attention, is one large
+//! The network is BERT with six or twelve layers. The vector of a text is the mean of the last layer's outputs. The
+//! tokens of all texts follow one another without padding, so every matrix product outside of attention is one large
 //! product over all tokens.
 //!
-//! Which of two kernels computes these products depends on the processor. With AVX-512 VNNI, activations are
-//! rounded to 13 bits, token by token, and multiplied as integers, which is twice as fast as multiplying floats.
-//! Elsewhere the weights are widened to floats two panels at a time, right before `gemm` multiplies them. The
-//! vectors of both kernels agree with those of the reference to a cosine above .9999. Each kernel gives a text the
-//! same vector, to the last bit, whatever other texts are in the batch.
+//! There are two kernels for these products, and the processor decides which one is used. With AVX-512 VNNI,
+//! activations are rounded to 13 bits, token by token, and multiplied as integers. This is twice as fast as multiplying
+//! floats. On other processors, the weights are widened to floats, two panels at a time, right before `gemm` multiplies
+//! them. The vectors of both kernels agree with the vectors of the reference to a cosine above .9999. Each kernel gives
+//! a text exactly the same vector, whatever other texts are in the batch.
 
 use super::kernels::{
     add_and_norm, gelu, layer_norm, pool, round_rows, scale_rows, softmax, stride, widen, widen_panel,
@@ -22,7 +22,7 @@ const HEAD: usize = WIDTH / HEADS;
 /// How many columns of weights are widened at once for a product of floats.
 const WIDE: usize = 2 * PANEL;
 
-/// How products with the weights are computed.
+/// The way in which products with the weights are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
     /// As integers; needs AVX-512 VNNI.
@@ -114,7 +114,7 @@ pub fn forward(
     Ok(vectors)
 }
 
-/// Returns the first `length` elements of `room`, which grows if it is too short. The values of the elements are
+/// Returns the first `length` elements of `room`, and grows `room` if it is too short. The values of the elements are
 /// arbitrary.
 fn fit<T: Clone + Default>(room: &mut Vec<T>, length: usize) -> &mut [T] {
     if room.len() < length {
@@ -166,8 +166,8 @@ fn multiply(kernel: Kernel, out: &mut [f32], x: &[f32], matrix: &Matrix, factors
                 for (part, (values, scales)) in parts {
                     widen_panel(values, scales, &mut panel[part * PANEL..], WIDE);
                 }
-                // The depth is cut into equal parts here. `gemm` would choose the parts by the number of rows, so
-                // that the sums would depend on the other texts in the batch.
+                // The depth is cut into equal parts here, because `gemm` would choose the parts by the number of rows.
+                // The sums would then depend on the other texts in the batch.
                 for (part, panel) in panel.chunks_exact(WIDTH * WIDE).enumerate() {
                     product(
                         &mut out[i * WIDE..],

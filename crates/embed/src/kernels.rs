@@ -1,10 +1,10 @@
-//! All loops of the encoder except matrix products, written so that the compiler vectorises them.
+//! The loops of the encoder except the matrix products, written so that the compiler vectorises them.
 //!
-//! Each loop is compiled three times, for AVX-512, AVX2 and the baseline, and the version is chosen at run time.
-//! Sums always have sixteen lanes, and operations are fused only where the code says so. So the loops give the same
-//! bits on every machine. `exp2` and `erf` are polynomials, since the standard library's scalar functions would
-//! take longer than the matrix products. (The loops are slow on processors from before 2013, which have no fused
-//! operations.)
+//! Each loop is compiled three times, for AVX-512, AVX2 and the baseline, and one of the three versions is chosen at
+//! run time. Sums always have sixteen lanes, and operations are fused only where the code says so. So the loops give
+//! exactly the same results on every machine. `exp2` and `erf` are polynomials, since the standard library's scalar
+//! functions would take longer than the matrix products. (The loops are slow on processors from before 2013, which have
+//! no fused operations.)
 
 use multiversion::multiversion;
 
@@ -15,8 +15,8 @@ const LANES: usize = 16;
 /// infinite or NaN.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn widen(halves: &[u16], out: &mut [f32]) {
-    // The shift and the mask put the sign and the other bits where a float has them. The multiplication changes the
-    // exponent's bias from 15 to 127, and also gives subnormals their value.
+    // The shift and the mask move the sign and the other bits to their places in a float. The multiplication changes
+    // the bias of the exponent from 15 to 127, which also makes subnormal numbers right.
     for (out, &half) in out.iter_mut().zip(halves) {
         let bits = ((i32::from(half as i16) << 13) as u32) & 0x8fff_e000;
         *out = f32::from_bits(bits) * f32::from_bits((127 + 112) << 23);
@@ -42,7 +42,7 @@ pub fn widen_panel(values: &[i16], scales: &[f32], out: &mut [f32], stride: usiz
 /// that turns its integers back into floats.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn round_rows(x: &[f32], width: usize, largest: i16, values: &mut [i16], scales: &mut [f32]) {
-    /// Adding this number to a float rounds the float to an integer, which is then in the low bits of the sum.
+    /// If this number is added to a float, the low bits of the sum are the float rounded to an integer.
     const ROUND: f32 = 12_582_912.0;
     for ((row, values), scale) in x.chunks_exact(width).zip(values.chunks_exact_mut(width)).zip(scales) {
         let mut lanes = [0.0; LANES];
@@ -52,7 +52,7 @@ pub fn round_rows(x: &[f32], width: usize, largest: i16, values: &mut [i16], sca
                 *lane = if magnitude > *lane { magnitude } else { *lane };
             }
         }
-        // The lower bound gives a row of zeros a scale whose inverse is finite.
+        // The lower bound is for rows of zeros: it keeps the inverse of the scale finite.
         let highest = fold(lanes, |a, b| if b > a { b } else { a }).max(1e-30);
         let inverse = f32::from(largest) / highest;
         *scale = highest / f32::from(largest);
@@ -85,7 +85,7 @@ pub fn add_and_norm(x: &mut [f32], update: &[f32], scale: &[f32], shift: &[f32])
 
 #[inline(always)]
 fn norm_row(row: &mut [f32], scale: &[f32], shift: &[f32]) {
-    /// The value that the model was trained with; it is negligible beside any real variance.
+    /// The value that the model was trained with. It is negligible compared with any real variance.
     const EPSILON: f32 = 1e-12;
     let width = row.len() as f32;
     let mut lanes = [0.0; LANES];
@@ -115,10 +115,9 @@ pub fn gelu(x: &mut [f32]) {
     }
 }
 
-/// Replaces each score by a weight: two to the power of the score minus the highest score of the row. Writes to
-/// `factors` the number by which the weights of each row must be multiplied to sum to 1. Rows have `width` scores
-/// and begin `stride` apart. The stride is a multiple of the number of lanes. The numbers between two rows are
-/// overwritten.
+/// Replaces each score by a weight, 2^(score − highest score of the row). Writes to `factors`, for each row, the number
+/// by which the weights must be multiplied so that their sum is 1. Rows have `width` scores and begin `stride` apart.
+/// The stride is a multiple of the number of lanes. The numbers between two rows are overwritten.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn softmax(scores: &mut [f32], width: usize, stride: usize, factors: &mut [f32]) {
     for (row, factor) in scores.chunks_exact_mut(stride).zip(factors) {
@@ -175,10 +174,10 @@ fn fold(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
 /// Returns 2 to the power of `x`, accurate to about one unit in the last place; `x` must not be positive.
 ///
 /// Splits `x` into an integer and a rest in [−½, ½]. A minimax polynomial (relative error 7.5e-8) computes 2 to the
-/// power of the rest, and the integer scales the result. For `x` below −125 the result is 2⁻¹²⁵.
+/// power of the rest. The result is scaled by 2 to the power of the integer. For `x` below −125 the result is 2⁻¹²⁵.
 #[inline(always)]
 fn exp2(x: f32) -> f32 {
-    /// Adding this number to a float rounds the float to an integer, which is then in the low bits of the sum.
+    /// If this number is added to a float, the low bits of the sum are the float rounded to an integer.
     const ROUND: f32 = 12_582_912.0;
     let x = if x > -125.0 { x } else { -125.0 };
     let shifted = x + ROUND;
@@ -222,8 +221,8 @@ pub fn pool(x: &[f32], width: usize) -> Vec<f32> {
             *mean += x;
         }
     }
-    // The sum is not divided by the number of rows, since it is scaled to length 1 anyway. The lower bound of the
-    // length is the one that the reference uses.
+    // The sum is not divided by the number of rows, because it is scaled to length 1 anyway. The lower bound of the
+    // length is the same as in the reference.
     let length = mean.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt().max(1e-12) as f32;
     for mean in &mut mean {
         *mean /= length;

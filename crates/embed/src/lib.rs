@@ -3,16 +3,16 @@
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 //!
 //! The model is all-MiniLM-L6-v2. It is small enough for a laptop's processor, and larger models were little better in
-//! our measurements of retrieval of English texts. For other languages, multilingual-e5-small can be installed; if it
-//! is, it is used instead. The encoder is our own (see `forward`): it packs texts together without
-//! padding, and its weights are small. On one core it is two and a half times as fast as the reference
-//! implementation (`evals embed`). It loads in milliseconds; the reference takes seconds.
+//! our measurements of retrieval of English texts. For other languages, multilingual-e5-small can be installed, and is
+//! then used instead. The encoder is our own (see `forward`). It packs texts together without padding, and its weights
+//! are small. On one core it is two and a half times as fast as the reference implementation (`evals embed`). It loads
+//! in milliseconds; the reference takes seconds.
 //!
-//! For texts of all lengths and scripts, vectors agree with those of the reference to a cosine of .9999; a test
-//! with a golden file checks this. Vectors of different models, poolings or normalisations are never compared; a
-//! [`SpaceId`] names each space.
+//! For texts of all lengths and scripts, vectors agree with the vectors of the reference to a cosine of .9999. A test
+//! with a golden file checks this. Vectors of different models, poolings or normalisations belong to different spaces
+//! and are never compared. Each space has a [`SpaceId`].
 //!
-//! This module is not a runtime for models of other shapes, and it is not a chunker: `chunk` divides documents, and
+//! This crate can't run models of other shapes. It doesn't divide documents into chunks: `chunk` does that, and
 //! [`Embedder::split`] only keeps pieces within the model's limit. A failed embedding is an error, never a made-up
 //! vector.
 
@@ -42,7 +42,7 @@ pub use raw::give_back_freed;
 
 /// The name of a vector space: model, pooling and normalisation. Only vectors of the same space can be compared.
 ///
-/// Two kernels of the same model share a space if their vectors agree to a cosine of .9999.
+/// Two kernels of the same model have the same space if their vectors agree to a cosine of .9999.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SpaceId(String);
 
@@ -77,7 +77,7 @@ trait Tokenize {
     /// Returns the ids of the tokens before and after every text.
     fn ends(&self) -> (u32, u32);
 
-    /// Calls `on_word` with each word, in order, until it returns [`ControlFlow::Break`].
+    /// Calls `on_word` with each word, in order, until `on_word` returns [`ControlFlow::Break`].
     fn words(&self, text: &str, on_word: impl FnMut(Word<'_>) -> ControlFlow<()>);
 
     /// Returns the ids of the start token, of `text` and of the end token, at most `limit` ids in all. Reads `text`
@@ -95,7 +95,7 @@ trait Tokenize {
         ids
     }
 
-    /// Returns how many tokens `text` has, including the start and end tokens. There is no limit.
+    /// Returns the number of tokens of the whole `text`, including the start and end tokens.
     fn count(&self, text: &str) -> usize {
         let mut count = 2;
         self.words(text, |word| {

@@ -17,7 +17,7 @@ impl Model {
     /// All models. If several of them are installed, the last one in this list is used.
     pub const ALL: [Model; 2] = [Model::MiniLm, Model::E5];
 
-    /// Returns the model with this name, or with the short name that describes it.
+    /// Returns the model called `name`, which may also be the short name of the model.
     pub fn parse(name: &str) -> Option<Model> {
         let short = |model: Model| match model {
             Model::MiniLm => "english",
@@ -71,8 +71,8 @@ impl Model {
         }
     }
 
-    /// Returns the text that precedes each question, and the one that precedes each text to find. The model was trained
-    /// with them.
+    /// Returns two prefixes: one is put before each question, the other before each text that a question may find. The
+    /// model was trained with these prefixes.
     pub(super) fn prefixes(self) -> (&'static str, &'static str) {
         match self {
             Model::MiniLm => ("", ""),

@@ -7,18 +7,18 @@
 /// Makes glibc's allocator return freed memory to the system. A long-running process should call this before it
 /// starts any thread.
 ///
-/// By default, glibc has up to eight arenas per processor, and none of them ever shrinks. Also, glibc
-/// returns only blocks above a threshold, and raises this threshold, up to 32 MB, whenever a larger block is freed.
-/// After thousands of calls, a server held 10 to 15 MB more because of this. With these settings there are two
-/// arenas, and blocks from 256 KiB on are always returned. With other allocators this does nothing.
+/// By default, glibc has up to eight arenas per processor, and none of them ever shrinks. Also, glibc returns only
+/// blocks above a threshold, and raises this threshold, up to 32 MB, whenever a larger block is freed. After thousands
+/// of calls, a server held 10 to 15 MB of memory for this reason. With these settings, there are two arenas, and blocks
+/// of 256 KiB or more are always returned. With other allocators, this function does nothing.
 ///
 /// See <https://man7.org/linux/man-pages/man3/mallopt.3.html>.
 pub fn give_back_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use std::ffi::c_int;
-        /// The values for `M_ARENA_MAX`, `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD` of `malloc.h`. Once either
-        /// threshold is set, glibc no longer changes the two by itself.
+        /// The values for `M_ARENA_MAX`, `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD` of `malloc.h`. If either threshold
+        /// is set, glibc no longer changes the two thresholds itself.
         const SETTINGS: [(c_int, c_int); 3] = [(-8, 2), (-3, 256 * 1024), (-1, 256 * 1024)];
         #[expect(
             unsafe_code,
@@ -55,7 +55,7 @@ impl Shape {
     }
 }
 
-/// How a product treats the previous content of its destination.
+/// Whether a product overwrites its destination or is added to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Before {
     /// The product replaces it.
@@ -64,7 +64,7 @@ pub enum Before {
     AddTo,
 }
 
-/// The layout of the right factor.
+/// The layout of the right factor of a product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Right {
     /// It has `depth` rows.
@@ -157,21 +157,21 @@ pub struct Columns<'a> {
     pub scales: &'a [f32],
 }
 
-/// How many columns a panel has. A block of a panel then takes half of the L1 cache.
+/// The number of columns of a panel. With this number, a block of a panel takes half of the L1 cache.
 pub const PANEL: usize = 32;
-/// How many products are summed as integers before the sum is converted to a float.
+/// The number of products that are summed as integers before the sum is converted to a float.
 pub const BLOCK: usize = 384;
-/// The largest magnitudes that values in rows and in columns may have, so that no sum of [`BLOCK`] products
+/// The largest magnitude of a value in a row. With this limit and [`LARGEST_IN_COLUMNS`], no sum of [`BLOCK`] products
 /// overflows.
 ///
 /// Rounding activations costs more accuracy than rounding weights, so activations get more bits.
 pub const LARGEST_IN_ROWS: i16 = 4095;
-/// See [`LARGEST_IN_ROWS`].
+/// The largest magnitude of a value in a column; see [`LARGEST_IN_ROWS`].
 pub const LARGEST_IN_COLUMNS: i16 = 1365;
 const _: () = assert!(BLOCK as i64 * LARGEST_IN_ROWS as i64 * LARGEST_IN_COLUMNS as i64 <= i32::MAX as i64);
 
-/// Computes `out = left · right + bias`. The result is exact, except that the scales and one sum per block are
-/// rounded.
+/// Computes `out = left · right + bias`. The result is exact, except for rounding of the scales and of one sum per
+/// block.
 ///
 /// `out` has a row for each row of `left` and a column for each column of `right`. Panics if the shapes don't match
 /// each other or their slices, or if [`has_integer_product`] is false.

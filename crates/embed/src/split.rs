@@ -1,9 +1,9 @@
 //! Divides texts that are longer than the model's limit.
 //!
-//! Cuts are between words, so a piece by itself has the same tokens as it has within the text. Every cut
-//! leaves the piece at least half full. A cut at the end of a paragraph is preferred, then one at the end of a line,
-//! of a sentence, of a word. Among equally good cuts, the last is taken. `chunk` divides documents by their
-//! structure; this module only keeps pieces within the limit.
+//! Texts are cut between words, so a piece alone has the same tokens as within the text. Each piece before a cut is at
+//! least half full. The best place for a cut is the end of a paragraph, followed by the end of a line, of a sentence,
+//! and of a word. Among equally good cuts, the last is taken. `chunk` divides documents by their structure; this module
+//! only keeps pieces within the limit.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -23,7 +23,7 @@ struct Word {
     before: Break,
 }
 
-/// Collects the words of a text, in order, into pieces. It holds only the words of the current piece.
+/// Collects the words of a text, in order, into pieces. Only the words of the current piece are kept in memory.
 pub struct Splitter<'a> {
     text: &'a str,
     limit: usize,
@@ -40,8 +40,8 @@ pub struct Splitter<'a> {
 
 impl<'a> Splitter<'a> {
     /// Returns a splitter that cuts `text` into pieces of at most `limit` tokens. Each piece begins with up to
-    /// `overlap` tokens from the end of the previous one. The overlap is at most a quarter of the limit, so that
-    /// each piece makes progress.
+    /// `overlap` tokens from the end of the previous piece. The overlap is at most a quarter of the limit, so that each
+    /// piece makes progress.
     pub fn new(text: &'a str, limit: usize, overlap: usize) -> Splitter<'a> {
         let limit = limit.max(1);
         Splitter {
@@ -59,13 +59,13 @@ impl<'a> Splitter<'a> {
     /// Adds the next word. A word with more tokens than the limit becomes a piece by itself, which exceeds the
     /// limit.
     pub fn push(&mut self, range: Range<usize>, tokens: usize) {
-        // The text before the first word has no tokens; it belongs to the piece of the first word.
+        // The text before the first word has no tokens and belongs to the piece of the first word.
         let start = if self.words.is_empty() && self.pieces.is_empty() { 0 } else { range.start };
         if self.tokens + tokens > self.limit && self.repeated < self.words.len() {
             self.cut(range.start);
         }
-        // A long word may still not fit beside the words that are left. To make room, repeated words are dropped;
-        // if there are none, the piece is cut once more.
+        // A long word may still not fit beside the words that are left. To make room, repeated words are dropped. If
+        // there are none, the piece is cut once more.
         while self.tokens + tokens > self.limit && !self.words.is_empty() {
             if self.repeated > 0 {
                 self.drop_words(1);
@@ -87,7 +87,7 @@ impl<'a> Splitter<'a> {
         self.pieces
     }
 
-    /// Ends the current piece at the best cut, and keeps the overlap and the words after the cut for the next
+    /// Ends the current piece at the best place, and keeps the overlap and the words after this place for the next
     /// piece.
     fn cut(&mut self, next: usize) {
         let half = self.tokens / 2;

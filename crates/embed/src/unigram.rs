@@ -1,11 +1,12 @@
-//! The tokenizer of XLM-RoBERTa: turns text into token ids by a unigram language model, as SentencePiece does (Kudo,
+//! The tokenizer of XLM-RoBERTa. It turns text into token ids by a unigram language model, like SentencePiece (Kudo,
 //! "Subword Regularization", 2018).
 //!
-//! Each word is divided into the pieces whose scores have the largest sum, by Viterbi's algorithm. A piece never goes
-//! beyond a blank, so each word is divided separately, in time linear in its length. Before that, each character is
-//! normalised by itself, by a table in the vocabulary. A test compares the ids with those of the reference.
+//! Each word is divided into the pieces whose scores have the largest sum, by Viterbi's algorithm. A piece never
+//! extends across a blank, so each word is divided separately, in time linear in its length. Before that, each
+//! character is normalised by itself, with a table in the vocabulary. A test compares the ids with the ids of the
+//! reference.
 //!
-//! It is not a general tokenizer: it has no training, no sampling and no decoding.
+//! This is not a general tokenizer: it can't train, sample or decode.
 
 use std::ops::{ControlFlow, Range};
 
@@ -15,16 +16,16 @@ use tiro_base::error::{Error, Kind, Result};
 /// The character that stands for the blank before a word.
 const BLANK: char = '\u{2581}';
 
-/// A word of more characters is divided into parts of this length first. Arbitrary: only encoded data and texts without
-/// blanks have such words.
+/// A word with more characters than this is first divided into parts of this length. Arbitrary: only encoded data and
+/// texts without blanks have such words.
 const LONGEST_WORD: usize = 1024;
 
-/// How much less likely an unknown character is than the least likely piece.
+/// The score of an unknown character is lower than the lowest score of a piece by this number.
 const UNKNOWN: f64 = 10.0;
 
 /// The vocabulary with an index of its pieces.
 pub struct Unigram {
-    /// All pieces, concatenated, and where each begins. The last number is the length of the text.
+    /// All pieces, concatenated. `starts` says where each piece begins; its last number is the length of this text.
     text: Vec<u8>,
     starts: Vec<u32>,
     scores: Vec<f32>,
@@ -55,7 +56,7 @@ impl Unigram {
         })
     }
 
-    /// Returns the characters by which the normalisation replaces a character.
+    /// Returns the characters that replace a character in the normalisation.
     fn replaced<'c>(&'c self, character: &'c char) -> &'c [char] {
         match self.replacements.binary_search_by_key(character, |(replaced, _)| *replaced) {
             Ok(place) => &self.replacements[place].1,
@@ -72,7 +73,8 @@ impl Unigram {
             text.push(letter.character);
             ends.push(text.len());
         }
-        // For each end of a piece: the best score up to there, the piece, and where it begins.
+        // For each possible end of a piece: the best score up to this end, the piece, and the place where the piece
+        // begins.
         let mut best: Vec<(f64, u32, usize)> = vec![(f64::NEG_INFINITY, self.unknown, 0); word.len() + 1];
         best[0].0 = 0.0;
         for from in 0..word.len() {
@@ -126,7 +128,7 @@ impl Tokenize for Unigram {
         (self.start, self.end)
     }
 
-    /// In a text without blanks, each token is a word.
+    /// In scripts without blanks, and in very long words, each token counts as a word.
     fn words(&self, text: &str, mut on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
         let mut word: Vec<Letter> = Vec::new();
         let mut ids: Vec<(u32, Range<usize>)> = Vec::new();
@@ -173,7 +175,7 @@ impl Tokenize for Unigram {
         if !has_begun {
             word.push(Letter { character: BLANK, range: 0..0 });
         }
-        // It is no failure if `on_word` breaks off at the last word.
+        // If `on_word` returns `Break` at the last word, nothing is left to do.
         let _ = finish(&mut word);
     }
 }
@@ -189,7 +191,7 @@ fn slot(hash: u64, slots: usize) -> usize {
     (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (slots - 1)
 }
 
-/// Reads the vocabulary; `None` if it has another format.
+/// Reads the vocabulary. Returns `None` if it has another format.
 fn read(vocabulary: &[u8]) -> Option<Unigram> {
     let mut rest = vocabulary;
     let take = |rest: &mut &[u8], length: usize| {

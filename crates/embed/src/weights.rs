@@ -1,16 +1,16 @@
-//! The file of the model: written by the installation, read by every process that computes embeddings.
+//! The file of a model. The installation writes it, and every process that computes embeddings reads it.
 //!
-//! Matrices are stored as integers of 11½ bits with a scale for each output, which takes half the bytes of floats.
-//! The integers are in the order in which the product reads them, so that nothing is rearranged at load. Word
-//! embeddings are half floats. Rounding changes the cosine of vectors by about 2e-6. The file also holds the
+//! Matrices are stored as integers of 11½ bits with a scale for each output, which takes half the bytes of floats. The
+//! integers are in the order in which the product reads them, so they need not be rearranged when the file is loaded.
+//! Word embeddings are half floats. Rounding changes the cosine of vectors by about 2e-6. The file also holds the
 //! vocabulary.
 //!
-//! A header with digests precedes four sections: vocabulary, words, small parameters, matrices. The header and all
+//! A header with digests precedes four sections: vocabulary, words, small parameters and matrices. The header and all
 //! sections are verified when the file is opened, so a damaged model causes an error, never wrong vectors.
 //!
-//! The file is not memory-mapped, since truncating it would kill every process that maps it. The parameters are
-//! copied into memory, except the word embeddings: they are half of the file, so each is read only when a text
-//! first contains its word. Once the file has changed, reading a further embedding is an error.
+//! The file is not memory-mapped, because truncating it would kill every process that maps it. The parameters are
+//! copied into memory, except the word embeddings, which make up half of the file. Each of these is read when a text
+//! first contains its word. If the file has changed since it was opened, this reading fails.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -26,17 +26,17 @@ use super::raw::{Columns, LARGEST_IN_COLUMNS, PANEL};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::{self, Links};
 
-/// How many numbers a vector has.
+/// The number of dimensions of a vector.
 pub const WIDTH: usize = 384;
 /// The width of the inner layer of a feed-forward step.
 pub const INNER: usize = 4 * WIDTH;
-/// The maximum number of tokens of a text that are read. The models have 512 positions, but MiniLM was trained on and is
-/// defined for 256 tokens.
+/// The maximum number of tokens of a text that are read. The models have 512 positions, but MiniLM was trained with
+/// texts of 256 tokens and is defined for these.
 pub const TOKENS: usize = 256;
 
-/// How many weights a block has, and how many bytes.
+/// The number of weights of a block.
 pub const BLOCK: usize = 32;
-/// How many bytes a block has.
+/// The number of bytes of a block.
 pub const BLOCK_BYTES: usize = 18;
 
 /// The name of the file in the folder of a model.
@@ -52,7 +52,7 @@ const ENTRY: usize = 8 + 8 + 32;
 const HEADER: usize = MAGIC.len() + SECTIONS * ENTRY + 32;
 
 const LAYER_MATRICES: usize = WIDTH * 3 * WIDTH + WIDTH * WIDTH + 2 * WIDTH * INNER;
-/// How many small parameters a layer has: a bias and a scale for each output of its four matrices, and the
+/// The number of small parameters of a layer: a bias and a scale for each output of its four matrices, and the
 /// parameters of its two norms.
 const LAYER_SMALL: usize = 2 * (3 * WIDTH + WIDTH + INNER + WIDTH) + 4 * WIDTH;
 
@@ -86,15 +86,15 @@ type Stamp = (u64, Option<SystemTime>);
 
 /// The parameters of one layer.
 pub struct Layer<'a> {
-    /// Queries, keys and values side by side.
+    /// The matrices of queries, keys and values, side by side.
     pub qkv: Matrix<'a>,
-    /// From the outputs of the heads to the width of the model.
+    /// The matrix from the outputs of the heads to the width of the model.
     pub attention: Matrix<'a>,
     /// The norm after the attention.
     pub attention_norm: Norm<'a>,
-    /// To the width of the inner layer.
+    /// The matrix from the width of the model to the width of the inner layer.
     pub up: Matrix<'a>,
-    /// Back to the width of the model.
+    /// The matrix from the width of the inner layer back to the width of the model.
     pub down: Matrix<'a>,
     /// The norm after the inner layer.
     pub down_norm: Norm<'a>,
@@ -243,8 +243,8 @@ fn take<'a, T>(rest: &mut &'a [T], length: usize) -> &'a [T] {
     taken
 }
 
-/// Reads the table of sections in a header. The ranges may lie anywhere, even beyond the end of the file, but none
-/// ends before it begins.
+/// Reads the table of sections in a header. The ranges are not checked and may lie beyond the end of the file, but no
+/// range ends before it begins.
 fn sections(content: &[u8]) -> [(Range<usize>, [u8; 32]); SECTIONS] {
     std::array::from_fn(|i| {
         let entry = &content[MAGIC.len() + i * ENTRY..][..ENTRY];
@@ -255,7 +255,8 @@ fn sections(content: &[u8]) -> [(Range<usize>, [u8; 32]); SECTIONS] {
     })
 }
 
-/// Reads a section, passes it to `take` in parts that cut no value in two, and returns its digest.
+/// Reads a section and passes it to `take` in parts. Values are never divided between two parts. Returns the digest of
+/// the section.
 fn read_section(
     file: &mut File,
     range: &Range<usize>,
@@ -284,8 +285,8 @@ fn damaged(model: Model, path: &Path, why: &str) -> Error {
         .hint(format!("run `{}`", model.installation()))
 }
 
-/// Returns how many bytes a word embedding takes in the file: a half float for each number, or the blocks of four bits
-/// in which the model is published.
+/// Returns the number of bytes of a word embedding in the file. It is stored either as half floats, or as the blocks of
+/// four-bit weights in which the model is published.
 pub fn word_bytes(model: Model) -> usize {
     match model {
         Model::MiniLm => 2 * WIDTH,
@@ -298,8 +299,8 @@ impl Words {
         let length = word_bytes(self.model);
         let mut bytes = vec![0; length];
         file::read_at(&self.file, &mut bytes, self.start + u64::from(id) * length as u64)?;
-        // Writing to the file changes its stamp. The stamp is checked after reading, so that the bytes are known to
-        // be from before any change.
+        // Writing to the file changes its stamp. If the stamp is unchanged after the bytes were read, the bytes are
+        // from before any change.
         if stamp(&self.file)? != self.verified {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
@@ -369,8 +370,8 @@ fn written_up_to_alignment(written: usize) -> usize {
 /// Returns the tensor with a name and a shape.
 type Tensors<'a> = &'a dyn Fn(&str, &[usize]) -> Result<Vec<f32>>;
 
-/// Returns the parameters that stay floats, and the integers of the matrices, both in the order in which
-/// [`Weights`] reads them. `floats` returns the tensor that BERT gives this name, which has this shape.
+/// Returns the parameters that stay floats, and the integers of the matrices, both in the order in which [`Weights`]
+/// reads them. `floats` returns the tensor with the given name (as in BERT) and the given shape.
 pub fn parameters(model: Model, floats: Tensors<'_>) -> Result<(Vec<f32>, Vec<i16>)> {
     let mut small = Vec::with_capacity(small_parameters(model));
     let mut matrices = Vec::with_capacity(model.layers() * LAYER_MATRICES);
@@ -380,7 +381,7 @@ pub fn parameters(model: Model, floats: Tensors<'_>) -> Result<(Vec<f32>, Vec<i1
         Ok::<_, Error>(norm)
     };
     small.extend(norm("embeddings.LayerNorm")?);
-    // BERT adds an embedding for the first or the second sentence to each token. Here every text is a first
+    // BERT adds an embedding for the first or the second sentence to each token. Here every text counts as a first
     // sentence, so the embedding for a first sentence is added to the position embeddings once.
     let positions = floats("embeddings.position_embeddings.weight", &[512, WIDTH])?;
     let types = floats("embeddings.token_type_embeddings.weight", &[2, WIDTH])?;
@@ -436,8 +437,8 @@ fn panels(matrix: &[i16], depth: usize) -> Vec<i16> {
     out
 }
 
-/// Returns the weights of blocks in which each weight has four bits: a half float as scale, then sixteen bytes. Byte i has
-/// weight i in its low half and weight i + 16 in its high half, each plus 8.
+/// Returns the weights of blocks with four bits for each weight. A block is a half float (the scale), followed by
+/// sixteen bytes. Byte i has weight i in its low half and weight i + 16 in its high half, each increased by 8.
 pub fn widened(blocks: &[u8]) -> impl Iterator<Item = f32> + '_ {
     blocks.as_chunks::<BLOCK_BYTES>().0.iter().flat_map(|block| {
         let scale = f16::from_le_bytes([block[0], block[1]]).to_f32();

@@ -1,12 +1,12 @@
-//! The uncased BERT tokenizer: turns text into token ids, and reports the byte ranges of words.
+//! The uncased BERT tokenizer. It turns text into token ids, and reports the byte ranges of words.
 //!
-//! Unlike the `tokenizers` crate, it needs little heap, loads in a millisecond, and takes linear time on any input.
-//! It also reports each word and its byte range while it reads, so ten megabytes are split in constant memory. It
-//! gives the same ids as the reference for every code point, both alone and inside a word; a test checks this.
+//! Unlike the `tokenizers` crate, it needs little heap, loads in a millisecond, and takes linear time on any input. It
+//! reports each word and its byte range while it reads, so even ten megabytes are split in constant memory. For every
+//! code point, both alone and inside a word, it gives the same ids as the reference. A test checks this.
 //!
-//! It is not a general tokenizer: it has no training, no decoding, no pairs of texts and no other models. It
-//! differs from the reference in one known way: the few spacing combining marks that are kept are not put in
-//! canonical order.
+//! This is not a general tokenizer: it has no training, no decoding, no pairs of texts and no other models. One
+//! difference from the reference is known: the few spacing combining marks that are kept are not put in canonical
+//! order.
 
 use std::ops::{ControlFlow, Range};
 
@@ -100,8 +100,8 @@ impl WordPiece {
         Ok(())
     }
 
-    /// Divides a normalised word into pieces, taking the longest that matches at each place, and appends their ids
-    /// to `ids`. If no pieces make up the word, appends the unknown token.
+    /// Divides a normalised word into pieces, and appends their ids to `ids`. At each place, the longest matching piece
+    /// is taken. If no pieces make up the word, appends the unknown token.
     fn split(&self, word: &str, ids: &mut Vec<u32>) {
         let (first, bytes) = (ids.len(), word.as_bytes());
         let mut at = 0;
@@ -160,7 +160,7 @@ impl Tokenize for WordPiece {
             range: 0..0,
             ids: vec![],
         };
-        // It is no failure if `on_word` breaks off before the end of the text.
+        // If `on_word` returns `Break` before the end of the text, nothing is left to do.
         let _ = reader.read(text);
     }
 }
@@ -178,8 +178,8 @@ impl PiecePosition {
     }
 }
 
-/// Returns the FNV-1a hash of a text followed by `byte`; `hash` is the hash of the text. So one pass over a word
-/// gives the hash of every prefix.
+/// Returns the FNV-1a hash of a text followed by `byte`, where `hash` is the hash of the text. So one pass over a word
+/// gives the hashes of all its prefixes.
 fn step(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
 }
@@ -220,7 +220,7 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> WordCollector<'_, F> {
         self.finish()
     }
 
-    /// Reads the special token that begins with a `[`; if there is none, reads the `[` as punctuation.
+    /// Reads a special token, which begins with `[`. If there is none, reads the `[` as punctuation.
     fn bracket(&mut self, text: &str, at: usize) -> ControlFlow<(), usize> {
         let token = SPECIAL.into_iter().find(|token| text[at..].starts_with(token)).unwrap_or("[");
         self.finish()?;

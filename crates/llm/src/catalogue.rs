@@ -1,9 +1,9 @@
-//! What is known about models: context windows, longest answers, prices.
+//! The catalogue of models: their context windows, longest answers and prices.
 //!
-//! The table is `assets/models.txt`, which is compiled into the program. It becomes outdated, so a provider's own
-//! settings take precedence. Nothing is assumed about an unknown model: its cost is unknown rather than zero. A model
-//! on the user's own server costs nothing ([`Provider::is_free`]). A price that is not exact is too high rather than
-//! too low, because money is reserved by these prices before a call.
+//! The table is `assets/models.txt`, which is compiled into the program. The table becomes outdated, so a provider's
+//! own settings take precedence. Nothing is assumed about a model that is not in the table: its cost is unknown, not
+//! zero. A model on the user's own server costs nothing ([`Provider::is_free`]). If a price can't be exact, a higher
+//! price is listed, because money is reserved by these prices before a call.
 
 use std::sync::LazyLock;
 
@@ -31,7 +31,7 @@ pub struct Model {
     pub over: Option<(u64, Rates)>,
     /// Whether the service refuses requests that set a temperature.
     pub fixed_temperature: bool,
-    /// How the model is told how much to think; `None` if it can't be told.
+    /// The form in which the model is told how much to think; `None` if it can't be told.
     pub thinking: Option<Thinking>,
     /// Whether the model can be told to think next to nothing.
     pub thinks_minimally: bool,
@@ -45,7 +45,7 @@ pub struct Model {
     pub is_retired: bool,
 }
 
-/// How a model is told how much to think.
+/// The form in which a model is told how much to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thinking {
     /// By a word, such as `low`.
@@ -54,7 +54,7 @@ pub enum Thinking {
     Budget,
 }
 
-/// The price of a token that is written to the cache, as a multiple of the price of a token that is not.
+/// The price of a token that is written to the cache, as a multiple of the price of other sent tokens.
 const WRITTEN: f64 = 1.25;
 
 /// Prices in US dollars per million tokens.
@@ -82,8 +82,8 @@ impl Rates {
 
 /// Returns the catalogue's entry for the model of `provider`.
 ///
-/// The entry of a model also applies to its dated versions. There is no entry for a server that merely speaks the
-/// dialect of a service: any model may be behind the name `gpt-4.1` there.
+/// The entry of a model also applies to its dated versions. The catalogue doesn't apply to other servers that use the
+/// dialect of a service: there, the name `gpt-4.1` may stand for any model.
 pub fn model(provider: &Provider) -> Option<&'static Model> {
     let service = match provider.service {
         Service::Openai | Service::OpenaiResponses => "openai",
@@ -123,7 +123,7 @@ pub fn estimate(provider: &Provider, input: usize, max_output: usize, keeps_pref
     cost(provider, &Usage { input, written, output: max_output as u64, ..Usage::default() })
 }
 
-/// Returns the cost of `usage` in US dollars. It is `None` or 0 in the same cases as for [`estimate`].
+/// Returns the cost of `usage` in US dollars. The result is `None` or 0 in the same cases as for [`estimate`].
 pub fn cost(provider: &Provider, usage: &Usage) -> Option<f64> {
     let written = if charges_writes(provider) { usage.written } else { 0 };
     let usage = Usage { written, ..*usage };
@@ -147,8 +147,8 @@ fn charges_writes(provider: &Provider) -> bool {
     provider.service == Service::Anthropic || model(provider).is_some_and(|model| model.charges_writes)
 }
 
-/// Returns whether the service charges for writing to its cache also if it was not asked to write. OpenAI's own service
-/// can be told not to.
+/// Returns whether the service may write a request to its cache, and charge for this, although it was not asked to
+/// write. OpenAI's own service can be told not to.
 fn writes_unasked(provider: &Provider) -> bool {
     provider.service != Service::Anthropic && charges_writes(provider) && !provider.is_own_service()
 }
@@ -178,7 +178,7 @@ fn read(line: &'static str) -> Option<Model> {
         match note {
             "no-temperature" => model.fixed_temperature = true,
             "retired" => model.is_retired = true,
-            // The model's answers have no tokens, so its only price is that of the input.
+            // The answers of this model have no tokens, so only the input has a price.
             "embeddings" => {}
             "effort" => model.thinking = Some(Thinking::Level),
             "budget" => model.thinking = Some(Thinking::Budget),

@@ -1,5 +1,5 @@
-//! Asks a provider a question. A failed request is repeated if that can help, until there is an answer, an error, or
-//! no time left.
+//! Asks a provider a question. A failed request is repeated if a repetition can help, until there is an answer, a
+//! lasting error, or no time left.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use super::transport::Route;
 use super::{Failed, Key, Provider, Reply, Request, Service, is_model};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 
-/// Finds a key; returns `None` if no key is to be sent. It is called for each request, and once more if the service
-/// refuses the key.
+/// A function that finds a key. It returns `None` if no key is to be sent. It is called for each request, and once more
+/// if the service refuses the key.
 pub type Keys = Arc<dyn Fn(&Key) -> Result<Option<String>> + Send + Sync>;
 
 /// The function that is called and awaited after each request that failed. If it returns an error, the request is
 /// not repeated.
 pub type OnFailure = Arc<dyn Fn(Failed) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 
-/// The maximum number of times that a failed request is repeated, unless the client sets another number.
+/// The default maximum number of repetitions of a failed request.
 const RETRIES: u32 = 3;
 
 /// The pause before the first repetition; the pause doubles with each repetition.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How long making a connection may take.
+/// The maximum time for making a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How many tokens of the context window are requested from Ollama for an image.
+/// The number of tokens by which the context window requested from Ollama grows for each image.
 const IMAGE: usize = 2048;
 
 /// A provider that can be asked questions. Creating a client opens no connection.
@@ -52,7 +52,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Returns a client of `provider`; `keys` finds its key.
+    /// Returns a client of `provider`. `keys` finds the key of the provider.
     ///
     /// # Errors
     ///
@@ -91,21 +91,21 @@ impl Client {
         let http = http
             .build()
             .context(Kind::Provider, || format!("cannot make a client of provider `{}`", provider.name))?;
-        // Without randomness, the only harm is that several processes repeat their requests at the same time.
+        // If this fails, the only harm is that several processes may repeat their requests at the same time.
         let mut seed = [0; 8];
         let _ = getrandom::fill(&mut seed);
         let (seed, retries, pause) = (u64::from_le_bytes(seed), RETRIES, PAUSE);
         Ok(Client { provider, keys, base, retries, silence: None, seed, pause, on_failure: None, http })
     }
 
-    /// Sets the most times that a failed request is repeated; the default is 3.
+    /// Sets the maximum number of repetitions of a failed request. The default is 3.
     pub fn retries(mut self, retries: u32) -> Client {
         self.retries = retries;
         self
     }
 
-    /// Sets how long the service may send nothing of an answer that is to come in pieces. By default only the deadline of
-    /// the request ends it.
+    /// Sets the maximum time during which the service may send nothing. This limit applies only to answers in pieces.
+    /// By default, only the deadline of the request applies.
     pub fn silence(mut self, silence: Duration) -> Client {
         self.silence = Some(silence);
         self
@@ -125,11 +125,11 @@ impl Client {
     }
 
     /// Sends `request` and returns the answer. The request and all its repetitions must end within `deadline`.
-    /// `on_text` gets the text of the answer piece by piece as it arrives. After the first piece, a failed request is
-    /// not repeated.
+    /// `on_text` gets the text of the answer piece by piece as it arrives. After the first piece, the request is no
+    /// longer repeated if it fails.
     ///
-    /// Dropping the future ends the request. A failed request may still be billed; the function that was passed
-    /// to [`Client::on_failure`] is told whether it may.
+    /// Dropping the future ends the request. A failed request may still be billed; the function that was passed to
+    /// [`Client::on_failure`] is told whether this is so.
     ///
     /// # Errors
     ///
@@ -188,7 +188,8 @@ impl Client {
                     continue;
                 }
             }
-            // A model that the catalogue doesn't know may refuse a parameter. It is asked once without it.
+            // A model that the catalogue doesn't know may refuse a parameter. The request is repeated once without the
+            // parameter.
             if let Some(parameter) = failure.parameter().filter(|name| !without.contains(name))
                 && self.post(request, &without, on_text.is_some()).0.remove(parameter)
             {
@@ -253,7 +254,7 @@ impl Client {
         Ok(Reply { left_out, ..reply(provider, dialect, request, answer, kept)? })
     }
 
-    /// Returns what is sent, except the parameters `without`, and the reader of the answer.
+    /// Returns the request to send, without the parameters `without`, and the reader of the answer.
     fn post(&self, request: &Request, without: &[&'static str], is_streamed: bool) -> (Post, Box<dyn Read>) {
         let dialect = Dialect::of(&self.provider, request);
         let asked = Asked::new(&self.provider, request, is_streamed, self.window(request));
@@ -264,8 +265,9 @@ impl Client {
         (post, dialect.reader(&asked))
     }
 
-    /// Returns the context window to request from Ollama. It is a power of two, because Ollama loads the model again
-    /// for each new size. `None` for services that choose the window themselves.
+    /// Returns the context window to request from Ollama. The window is a power of two, so that few different sizes
+    /// occur: Ollama loads the model again for each new size. Returns `None` for services that choose the window
+    /// themselves.
     fn window(&self, request: &Request) -> Option<usize> {
         if self.provider.service != Service::Ollama {
             return None;

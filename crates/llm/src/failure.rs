@@ -1,4 +1,4 @@
-//! Why a model did not answer, in words that are safe to show.
+//! The reasons why a model did not answer, in words that are safe to show.
 //!
 //! The text of a service's error is never repeated, because some services include the key or the request in it. Only
 //! the kind or the code of the error may be repeated, and only if neither the key nor the request contains it.
@@ -18,13 +18,13 @@ const LONGEST_WORD: usize = 48;
 
 /// Shown when a connection ended before an answer came. The service may still have read the request.
 pub(super) const CLOSED: &str = "the connection was closed before an answer came";
-/// Shown when a connection was not made, or was silent, for too long.
+/// Shown when making a connection took too long, or when a connection was silent for too long.
 pub(super) const TIMED_OUT: &str = "the connection timed out";
 
 /// If a service asks us to wait for more than this many seconds (a year), the error says "more than a year".
 const ENDLESS: f64 = 31_536_000.0;
 
-/// The parameters that a request can do without, in all dialects.
+/// The optional parameters of a request, in all dialects.
 const OPTIONAL: [&str; 8] = [
     "temperature",
     "reasoning_effort",
@@ -36,7 +36,7 @@ const OPTIONAL: [&str; 8] = [
     "stream_options",
 ];
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Failure {
     /// The key contains characters that can't be in a header.
@@ -49,12 +49,12 @@ pub(super) enum Failure {
         status: u16,
         /// The code of the error.
         word: Option<String>,
-        /// The parameter that it refuses.
+        /// The parameter that the service refuses.
         parameter: Option<&'static str>,
-        /// How long it asks us to wait (`Retry-After`).
+        /// How long the service asks us to wait (`Retry-After`).
         wait: Option<Duration>,
     },
-    /// The service reported an error in the middle of an answer. This has the code of the error.
+    /// The service reported an error in the middle of an answer. The field has the code of the error.
     Reported(Option<String>),
     /// The connection ended in the middle of an answer.
     BrokenOff,
@@ -66,7 +66,7 @@ pub(super) enum Failure {
     Unreadable,
     /// The answer contains neither text nor a call.
     Empty {
-        /// Whether it reached its limit of tokens.
+        /// Whether the answer reached its limit of tokens.
         is_cut: bool,
     },
     /// The service's content filter withheld the answer.
@@ -84,7 +84,7 @@ impl Failure {
         Failure::Status { status, word, parameter, wait }
     }
 
-    /// Returns the parameter that the service refuses, if it is one that the request can do without.
+    /// Returns the parameter that the service refuses, if this parameter is optional.
     pub(super) fn parameter(&self) -> Option<&'static str> {
         match self {
             Failure::Status { status: 400 | 422, parameter, .. } => *parameter,
@@ -111,7 +111,7 @@ impl Failure {
         }
     }
 
-    /// Returns whether the request may be billed.
+    /// Returns how much of the request may be billed.
     pub(super) fn fate(&self) -> Fate {
         match self {
             Failure::NoKey => Fate::Unsent,
@@ -270,7 +270,8 @@ pub(super) fn word(body: &Value, key: Option<&str>, request: &Request) -> Option
     })
 }
 
-/// Returns the parameter that a service refuses, if the request can do without it. Only its name is taken from the error.
+/// Returns the parameter that a service refuses, if it is one of the [`OPTIONAL`] parameters. The error is only
+/// searched for these names.
 pub(super) fn parameter(body: &Value) -> Option<&'static str> {
     let error = body.get("error").unwrap_or(body);
     let said = |field: &str| error.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -283,7 +284,7 @@ pub(super) fn parameter(body: &Value) -> Option<&'static str> {
     };
     let is_word = |name: &str| ["reasoning", "thinking", "think"].contains(&name);
     OPTIONAL.into_iter().find(|name| names(said("param"), name)).or_else(|| {
-        // In a sentence, these words may mean something else than the parameter.
+        // In a sentence, a parameter name that is also an ordinary word may have another meaning.
         OPTIONAL.into_iter().find(|name| !is_word(name) && names(said("message"), name))
     })
 }

@@ -2,16 +2,16 @@
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 //!
-//! A [`Provider`] comes from the configuration. A [`Client`] asks the provider: it keeps to a deadline, limits what
-//! it reads, repeats a failed request if that can help, and ends the request when it is dropped. This module doesn't
-//! know what memories are, how long answers of tools may be, or what a model's answer is for. It spends only money
-//! that the caller has reserved.
+//! A [`Provider`] comes from the configuration. A [`Client`] asks the provider. It keeps to a deadline, limits the size
+//! of answers, and repeats a failed request if a repetition can help. Dropping the future ends the request. This crate
+//! doesn't know about memories, tools, or the purpose of a model's answer. It spends only money that the caller has
+//! reserved.
 //!
-//! `dialects` writes requests and reads answers, as values. `transport` makes the connection; `reading` divides an answer
-//! that comes in pieces into events; `reply` makes the result, and `failure` says why there is none. The dialects are
-//! our own: a library that has them all reads answers of any length, quotes them in errors, and loses parts of a
-//! conversation that the services need back. Google's Vertex is not supported, because its sign-in can't be tested
-//! here.
+//! The module `dialects` writes requests and reads answers, as values. `transport` makes the connection. `reading`
+//! divides an answer that comes in pieces into events. `reply` makes the result, and `failure` has the reasons why
+//! there is none. The dialects are our own: the library that supports them all reads answers of any length, quotes
+//! answers in errors, and loses parts of a conversation that the services need back. Google's Vertex is not supported,
+//! because its sign-in can't be tested here.
 
 use std::path::PathBuf;
 
@@ -38,10 +38,10 @@ pub use request::{Call, Request, Turn};
 pub use request::{Effort, Function, Image};
 pub use service::is_model;
 
-/// Directives for the log that silence the libraries used here, because they log keys, requests and answers.
+/// Directives for the log that silence the libraries used here, because these libraries log keys, requests and answers.
 pub const QUIET: &str = "hyper=off,hyper_util=off,reqwest=off,rustls=off";
 
-/// A service that offers models, together with the dialect in which it is asked.
+/// A service that offers models, together with its dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
@@ -59,7 +59,7 @@ pub enum Service {
     OpenaiCompatible,
 }
 
-/// Where the key of a provider comes from. The key is read for each call and never kept.
+/// The source of the key of a provider. The key is read for each call and never kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Key {
@@ -79,7 +79,7 @@ pub struct Provider {
     pub name: String,
     /// The service, which determines the dialect.
     pub service: Service,
-    /// The base address, if it is not the service's own.
+    /// The base address, if it differs from the service's own address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The name of the model, in the spelling of the service.
@@ -93,11 +93,11 @@ pub struct Provider {
     /// The temperature, which replaces the one that a request asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// The context window, in tokens of request and answer together. Users set this if the catalogue has no window
-    /// for the model, or a wrong one.
+    /// The context window, in tokens of request and answer together. Users set this if the window of the model is
+    /// missing or wrong in the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
-    /// The price. Users set this if the catalogue has no price for the model, or a wrong one.
+    /// The price. Users set this if the price of the model is missing or wrong in the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
@@ -120,7 +120,7 @@ pub struct Reply {
     pub calls: Vec<Call>,
     /// The vectors of the texts, each of length 1 and all with the same number of dimensions: see [`Request::embedding`].
     pub vectors: Vec<Vec<f32>>,
-    /// What the service needs back unchanged in the next request: see [`Turn::Assistant`].
+    /// The data that the service needs back unchanged in the next request; see [`Turn::Assistant`].
     pub kept: Option<serde_json::Value>,
     /// Whether the answer was cut off at its limit of tokens. The arguments of its last call may then be incomplete.
     pub is_cut: bool,
@@ -132,7 +132,7 @@ pub struct Reply {
     pub left_out: Vec<&'static str>,
 }
 
-/// Numbers of tokens: as the provider reports them, or as upper estimates.
+/// Numbers of tokens. They are the numbers that the provider reports, or upper estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens that were sent, including those that the provider read from its cache or wrote to it.
@@ -141,9 +141,9 @@ pub struct Usage {
     pub cached: u64,
     /// Tokens that were sent and that the provider wrote to its cache, at a higher price.
     pub written: u64,
-    /// Tokens that were received, including those that the model thought.
+    /// Tokens that were received, including the tokens of thoughts.
     pub output: u64,
-    /// Whether any of the numbers is an estimate, because the provider did not report it.
+    /// Whether at least one of the numbers is an estimate, because the provider did not report it.
     pub is_estimate: bool,
 }
 

@@ -1,7 +1,8 @@
 //! Reads an answer that comes in pieces.
 //!
-//! The pieces may end anywhere, also within a character. Their lines are either server-sent events (`data: …`, ended by
-//! an empty line) or one JSON object each; the lines show which, because servers don't declare it reliably.
+//! The pieces may end anywhere, even within a character. The lines are either server-sent events (`data: …`, ended by
+//! an empty line) or one JSON object each. The format is recognised by the lines themselves, because servers don't
+//! declare it reliably.
 
 use serde_json::Value;
 
@@ -11,19 +12,19 @@ use super::thoughts::answer_begins;
 /// The function that gets the text of an answer, piece by piece.
 pub type OnText<'a> = Option<&'a (dyn Fn(&str) + Send + Sync)>;
 
-/// The most bytes that a line or an event may have, and that text and arguments may have together: about a hundred times
+/// The maximum number of bytes of a line, of an event, and of the text and arguments together: about a hundred times
 /// the longest answer of a model.
 pub(super) const LARGEST_ANSWER: usize = 4 << 20;
 
-/// How lines begin before the first event.
+/// The possible beginnings of a line before the first event.
 const BEGINNINGS: [&[u8]; 6] = [b"data:", b"event:", b"id:", b"retry:", b":", b"{"];
 
-/// Why an answer can't be read further.
+/// The reason why reading an answer stopped.
 #[derive(Debug, PartialEq)]
 pub(super) enum Stuck {
-    /// It is not in the dialect, or reports an error.
+    /// The answer is not in the dialect, or it reports an error.
     Misread(Misread),
-    /// It is larger than [`LARGEST_ANSWER`].
+    /// The answer is larger than [`LARGEST_ANSWER`].
     TooLarge,
 }
 
@@ -38,13 +39,14 @@ pub(super) struct Reading<'a> {
     reader: Box<dyn Read>,
     on_text: OnText<'a>,
     answer: Answer,
-    /// How many bytes of the text were passed to `on_text`, or are thoughts; `None` until the answer begins.
+    /// The length, in bytes, of the beginning of the text that was passed to `on_text` or consists of thoughts; `None`
+    /// until the answer begins.
     said: Option<usize>,
     /// The bytes of the line that is not complete yet.
     line: Vec<u8>,
     /// The data of the event that is not complete yet.
     data: Option<String>,
-    /// Whether the last byte was a carriage return, so that a line feed after it ends no further line.
+    /// Whether the last byte was a carriage return. A line feed directly after it doesn't end another line.
     ends_in_return: bool,
     /// How many events were read.
     events: u64,
@@ -52,7 +54,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Returns the beginning of an answer. `on_text` gets the text of each event.
+    /// Returns an answer of which nothing was read yet. `on_text` gets the text of each event.
     pub fn new(reader: Box<dyn Read>, on_text: OnText<'a>) -> Reading<'a> {
         Reading {
             reader,
@@ -94,12 +96,13 @@ impl<'a> Reading<'a> {
         self.is_over
     }
 
-    /// Returns the answer once nothing more comes, with the data that must be kept of it. `None` if the service did not
-    /// say why the answer ended.
+    /// Returns the answer and its kept data. Called when no more bytes come. Returns `None` if the service did not say
+    /// why the answer ended.
     pub fn end(mut self) -> Result<Option<(Answer, Option<Value>)>, Stuck> {
         if !self.is_over {
             let line = std::mem::take(&mut self.line);
-            // The last piece may be broken off, which is no fault of the dialect.
+            // The last piece may be incomplete because the connection broke. This doesn't mean that the answer is not
+            // in the dialect.
             let is_begun = self.events > 0
                 || self.data.is_some()
                 || BEGINNINGS.iter().any(|word| line.starts_with(word) || word.starts_with(&line));
@@ -152,7 +155,7 @@ impl<'a> Reading<'a> {
         self.events += 1;
         if data.trim() == "[DONE]" {
             self.is_over = true;
-            // Some servers give no other reason why the answer ends.
+            // Some servers don't say in another way why the answer ends.
             self.answer.stop = self.answer.stop.or(Some(Stop::Done));
             return Ok(());
         }
@@ -172,7 +175,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Reads an answer that is complete, and returns it with the data that must be kept of it.
+/// Reads a complete answer. Returns the answer and its kept data.
 pub(super) fn whole(mut reader: Box<dyn Read>, body: &[u8]) -> Result<(Answer, Option<Value>), Misread> {
     let body: Value = serde_json::from_slice(body).map_err(|_| Misread::Unreadable)?;
     check(&body)?;

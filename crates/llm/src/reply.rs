@@ -1,4 +1,4 @@
-//! Turns an answer that was read into a reply.
+//! Turns an answer, as a dialect read it, into a reply.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::thoughts::answer_begins;
 use super::{Call, Provider, Reply, Request, Turn, Usage};
 use tiro_text::tokens;
 
-/// Returns the reply to `request`. `kept` is what the dialect needs back.
+/// Returns the reply to `request`. `kept` is the data that the dialect needs back.
 pub(super) fn reply(
     provider: &Provider,
     dialect: Dialect,
@@ -37,7 +37,7 @@ pub(super) fn reply(
     if text.is_empty() && calls.is_empty() {
         return Err(Failure::Empty { is_cut });
     }
-    // If ids were replaced, the data that is kept has other ids than the results will have.
+    // If ids of calls were replaced, the kept data has other ids than the results will have.
     let fits = is_distinct && (had_ids || !dialect.keeps_ids());
     let kept = kept.filter(|_| fits).map(|parts| json!({"of": author(provider, dialect), "parts": parts}));
     Ok(Reply { text, calls, kept, is_cut, usage, attempts: 1, ..Reply::default() })
@@ -58,7 +58,8 @@ fn embedded(request: &Request, vectors: Vec<Vec<f32>>, counts: Counts) -> Result
     Ok(Reply { vectors, usage, attempts: 1, ..Reply::default() })
 }
 
-/// Returns the calls, and whether the service gave each call a different id. A call without an id of its own gets one.
+/// Returns the calls, and whether the service gave each call a different id. A call without an id, or with the id of
+/// another call, gets a new id.
 fn calls(request: &Request, pieces: Vec<Piece>) -> Result<(Vec<Call>, bool), Failure> {
     let earlier = request.turns.iter().map(|turn| match turn {
         Turn::Assistant { calls, .. } => calls.len(),
@@ -79,8 +80,8 @@ fn calls(request: &Request, pieces: Vec<Piece>) -> Result<(Vec<Call>, bool), Fai
     Ok((calls, is_distinct))
 }
 
-/// Returns the usage that the service reported. A number that it did not report is replaced by an upper estimate. A real
-/// request never has 0 tokens.
+/// Returns the usage that the service reported. A missing number is replaced by an upper estimate. So is 0, because a
+/// real request never has 0 tokens.
 fn usage(request: &Request, text: &str, calls: &[Call], kept: Option<&Value>, counts: Counts) -> Usage {
     let known = |number: Option<u64>| number.filter(|tokens| *tokens > 0);
     let (input, output) = (known(counts.input), known(counts.output));

@@ -9,16 +9,18 @@ use tiro_text::tokens;
 /// The maximum number of tokens that a dialect adds around each part of a request.
 const TOKENS_AROUND_PART: usize = 16;
 
-/// The maximum number of tokens that a service adds if the model may call functions or must keep to a schema. Anthropic
-/// adds a system prompt of some hundred tokens.
+/// The maximum number of tokens that a service adds if the model may call functions, or if the answer must match a
+/// schema. Anthropic, for example, adds a system prompt of some hundred tokens.
 const TOKENS_OF_RULES: usize = 1_024;
 
 /// The maximum number of tokens that a service counts for one image. The highest numbers are those of OpenAI's smallest
-/// models (48,169 for gpt-4o-mini) and of Gemini for images of 100 megapixels (258 for each square of 768 pixels). Most
-/// services count less than 5,000 for any image, so this number is far too high for them; money is reserved by it.
+/// models (48,169 for gpt-4o-mini) and of Gemini for images of 100 megapixels (258 for each square of 768 pixels).
+/// Money is reserved by this number. It is far too high for most services, which count fewer than 5,000 tokens for any
+/// image.
 pub const TOKENS_OF_IMAGE: usize = 50_000;
 
-/// Strings of [`Turn::Assistant::kept`] with these names mean nothing to a reader: signatures, encrypted reasoning, ids.
+/// The names of strings in [`Turn::Assistant::kept`] that contain no readable text, such as signatures, encrypted
+/// reasoning and ids.
 const OPAQUE: [&str; 8] = [
     "call_id",
     "data",
@@ -55,9 +57,9 @@ pub enum Turn {
         text: String,
         /// The functions that the model called.
         calls: Vec<Call>,
-        /// What the service needs back unchanged, as [`Reply::kept`](super::Reply::kept) had it, such as signed
-        /// reasoning. It is sent in place of `text` and `calls`, but only to the model that wrote it; any other model
-        /// gets `text` and `calls`.
+        /// The data that the service needs back unchanged, such as signed reasoning. It comes from
+        /// [`Reply::kept`](super::Reply::kept). The model that wrote it gets it in place of `text` and `calls`; any
+        /// other model gets `text` and `calls`.
         kept: Option<Value>,
     },
     /// The result of a function. The results of all calls of an answer follow that answer.
@@ -66,7 +68,7 @@ pub enum Turn {
         call: String,
         /// The result.
         text: String,
-        /// Whether the function failed, so that the text is an error.
+        /// Whether the function failed. The text is then an error.
         is_error: bool,
     },
 }
@@ -90,7 +92,7 @@ pub struct Function {
     pub name: String,
     /// The description for the model.
     pub description: String,
-    /// The JSON schema of its arguments, which is an object.
+    /// The JSON schema of the arguments, which together are an object.
     pub parameters: Value,
 }
 
@@ -101,11 +103,11 @@ pub struct Call {
     pub id: String,
     /// The name of the function.
     pub name: String,
-    /// The arguments, as JSON. A string if the model wrote something that is not JSON, or was cut off.
+    /// The arguments, as JSON. They are a string if the model's text is not JSON or was cut off.
     pub arguments: Value,
 }
 
-/// How much a model should think before it answers.
+/// The amount of thinking that a model should do before it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
     /// As little as the model allows.
@@ -121,37 +123,39 @@ pub enum Effort {
 /// A request to a model.
 ///
 /// A conversation is a list of turns. If the model calls functions, the next request repeats the turns, followed by the
-/// answer ([`Turn::answer`]) and by one [`Turn::Result`] for each call, in the order of the calls. So that services can
-/// reuse what they computed for an earlier request, a request should begin with the same system prompt, functions and
-/// turns as the one before it.
+/// answer ([`Turn::answer`]) and by one [`Turn::Result`] for each call, in the order of the calls. A request should
+/// begin with the same system prompt, functions and turns as the previous request, so that services can reuse what they
+/// computed for that request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// The system prompt.
     pub system: String,
-    /// The conversation so far; the question, or the results of functions, are last.
+    /// The conversation so far. The last turns are the question, or the results of functions.
     pub turns: Vec<Turn>,
     /// Functions that the model may call.
     pub functions: Vec<Function>,
-    /// The name of a JSON schema, and the schema; the answer must match it. If the model can't call functions and keep
-    /// to a schema at the same time, it is only told the schema. So the answer must be checked in any case.
+    /// The name of a JSON schema, and the schema that the answer must match. Some models can't call functions and keep
+    /// to a schema at the same time; they get the schema only as an instruction. So callers must check the answer in
+    /// any case.
     pub schema: Option<(String, Value)>,
-    /// The maximum number of tokens that the answer may have, including what the model thinks; 0 means no limit.
+    /// The maximum number of tokens of the answer, including thoughts; 0 means no limit.
     pub max_output: usize,
     /// The temperature, 0 to 2; the provider's own setting takes precedence.
     pub temperature: Option<f64>,
-    /// The temperature if nobody asked for one. It is sent only to models that the catalogue knows to accept a
-    /// temperature.
+    /// The temperature that is used if no other temperature is set. It is sent only to models that accept a temperature
+    /// according to the catalogue.
     pub usual_temperature: Option<f64>,
-    /// How much the model should think. `None` leaves that to the service. It is not sent to models that are known not
-    /// to accept it.
+    /// How much the model should think. `None` leaves the decision to the service. This setting is not sent to models
+    /// that are known to refuse it.
     pub effort: Option<Effort>,
-    /// Whether requests that begin like this one follow within minutes, so that it is worth keeping the beginning in the
-    /// service's cache. Anthropic, and OpenAI for its newer models, charge a quarter more for tokens that are written to
-    /// the cache.
+    /// Whether requests with the same beginning will follow within minutes, so that it is worth keeping the beginning
+    /// in the service's cache. Anthropic, and OpenAI for its newer models, charge a quarter more for tokens that are
+    /// written to the cache.
     pub keeps_prefix: bool,
-    /// A name that all requests with the same beginning have in common, and no others. OpenAI uses it to find its cache.
+    /// A name that is the same for all requests with the same beginning, and different for all others. OpenAI finds its
+    /// cache by this name.
     pub cache_key: Option<String>,
-    /// Whether the texts of the turns are to be embedded: the answer has a vector for each of them and no text.
+    /// Whether the request is for embeddings. The answer then has a vector for the text of each turn, and no text.
     pub is_embedding: bool,
 }
 
@@ -187,13 +191,13 @@ impl Request {
         std::iter::once(Cow::from(&self.system)).chain(turns).chain(functions).chain(schema)
     }
 
-    /// Returns an upper bound of the tokens of the request, which holds for any tokenizer. An image counts as
-    /// [`TOKENS_OF_IMAGE`].
+    /// Returns an upper bound of the number of tokens of the request. The bound holds for any tokenizer. An image
+    /// counts as [`TOKENS_OF_IMAGE`] tokens.
     pub fn tokens(&self) -> usize {
         self.tokens_by(&|text| tokens::bounded(text).high)
     }
 
-    /// Like [`tokens`](Request::tokens), with `high` as the upper bound of a text.
+    /// Like [`tokens`](Request::tokens), but `high` returns the upper bound for a text.
     pub fn tokens_by(&self, high: &dyn Fn(&str) -> usize) -> usize {
         let mut tokens = self.texts().map(|text| high(&text)).sum::<usize>();
         let mut parts = self.turns.len() + 2 * self.functions.len() + 4;
@@ -222,11 +226,11 @@ impl Request {
         self.turns.iter().map(of).sum()
     }
 
-    /// Returns the request with every text that can have content passed through `change`: the system prompt, the texts
-    /// of all turns, the arguments of calls, descriptions, and the strings of schemas. Names and ids stay as they are.
+    /// Returns a copy of the request with `change` applied to every text: the system prompt, the texts of all turns,
+    /// the arguments of calls, descriptions, and the strings of schemas. Names and ids are not changed.
     ///
-    /// [`Turn::Assistant::kept`] can't be changed, because services check it. It is left out if `change` would change
-    /// any readable text of it.
+    /// [`Turn::Assistant::kept`] can't be changed, because services check it. It is left out if `change` would change a
+    /// readable text in it.
     pub fn with_texts(&self, change: &dyn Fn(&str) -> String) -> Request {
         let turns = self.turns.iter().map(|turn| match turn {
             Turn::User { text, images } => Turn::User { text: change(text), images: images.clone() },
@@ -263,8 +267,9 @@ impl Request {
     }
 }
 
-/// Returns the arguments of a call with their texts changed. They are changed once by themselves and once together
-/// with their names, as in `"password": "…"`. If that leaves no JSON, the text is returned as a string.
+/// Returns the arguments of a call with `change` applied to their texts. `change` is first applied to each text alone,
+/// and then to the whole JSON, in which a text has its name, as in `"password": "…"`. If the result is not JSON, it is
+/// returned as a string.
 fn arguments(arguments: &Value, change: &dyn Fn(&str) -> String) -> Value {
     let arguments = strings(arguments, true, change);
     let text = arguments.to_string();
@@ -275,8 +280,8 @@ fn arguments(arguments: &Value, change: &dyn Fn(&str) -> String) -> Value {
     serde_json::from_str(&changed).unwrap_or(Value::String(changed))
 }
 
-/// Returns a schema with its texts changed, but not the names of properties. If the change leaves no JSON, returns the
-/// schema that allows everything.
+/// Returns a schema with `change` applied to its texts, but not to the names of properties. If the result is not JSON,
+/// returns the schema that allows everything.
 fn schema(schema: &Value, change: &dyn Fn(&str) -> String) -> Value {
     let schema = strings(schema, false, change);
     let text = schema.to_string();
@@ -287,7 +292,7 @@ fn schema(schema: &Value, change: &dyn Fn(&str) -> String) -> Value {
     serde_json::from_str(&changed).unwrap_or_else(|_| serde_json::json!({"type": "object"}))
 }
 
-/// Returns `value` with all its strings changed, and the names of members if `with_names`.
+/// Returns `value` with `change` applied to all its strings, and also to the names of members if `with_names` is true.
 fn strings(value: &Value, with_names: bool, change: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(change(text)),

@@ -36,7 +36,8 @@ impl Service {
         Service::ALL.into_iter().find(|service| service.as_str() == name)
     }
 
-    /// Returns the service's own address; `None` for the dialect that many servers share.
+    /// Returns the service's own address. Returns `None` for [`Service::OpenaiCompatible`], which stands for many
+    /// servers.
     pub fn own_endpoint(self) -> Option<&'static str> {
         Some(match self {
             Service::Openai | Service::OpenaiResponses => "https://api.openai.com/v1",
@@ -60,14 +61,14 @@ impl Service {
         address.map_or(host == "localhost", |address| address.to_canonical().is_loopback())
     }
 
-    /// Returns whether the service passes requests for `model` to its makers, as Ollama does for models whose name ends in
-    /// `cloud`.
+    /// Returns whether the service forwards requests for `model` to its makers. Ollama does this for models whose name
+    /// ends in `cloud`.
     pub fn passes_on(self, model: &str) -> bool {
         let model = model.trim().to_lowercase();
         self == Service::Ollama && (model.ends_with("-cloud") || model.ends_with(":cloud"))
     }
 
-    /// Returns the words that errors use for an answer in the service's dialect.
+    /// Returns the words by which errors name an answer in the service's dialect.
     pub(super) fn dialect(self) -> &'static str {
         match self {
             Service::Openai | Service::OpenaiCompatible => "a completion in OpenAI's dialect",
@@ -96,7 +97,7 @@ const ENCRYPTED: &str = "give it an endpoint with `https://`, or one on this mac
 
 impl Provider {
     /// Returns whether requests stay on this machine. Requests for Ollama models whose name ends in `cloud` (in upper
-    /// or lower case) do not stay here, because Ollama passes them to its makers.
+    /// or lower case) do not stay on this machine, because Ollama forwards them to its makers.
     pub fn is_local(&self) -> bool {
         self.service.is_local(self.endpoint.as_deref()) && !self.is_passed_on()
     }
@@ -108,7 +109,7 @@ impl Provider {
         self.is_local() || (is_own_server && !self.is_passed_on())
     }
 
-    /// Returns whether requests go to the service itself, rather than to another server with its dialect.
+    /// Returns whether requests go to the service itself. They may also go to another server with the same dialect.
     pub fn is_own_service(&self) -> bool {
         let host = |endpoint: Option<&str>| {
             endpoint.and_then(|endpoint| Url::parse(endpoint).ok()?.host_str().map(str::to_owned))
@@ -178,7 +179,7 @@ impl Provider {
         Ok(base)
     }
 
-    /// Returns the host and the port of the endpoint, as they are shown.
+    /// Returns the host and the port of the endpoint, in the form in which they are shown.
     pub fn host(&self) -> String {
         let Ok(base) = self.base() else { return "an unknown address".to_owned() };
         let host = base.host_str().unwrap_or_default();
@@ -189,8 +190,8 @@ impl Provider {
 /// The longest name of a model, in bytes. Arbitrary: twice the length of the longest known name.
 const LONGEST_NAME: usize = 200;
 
-/// Returns whether `name` can be the name of a model: it is short and has only visible letters, digits and marks.
-/// Invisible characters could make one name look like another.
+/// Returns whether `name` can be the name of a model: it is short and consists only of visible letters, digits and
+/// marks. Invisible characters could make one name look like another.
 pub fn is_model(name: &str) -> bool {
     let is_seen = |c: char| c.is_ascii_graphic() || c == ' ' || (!c.is_ascii() && c.is_alphanumeric());
     (1..=LONGEST_NAME).contains(&name.len()) && name.trim() == name && name.chars().all(is_seen)

@@ -1,4 +1,4 @@
-//! A service that follows a script: one step for each connection. The last step is repeated.
+//! A service for tests that follows a script, with one step for each connection. The last step is repeated.
 #![allow(missing_docs, clippy::missing_docs_in_private_items, reason = "only tests use it")]
 
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// What the service does with a request that it has read.
+/// A step: the reaction of the service to a request.
 #[derive(Clone)]
 pub enum Step {
     /// Answers with status, headers and body.

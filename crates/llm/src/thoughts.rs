@@ -1,14 +1,15 @@
-//! Thoughts that a server leaves in the text of an answer.
+//! Finds thoughts that a server left in the text of an answer.
 //!
-//! Local servers without a parser for a reasoning model pass on what it writes: its thoughts between `<think>` and
-//! `</think>`, then the answer. Some prompts end with `<think>`, so that the text has only the end.
+//! Local servers without a parser for a reasoning model pass on the whole text of the model: its thoughts between
+//! `<think>` and `</think>`, followed by the answer. If the prompt ends with `<think>`, the text has only the closing
+//! tag.
 
 /// The tags around thoughts.
 const TAGS: [(&str, &str); 3] =
     [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>")];
 
-/// Returns the place in `text` where the answer begins, behind thoughts at its beginning. `None` if that can't be told
-/// yet, because `text` is not complete; a complete text of unfinished thoughts has no answer.
+/// Returns the place in `text` where the answer begins, after the thoughts. Returns `None` if this place is not known
+/// yet because `text` is not complete. If a complete text consists of unfinished thoughts, its answer is empty.
 pub(super) fn answer_begins(text: &str, is_complete: bool) -> Option<usize> {
     let mut begin = 0;
     loop {
@@ -32,8 +33,8 @@ pub(super) fn answer_begins(text: &str, is_complete: bool) -> Option<usize> {
     }
 }
 
-/// Returns the place behind the end of thoughts whose beginning is missing: a closing tag at the end of a line, with no
-/// opening tag anywhere.
+/// Returns the place after thoughts whose opening tag is missing. Such thoughts end with a closing tag at the end of a
+/// line, and the text has no opening tag.
 fn unopened(text: &str) -> Option<usize> {
     let (opening, closing) = TAGS[0];
     let at = text.find(closing).filter(|_| !text.contains(opening))?;

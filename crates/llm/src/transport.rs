@@ -1,10 +1,10 @@
-//! The connection to a service, for one request.
+//! Sends one request to a service and receives the answer.
 //!
-//! A request is posted with the key; redirects are not followed. The answer is read piece by piece, and its bytes are
-//! counted and limited. A refusal is reduced to its status, the code of its error and the time to wait. Dropping the
-//! future ends the connection.
+//! A request is posted with the key. Redirects are not followed. The answer is read piece by piece, and its bytes are
+//! counted and limited. Of a refusal, only the status, the code of the error and the time to wait are kept. Dropping
+//! the future ends the connection.
 //!
-//! This knows only one thing about the dialects: which header has the key.
+//! This module knows only one thing about the dialects: the header that contains the key.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,14 +20,14 @@ use super::reading::{LARGEST_ANSWER, OnText, Reading, Stuck, whole};
 use super::thoughts::answer_begins;
 use super::{Request, Service};
 
-/// The most bytes that are read of an answer in pieces. Arbitrary: services send some 300 bytes around each token, and
-/// answers have up to 128,000 tokens.
+/// The maximum number of bytes of an answer in pieces that are read. Arbitrary: services send some 300 bytes around
+/// each token, and answers have up to 128,000 tokens.
 const LARGEST_STREAM: u64 = 64 << 20;
 
-/// The maximum number of bytes that are read of a refusal. Arbitrary; the code of the error is near the beginning.
+/// The maximum number of bytes of a refusal that are read. Arbitrary: the code of the error is near the beginning.
 const LARGEST_REFUSAL: usize = 64 << 10;
 
-/// Where a request goes.
+/// The connection parameters of a request.
 pub(super) struct Route<'a> {
     /// The client.
     pub http: &'a reqwest::Client,
@@ -37,16 +37,16 @@ pub(super) struct Route<'a> {
     pub base: &'a Url,
     /// The key to send.
     pub key: Option<&'a str>,
-    /// The request, as the caller made it. It is only needed to keep its texts out of errors.
+    /// The request, as the caller made it. It is used only to keep its texts out of errors.
     pub request: &'a Request,
     /// How many bytes were received so far.
     pub received: &'a AtomicU64,
-    /// How long the service may send nothing.
+    /// The maximum time during which the service may send nothing.
     pub silence: Option<Duration>,
 }
 
 impl Route<'_> {
-    /// Posts a request and reads the answer, with the data that must be kept of it. `on_text` gets the text as it
+    /// Posts a request and reads the answer. Returns the answer and its kept data. `on_text` gets the text as it
     /// arrives.
     pub async fn exchange(
         &self,
@@ -67,7 +67,8 @@ impl Route<'_> {
         let kind =
             response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
         let is_declared = kind.contains("event-stream") || kind.contains("ndjson");
-        // Some servers send a whole answer although they were asked for pieces, or the other way round.
+        // Some servers send a whole answer although pieces were requested, or pieces although a whole answer was
+        // requested.
         if is_declared || (on_text.is_some() && !kind.contains("json")) {
             return self.pieces(response, reader, on_text).await;
         }
@@ -80,7 +81,7 @@ impl Route<'_> {
         Ok((answer, kept))
     }
 
-    /// Waits for what the service sends next. Errors if it sends nothing for too long.
+    /// Waits for the next bytes of the service. Errors if the service sends nothing for too long.
     async fn heard<T>(&self, next: impl Future<Output = T>) -> Result<T, Failure> {
         match self.silence {
             Some(silence) => timeout(silence, next).await.map_err(|_| Failure::Silent(silence)),
@@ -101,7 +102,8 @@ impl Route<'_> {
         };
         let mut reading = Reading::new(reader, on_text);
         while !reading.is_over() {
-            // If the connection breaks after the service said why the answer ends, nothing of the answer is missing.
+            // If the connection breaks, the answer may still be complete: it is, if the service has already said why
+            // the answer ends.
             let Ok(Some(piece)) = self.heard(response.chunk()).await? else { break };
             let size = piece.len() as u64;
             if self.received.fetch_add(size, Ordering::Relaxed) + size > LARGEST_STREAM {
@@ -112,7 +114,7 @@ impl Route<'_> {
         reading.end().map_err(stuck)?.ok_or(Failure::BrokenOff)
     }
 
-    /// Reads an answer that comes whole.
+    /// Reads an answer that comes as a whole.
     async fn body(&self, mut response: reqwest::Response) -> Result<Vec<u8>, Failure> {
         let too_large = Failure::TooLarge(LARGEST_ANSWER as u64);
         if response.content_length().is_some_and(|length| length > LARGEST_ANSWER as u64) {
@@ -189,7 +191,7 @@ fn address(base: &Url, target: &str) -> Url {
     address
 }
 
-/// Returns the reason why there is no answer, without any text of the request.
+/// Returns the reason why there is no answer. The reason contains no text of the request.
 fn unreachable(error: &reqwest::Error) -> &'static str {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = cause {

@@ -1,7 +1,7 @@
 //! Anthropic's Messages API.
 //!
-//! The model's thoughts come as signed blocks of the answer. The service checks these blocks in their places between
-//! texts and calls, so if an answer has one, all blocks of the answer are kept.
+//! The model's thoughts are signed blocks of the answer. The service checks that these blocks are sent back in their
+//! places between texts and calls. So if an answer has such a block, all blocks of the answer are kept.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,17 @@ use super::parts::{
 };
 use super::schema;
 
-/// The service demands a limit. This one is the highest that all current models accept.
+/// The limit that is sent if there is no other limit, because the service demands one. All current models accept this
+/// number.
 const MOST_OUTPUT: usize = 8_192;
 
-/// The least number of tokens that a model can be told to think.
+/// The smallest budget for thinking that a model accepts, in tokens.
 const LEAST_BUDGET: usize = 1_024;
 
 /// The highest temperature.
 const MOST_TEMPERATURE: f64 = 1.0;
 
-/// Returns what is sent.
+/// Returns the path, headers and body of the request.
 pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     let request = asked.request;
     let mut body = json!({
@@ -38,8 +39,9 @@ pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
         body["system"] = json!([{"type": "text", "text": system}]);
     }
     if request.keeps_prefix {
-        // The mark on the system prompt covers the functions too. The one on the last block of the user covers the
-        // conversation, and the next request finds it there.
+        // These are the marks up to which the service caches the request. The mark on the system prompt covers the
+        // functions too. The mark on the last block of the user covers the conversation, which is the beginning of the
+        // next request.
         for path in ["/system/0", "/messages"] {
             let place = body.pointer_mut(path).and_then(|place| match place {
                 Value::Array(messages) => last_of_user(messages),
@@ -74,7 +76,7 @@ pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     Post { path: "messages".to_owned(), headers: &[("anthropic-version", "2023-06-01")], body }
 }
 
-/// Tells the model how much to think. Returns whether it did.
+/// Tells the model how much to think, if this is possible. Returns whether the model was told.
 fn think(body: &mut Value, asked: &Asked<'_>, author: &str) -> bool {
     // A model that must call a function can't think first.
     if asked.effort.is_none() || body.get("tool_choice").is_some() {
@@ -85,7 +87,8 @@ fn think(body: &mut Value, asked: &Asked<'_>, author: &str) -> bool {
         body["output_config"]["effort"] = json!(asked.level());
         return true;
     }
-    // While functions are called, the answer that called them must begin with the model's thoughts.
+    // If the request has results of functions, the answer that called these functions must begin with the model's
+    // thoughts.
     let last = asked.request.turns.iter().rev().find(|turn| !matches!(turn, Turn::Result { .. }));
     let is_lost = matches!(last, Some(Turn::Assistant { kept: own, .. }) if kept(own, author).is_none());
     match asked.budget().filter(|budget| *budget >= LEAST_BUDGET && !is_lost) {
@@ -103,7 +106,8 @@ fn last_of_user(messages: &mut [Value]) -> Option<&mut Value> {
     last.get_mut("content")?.as_array_mut()?.last_mut()
 }
 
-/// Returns the messages. Neighbouring turns of the same role become one message, as the results of all calls must.
+/// Returns the messages. Neighbouring turns of the same role become one message, because the service demands the
+/// results of all calls in one message.
 fn messages(turns: &[Turn], author: &str) -> Vec<Value> {
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
     for turn in turns {
@@ -143,7 +147,7 @@ fn messages(turns: &[Turn], author: &str) -> Vec<Value> {
     messages.into_iter().map(|(role, blocks)| json!({"role": role, "content": blocks})).collect()
 }
 
-/// Returns a text as a block. The service refuses empty ones.
+/// Returns a text as a block; `None` for an empty text, because the service refuses empty blocks.
 fn text_block(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({"type": "text", "text": text}))
 }
@@ -231,7 +235,8 @@ fn stop(message: &Value) -> Option<Stop> {
     })
 }
 
-/// Returns the numbers of tokens. The service doesn't count cached tokens as input.
+/// Returns the numbers of tokens. Cached tokens are added to the input here, because the service doesn't count them as
+/// input.
 fn counts(message: &Value) -> Counts {
     let cached = number(message, "/usage/cache_read_input_tokens");
     let written = number(message, "/usage/cache_creation_input_tokens");
@@ -261,7 +266,7 @@ impl Read for AnthropicReader {
             Some("message_delta") => {
                 answer.stop = stop(part("delta")?).or(answer.stop);
                 let newer = counts(event);
-                // A later report without cached tokens counts only the tokens that are not cached.
+                // If a later report has no number of cached tokens, its input number excludes the cached tokens.
                 let is_full = newer.cached.is_some() || answer.counts.cached.is_none();
                 answer.counts.update(Counts { input: newer.input.filter(|_| is_full), ..newer });
             }
@@ -281,7 +286,7 @@ impl Read for AnthropicReader {
         };
         let blocks = std::mem::take(&mut self.blocks);
         let has_thoughts = blocks.values().any(is_thought);
-        // If the answer was cut off within a thought, the thought has no signature, and the service would refuse it.
+        // If the answer was cut off within a thought, this thought has no signature, and the service would refuse it.
         if self.has_answered || !has_thoughts || !blocks.values().all(is_signed) {
             return None;
         }

@@ -1,7 +1,7 @@
-//! OpenAI's Chat Completions API, which many other servers have too.
+//! OpenAI's Chat Completions API, which many other servers offer too.
 //!
-//! Servers with models that think send their thoughts as members of the message that OpenAI doesn't have. Some servers
-//! need these members back while the model calls functions, so the members are kept.
+//! Servers with reasoning models send the thoughts of a model in members of the message that OpenAI doesn't have. Some
+//! servers need these members back while the model calls functions, so the members are kept.
 
 use serde_json::{Map, Value, json};
 
@@ -13,10 +13,11 @@ use super::parts::{
 };
 use super::schema;
 
-/// The members of a message that have thoughts: those of DeepSeek and Kimi, of vLLM, and of OpenRouter.
+/// The members of a message that contain thoughts: first the one of DeepSeek and Kimi, then that of vLLM, then that of
+/// OpenRouter.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
-/// Returns what is sent.
+/// Returns the path, headers and body of the request.
 pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     let request = asked.request;
     let mut body = json!({
@@ -53,7 +54,7 @@ pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     Post { path: "chat/completions".to_owned(), headers: &[], body }
 }
 
-/// Adds the parameters that only OpenAI's own dialects have.
+/// Adds the parameters that only OpenAI's own service accepts.
 pub(super) fn add_openai(body: &mut Value, asked: &Asked<'_>) {
     if let Some(key) = &asked.request.cache_key {
         body["prompt_cache_key"] = json!(key);
@@ -72,7 +73,7 @@ pub(super) fn form(name: &str, it: &Value) -> Value {
     }
 }
 
-/// Returns a function in the form that Ollama shares.
+/// Returns a function in the form that OpenAI and Ollama share.
 pub(super) fn tool(function: &Function) -> Value {
     json!({
         "type": "function",
@@ -133,7 +134,7 @@ fn messages(asked: &Asked<'_>, author: &str) -> Vec<Value> {
 /// Reads an answer.
 #[derive(Default)]
 pub(super) struct ChatReader {
-    /// The members of the message that have thoughts.
+    /// The members of the message that contain thoughts.
     thoughts: Map<String, Value>,
     is_refused: bool,
 }
@@ -189,7 +190,7 @@ impl ChatReader {
     }
 }
 
-/// Returns the place of a call that comes without one. A new id begins a new call.
+/// Returns the place of a call for which the server gave no place. A new id means a new call.
 fn place_of(answer: &Answer, id: &str, place: usize) -> u64 {
     let same = answer.calls.iter().find(|piece| !id.is_empty() && piece.id == id);
     let next = answer.calls.iter().map(|piece| piece.key + 1).max().unwrap_or(0);

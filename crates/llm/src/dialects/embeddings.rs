@@ -1,4 +1,4 @@
-//! OpenAI's Embeddings API, which many other servers have too.
+//! OpenAI's Embeddings API, which many other servers offer too.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::super::Service;
 use super::super::request::Turn;
 use super::parts::{Answer, Asked, Counts, Misread, Post, Read, Stop};
 
-/// Returns what is sent: every text of a user.
+/// Returns the path, headers and body of the request. The body has every text of a user.
 pub(super) fn post(asked: &Asked<'_>) -> Post {
     let texts = asked.request.turns.iter().filter_map(|turn| match turn {
         Turn::User { text, .. } => Some(text.as_str()),
@@ -17,12 +17,12 @@ pub(super) fn post(asked: &Asked<'_>) -> Post {
         "input": texts.collect::<Vec<_>>(),
         "encoding_format": "float",
     });
-    // Ollama has this API beside its own.
+    // Ollama offers this API in addition to its own.
     let path = if asked.provider.service == Service::Ollama { "v1/embeddings" } else { "embeddings" };
     Post { path: path.to_owned(), headers: &[], body }
 }
 
-/// Reads the vectors, which come whole.
+/// Reads the vectors. The answer never comes in pieces.
 pub(super) struct EmbeddingsReader;
 
 impl Read for EmbeddingsReader {
@@ -30,7 +30,7 @@ impl Read for EmbeddingsReader {
         let items = body.get("data").and_then(Value::as_array).ok_or(Misread::Unreadable)?;
         let mut vectors: Vec<Option<Vec<f32>>> = vec![None; items.len()];
         for (place, item) in items.iter().enumerate() {
-            // A server that gives no places keeps the order of the texts.
+            // If the server gives no places, the vectors are in the order of the texts.
             let place = item.get("index").and_then(Value::as_u64).map_or(place, |index| index as usize);
             let numbers = item.get("embedding").and_then(Value::as_array).ok_or(Misread::Unreadable)?;
             let numbers = numbers.iter().map(|number| Some(number.as_f64()? as f32));
@@ -53,7 +53,7 @@ impl Read for EmbeddingsReader {
     }
 }
 
-/// Returns the vector with length 1; `None` if it has no direction.
+/// Returns the vector scaled to length 1; `None` if it has no direction.
 fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
     if !length.is_finite() || length < f64::from(f32::MIN_POSITIVE) {

@@ -1,7 +1,7 @@
 //! Google's Gemini API.
 //!
-//! Parts of an answer may have a signature, which the service needs back in its place. So all parts of such an answer are
-//! kept. Older models give their calls no ids; their results are matched by order and name.
+//! Parts of an answer may have signatures. The service needs each signature back in its place, so all parts of such an
+//! answer are kept. Older models give their calls no ids. Their results are assigned to the calls by order and name.
 
 use serde_json::{Value, json};
 
@@ -12,13 +12,13 @@ use super::parts::{
     own_id, text,
 };
 
-/// The least number of tokens that every model that takes a number can be told to think.
+/// The smallest budget for thinking, in tokens, that every model with a budget accepts.
 const LEAST_BUDGET: usize = 512;
 
-/// What the service accepts as the signature of a call that another model made.
+/// The text that the service accepts as the signature of a call that another model made.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// Returns what is sent.
+/// Returns the path, headers and body of the request.
 pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     let request = asked.request;
     let mut body = json!({"contents": contents(asked, author)});
@@ -60,7 +60,8 @@ pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     Post { path: format!("models/{model}:{action}"), headers: &[], body }
 }
 
-/// Returns the contents. Neighbouring turns of the same role become one, as the results of all calls must.
+/// Returns the contents. Neighbouring turns of the same role become one content, because the service demands the
+/// results of all calls in one content.
 fn contents(asked: &Asked<'_>, author: &str) -> Vec<Value> {
     let names = names(asked.request);
     let mut contents: Vec<(&str, Vec<Value>)> = Vec::new();
@@ -167,7 +168,7 @@ impl GeminiReader {
     }
 }
 
-/// Returns the text of a part that has nothing else.
+/// Returns the text of a part that consists only of a text.
 fn plain(part: &mut Value) -> Option<&mut Value> {
     let members = part.as_object_mut()?;
     if members.len() == 1 { members.get_mut("text") } else { None }
@@ -181,7 +182,8 @@ fn stop(reason: &str) -> Stop {
     }
 }
 
-/// Returns the numbers of tokens. The service doesn't count what the model thought as part of the candidate.
+/// Returns the numbers of tokens. The tokens of thoughts are added here, because the service doesn't count them as
+/// tokens of the candidate.
 fn counts(body: &Value) -> Counts {
     let sum = |names: [&str; 2]| {
         let numbers = names.map(|name| number(body, &format!("/usageMetadata/{name}")));

@@ -1,9 +1,9 @@
-//! The dialects of the services: how a request is written, and how an answer is read.
+//! The dialects of the services. A dialect is the format of requests and answers.
 //!
-//! A dialect is a pure pair. `post` makes the body of a request, and a [`Read`] reads the answer, either as a whole or
-//! event by event. Nothing here knows about connections, keys or limits. Each dialect returns in [`Read::kept`] what
-//! the service needs unchanged in the next request. If another dialect or another model kept this, the request has the
-//! text and the calls instead.
+//! A dialect has two pure parts: `post` makes the body of a request, and a [`Read`] reads the answer, either as a whole
+//! or event by event. The dialects don't handle connections, keys or limits. [`Read::kept`] returns the data of an
+//! answer that the service needs unchanged in the next request. If another dialect or another model made this data, the
+//! request contains the text and the calls of the answer instead.
 
 mod anthropic;
 mod chat;
@@ -39,9 +39,10 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Returns the dialect in which `provider` is asked.
+    /// Returns the dialect that is used for `provider`.
     pub fn of(provider: &Provider, request: &Request) -> Dialect {
-        // OpenAI's newer models call no functions in Chat Completions. OpenAI itself has both dialects at one address.
+        // OpenAI's newer models call no functions in Chat Completions. OpenAI's own service offers both dialects at the
+        // same address.
         let needs_responses = || {
             catalogue::model(provider).is_some_and(|model| model.needs_responses)
                 && provider.is_own_service()
@@ -58,7 +59,8 @@ impl Dialect {
         }
     }
 
-    /// Returns what is sent. `author` is the name that marks the data that the model keeps: see [`author`].
+    /// Returns the path, headers and body of the request. `author` is the name that marks the kept data of the model
+    /// (see [`author`]).
     pub fn post(self, asked: &Asked<'_>, author: &str) -> Post {
         match self {
             Dialect::Chat => chat::post(asked, author),
@@ -82,14 +84,14 @@ impl Dialect {
         }
     }
 
-    /// Returns whether the data that is kept has the ids of calls, too.
+    /// Returns whether the kept data contains the ids of calls.
     pub fn keeps_ids(self) -> bool {
         matches!(self, Dialect::Responses | Dialect::Anthropic)
     }
 }
 
-/// Returns the name by which the data that a model keeps is marked. This data must not reach another model: only the
-/// model that wrote it can read it, and nobody else should.
+/// Returns the name that marks the kept data of a model. The data must not reach another model, because only the model
+/// that wrote it can and should read it.
 pub(super) fn author(provider: &Provider, dialect: Dialect) -> String {
     format!("{dialect:?} {} {}", provider.host(), provider.model)
 }

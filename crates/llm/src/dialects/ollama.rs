@@ -1,7 +1,7 @@
 //! Ollama's own API.
 //!
-//! A model that thinks gets its thoughts back while it calls functions. Older versions give calls no ids; their results
-//! are matched by order and name.
+//! A reasoning model gets its thoughts back while it calls functions. Older versions of Ollama give calls no ids. Their
+//! results are assigned to the calls by order and name.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::parts::{
     own_id, result_text, text,
 };
 
-/// Returns what is sent.
+/// Returns the path, headers and body of the request.
 pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     let request = asked.request;
     let mut body = json!({

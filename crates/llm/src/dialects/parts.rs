@@ -1,4 +1,5 @@
-//! What all dialects have in common: what is asked, what is sent, and what an answer consists of.
+//! The types that all dialects share: the request with the properties of its model, the request as it is sent, and the
+//! parts of an answer.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,31 +12,32 @@ use super::super::catalogue::{self, Thinking};
 use super::super::request::{Effort, Image, Request, Turn};
 use super::super::{Provider, Service};
 
-/// The maximum number of functions that an answer may call. Arbitrary: services allow at most this many functions.
+/// The maximum number of functions that an answer may call. Arbitrary: services allow at most this many functions in a
+/// request.
 const MOST_CALLS: usize = 128;
 
-/// The beginning of the ids that calls get here if the service gave them none.
+/// The beginning of the ids that Tiro gives to calls without an id.
 const MADE_ID: &str = "tiro-call-";
 
-/// How many tokens a model may think, for models that want a number: minimal, low, medium, high. Arbitrary, but at least
-/// the 512 and 1,024 tokens that Gemini and Anthropic demand.
+/// The budgets for thinking, in tokens, for the efforts minimal, low, medium and high. They are for models that want a
+/// number. Arbitrary, but at least the 512 tokens that Gemini demands and the 1,024 tokens that Anthropic demands.
 const BUDGETS: [usize; 4] = [1_024, 2_048, 8_192, 24_576];
 
-/// A request, with what the catalogue and the configuration say about its model.
+/// A request, with the properties of its model from the catalogue and the configuration.
 pub(crate) struct Asked<'a> {
     /// The provider.
     pub provider: &'a Provider,
     /// The request.
     pub request: &'a Request,
-    /// Whether the answer is to come piece by piece.
+    /// Whether the answer should come piece by piece.
     pub is_streamed: bool,
-    /// The most tokens that the answer may have.
+    /// The maximum number of tokens of the answer.
     pub max_output: Option<usize>,
     /// The temperature, if the model accepts one.
     pub temperature: Option<f64>,
-    /// How much the model is to think, if it can be told.
+    /// How much the model should think, if it can be told.
     pub effort: Option<Effort>,
-    /// How the model is told how much to think.
+    /// The form in which the model is told how much to think.
     pub thinking: Thinking,
     /// Whether the answer can be made to match a schema.
     pub keeps_schema: bool,
@@ -44,7 +46,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Returns what is asked of `provider`.
+    /// Combines `request` with the properties of the model of `provider`.
     pub fn new(
         provider: &'a Provider,
         request: &'a Request,
@@ -70,7 +72,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Returns the word for how much the model is to think.
+    /// Returns the word that tells the model how much to think.
     pub fn level(&self) -> Option<&'static str> {
         let is_minimal = catalogue::model(self.provider).is_some_and(|model| model.thinks_minimally);
         Some(match self.effort? {
@@ -81,14 +83,14 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// Returns how many tokens the model may think: at most half of its answer.
+    /// Returns the budget for thinking in tokens. It is at most half of the tokens of the answer.
     pub fn budget(&self) -> Option<usize> {
         let budget = BUDGETS[self.effort? as usize];
         Some(self.max_output.map_or(budget, |most| budget.min(most / 2)))
     }
 
-    /// Returns whether the model is told the schema in the system prompt, because the service can't make the answer
-    /// match a schema while the model may call functions.
+    /// Returns whether the schema is written into the system prompt. This is done for services that can't make the
+    /// answer match a schema while the model may call functions.
     pub fn tells_schema(&self) -> bool {
         let service = self.provider.service;
         self.request.schema.is_some()
@@ -97,7 +99,7 @@ impl<'a> Asked<'a> {
                 || (service == Service::Gemini && self.thinking == Thinking::Budget))
     }
 
-    /// Returns the system prompt, with the schema if the model is told it there.
+    /// Returns the system prompt. It contains the schema if [`Asked::tells_schema`].
     pub fn system(&self) -> Cow<'a, str> {
         match &self.request.schema {
             Some((_, schema)) if self.tells_schema() => {
@@ -110,20 +112,21 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Returns whether the model refuses functions in Chat Completions unless it doesn't think.
+    /// Returns whether thinking must be switched off, because the model refuses to call functions in Chat Completions
+    /// while it thinks.
     pub fn must_not_think(&self) -> bool {
         let needs_responses = catalogue::model(self.provider).is_some_and(|model| model.needs_responses);
         needs_responses && !self.request.functions.is_empty()
     }
 
-    /// Returns whether OpenAI is told not to write the request to its cache, because it would charge for that.
+    /// Returns whether OpenAI is told not to write the request to its cache, because writing would cost money.
     pub fn avoids_cache(&self) -> bool {
         let charges = catalogue::model(self.provider).is_some_and(|model| model.charges_writes);
         charges && !self.request.keeps_prefix && self.provider.is_own_service()
     }
 }
 
-/// Returns the most tokens that the answer may have; `None` if there is no limit.
+/// Returns the maximum number of tokens of the answer; `None` if there is no limit.
 pub(crate) fn most_output(provider: &Provider, request: &Request) -> Option<usize> {
     let asked = Some(request.max_output).filter(|most| *most > 0);
     let known = catalogue::model(provider).and_then(|model| model.max_output);
@@ -140,12 +143,12 @@ const EFFORTS: [&str; 6] = [
     "/output_config/effort",
 ];
 
-/// What is sent to a service.
+/// A request in the form in which it is sent.
 #[derive(Debug)]
 pub(crate) struct Post {
     /// The path, which is appended to the base address, with its query.
     pub path: String,
-    /// Headers besides that of the key.
+    /// The headers, except the one with the key.
     pub headers: &'static [(&'static str, &'static str)],
     /// The body.
     pub body: Value,
@@ -168,18 +171,18 @@ impl Post {
     }
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It had finished, or calls functions.
+    /// The answer is finished, or the model calls functions.
     Done,
-    /// It reached its limit of tokens.
+    /// The answer reached its limit of tokens.
     Cut,
     /// A content filter withheld the rest, or the model refused.
     Withheld,
 }
 
-/// A call of a function, as far as it arrived.
+/// A call of a function, as far as it has arrived.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Piece {
     /// The place of the call within the answer.
@@ -206,7 +209,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Takes over the numbers that `newer` has.
+    /// Replaces the numbers that `newer` has.
     pub fn update(&mut self, newer: Counts) {
         self.input = newer.input.or(self.input);
         self.cached = newer.cached.or(self.cached);
@@ -222,16 +225,16 @@ pub(crate) struct Answer {
     pub text: String,
     /// The calls.
     pub calls: Vec<Piece>,
-    /// The vectors of the texts, each of length 1, if they were to be embedded.
+    /// The vectors of the texts, each of length 1, if the request was for embeddings.
     pub vectors: Vec<Vec<f32>>,
-    /// Why the model stopped; `None` if the service didn't say so yet.
+    /// The reason why the model stopped; `None` if the service has not said it yet.
     pub stop: Option<Stop>,
     /// The numbers of tokens.
     pub counts: Counts,
 }
 
 impl Answer {
-    /// Returns the call at a place of the answer, and begins a call if there is none.
+    /// Returns the call at a place of the answer. If there is none, a new call begins.
     pub fn call(&mut self, key: u64) -> Result<&mut Piece, Misread> {
         match self.calls.iter().position(|piece| piece.key == key) {
             Some(place) => Ok(&mut self.calls[place]),
@@ -243,18 +246,18 @@ impl Answer {
         }
     }
 
-    /// Returns how many bytes the text and the arguments of the calls have.
+    /// Returns the number of bytes of the text and of the arguments of the calls.
     pub fn size(&self) -> usize {
         self.text.len() + self.calls.iter().map(|piece| piece.arguments.len()).sum::<usize>()
     }
 }
 
-/// Why an answer can't be read.
+/// The reason why an answer can't be read.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Misread {
-    /// It is not in the dialect.
+    /// The answer is not in the dialect.
     Unreadable,
-    /// It is the report of an error.
+    /// The answer reports an error.
     Reported(Value),
 }
 
@@ -266,7 +269,8 @@ pub(crate) trait Read: Send {
     /// Reads one event of an answer that comes in pieces. Returns whether it was the last one.
     fn event(&mut self, answer: &mut Answer, event: &Value) -> Result<bool, Misread>;
 
-    /// Returns what the service needs back in the next request, besides text and calls, once the answer was read.
+    /// Returns the data, besides text and calls, that the service needs back in the next request. Called after the
+    /// answer was read.
     fn kept(&mut self, answer: &Answer) -> Option<Value>;
 }
 
@@ -275,7 +279,7 @@ pub(super) fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
     value.get(name)?.as_str()
 }
 
-/// Returns a member that is a list; nothing if it is missing.
+/// Returns a member that is a list. Returns an empty list if it is missing.
 pub(super) fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -285,7 +289,7 @@ pub(super) fn number(value: &Value, path: &str) -> Option<u64> {
     value.pointer(path)?.as_u64()
 }
 
-/// Returns arguments as text: services send them as text or as an object.
+/// Returns arguments as text. Some services send them as text, others as an object.
 pub(super) fn as_text(arguments: &Value) -> String {
     match arguments {
         Value::Null => String::new(),
@@ -303,7 +307,7 @@ pub(super) fn as_object(arguments: &Value) -> Value {
     }
 }
 
-/// Returns what a service sent as arguments, read as JSON; the text itself if it is not JSON.
+/// Parses arguments as JSON. Returns them as a string if they are not JSON.
 pub(crate) fn read_arguments(text: &str) -> Value {
     match text.trim() {
         "" => json!({}),
@@ -316,12 +320,13 @@ pub(super) fn base64(image: &Image) -> String {
     STANDARD.encode(&image.bytes)
 }
 
-/// Returns an image as an address that contains it.
+/// Returns an image as a `data:` URL, which contains the bytes.
 pub(super) fn data_url(image: &Image) -> String {
     format!("data:{};base64,{}", image.media_type, base64(image))
 }
 
-/// Returns the text of a result, for dialects that can't say that a function failed.
+/// Returns the text of a result. If the function failed, the text says so, because some dialects can't say it in
+/// another way.
 pub(super) fn result_text(text: &str, is_error: bool) -> Cow<'_, str> {
     if is_error { format!("Error: {text}").into() } else { text.into() }
 }
@@ -331,7 +336,7 @@ pub(crate) fn made_id(earlier: usize) -> String {
     format!("{MADE_ID}{earlier}")
 }
 
-/// Returns the id of a call, unless it was made here.
+/// Returns the id of a call; `None` if Tiro made this id.
 pub(super) fn own_id(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.starts_with(MADE_ID))
 }
@@ -345,7 +350,7 @@ pub(super) fn names(request: &Request) -> HashMap<&str, &str> {
     calls.map(|call| (call.id.as_str(), call.name.as_str())).collect()
 }
 
-/// Returns what an earlier answer kept to be sent back, if the same model wrote that answer.
+/// Returns the kept data of an earlier answer, if the same model wrote that answer.
 pub(super) fn kept<'v>(kept: &'v Option<Value>, author: &str) -> Option<&'v Value> {
     let kept = kept.as_ref()?;
     if text(kept, "of")? == author { kept.get("parts") } else { None }

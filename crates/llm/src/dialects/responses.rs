@@ -1,7 +1,7 @@
 //! OpenAI's Responses API.
 //!
-//! OpenAI is told to store nothing, so it must get back everything that it needs. The model's thoughts come encrypted,
-//! as items of the answer. If an answer has thoughts, all its items are kept.
+//! OpenAI is told to store nothing, so each request must contain everything that OpenAI needs of earlier answers. The
+//! model's thoughts come encrypted, as items of the answer. If an answer has thoughts, all its items are kept.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::parts::{
     result_text, text,
 };
 
-/// Returns what is sent.
+/// Returns the path, headers and body of the request.
 pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     let request = asked.request;
     let mut body = json!({
@@ -55,7 +55,7 @@ pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     if let Some(level) = asked.level() {
         body["reasoning"] = json!({"effort": level});
     }
-    // Models that don't think refuse this.
+    // Models that don't think refuse this parameter.
     let thinks = catalogue::model(asked.provider)
         .map_or(asked.effort.is_some(), |model| model.thinking.is_some() || model.needs_responses);
     if thinks && !request.functions.is_empty() {
@@ -138,7 +138,7 @@ impl ResponsesReader {
         }
     }
 
-    /// Reads what an answer says of itself when it is complete.
+    /// Reads the status and the numbers of tokens at the end of an answer.
     fn end(&self, answer: &mut Answer, response: &Value) -> Result<(), Misread> {
         if text(response, "status") == Some("failed") {
             return Err(Misread::Reported(response.clone()));
@@ -161,7 +161,7 @@ impl ResponsesReader {
     }
 }
 
-/// Reads a call. Its arguments replace those that came in pieces.
+/// Reads a whole call. Its arguments replace the arguments that came in pieces.
 fn call(answer: &mut Answer, place: u64, item: &Value) -> Result<(), Misread> {
     let piece = answer.call(place)?;
     text(item, "call_id").unwrap_or_default().clone_into(&mut piece.id);
@@ -213,7 +213,7 @@ impl Read for ResponsesReader {
     }
 
     fn kept(&mut self, _: &Answer) -> Option<Value> {
-        // The phase says which text is the answer and which precedes a call.
+        // The phase of a text says whether the text is the answer or precedes a call.
         let is_own = |item: &Value| text(item, "type") == Some("reasoning") || item.get("phase").is_some();
         if !self.items.values().any(is_own) {
             return None;

@@ -1,4 +1,4 @@
-//! Adapts JSON schemas to services that accept only some of them.
+//! Adapts JSON schemas to services that accept only some schemas.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,8 @@ const OF_LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 const UNSTRICT: [&str; 8] =
     ["allOf", "oneOf", "not", "if", "then", "else", "patternProperties", "dependentSchemas"];
 
-/// Returns `schema` with every object closed to members that it doesn't name, as Anthropic and OpenAI demand.
+/// Returns `schema` with every object closed, so that it allows only the members that it names. Anthropic and OpenAI
+/// demand this.
 pub(super) fn closed(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return schema.clone() };
     let mut closed: Map<String, Value> = Map::new();
@@ -33,8 +34,8 @@ pub(super) fn closed(schema: &Value) -> Value {
     Value::Object(closed)
 }
 
-/// Returns whether OpenAI accepts `schema` as strict: it is an object, every object in it is closed and requires all of
-/// its properties, and it has no other conditions than `anyOf`.
+/// Returns whether OpenAI accepts `schema` as strict. A strict schema is an object. Every object in it is closed and
+/// requires all its properties, and the only condition in it is `anyOf`.
 pub(super) fn is_strict(schema: &Value) -> bool {
     schema.get("type").is_some_and(|kind| kind == "object") && is_strict_within(schema)
 }
