@@ -1,18 +1,20 @@
-//! What the side with the memory asks about a user's files.
+//! Questions of the side with the memory to the side with the user's files.
 
 use async_trait::async_trait;
 
 use tiro_base::memory::{Kind, Memory};
 
-/// The side that has the files of a project: its transcripts, its repository, what hooks left. It is asked before a
-/// question is answered, and about what the answer shows.
+/// The side that has the files of a project: its transcripts, its repository, and the references that hooks left. It is
+/// asked for news before a question is answered, and for the freshness of the hits in the answer.
 #[async_trait]
 pub trait Capture: Send + Sync {
-    /// Stores what is new in transcripts and commits, for a limited time. Returns notices: what the answer may lack, and
-    /// why. An error becomes a notice, and the question is answered from what is stored.
+    /// Imports new messages of transcripts and new commits, within a limited time. Returns notices that say what may be
+    /// missing from the answer, and why. An error becomes a notice, and the question is answered from the memories
+    /// stored so far.
     async fn catch_up(&self) -> Vec<String>;
 
-    /// Returns the standing of each of `subjects`, in their order. It is unknown if there is no time to find it out.
+    /// Returns the standing of each subject, in the order of `subjects`. It is unknown if there is no time to find it
+    /// out.
     async fn standing(&self, subjects: Vec<Subject>) -> Vec<Standing>;
 }
 
@@ -23,7 +25,7 @@ pub enum Freshness {
     Current,
     /// The content of the file has changed.
     FileChanged,
-    /// The commit is not on the branch that is checked out, but on another one.
+    /// The commit is not on the branch that is checked out, but on another branch.
     OtherBranch,
     /// The commit is on no branch.
     CommitGone,
@@ -31,7 +33,7 @@ pub enum Freshness {
     Unknown,
 }
 
-/// Where git keeps a commit that is on no branch.
+/// The place where git keeps a commit that is on no branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
     /// A reflog leads to the commit, so git keeps it until the reflog's entry expires.
@@ -69,8 +71,8 @@ impl Freshness {
 /// The commits and the file that a memory refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// For a commit, the commit itself under each of its ids; otherwise the commit that was checked out when the memory was
-    /// made.
+    /// If the memory is a commit, the ids of this commit. Otherwise the id of the commit that was checked out when the
+    /// memory was made.
     pub made_at: Vec<String>,
     /// The file.
     pub path: Option<String>,
@@ -85,15 +87,14 @@ impl Subject {
     }
 }
 
-/// The freshness of a subject, and where git has its commit.
+/// The freshness of a subject, and the place where git has its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Whether the subject is still as it was.
     pub freshness: Freshness,
-    /// The one of its commits that is checked out now or is an ancestor of the checked-out commit, if there is
-    /// one.
+    /// The commit of the subject that is checked out now, or is an ancestor of the checked-out commit, if there is one.
     pub reached: Option<String>,
-    /// Where git keeps a commit that is on no branch.
+    /// The place where git keeps a commit that is on no branch.
     pub gone: Option<Gone>,
 }
 
@@ -101,6 +102,6 @@ impl Standing {
     /// The standing of a subject without commits.
     pub const CURRENT: Standing = Standing { freshness: Freshness::Current, reached: None, gone: None };
 
-    /// The standing of a subject for which git could not be read, or not in time.
+    /// The standing of a subject if git could not be read, or could not be read in time.
     pub const UNKNOWN: Standing = Standing { freshness: Freshness::Unknown, reached: None, gone: None };
 }

@@ -1,16 +1,17 @@
-//! What passes between the side that has a user's files and the side that has the memory.
+//! The interface between the side that has a user's files and the side that has the memory.
 //!
-//! - [`Intake`] and [`ReadIntake`]: what the side with the files gives and asks
-//! - [`Capture`]: what the side with the memory asks about the files
-//! - [`prepare`]: makes of a draft what may pass: redacted, with its id, divided and counted
+//! - [`Intake`] and [`ReadIntake`]: calls of the side with the files to the memory
+//! - [`Capture`]: calls of the side with the memory to the files
+//! - [`prepare`]: turns a draft into a memory that may pass: it is redacted, has an id, is divided into chunks, and its
+//!   tokens are counted
 //!
-//! Both sides are in one process today. Nothing that passes is a file, a repository or a store, so that they can be on
-//! two machines.
+//! Both sides are in one process today. No file, repository or store passes through the interface, so the two sides
+//! could be on two machines.
 //!
-//! This crate opens nothing and keeps nothing.
+//! This crate opens no files and keeps no state.
 //!
-//! Invariants: every text that passes to the memory is redacted before; each intake is of one project, so no method takes
-//! a scope.
+//! Invariants: every text is redacted before it passes to the memory; each intake belongs to one project, so no method
+//! takes a scope.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 

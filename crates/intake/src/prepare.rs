@@ -1,5 +1,5 @@
-//! Prepares a draft for the store: redacts it, derives its id, divides it into chunks, and counts tokens. The functions
-//! here are pure.
+//! Prepares a draft for the store: redacts it, derives its id, divides it into chunks, and counts its tokens. The
+//! functions here are pure.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use tiro_text::chunk::{Chunk, Language, chunks, code};
 use tiro_text::tokens::{self, joins_exactly};
 use tiro_text::tuning::{CHUNK_OVERLAP, CHUNK_TOKENS};
 
-/// What drafts become.
+/// The result of preparing drafts.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
     /// The memories, in the order of the drafts. Their chunks have no embeddings yet.
     pub memories: Vec<PreparedMemory>,
-    /// How many secrets each rule replaced in them, in the order of the rules' names.
+    /// How many secrets each rule replaced in the memories, in the order of the rules' names.
     pub redactions: Vec<(String, usize)>,
 }
 
-/// Prepares each of `drafts` as [`prepare`] does.
+/// Prepares each of `drafts` with [`prepare`].
 pub fn prepare_all(
     redactor: &Redactor,
     drafts: Vec<Draft>,
@@ -39,11 +39,11 @@ pub fn prepare_all(
     Prepared { memories, redactions: redactions.into_iter().collect() }
 }
 
-/// Returns the memory that `draft` becomes, and how many secrets each rule replaced in it.
+/// Turns `draft` into a memory. Returns the memory, and how many secrets each rule replaced in it.
 ///
-/// `redactor` is the project's. The same secret gets the same mark everywhere in the draft's session. Without a
-/// session, it gets the same mark only in drafts of the same kind and name. `fresh` returns a random key for a draft
-/// without an identity.
+/// `redactor` is the redactor of the project. The same secret gets the same mark everywhere in the draft's session. In
+/// drafts without a session, it gets the same mark only in drafts of the same kind and name. `fresh` returns a random
+/// key, which is used for a draft without an identity.
 pub fn prepare(
     redactor: &Redactor,
     mut draft: Draft,
@@ -129,9 +129,9 @@ pub fn shown_tokens(memory: &Memory, chunks: &[ChunkRange]) -> Vec<i64> {
     chunks.iter().map(|chunk| excerpt_tokens(&line, line_tokens, piece(chunk)) as i64).collect()
 }
 
-/// Returns how many tokens `line` and `piece` have when an answer shows them. All pieces of a memory have the
-/// same line, which may be longer than a piece. So the tokens of the line are counted once, and added wherever
-/// that gives the exact sum.
+/// Returns how many tokens `line` and `piece` have when an answer shows them. All pieces of a memory have the same
+/// line, which may be longer than a piece. So the tokens of the line are counted once, and are added wherever the sum
+/// is exact.
 fn excerpt_tokens(line: &str, line_tokens: usize, piece: &str) -> usize {
     let body = Shown::body(piece);
     match joins_exactly(line, &body) {

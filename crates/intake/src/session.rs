@@ -5,7 +5,7 @@ use tiro_base::scope::SessionId;
 use tiro_redact::Redactor;
 
 /// Reads `name`, the value of the argument `argument`, as the name of a session. A secret in `name` is replaced by a
-/// mark, which is the same each time, so the name still finds the memories that were saved under it.
+/// mark. The mark is the same each time, so the memories saved under this name are still found.
 ///
 /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if `name` can't be the name of a session.
 pub fn session_id(redactor: &Redactor, argument: &str, name: &str) -> Result<SessionId> {

@@ -1,4 +1,4 @@
-//! The clock of the program and of each store. A store measures leases by its clock.
+//! The clock of the program and of each store. A store uses its clock for leases.
 //!
 //! Callers pass `now` for dates that are stored, such as when a summary is due. Leases use the store's clock instead,
 //! so that all processes that share a store agree on when a lease ends.
@@ -11,7 +11,7 @@ use tiro_base::memory::Millis;
 /// The clock of a store or of the program; a test can set it.
 #[derive(Default)]
 pub struct Clock {
-    /// The time that a test set; if it is 0, the system's clock is used.
+    /// The time that a test set. If this is 0, the system's clock is used.
     set: AtomicI64,
 }
 

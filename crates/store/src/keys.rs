@@ -1,12 +1,12 @@
-//! Keys: opaque names of memories, chunks, sessions and queue entries within one store.
+//! Keys, which are opaque names of memories, chunks, sessions and queue entries within one store.
 //!
-//! A store returns keys, and any process can pass them to later calls of the same store. Once the row of a key
-//! is purged, calls find nothing under the key. Keys have an order only so that ties are broken in the same way
-//! each time. The key of a memory is defined beside the memory, as [`MemoryKey`](tiro_base::memory::MemoryKey),
-//! because it is a field of a memory.
+//! A store returns keys, and any process can pass them to later calls of the same store. After the row of a key was
+//! purged, calls find nothing under the key. The order of keys is used only to break ties in the same way each time.
+//! The key of a memory is defined beside the memory, as [`MemoryKey`](tiro_base::memory::MemoryKey), because it is a
+//! field of a memory.
 //!
 //! Ordinals of messages (`#12` in a session), numbers of segments and versions of summaries are not keys: users see
-//! them, and callers may compute with them.
+//! these numbers, and callers may compute with them.
 
 /// Defines a key: a number that only a storage engine reads.
 macro_rules! key {
@@ -45,14 +45,14 @@ key! {
 }
 
 key! {
-    /// Names what several statements are about within one store.
+    /// Names the subject of several statements within one store.
     SubjectKey
 }
 
 /// The state of the memories of a scope: if two versions of a scope are equal, nothing in the scope changed
 /// between them.
 ///
-/// Versions can only be compared for equality: a later version is not always greater.
+/// Versions can only be compared for equality, because a later version is not always greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(i64);
 
@@ -67,7 +67,7 @@ impl Version {
         self.0
     }
 
-    /// Returns the version as bytes, to be part of a hash.
+    /// Returns the version as bytes, which can be a part of a hash.
     pub fn bytes(self) -> [u8; 8] {
         self.0.to_le_bytes()
     }

@@ -1,4 +1,4 @@
-//! What an engine does for itself.
+//! The work that an engine does for its own purposes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,15 +13,16 @@ use tiro_base::scope::{ProjectId, Scope};
 /// Work that an engine does in bounded steps while nobody waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upkeep {
-    /// Indexes again what an earlier version of the program indexed, the newest first.
+    /// Indexes again the texts that an earlier version of the program indexed, the newest first.
     Index,
-    /// Merges parts of the text index. Searches find the same afterwards.
+    /// Merges parts of the text index. The results of searches don't change.
     Merge,
-    /// Computes the sums, by which damage is found, of rows that another version of the program wrote.
+    /// Computes the checksums of rows that another version of the program wrote. Damage is found by these sums.
     Sums,
-    /// Lets go of what was opened for calls that ended a while ago.
+    /// Closes connections that were opened for calls that ended a while ago.
     Release,
-    /// Makes the data complete in one place, so that a copy of it is. Does nothing while another call reads or writes.
+    /// Brings the data together in one file, so that a copy of this file is complete. Does nothing while another call
+    /// reads or writes.
     Rest,
 }
 
@@ -30,54 +31,56 @@ pub trait Placed: Send + Sync {
     /// Returns the project whose memories the store holds.
     fn project(&self) -> &ProjectId;
 
-    /// Returns where the engine keeps the data, as people would look for it.
+    /// Returns the place where the engine keeps the data, in a form that people can look up.
     fn place(&self) -> String;
 }
 
-/// What an engine does for itself, each in its way; no answer of another call depends on it. A handle is opened by
-/// [`Registry::store`](crate::Registry::store), and is current until somebody replaces or removes its data.
+/// The work that an engine does for its own purposes, each engine in its own way. No answer of another call depends on
+/// it. A handle is opened by [`Registry::store`](crate::Registry::store), and is current until somebody replaces or
+/// removes its data.
 #[async_trait]
 pub trait Lifecycle: Send + Sync {
-    /// Returns what the handle has open: equal for two handles on the same data.
+    /// Returns a text that identifies the open data. It is the same for two handles on the same data.
     fn identity(&self) -> String;
 
-    /// Returns whether what is open is still what is at its place: it wasn't removed, moved or replaced.
+    /// Returns whether the open data is still the data at its place, so that it was not removed, moved or replaced.
     fn is_current(&self) -> bool;
 
-    /// Lets go of everything that is open, as far as no call uses it; later calls fail. Nothing that was acknowledged
-    /// is lost. Returns whether nothing is open any more.
+    /// Closes everything that no call uses. Later calls fail. No acknowledged write is lost. Returns true if nothing is
+    /// open any more.
     fn leave(&self) -> bool;
 
-    /// Lets go of everything as [`Lifecycle::leave`] does, but waits up to `patience` for calls that use it. Returns
-    /// whether nothing is open any more.
+    /// Like [`Lifecycle::leave`], but waits up to `patience` for running calls to end. Returns true if nothing is open
+    /// any more.
     fn close(&self, patience: Duration) -> bool;
 
-    /// Returns the clock that leases are measured by, for a test to set.
+    /// Returns the clock that is used for leases. Tests can set it.
     fn clock(&self) -> &Clock;
 
     /// Waits until a write could begin, but no longer than `patience`.
     ///
     /// Errors with [`Kind::Busy`](tiro_base::error::Kind::Busy) if other processes, or other calls of this process,
-    /// write during all that time.
+    /// write during this whole time.
     async fn await_turn(&self, scope: &Scope, patience: Duration) -> Result<()>;
 
-    /// Does one step of the work, some tens of milliseconds. Returns whether a step is left.
+    /// Does one step of the work, which takes some tens of milliseconds. Returns whether another step is left.
     async fn tend(&self, scope: &Scope, work: Upkeep) -> Result<bool>;
 
-    /// Removes damaged vectors whose texts are sound, so that their chunks wait for new ones, and indexes the chunks
-    /// that the text index lacks. Reads all vectors.
+    /// Removes damaged vectors whose texts are sound; their chunks then wait for new vectors. Also indexes chunks that
+    /// are missing from the text index. Reads all vectors.
     async fn mend(&self, scope: &Scope) -> Result<Mended>;
 
-    /// Gives space back that is no longer used. Returns how many bytes: 0 if it was little, or others use the store.
+    /// Gives unused space back to the file system. Returns the number of bytes. This is 0 if there is little unused
+    /// space, or if others use the store.
     async fn shrink(&self, scope: &Scope) -> Result<u64>;
 
     /// Copies the memories of the scope's owner, as they are at one moment, to the new file `target`. Other
     /// callers can read and write the store during the copying. The copy gets the name `target` only when it is
     /// complete and on the disk.
     ///
-    /// Returns what is damaged. The copy has it too, but damaged memories are not restored from it.
+    /// Returns the damage that was found. The copy has the same damage, but damaged memories are not restored from it.
     ///
-    /// Errors if `target` exists. Also errors if the store is damaged so that a copy of it could not be restored.
+    /// Errors if `target` exists. Also errors if the store is so damaged that a copy could not be restored.
     async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Damage>;
 
     /// Copies everything in the store, as it is at one moment, to the new file `target`. Only cached answers and the

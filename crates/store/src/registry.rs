@@ -23,40 +23,41 @@ pub trait Registry: Send + Sync {
 
     /// Opens the store of the project, and makes it if there is none.
     ///
-    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it can't be opened, comes from a newer Tiro, or
-    /// was made earlier and has lost its content: if it were opened as a new one, nobody would notice that.
+    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if the store can't be opened, comes from a newer
+    /// Tiro, or existed before and has lost its content. If such a store were opened as a new one, nobody would notice
+    /// the loss.
     async fn store(&self, id: &ProjectId) -> Result<Arc<dyn Store>>;
 
     /// Opens the store of the project if there is one.
     ///
-    /// Errors as [`Registry::store`] does.
+    /// Errors in the same cases as [`Registry::store`].
     async fn existing_store(&self, id: &ProjectId) -> Result<Option<Arc<dyn Store>>>;
 
-    /// Returns an empty store for the project that is called `name` within this process, and is gone when the process
-    /// ends.
+    /// Returns an empty store for the project. The store is called `name` within this process, and disappears when the
+    /// process ends.
     fn blank_store(&self, id: &ProjectId, name: &str) -> Result<Arc<dyn Store>>;
 
-    /// Reserves the most that one request of `planned` may cost, and records what it sends; both are durable when this
-    /// returns.
+    /// Reserves the highest cost of one request of `planned`, and records what the request sends. Both are durable when
+    /// this method returns.
     ///
-    /// First, reservations of other calls whose deadline was more than a minute before `now` are counted as spent. If
-    /// several callers reserve at once, each gets a reservation only if it fits into the limits together with all open
-    /// and settled calls. Errors with [`Kind::Limit`](tiro_base::error::Kind::Limit) if a limit would be exceeded, and
-    /// then reserves nothing.
+    /// First, reservations whose deadline was more than a minute before `now` are counted as spent. A reservation is
+    /// made only if it fits into the limits together with all open and settled calls, even if several callers reserve
+    /// at once. Errors with [`Kind::Limit`](tiro_base::error::Kind::Limit) if a limit would be exceeded; nothing is
+    /// reserved then.
     async fn reserve(&self, planned: Planned, now: Millis) -> Result<Reservation>;
 
-    /// Reserves the same amount once more, and records that the request is sent again: the provider may bill the failed
-    /// request too.
+    /// Reserves the same amount once more, because the provider may bill the failed request too. Records that the
+    /// request is sent again.
     ///
-    /// Errors as [`Registry::reserve`] does, and also if the reservation has been counted as spent. After an
-    /// error, nothing more is reserved.
+    /// Errors in the same cases as [`Registry::reserve`], and also if the reservation has been counted as spent. After
+    /// an error, nothing more is reserved.
     async fn reserve_again(&self, reservation: &mut Reservation, now: Millis) -> Result<()>;
 
-    /// Replaces a reservation by the real cost of its call, and records whether it was answered. If the reservation
-    /// expired, its amount was already counted as spent; then only the cost beyond that amount is added.
+    /// Replaces a reservation by the real cost of its call, and records whether the call was answered. If the
+    /// reservation expired, its amount was already counted as spent, so only the cost beyond this amount is added.
     async fn settle(&self, reservation: Reservation, outcome: Spent) -> Result<()>;
 
-    /// Returns the spending, the latest day first. Open calls are included with their reserved amounts.
+    /// Returns the spending, the latest day first. Open calls are included with the amounts that are reserved for them.
     async fn spending(&self) -> Result<Vec<SpendingRow>>;
 
     /// Notes that `provider` asked us to send no requests before `until` (`Retry-After`). If several callers store a
@@ -80,15 +81,15 @@ pub trait Registry: Send + Sync {
     /// Returns every registered project, ordered by name, then by id.
     async fn all(&self) -> Result<Vec<ProjectRow>>;
 
-    /// Returns the projects that have a store but are not in the registry, ordered by where they are kept. There are
-    /// such projects after the loss of the registry or after a merge of two projects. Where these projects were seen
-    /// isn't known.
+    /// Returns the projects that have a store but are not in the registry, ordered by where they are kept. Such
+    /// projects exist after the loss of the registry or after a merge of two projects. The places where these projects
+    /// were seen are unknown.
     async fn strays(&self) -> Result<Vec<ProjectRow>>;
 
     /// Stores that the repository of the project `copy` is a copy of the repository of `original`.
     async fn note_copy(&self, copy: &ProjectId, original: &ProjectId) -> Result<()>;
 
-    /// Returns the project of which `copy` is a copy, as [`Registry::note_copy`] stored it, or `None`.
+    /// Returns the original of the project `copy`, as [`Registry::note_copy`] stored it, or `None`.
     async fn original(&self, copy: &ProjectId) -> Result<Option<ProjectRow>>;
 
     /// Stores that the project was seen at `place` at the time `now`. If the project is new, it is registered
@@ -107,18 +108,19 @@ pub trait Registry: Send + Sync {
     /// store of `from` stays where it is.
     async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> Result<()>;
 
-    /// Removes a project and its places from the registry, and the names of what was sent for it. The project's store
-    /// stays where it is.
+    /// Removes a project and its places from the registry. Also removes the names of memories and files that were sent
+    /// for it. The project's store stays where it is.
     async fn remove(&self, id: &ProjectId) -> Result<()>;
 
-    /// Records that the request of a reservation is sent once more although nothing more is reserved for it: the
-    /// provider refused it, and bills no request that it refused.
+    /// Records that the request of a reservation is sent once more without a further reservation. This is for a request
+    /// that the provider refused: providers don't bill refused requests.
     async fn note_sent_again(&self, reservation: &Reservation) -> Result<()>;
 
-    /// Returns the requests that `filter` admits, the newest first, and how many it admits without its limit.
+    /// Returns the requests that `filter` admits, the newest first, and how many requests it would admit without its
+    /// limit.
     async fn sent(&self, filter: SentFilter) -> Result<(Vec<SentRow>, i64)>;
 
-    /// Removes the names of what was sent in `sessions` of the project: the sessions themselves, and the memories and
-    /// files. When, where to and how much was sent stays. When this returns, no file has these names any more.
+    /// Removes the names of the sessions, memories and files of everything that was sent in `sessions` of the project.
+    /// The times, the receivers and the amounts stay. When this method returns, no file has these names any more.
     async fn forget_sent(&self, project: &ProjectId, sessions: &[String]) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Takes in what is in a backup.
+//! Restores the content of a backup.
 
 use async_trait::async_trait;
 
@@ -7,7 +7,7 @@ use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;
 
-/// Takes in what is in a backup.
+/// Restores the content of a backup.
 #[async_trait]
 pub trait Restore: Send + Sync {
     /// Stores the client, work tree, title, aliases, branch and commit of sessions of a backup. Values that are
@@ -21,7 +21,8 @@ pub trait Restore: Send + Sync {
     /// Existing memories don't change, whether living or forgotten, so a repeated restore has no effect.
     async fn restore(&self, scope: &Scope, restored: Vec<RestoredMemory>, now: Millis) -> Result<Receipt>;
 
-    /// Stores the purged ids and the operations of a backup, so that its purged memories can't be stored here,
-    /// and its forgotten ones can be restored by an undo. Returns how many of the purged ids were new here.
+    /// Stores the purged ids and the operations of a backup. So memories that were purged there can't be stored here,
+    /// and memories that were forgotten there can be restored by an undo. Returns how many of the purged ids were new
+    /// here.
     async fn restore_forgotten(&self, scope: &Scope, forgotten: ForeignForgotten) -> Result<usize>;
 }

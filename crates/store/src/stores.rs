@@ -1,4 +1,4 @@
-//! Where the stores of an installation are, and how they are opened.
+//! The stores of an installation, and how they are found and opened.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,72 +12,71 @@ use crate::{
 use tiro_base::error::Result;
 use tiro_base::scope::{ProjectId, Scope, TenantId};
 
-/// The stores of an installation, as one engine keeps them. The program chooses the engine when it starts; nothing else
-/// knows which one it is.
+/// All stores of an installation, kept by one engine. The program chooses the engine when it starts. No other code
+/// knows which engine it is.
 #[async_trait]
 pub trait Stores: Send + Sync {
     /// Returns the stores of another installation, in the folder `data_dir`, kept by the same engine.
     fn in_folder(&self, data_dir: &Path) -> Arc<dyn Stores>;
 
-    /// Returns whether a registry was made here. If that can't be found out, returns true, so that opening it reports
-    /// why.
+    /// Returns whether a registry was made here. If this can't be found out, returns true: opening the registry then
+    /// reports the reason.
     fn is_begun(&self) -> bool;
 
-    /// Returns whether stores of projects are here, also if the registry was lost.
+    /// Returns whether there are stores of projects here, even if the registry was lost.
     fn has_projects(&self) -> bool;
 
     /// Opens the registry of `owner`, and makes it if there is none.
     ///
-    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it can't be opened, comes from a newer Tiro, or
-    /// has lost its content although there are stores of projects.
+    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if the registry can't be opened, comes from a newer
+    /// Tiro, or has lost its content although there are stores of projects.
     fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>>;
 
-    /// Returns an empty registry that is called `name` within this process, and is gone when the process ends.
+    /// Returns an empty registry. It is called `name` within this process, and disappears when the process ends.
     fn blank_registry(&self, owner: &TenantId, name: &str) -> Result<Arc<dyn Registry>>;
 
     /// Opens the backup `file` for reading, and checks it for damage.
     ///
-    /// If the backup has the memories of only one owner, these are read, even if that owner isn't the scope's:
-    /// a backup from another machine names another owner. If it has the memories of several owners, those of
-    /// the scope's owner are read.
+    /// If the backup has the memories of only one owner, these are read, even if the scope has another owner, because a
+    /// backup from another machine names another owner. If the backup has the memories of several owners, only the
+    /// memories of the scope's owner are read.
     ///
     /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if there is no such file, and with
     /// [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if it is not a backup or is damaged.
     async fn backup(&self, scope: &Scope, file: &Path) -> Result<Box<dyn Backup>>;
 
-    /// Returns what works on the files of stores that no process has open.
+    /// Returns the interface for files of stores that no process has open.
     fn files(&self) -> &dyn Files;
 }
 
-/// A backup that is being read. It is not trusted: what it returns passes the same checks as every write.
+/// A backup that is being read. Backups are not trusted: everything that is read passes the same checks as every write.
 #[async_trait]
 pub trait Backup: Send {
     /// Returns how many memories the backup has.
     fn all(&self) -> usize;
 
-    /// Returns the next page of memories of `part`, in the order they were stored; `None` after the last page.
+    /// Returns the next page of memories of `part`, in the order in which they were stored; `None` after the last page.
     async fn next(&mut self, part: ForeignPart) -> Result<Option<ForeignPage>>;
 
-    /// Returns the next sessions of the backup, or `None` after the last. If `depth` differs from that of the
-    /// previous call, begins with the first session again.
+    /// Returns the next sessions of the backup, or `None` after the last. If `depth` is not the same as in the previous
+    /// call, begins with the first session again.
     async fn next_sessions(&mut self, depth: ForeignDepth) -> Result<Option<Vec<ForeignSession>>>;
 
-    /// Returns the purged ids of the backup, its operations, and its sessions that were forgotten because of
-    /// their age.
+    /// Returns the purged ids and the operations of the backup, and the sessions that were forgotten because of their
+    /// age.
     async fn forgotten(&mut self) -> Result<ForeignForgotten>;
 }
 
-/// Works on files of stores that no process has open: what a backup of a whole installation is made of and restored
-/// from.
+/// Works on files of stores that no process has open. Used to make and restore backups of a whole installation.
 #[async_trait]
 pub trait Files: Send + Sync {
-    /// Returns the name of the folder in which a project called `name` is kept.
+    /// Returns the name of the folder of a project called `name`.
     fn folder(&self, name: &str, id: &ProjectId) -> String;
 
-    /// Reads the registry of `owner` that lies in `folder` and is to be restored. Its projects get the folders that
-    /// `assigned` names, and the others those of their names. Returns the projects; nothing is open afterwards.
+    /// Reads the registry of `owner` in `folder`, which is about to be restored. Its projects get the folders that
+    /// `assigned` names; the remaining projects get folders by their names. Returns the projects. No file stays open.
     ///
-    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it can't be read or closed.
+    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if the registry can't be read or closed.
     async fn assign(
         &self,
         folder: &Path,
@@ -85,22 +84,23 @@ pub trait Files: Send + Sync {
         assigned: &[(ProjectId, String)],
     ) -> Result<Vec<ProjectRow>>;
 
-    /// Returns what is in the store at `path`. Reads all of it.
+    /// Returns counts of the content of the store at `path`, and its damage. Reads the whole store.
     ///
-    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if it is damaged so that it can't be read whole.
+    /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if the store is so damaged that it can't be read
+    /// completely.
     async fn contents(&self, path: &Path) -> Result<Contents>;
 
-    /// Makes the store at `path`, which came from elsewhere, fit for this place: brings its schema up to date, and
-    /// gives everything in it to `owner` if it belongs to a single other one.
+    /// Adapts the store at `path`, which came from elsewhere. Brings its schema up to date. If everything in it belongs
+    /// to a single other owner, gives it to `owner`.
     ///
     /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the file has something that a store doesn't
     /// have.
     async fn settle(&self, path: &Path, flavour: Flavour, owner: &TenantId) -> Result<()>;
 
-    /// Puts the store `staged` at `path` on the same file system, in one step. If there is a store already, it is kept
-    /// as `kept`, and the processes that have it open find the new one at their next call.
+    /// Moves the store `staged` to `path` on the same file system, in one step. If there is a store already, it is kept
+    /// as `kept`. Processes that have it open use the new store from their next call on.
     ///
     /// Errors with [`Kind::Busy`](tiro_base::error::Kind::Busy) if other processes read or write the present store
-    /// during all the time that a writer waits.
+    /// during the whole time that a writer waits.
     async fn put_in_place(&self, staged: &Path, path: &Path, kept: &Path) -> Result<()>;
 }

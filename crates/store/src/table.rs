@@ -1,8 +1,9 @@
 //! The table of a store's methods.
 
 /// Passes the table of a store's methods, by trait, to the macro `then`. An engine that has methods of these names
-/// implements the traits with it. Every method takes a scope first and returns a `Result` of the type after the arrow.
-/// [`Lifecycle`](crate::Lifecycle) is not in it: each engine implements it in its own way.
+/// implements the traits with this macro. The first argument of every method is a scope. A method returns a `Result` of
+/// the type after the arrow. [`Lifecycle`](crate::Lifecycle) is not in the table, because each engine implements it in
+/// its own way.
 #[macro_export]
 macro_rules! methods {
     ($then:ident) => {

@@ -1,12 +1,12 @@
-//! Numbers that were tuned, and that several engines, or crates above the store, read.
+//! Tuned numbers that several engines, or crates above the store, read.
 
 use tiro_base::memory::Millis;
 
-/// How long after its expiry a text of the stash is removed, in milliseconds: a week. Until then only the stash hides
-/// it, so a clock that was wrong for some days removes nothing. Arbitrary.
+/// How long after its expiry a text of the stash is removed, in milliseconds: a week. Until then, the text is only
+/// hidden, so a clock that is wrong for some days removes nothing. Arbitrary.
 pub const GRACE: Millis = 7 * 24 * 60 * 60 * 1000;
 
-/// How much later than everything in a store the clock may be, in milliseconds, so that what is old is removed: 30
+/// Old texts are removed only if the clock is at most this much later than everything in the store, in milliseconds: 30
 /// days. If it is later, the clock may have jumped. Arbitrary: a store that was not used for a month removes nothing
 /// until something is stored.
 pub const TRUSTED: Millis = 30 * 24 * 60 * 60 * 1000;
@@ -20,9 +20,9 @@ pub const LEAST_CONFIDENCE: f64 = 0.5;
 /// single segment.
 pub const INDEX_GROWTH: f64 = 1.25;
 
-/// A store with at least this many documents is large. In a smaller store, every word of a query is looked for,
-/// words have the weights of a larger store that is searched at the same time, and the text index isn't merged.
-/// Measured by `evals retrieval`: 5,000 finds 76.1% of the evidence, and 25,000 finds 76.2%.
+/// A store with at least this many documents is large. In a smaller store, every word of a query is looked for, and the
+/// text index isn't merged. Words get their weights from a larger store that is searched at the same time. Measured by
+/// `evals retrieval`: 5,000 finds 76.1% of the evidence, and 25,000 finds 76.2%.
 pub const LARGE_STORE: i64 = 5_000;
 
 /// How many turns on each side of a turn supply the words of its context in the text index. Measured with [`COLUMNS`].
@@ -43,10 +43,9 @@ pub const COLUMNS: [f64; 5] = [0.0, 0.1, 1.0, 1.0, 0.5];
 pub const LEAST_WEIGHT: f64 = 1e-6;
 
 /// The maximum size of the compressed texts that a project keeps for its threads, in bytes. A file whose copy was
-/// removed is sent whole when it changes. Arbitrary: sources compress to about a third, so this is about 190 MB of
-/// them.
+/// removed is sent whole when it changes. Arbitrary: source code compresses to about a third, so this is enough for
+/// about 190 MB of source code.
 pub const BLOB_BYTES: i64 = 64 << 20;
 
-/// How many contents a store keeps the token counts of; the oldest are removed. Arbitrary: a count takes about 80
-/// bytes.
+/// The maximum number of cached token counts; the oldest are removed first. Arbitrary: a count takes about 80 bytes.
 pub const TOKEN_COUNTS: i64 = 100_000;

@@ -1,11 +1,11 @@
-//! Decides whether a clock can be believed before anything is removed because of its age.
+//! Decides whether the clock can be trusted when something is removed because of its age.
 
 use crate::tuning::TRUSTED;
 use tiro_base::memory::Millis;
 
-/// Returns by how many milliseconds `now` is later than `newest`, the latest time that a store knows, if that is more
-/// than a gap between two uses of a store explains; otherwise `None`. Then the clock may have jumped, and nothing is
-/// removed because of its age. A store that knows no time has nothing to remove.
+/// Returns by how many milliseconds `now` is later than `newest`, the latest time in a store, if this difference is too
+/// large for a pause between two uses of the store. Otherwise returns `None`. If the difference is too large, the clock
+/// may have jumped, and nothing is removed because of its age. An empty store has no `newest`, and nothing to remove.
 pub fn ahead(newest: Option<Millis>, now: Millis) -> Option<Millis> {
     newest.map(|newest| now.saturating_sub(newest)).filter(|ahead| *ahead > TRUSTED)
 }

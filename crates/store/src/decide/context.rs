@@ -2,11 +2,11 @@
 
 use crate::{ContextQuery, SegmentRow};
 
-/// Returns the ordinal from which on the messages of the session are read for a context, and the one from which on their
-/// texts are read, too. `noted` is the last message whose facts are extracted.
+/// Returns two ordinals for a context. The messages of the session are read from the first ordinal on, and their texts
+/// from the second ordinal on. `noted` is the last message whose facts are extracted.
 ///
-/// Texts are read of the messages after the last of `segments`, of those that a context shows in full because they are
-/// near its end, and of all if they are short.
+/// Texts are read for the messages after the last of `segments`, and for messages near the end of the session, which a
+/// context shows in full. If the session is short, all texts are read.
 pub fn read_from(segments: &[SegmentRow], noted: i64, query: &ContextQuery) -> (i64, i64) {
     let mut with_texts = segments.last().map_or(0, |last| last.last + 1);
     let is_whole = segments.iter().map(|segment| segment.tokens).sum::<i64>() <= query.whole;

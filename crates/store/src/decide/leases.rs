@@ -6,7 +6,7 @@ use tiro_base::memory::Millis;
 /// as ended. Arbitrary: many times as long as any lease that callers take.
 const LONGEST: Millis = 60 * 60 * 1000;
 
-/// A lease that was taken.
+/// A lease that is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held<'a> {
     /// The process that took it.
@@ -15,8 +15,8 @@ pub struct Held<'a> {
     pub expires: Millis,
 }
 
-/// Returns whether `asker` may take or renew the lease at `now`. It may if the lease is free, is held by `asker`,
-/// has ended, or ends later than any valid lease.
+/// Returns whether `asker` may take or renew the lease at `now`. This is allowed if the lease is free, is held by
+/// `asker`, has ended, or ends later than any valid lease.
 pub fn may_take(held: Option<Held<'_>>, asker: &str, now: Millis) -> bool {
     let Some(held) = held else { return true };
     held.holder == asker || has_ended(held.expires, LONGEST, now)

@@ -1,7 +1,7 @@
 //! The decisions of a store as pure functions, kept separate from SQL.
 //!
-//! An engine reads the values that a decision needs, calls a function of this module, and writes its result, all in
-//! one transaction. Every engine calls the same functions, so that all engines decide alike.
+//! An engine reads the values that a decision needs, calls a function of this module, and writes the result. All this
+//! happens in one transaction. Every engine calls the same functions, so all engines make the same decisions.
 
 pub mod clock;
 pub mod context;

@@ -4,11 +4,11 @@
 use super::leases::has_ended;
 use tiro_base::memory::Millis;
 
-/// How far in the future a stored date may lie, in milliseconds: a day. A later date was written with a wrong
+/// The farthest that a stored date may lie in the future, in milliseconds: a day. A later date was written with a wrong
 /// clock.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
 
-/// How many times an entry is tried before it counts as failed.
+/// The number of tries after which an entry counts as failed.
 const TRIES: i64 = 5;
 
 /// The stored state of an entry.
@@ -54,7 +54,7 @@ pub struct QueueEntry {
     pub tries: i64,
     /// When it may be tried again.
     pub not_before: Millis,
-    /// When the lease of the process that works on it ends.
+    /// When the lease of the process that works on the entry ends.
     pub expires: Millis,
 }
 
@@ -65,12 +65,12 @@ pub enum Next {
     Wait,
     /// It may be taken.
     Take,
-    /// It counts as failed: the process that made the last allowed try died.
+    /// It counts as failed, because the process that made the last allowed try died.
     GiveUp,
 }
 
-/// Returns the next step for `entry`. `now` is the caller's time; `clock` is the time of the store's clock, which
-/// leases use.
+/// Returns the next step for `entry`. `now` is the caller's time. `clock` is the time of the store's clock, which is
+/// used for leases.
 pub fn next(entry: QueueEntry, now: Millis, clock: Millis) -> Next {
     match entry.state {
         QueueState::Pending if has_ended(entry.not_before, FARTHEST, now) => Next::Take,
@@ -80,15 +80,15 @@ pub fn next(entry: QueueEntry, now: Millis, clock: Millis) -> Next {
     }
 }
 
-/// Returns the entry as it is after a request for it. `known` is the entry before the request, if there was one,
-/// and `not_before` is when the request is due.
+/// Returns the state of an entry after a summary was requested. `known` is the entry before the request, if there was
+/// one, and `not_before` is the time when the request is due.
 pub fn requested(known: Option<QueueEntry>, by_user: bool, not_before: Millis) -> QueueEntry {
     let new = QueueEntry { state: QueueState::Pending, by_user, tries: 0, not_before, expires: 0 };
     let Some(known) = known else { return new };
     let by_user_ever = by_user || known.by_user;
     match known.state {
         QueueState::Processing => QueueEntry { by_user: by_user_ever, ..known },
-        // An entry that waits after a failure keeps its date, unless the user makes the request.
+        // An entry that waits after a failure keeps its date, unless the request comes from the user.
         QueueState::Pending if by_user => {
             QueueEntry { by_user: true, not_before: known.not_before.min(not_before), ..known }
         }

@@ -1,13 +1,13 @@
-//! Decides which cached answers are removed to make space, when the text index is merged, and which memories an
-//! undo restores.
+//! Decides three things: which cached answers are removed to make space, when the text index is merged, and which
+//! memories an undo restores.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
 use crate::tuning::INDEX_GROWTH;
 
-/// Returns how many entries to remove from a cache of `total` bytes so that the rest fits into `most` bytes.
-/// `bytes` are the sizes of the entries, the least recently used first.
+/// Returns how many entries must be removed from a cache of `total` bytes so that the rest fits into `most` bytes.
+/// `bytes` are the sizes of the entries, the least recently used entry first.
 pub fn surplus(total: i64, most: i64, bytes: impl IntoIterator<Item = i64>) -> usize {
     let mut left = total;
     let is_too_much = |size: &i64| {
@@ -18,8 +18,8 @@ pub fn surplus(total: i64, most: i64, bytes: impl IntoIterator<Item = i64>) -> u
     bytes.into_iter().take_while(is_too_much).count()
 }
 
-/// Returns whether to merge a text index. The index has `documents` documents now, and had `merged` documents
-/// at its last merge. An index of fewer than `least` documents is searched fast enough without a merge.
+/// Returns whether to merge a text index. The index has `documents` documents, and had `merged` documents at its last
+/// merge. An index of fewer than `least` documents is searched fast enough without a merge.
 pub fn is_merge_due(documents: i64, merged: i64, least: i64) -> bool {
     documents >= least && documents as f64 >= INDEX_GROWTH * merged as f64
 }
@@ -40,9 +40,9 @@ pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<
 }
 
 /// Returns a function that tells whether a restored message is at the edge of `turns`, the restored messages. The
-/// function takes the session and the ordinal of the message. A message is at the edge if any message up to `reach`
-/// places before or after it is not in `turns`. Otherwise the message was forgotten and restored together with its
-/// neighbours, so its context has not changed.
+/// function takes the session and the ordinal of the message. A message is at the edge if at least one message up to
+/// `reach` places before or after it is not in `turns`. A message that is not at the edge was forgotten and restored
+/// together with its neighbours, so its context has not changed.
 pub fn at_the_edge(turns: HashSet<(i64, i64)>, reach: i64) -> impl Fn((i64, i64)) -> bool {
     move |(session, ordinal)| {
         // There is no message before the first of a session.

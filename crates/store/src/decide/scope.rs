@@ -3,13 +3,13 @@
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::scope::{ProjectId, Scope};
 
-/// Returns nothing if the store of `project` answers calls with this scope.
+/// Checks that the store of `project` answers calls with this scope.
 ///
 /// # Errors
 ///
 /// [`NotFound`](tiro_base::error::Kind::NotFound) if the scope is of another project, and
 /// [`BadInput`](tiro_base::error::Kind::BadInput) if the name of the tenant or the reader has a control character:
-/// engines put such characters between names, so it could be the name of what somebody else keeps private.
+/// engines put such characters between names, so a name with one could stand for the private memories of somebody else.
 pub fn admits(project: &ProjectId, scope: &Scope) -> Result<()> {
     if scope.project != *project {
         return Err(Error::not_found("the scope is of a project that the store doesn't hold"));

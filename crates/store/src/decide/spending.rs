@@ -1,7 +1,7 @@
-//! Decides whether limits leave room for a request, and how a finished call is counted.
+//! Decides whether the spending limits allow a request, and how a finished call is counted.
 //!
-//! An amount that may have been spent stays counted: if the process of a call dies, the whole reserved amount
-//! counts as spent. The day of the ledger doesn't go back by a few days, even if the clock does.
+//! An amount that may have been spent stays counted: if the process of a call dies, the whole reserved amount counts as
+//! spent. If the clock goes back by a few days, the day of the ledger stays.
 
 use crate::{Planned, SpendLimits, Spent};
 use tiro_base::error::{Error, Kind};
@@ -66,7 +66,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Returns the error for the request; `ahead` is how many days the ledger's day is ahead of today.
+    /// Returns the error for the request. `ahead` is the number of days by which the ledger's day is ahead of today.
     pub fn error(self, planned: &Planned, ahead: i64) -> Error {
         let Refusal { limit, amount, before } = self;
         let (provider, most) = (&planned.provider, planned.most);
@@ -87,7 +87,7 @@ impl Refusal {
     }
 }
 
-/// Returns the first limit that a request might exceed if it costs up to `most`. `before` has the amount that
+/// Returns the first limit that a request might exceed if its cost may reach `most`. `before` has the amount that
 /// already counts against each limit, in the order of [`Limit::ALL`]. A free request is never refused.
 pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<Refusal> {
     if most == Money(0) {
@@ -99,13 +99,14 @@ pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<
     })
 }
 
-/// How many days ahead of today the ledger may be. If it is further ahead, it was written with a wrong clock.
-/// Arbitrary.
+/// The maximum number of days that the ledger may be ahead of today. If it is further ahead, it was written with a
+/// wrong clock. Arbitrary.
 pub const FARTHEST: i64 = 7;
 
-/// Returns the day on which spending is counted: `today`, or the latest day in the ledger, `known`, if that is
-/// later because the clock went back. A day that is more than a week later was written with a clock that was ahead;
-/// then it is `today`, on which all that was spent later counts too, so that no limit is evaded.
+/// Returns the day on which spending is counted. If `known`, the latest day in the ledger, is later than `today`, the
+/// clock went back, and `known` is returned. But if `known` is more than a week later, it was written with a wrong
+/// clock, and `today` is returned. Everything that was spent on later days then counts for today too, so no limit can
+/// be evaded.
 pub fn day(known: Option<i64>, today: i64) -> i64 {
     match known {
         Some(known) if known - today <= FARTHEST => known.max(today),
@@ -113,20 +114,20 @@ pub fn day(known: Option<i64>, today: i64) -> i64 {
     }
 }
 
-/// What a finished call adds to the amounts in the ledger.
+/// The amounts that a finished call adds to the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
     /// How many calls to add.
     pub calls: i64,
-    /// How many failed calls to add: -1 if the call succeeded but was already counted as failed.
+    /// How many failed calls to add. This is -1 if the call succeeded but was already counted as failed.
     pub failed: i64,
     /// How much to add to the amount spent.
     pub spent: Money,
 }
 
-/// Returns the amounts to add for a call that reserved `held` and ended with `outcome`. `is_open` tells whether its
-/// reservation still exists. If the reservation has expired, the call was already counted as failed at a cost of
-/// `held`, and only a cost beyond `held` is added.
+/// Returns the amounts to add for a call that reserved `held` and ended with `outcome`. `is_open` is true if its
+/// reservation still exists. If the reservation has expired, the call was already counted as failed, at a cost of
+/// `held`, so only the cost beyond `held` is added.
 pub fn settled(is_open: bool, held: Money, outcome: &Spent) -> Settled {
     match is_open {
         true => Settled { calls: 1, failed: outcome.has_failed.into(), spent: outcome.cost },

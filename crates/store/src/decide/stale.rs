@@ -1,12 +1,12 @@
-//! Decides whether to write a memory, a session's summary or a segment. What is already stored can make the write
-//! unnecessary.
+//! Decides whether to write a memory, a session's summary or a segment. A write can be unnecessary because of memories
+//! that are already stored.
 
 use crate::{Outcome, SegmentRow};
 use tiro_base::memory::{MemoryId, Millis};
 
-/// Returns the outcome of a write whose id the store already knows. `stored` is the memory that is stored under
-/// this id, if any, and `is_purged` tells whether a memory with this id was purged. Returns `None` if the id is
-/// new, which means that the memory is to be stored.
+/// Returns the outcome of a write whose id the store already knows. `stored` is the memory that is stored under this
+/// id, if any. `is_purged` is true if a memory with this id was purged. Returns `None` if the id is new, so that the
+/// memory must be stored.
 pub fn outcome(stored: Option<KnownMemory>, is_purged: bool) -> Option<Outcome> {
     match stored {
         Some(KnownMemory { is_forgotten: true, .. }) => Some(Outcome::Forgotten),
@@ -19,7 +19,7 @@ pub fn outcome(stored: Option<KnownMemory>, is_purged: bool) -> Option<Outcome> 
 /// A memory that is stored under an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownMemory {
-    /// Whether its text is the same as that of the write.
+    /// Whether its text is the same as the text to write.
     pub is_same: bool,
     /// Whether it is forgotten.
     pub is_forgotten: bool,
@@ -32,7 +32,7 @@ pub struct Standing {
     pub id: MemoryId,
     /// The ordinal of the last message that the summary was made from.
     pub last: i64,
-    /// When the summary is due to be made again; `None` if the session has no newer messages.
+    /// The time when the summary must be made again; `None` if the session has no newer messages.
     pub due: Option<Millis>,
 }
 
@@ -43,7 +43,7 @@ pub enum Standin {
     First,
     /// It replaces the stored summary.
     Replaces {
-        /// When the new summary is due to be made again; `None` if the session has no newer messages.
+        /// The time when the new summary must be made again; `None` if the session has no newer messages.
         due: Option<Millis>,
     },
     /// The stored summary, which has this id, is kept: it is the same summary or covers more messages.
@@ -53,8 +53,8 @@ pub enum Standin {
 /// Returns the effect of storing the summary `id`, made from the messages up to `last`. `known` is the stored
 /// summary of the session.
 ///
-/// If the new summary covers the same messages as the stored one but has a different text, it keeps the stored
-/// summary's due date.
+/// If the new summary covers the same messages as the stored summary but has a different text, the due date doesn't
+/// change.
 pub fn standin(known: Option<Standing>, id: &MemoryId, last: i64) -> Standin {
     match known {
         None => Standin::First,
@@ -63,13 +63,13 @@ pub fn standin(known: Option<Standing>, id: &MemoryId, last: i64) -> Standin {
     }
 }
 
-/// Returns which of the segments in `offered` to close, each as its number, first ordinal and last ordinal. `next`
-/// is the next free number, and `from` is the first ordinal without a segment.
+/// Returns the segments of `offered` that must be closed, each as its number, first ordinal and last ordinal. `next` is
+/// the next free number, and `from` is the first ordinal without a segment.
 ///
 /// Segments never change: if the number of an offered segment is taken, another process has closed it already. A
 /// segment begins right after the end of the previous one, so that a forgotten message that is restored later also
-/// belongs to a segment. The result stops before the first offered segment that skips a number or would end before
-/// it begins.
+/// belongs to a segment. The result ends before the first offered segment that skips a number or would end before its
+/// beginning.
 pub fn closed(mut next: i64, mut from: i64, offered: &[SegmentRow]) -> Vec<(i64, i64, i64)> {
     let mut closed = Vec::new();
     for segment in offered {

@@ -1,4 +1,4 @@
-//! Reads commits, and what links them with sessions. Records what links commits with sessions.
+//! Reads commits and their links with sessions. Records these links.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use tiro_base::error::Result;
 use tiro_base::memory::{MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{Scope, SessionId};
 
-/// Reads commits, and what links them with sessions.
+/// Reads commits and their links with sessions.
 #[async_trait]
 pub trait ReadCommits: Send + Sync {
     /// Returns the living commit of the scope whose git id begins with `prefix`, and its first chunk. Returns
@@ -28,13 +28,14 @@ pub trait ReadCommits: Send + Sync {
     /// Returns up to five sessions that led to the commit, the likeliest first, each with a confidence from 0 to 1.
     async fn sessions_behind(&self, scope: &Scope, commit: MemoryKey) -> Result<Vec<(SessionId, f64)>>;
 
-    /// Returns those of `sessions` that have living messages of the scope, in the order of `sessions`. Each
-    /// result has the time and ordinal of one message of the session: the last one up to `time`, or the first
-    /// one if all are later.
+    /// Returns those of `sessions` that have living messages of the scope, in the order of `sessions`. Each result has
+    /// the time and ordinal of one message of the session. This is the last message up to `time`, or the first message
+    /// if all are later.
     async fn behind(&self, scope: &Scope, sessions: Vec<SessionId>, time: Millis) -> Result<Vec<BehindRow>>;
 
-    /// Returns up to `limit` living commits that `session` led to, and how many there are in all. Commits made
-    /// at `time` or later come first, then earlier ones; in both groups those nearest to `time` come first.
+    /// Returns up to `limit` living commits that `session` led to, and the number of all such commits. Commits made at
+    /// `time` or later come first, followed by earlier commits. In both groups, the commits nearest to `time` come
+    /// first.
     ///
     /// `head` is a commit that was checked out in the session. If the session has no client, because an agent
     /// saved it itself, commits whose parent is `head` also count as linked, with the lowest confidence.
@@ -63,9 +64,9 @@ pub trait ReadCommits: Send + Sync {
         places: Vec<(String, Millis)>,
     ) -> Result<Vec<Option<String>>>;
 
-    /// Returns up to `limit` living commits up to the time `until`, in order of time and key. The list begins
-    /// after the commit with the time and key of `after`; if `after` has no key, it begins with the first
-    /// commit of that time.
+    /// Returns up to `limit` living commits up to the time `until`, in order of time and key. The list begins after the
+    /// commit with the time and key of `after`. If `after` has no key, the list begins with the first commit of that
+    /// time.
     async fn commits_made(
         &self,
         scope: &Scope,
@@ -74,15 +75,14 @@ pub trait ReadCommits: Send + Sync {
         limit: usize,
     ) -> Result<Vec<CommitRow>>;
 
-    /// Returns the links of each commit of `commits`, in the order of `commits`. A commit of another owner has
-    /// no links.
+    /// Returns the links of each commit, in the order of `commits`. For a commit of another owner, returns no links.
     async fn links_of(&self, scope: &Scope, commits: Vec<MemoryKey>) -> Result<Vec<CommitLinks>>;
 
     /// Returns the commits that were replaced, with their full git ids. A commit with several ids is returned
     /// several times.
     async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(MemoryKey, String)>>;
 
-    /// Returns the time of the first file change or commit by a tool call of the owner, or `None`.
+    /// Returns the time of the owner's first tool call that changed a file or made a commit, or `None`.
     async fn first_evidence(&self, scope: &Scope) -> Result<Option<Millis>>;
 
     /// Returns the file changes that living tool calls of the owner's sessions made between `from` and `until`,
@@ -96,8 +96,8 @@ pub trait ReadCommits: Send + Sync {
     /// Returns the parts of the owner's graph, in order.
     async fn commit_graph(&self, scope: &Scope) -> Result<Vec<GraphRow>>;
 
-    /// Returns up to `limit` living commits of the owner with their authors, those stored last first. If `before` is
-    /// `Some`, the list begins with the commit that was stored before `before`.
+    /// Returns up to `limit` living commits of the owner with their authors, the last stored commit first. If `before`
+    /// is `Some`, the list begins with the commit that was stored before `before`.
     async fn commit_authors(
         &self,
         scope: &Scope,
@@ -106,17 +106,17 @@ pub trait ReadCommits: Send + Sync {
     ) -> Result<Vec<AuthorRow>>;
 }
 
-/// Records what links commits with sessions.
+/// Records the links of commits with sessions.
 #[async_trait]
 pub trait WriteCommits: Send + Sync {
-    /// Replaces the links of each commit by the given ones, which must be ordered with the likeliest first.
-    /// Links of commits or sessions that have been purged are ignored. Links with a confidence below one half
-    /// are ignored too: a trigger of the schema drops them (`migrations/0007_weak_links.sql`).
+    /// Replaces the links of each commit by the given links, of which the likeliest must come first. Links of commits
+    /// or sessions that have been purged are ignored. Links with a confidence below one half are ignored too: a trigger
+    /// of the schema drops them (`migrations/0007_weak_links.sql`).
     async fn link_commits(&self, scope: &Scope, links: Vec<CommitLinks>) -> Result<()>;
 
-    /// Stores which of `commits` were replaced, for example by an amendment. `replaced` has pairs of the old
-    /// and the new commit; a reference from the new to the old one is stored. Earlier replacements of `commits`
-    /// are removed first; if `among` is `Some`, only replacements by a commit in `among` are removed.
+    /// Stores which of `commits` were replaced, for example by an amendment. `replaced` has pairs of an old and a new
+    /// commit; a reference from the new to the old commit is stored. Before, earlier replacements of `commits` are
+    /// removed. If `among` is `Some`, only replacements by a commit in `among` are removed.
     async fn replace_commits(
         &self,
         scope: &Scope,
@@ -125,11 +125,11 @@ pub trait WriteCommits: Send + Sync {
         replaced: Vec<(MemoryKey, MemoryKey)>,
     ) -> Result<()>;
 
-    /// Adds a part to the graph. The part must continue the last part, or begin the graph of another history.
-    /// Otherwise nothing is added, and the result is `false`; for example, another process may have added a
-    /// part since the graph was read.
+    /// Adds a part to the graph. The part must continue the last part, or begin the graph of another history. Otherwise
+    /// nothing is added, and the result is `false`. This happens, for example, if another process has added a part
+    /// since the graph was read.
     async fn add_to_commit_graph(&self, scope: &Scope, part: GraphRow) -> Result<bool>;
 
-    /// Gives commits other authors, and indexes them under the new names.
+    /// Changes the authors of commits, and indexes the commits under the new names.
     async fn rename_authors(&self, scope: &Scope, renamed: Vec<Renamed>) -> Result<()>;
 }

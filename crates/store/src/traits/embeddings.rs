@@ -1,4 +1,4 @@
-//! Reads chunks and their vectors. Stores chunks and their vectors.
+//! Reads and stores chunks and their vectors.
 
 use async_trait::async_trait;
 
@@ -13,10 +13,10 @@ pub trait ReadEmbeddings: Send + Sync {
     /// Returns how many chunks of the scope's owner wait for an embedding.
     async fn pending(&self, scope: &Scope) -> Result<usize>;
 
-    /// Returns up to `limit` chunks of the scope's owner that wait for an embedding, the oldest first; only those of
-    /// `content`, if it is named.
+    /// Returns up to `limit` chunks of the scope's owner that wait for an embedding, the oldest first. If `content` is
+    /// `Some`, only chunks of this content are returned.
     ///
-    /// Two callers at once may get the same chunks, unless they take turns by a [lease](crate::Bookkeeping::lease).
+    /// Two callers at once may get the same chunks. To avoid this, callers take a [lease](crate::Bookkeeping::lease).
     async fn pending_chunks(
         &self,
         scope: &Scope,
@@ -24,15 +24,16 @@ pub trait ReadEmbeddings: Send + Sync {
         limit: usize,
     ) -> Result<Vec<PendingChunk>>;
 
-    /// Returns up to `limit` living derived facts and decisions of the owner that have no chunk. An earlier
-    /// version of Tiro stored them without one.
+    /// Returns up to `limit` living derived facts and decisions of the owner that have no chunk. An earlier version of
+    /// Tiro stored them without a chunk.
     async fn derived_without_chunk(&self, scope: &Scope, limit: usize) -> Result<Vec<Memory>>;
 
     /// Returns, for each of `keys`, the owner's embedding that
-    /// [`Bookkeeping::cache_embeddings`](crate::Bookkeeping::cache_embeddings) stored under it.
+    /// [`Bookkeeping::cache_embeddings`](crate::Bookkeeping::cache_embeddings) stored under this key.
     async fn cached_embeddings(&self, scope: &Scope, keys: Vec<[u8; 32]>) -> Result<Vec<Option<Vec<f32>>>>;
 
-    /// Returns the chunks of the owner's memories in `keys`, each with its memory, in their order within the memory.
+    /// Returns the chunks of the owner's memories in `keys`, each with the key of its memory. The chunks of a memory
+    /// are in the order of the text.
     async fn chunks_of(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, ChunkRange)>>;
 }
 
@@ -48,7 +49,7 @@ pub trait WriteEmbeddings: Send + Sync {
         embeddings: Vec<(PendingChunk, Vec<f32>)>,
     ) -> Result<()>;
 
-    /// Removes the owner's embeddings that aren't of the vector space for their content: `prose` or `code`. Their
+    /// Removes the owner's embeddings of other vector spaces than `prose` (for prose) and `code` (for code). Their
     /// chunks then wait for new embeddings. Returns the number of these chunks.
     async fn mark_other_spaces_pending(&self, scope: &Scope, prose: &str, code: &str) -> Result<usize>;
 

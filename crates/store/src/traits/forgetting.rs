@@ -1,4 +1,5 @@
-//! Reads what was forgotten, and what would be. Forgets memories, brings them back, and removes them for good.
+//! Reads forgotten memories, and memories that would be forgotten. Forgets memories, restores them, and removes them
+//! for good.
 
 use async_trait::async_trait;
 
@@ -7,11 +8,11 @@ use tiro_base::error::Result;
 use tiro_base::memory::{MemoryId, Millis};
 use tiro_base::scope::{Scope, SessionId};
 
-/// Reads what was forgotten, and what would be.
+/// Reads forgotten memories, and memories that would be forgotten.
 #[async_trait]
 pub trait ReadForgotten: Send + Sync {
-    /// Returns the memories that [`Forget::undo`] would restore, without restoring them. Errors as
-    /// [`Forget::undo`] does.
+    /// Returns the memories that [`Forget::undo`] would restore, without restoring them. Errors in the same cases as
+    /// [`Forget::undo`].
     async fn undoable(&self, scope: &Scope, operation: Option<&str>) -> Result<Forgotten>;
 
     /// Returns up to `limit` operations of the scope's owner, the newest first.
@@ -25,8 +26,8 @@ pub trait ReadForgotten: Send + Sync {
     /// the order they were stored. Also returns how many more such memories there are. `words` must be in lower
     /// case.
     ///
-    /// No index is used: this reads the texts of all forgotten memories, a thousand at a time. Each thousand is
-    /// read in a separate snapshot.
+    /// No index is used. The texts of all forgotten memories are read, a thousand at a time, each thousand in a
+    /// separate snapshot.
     async fn forgotten_with(
         &self,
         scope: &Scope,
@@ -46,18 +47,18 @@ pub trait ReadForgotten: Send + Sync {
     async fn is_purged(&self, scope: &Scope, id: &MemoryId) -> Result<bool>;
 }
 
-/// Forgets memories, brings them back, and removes them for good.
+/// Forgets memories, restores them, and removes them for good.
 #[async_trait]
 pub trait Forget: Send + Sync {
     /// Forgets the living memories of the scope that `selection` names, and all memories derived from them, as
     /// the operation `operation`. Returns the memories that it forgot; [`Forget::undo`] restores them.
     ///
-    /// From then on no call returns them, and storing them again does nothing. If a message is forgotten, the
-    /// summaries of ranges that contain it, and the memory that summarises its session, are removed for good. If
-    /// it was said in a thread, so is what the threads of its session quote of earlier turns and of other assistants.
-    /// They can be made again from the remaining messages. The memories are selected once, at the beginning.
-    /// More than 5,000 memories are forgotten in several transactions. If one of these fails, a repeated call
-    /// forgets the rest. If nothing is selected, the result is empty and no operation is recorded.
+    /// From then on, no call returns these memories, and storing them again does nothing. If a message is forgotten,
+    /// the summaries of ranges that contain it, and the memory that summarises its session, are removed for good. If
+    /// the message was said in a thread, the quotations of earlier turns and of other assistants in the threads of its
+    /// session are removed as well. All these can be made again from the remaining messages. The memories are selected
+    /// once, at the beginning. More than 5,000 memories are forgotten in several transactions. If a transaction fails,
+    /// a repeated call forgets the rest. If nothing is selected, the result is empty and no operation is recorded.
     async fn forget(
         &self,
         scope: &Scope,
@@ -77,23 +78,22 @@ pub trait Forget: Send + Sync {
     ) -> Result<Forgotten>;
 
     /// Restores the memories that `operation` forgot, and returns them. If `operation` is `None`, undoes the owner's
-    /// latest operation that the user asked for. An operation that is dated after `now` counts as earlier than all
-    /// others, since its process had a wrong clock. Texts of the stash that were removed because their time was over
-    /// don't expire again.
+    /// latest operation that the user asked for. An operation with a date after `now` counts as earlier than all
+    /// others, because its process had a wrong clock. Texts of the stash that were removed because they expired don't
+    /// expire again.
     ///
-    /// It doesn't restore memories that have been purged, or that are derived from a memory that another
-    /// operation forgot. Summaries of ranges that get a message back are removed. If two callers undo at once,
-    /// each memory is restored by only one of them. If one of several transactions fails, a repeated call
-    /// restores the rest. Errors with `Kind::NotFound` if there is no such operation, or it can't be undone.
+    /// Memories are not restored if they have been purged, or if they are derived from a memory that another operation
+    /// forgot. If a range of messages gets a message back, the summaries of this range are removed. If two callers undo
+    /// at once, each memory is restored by only one of them. If one of several transactions fails, a repeated call
+    /// restores the rest. Errors with `Kind::NotFound` if there is no such operation, or if it can't be undone.
     async fn undo(&self, scope: &Scope, operation: Option<&str>, now: Millis) -> Result<Forgotten>;
 
-    /// Removes for good the memories that `operation` forgot, and returns them. This removes their rows, index
-    /// entries, vectors, summaries and cached answers, and the automatic backups of the file. A purge can't be
-    /// undone.
+    /// Removes for good the memories that `operation` forgot, and returns them. Their rows, index entries, vectors,
+    /// summaries and cached answers are removed, and also the automatic backups of the file. A purge can't be undone.
     ///
-    /// When it returns, no file of the store contains their text. Their ids stay known, so that storing them
-    /// again does nothing. The purge takes many short transactions. If one fails, the remaining memories stay
-    /// forgotten and can't be restored; [`Forget::finish_purges`] removes them.
+    /// When this method returns, no file of the store contains their texts. Their ids stay known, so storing them again
+    /// does nothing. The purge takes many short transactions. If one fails, the remaining memories stay forgotten and
+    /// can't be restored; [`Forget::finish_purges`] removes them.
     async fn purge(&self, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten>;
 
     /// Forgets and purges the memories that `selection` names, like [`Forget::forget`] followed by
@@ -106,7 +106,7 @@ pub trait Forget: Send + Sync {
         now: Millis,
     ) -> Result<Forgotten>;
 
-    /// Finishes the owner's purges that began before `before` and were interrupted; returns the memories that
-    /// it removed. A purge that began more than an hour after `before` has the time of a wrong clock.
+    /// Finishes interrupted purges of the owner that began before `before`. Returns the removed memories. A purge that
+    /// seems to have begun more than an hour after `before` was dated with a wrong clock, and is finished too.
     async fn finish_purges(&self, scope: &Scope, before: Millis) -> Result<Forgotten>;
 }

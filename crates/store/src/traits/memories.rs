@@ -1,4 +1,4 @@
-//! Reads memories. Stores memories.
+//! Reads and stores memories.
 
 use async_trait::async_trait;
 
@@ -18,13 +18,14 @@ pub trait ReadMemories: Send + Sync {
     /// are left out.
     async fn memories(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>>;
 
-    /// Returns the keys of the memories in `ids`, in order; `None` for those that are not living memories of the scope.
+    /// Returns the keys of the memories in `ids`, in order. An id that is not of a living memory of the scope gives
+    /// `None`.
     async fn keys_of(&self, scope: &Scope, ids: Vec<MemoryId>) -> Result<Vec<Option<MemoryKey>>>;
 
     /// Returns up to `limit` living memories that `filter` admits, the last stored first. If `after` is `Some`,
     /// the list begins with the memory that was stored before `after`.
     ///
-    /// Memories that are stored while a caller reads page after page appear on no later page.
+    /// Memories that are stored while a caller reads page after page don't appear on later pages.
     async fn list(
         &self,
         scope: &Scope,
@@ -33,16 +34,17 @@ pub trait ReadMemories: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Memory>>;
 
-    /// Returns the memories of `found` as answers show them; `found` has pairs of a memory and its best chunk.
-    /// Memories that are forgotten or out of scope are left out. The field `place` of each result is its place
-    /// in `found`.
+    /// Returns the memories of `found` in the form in which answers show them. `found` has pairs of a memory and its
+    /// best chunk. Memories that are forgotten or out of scope are left out. The field `place` of each result is its
+    /// place in `found`.
     async fn shown(&self, scope: &Scope, found: Vec<(MemoryKey, ChunkKey)>) -> Result<Vec<ShownMemory>>;
 
     /// Returns the texts of the memories in `keys`, in the order of `keys`. Memories that are not living or not
     /// in the scope are left out.
     async fn texts(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>>;
 
-    /// Like [`texts`](ReadMemories::texts), and says of each text whether it is damaged: not the one that was stored.
+    /// Like [`texts`](ReadMemories::texts), but also returns whether each text is damaged, that is, differs from the
+    /// stored text.
     async fn checked_texts(
         &self,
         scope: &Scope,
@@ -60,9 +62,9 @@ pub trait ReadMemories: Send + Sync {
         after: usize,
     ) -> Result<Vec<Memory>>;
 
-    /// Returns the living messages right before and right after each of the messages in `keys`. A message is
-    /// returned only once; the result is ordered by key. Also returns the living messages nearest `before` a message, in
-    /// order.
+    /// Returns the living messages right before and right after each of the messages in `keys`. Each message is
+    /// returned only once, and the result is ordered by key. Also returns the living messages nearest before the
+    /// message that `before` names, in order.
     async fn beside(
         &self,
         scope: &Scope,
@@ -70,8 +72,8 @@ pub trait ReadMemories: Send + Sync {
         before: Option<Before>,
     ) -> Result<(Vec<Memory>, Vec<Memory>)>;
 
-    /// Returns the living memories of the scope that `memory` refers to, and those that refer to it, ordered by
-    /// key.
+    /// Returns the living memories of the scope that `memory` refers to, and the ones that refer to `memory`, ordered
+    /// by key.
     async fn references(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>>;
 
     /// Returns the living memories of the scope that `memory` refers to, ordered by key.
@@ -83,19 +85,18 @@ pub trait ReadMemories: Send + Sync {
 pub trait WriteMemories: Send + Sync {
     /// Stores `memories` in order with the date `now`, and returns the result of each.
     ///
-    /// Storing is idempotent: a memory whose id exists is not stored again, and one that was forgotten stays
-    /// forgotten. A derived memory is stored only if all its sources are living. A message gets the next
-    /// ordinal of its session; if two callers write to the same session at once, the ordinals follow the order
-    /// of their transactions.
+    /// Storing is idempotent: a memory whose id exists is not stored again, and a forgotten memory stays forgotten. A
+    /// derived memory is stored only if all its sources are living. A message gets the next ordinal of its session. If
+    /// two callers write to the same session at once, the ordinals follow the order of their transactions.
     ///
-    /// A memory that names others it replaces supersedes them in the same transaction. Errors with
+    /// If a memory names other memories that it replaces, they are superseded in the same transaction. Errors with
     /// [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if one of them is not a living memory of the scope, and
-    /// with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if it would replace itself, directly or through
-    /// others; then nothing of the transaction is stored.
+    /// with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if a memory would replace itself, directly or through
+    /// others. After such an error, nothing of the transaction is stored.
     ///
-    /// Writes of more than 500 memories take several transactions, in order; after each, `on_batch` gets the
-    /// number of memories that are durable so far. If a transaction fails, the earlier ones stay, and a
-    /// repeated call stores the rest.
+    /// Writes of more than 500 memories take several transactions, in order. After each transaction, `on_batch` gets
+    /// the number of memories that are durable so far. If a transaction fails, the earlier ones stay, and a repeated
+    /// call stores the rest.
     async fn save_reporting(
         &self,
         scope: &Scope,
@@ -104,13 +105,13 @@ pub trait WriteMemories: Send + Sync {
         on_batch: &mut (dyn FnMut(usize) + Send),
     ) -> Result<Receipt>;
 
-    /// Does as [`WriteMemories::save_reporting`] does, and reports nothing on the way.
+    /// Like [`WriteMemories::save_reporting`], but without reports.
     async fn save(&self, scope: &Scope, memories: Vec<PreparedMemory>, now: Millis) -> Result<Receipt> {
         self.save_reporting(scope, memories, now, &mut |_| {}).await
     }
 
-    /// Marks living memories of the scope as important, or removes the mark. Also sets their importance if
-    /// `importance` is `Some`. Returns those of `ids` that exist, in the order the memories were stored.
+    /// Marks living memories of the scope as important, or removes the mark. Also sets their importance if `importance`
+    /// is `Some`. Returns those of `ids` that exist, in the order in which the memories were stored.
     async fn mark(
         &self,
         scope: &Scope,

@@ -1,4 +1,5 @@
-//! What a store can do, by subject. What a call may only read is apart from what it may change.
+//! The methods of a store, in one file for each subject. Methods that read and methods that write are in separate
+//! traits.
 
 mod bookkeeping;
 mod commits;
@@ -30,8 +31,8 @@ pub use threads::{ReadThreads, WriteThreads};
 
 use crate::{Lifecycle, Placed, Restore};
 
-/// A handle on the memories of one project, or on those that belong to an owner and to no project, which only reads. A
-/// question gets this one, so that the compiler refuses code which answers it and changes something.
+/// A read-only handle on the memories of one project, or on the memories that belong to an owner and to no project. The
+/// code that answers questions gets this handle, so the compiler refuses code that changes something while it answers.
 ///
 /// [The crate](crate) says what all methods promise.
 pub trait ReadStore:
@@ -68,7 +69,7 @@ impl<T> ReadStore for T where
 {
 }
 
-/// A handle on the memories of one project, or on those that belong to an owner and to no project.
+/// A handle on the memories of one project, or on the memories that belong to an owner and to no project.
 ///
 /// [The crate](crate) says what all methods promise.
 pub trait Store:

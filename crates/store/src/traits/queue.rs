@@ -1,4 +1,4 @@
-//! Reads the queue of summaries, and leases. Hands out the work of the queue of summaries, and leases.
+//! Reads the queue of summaries, and leases. Gives entries of the queue to processes that work on them.
 
 use async_trait::async_trait;
 
@@ -11,7 +11,7 @@ use tiro_base::scope::Scope;
 #[async_trait]
 pub trait ReadQueue: Send + Sync {
     /// Returns whether the queue of the scope's owner has an entry that is due at `now`, so that
-    /// [`WorkQueue::next_queued`] has something to do.
+    /// [`WorkQueue::next_queued`] would return it.
     async fn is_queue_due(&self, scope: &Scope, now: Millis) -> Result<bool>;
 
     /// Returns how many entries of the owner's queue are in each state.
@@ -25,16 +25,16 @@ pub trait ReadQueue: Send + Sync {
     async fn is_leased(&self, scope: &Scope, name: &str) -> Result<bool>;
 }
 
-/// Hands out the work of the queue of summaries, and leases.
+/// Gives entries of the queue of summaries to processes that work on them.
 #[async_trait]
 pub trait WorkQueue: Send + Sync {
-    /// Takes for `holder` the next entry of the scope that is due at `now`; returns `None` if no entry is due.
-    /// Entries that the user asked for come first, then the oldest.
+    /// Takes for `holder` the next entry of the scope that is due at `now`; returns `None` if no entry is due. Entries
+    /// that the user asked for come first, and among entries of the same kind, the oldest.
     ///
-    /// The holder has the entry for `lease` milliseconds by the store's own clock; afterwards another holder
-    /// may take it. The holder gives the entry back with [`WorkQueue::finish`], [`WorkQueue::fail`] or
-    /// [`WorkQueue::drop_queued`]. If several callers take entries at once, each gets a different one. If an
-    /// entry's lease runs out in the fifth try, the entry is given up.
+    /// The holder has the entry for `lease` milliseconds by the store's own clock. Afterwards another holder may take
+    /// it. The holder gives the entry back with [`WorkQueue::finish`], [`WorkQueue::fail`] or
+    /// [`WorkQueue::drop_queued`]. If several callers take entries at once, each gets a different one. If the lease of
+    /// an entry ends during the fifth try, the entry is given up.
     async fn next_queued(
         &self,
         scope: &Scope,
@@ -46,7 +46,7 @@ pub trait WorkQueue: Send + Sync {
     /// Records that the summary of the entry was made. Does nothing if another holder has taken the entry.
     async fn finish(&self, scope: &Scope, entry: QueueKey, holder: &str, now: Millis) -> Result<()>;
 
-    /// Records that a try failed: the entry waits until `not_before`, or is given up after five tries. Does
+    /// Records that a try failed. The entry then waits until `not_before`, or is given up after five tries. Does
     /// nothing if another holder has taken the entry.
     async fn fail(
         &self,

@@ -1,4 +1,4 @@
-//! Reads counts, progress and cached answers. Records counts, progress and cached answers.
+//! Reads and records counts, progress and cached answers.
 
 use async_trait::async_trait;
 
@@ -11,7 +11,7 @@ use tiro_base::scope::Scope;
 #[async_trait]
 pub trait ReadRecords: Send + Sync {
     /// Returns the cursor that [`WriteRecords::set_import_cursor`] last stored for the owner and `source`; `None` if
-    /// it never stored one.
+    /// there is none.
     async fn import_cursor(&self, scope: &Scope, source: &str) -> Result<Option<String>>;
 
     /// Returns whether the owner has a cursor for a source whose name ends with `end`.
@@ -19,15 +19,15 @@ pub trait ReadRecords: Send + Sync {
 
     /// Returns the owner's answer under `key`, unless it has expired at `now`.
     ///
-    /// Answers don't last longer if the clock is set back: if an earlier use had a later time, that time counts instead
-    /// of `now`. An answer may be missing right after a call to [`Bookkeeping::cache`](crate::Bookkeeping::cache),
-    /// since that call may have skipped it.
+    /// Setting the clock back doesn't make answers last longer: if an earlier use of the answer had a later time than
+    /// `now`, that time is used instead. An answer may be missing right after a call to
+    /// [`Bookkeeping::cache`](crate::Bookkeeping::cache), because that call may have skipped it.
     async fn cached(&self, scope: &Scope, key: [u8; 32], now: Millis) -> Result<Option<String>>;
 
     /// Returns the size of the owner's cache, and its hits and misses.
     async fn cache_stats(&self, scope: &Scope) -> Result<CacheStats>;
 
-    /// Returns how many commits, messages, notes and sessions the scope's owner has, and how much is stashed.
+    /// Returns how many commits, messages, notes, sessions and stashed memories the scope's owner has.
     async fn sizes(&self, scope: &Scope) -> Result<Sizes>;
 
     /// Returns whether the store holds no living memory of the scope's owner.
@@ -43,8 +43,8 @@ pub trait ReadRecords: Send + Sync {
     /// [`Stats::stored_lately`](crate::Stats::stored_lately) counts.
     async fn stats(&self, scope: &Scope, now: Millis) -> Result<Stats>;
 
-    /// Checks the file, the text index and the vectors against each other, and the texts against their hashes, for all
-    /// owners. Reads everything, which takes seconds at 100,000 memories.
+    /// Checks, for all owners, whether the file, the text index and the vectors agree, and whether the texts match
+    /// their hashes. Reads everything, which takes seconds for 100,000 memories.
     ///
     /// Errors with [`Kind::Busy`](tiro_base::error::Kind::Busy) if the text index can't be checked because another
     /// connection writes to the store.
@@ -58,14 +58,14 @@ pub trait ReadRecords: Send + Sync {
 /// Records counts, progress and cached answers.
 #[async_trait]
 pub trait WriteRecords: Send + Sync {
-    /// Stores the cursor of the owner's import of `source` with the date `now`; if several callers store one,
-    /// the last one wins.
+    /// Stores the cursor of the owner's import of `source` with the date `now`. If several callers store a cursor, the
+    /// last one wins.
     async fn set_import_cursor(&self, scope: &Scope, source: &str, cursor: &str, now: Millis) -> Result<()>;
 
-    /// Adds `measurements` and `savings` to those that are stored for the owner, so the amounts of several
-    /// processes add up.
+    /// Adds `measurements` and `savings` to the stored amounts of the owner, so the amounts of several processes are
+    /// summed.
     async fn measure(&self, scope: &Scope, measurements: Vec<Measurement>, savings: Savings) -> Result<()>;
 
-    /// Removes the rows that [`ReadRecords::expired`] counts, and returns their counts.
+    /// Removes the rows that [`ReadRecords::expired`] counts. Returns how many were removed.
     async fn remove_expired(&self, scope: &Scope, now: Millis, before: Millis) -> Result<Expired>;
 }

@@ -10,24 +10,24 @@ use tiro_text::words::Term;
 /// Searches by words and by vectors.
 #[async_trait]
 pub trait Search: Send + Sync {
-    /// Returns the candidates of a search, and all that ranking needs of them, as of one moment.
+    /// Returns the candidates of a search and the data that ranking needs of them. All are read at the same moment.
     ///
-    /// Scope and filter apply before the best and the nearest chunks are chosen, of each group up to the limit of the
-    /// query. English stemming and pruning of words happen here. Scores are BM25, with the counts of this store or with
-    /// the weights of the query. Nearness is an approximate cosine; vectors of other spaces are ignored. Embeddings that
-    /// other processes stored before this call began are included. The filter doesn't apply to the commits that the
-    /// query names; a beginning of an id that no commit of the scope has, or more than one, names none.
+    /// Scope and filter are applied first. Then the best chunks by words and the nearest chunks by vectors are chosen,
+    /// in each group up to the limit of the query. English stemming and pruning of words happen here. Scores are BM25,
+    /// with the counts of this store or with the weights of the query. Nearness is an approximate cosine; vectors of
+    /// other spaces are ignored. Embeddings that other processes stored before this call began are included. The filter
+    /// doesn't apply to the commits that the query names. The beginning of an id names a commit only if exactly one
+    /// commit of the scope has this beginning.
     ///
-    /// Errors only if nothing can be read; each part has its own error.
+    /// Returns an error only if nothing can be read. Otherwise, each part of the result has its own error.
     async fn candidates(&self, scope: &Scope, query: CandidateQuery) -> Result<Candidates>;
 
-    /// Returns what replaced the memories of the query, as of one moment.
+    /// Returns the memories and commits that replaced those of the query, as of one moment.
     async fn replacements(&self, scope: &Scope, query: ReplacementQuery) -> Result<Replacements>;
 
-    /// Returns, for each of `texts`, the share of `terms` that it contains, from 0 to 1. Each term is weighed
-    /// by its `rarity`.
+    /// Returns, for each of `texts`, the share of `terms` in it, from 0 to 1. Each term is weighted by its `rarity`.
     ///
-    /// Words are stemmed as the text index stems them.
+    /// Words are stemmed in the same way as in the text index.
     async fn shares(
         &self,
         scope: &Scope,

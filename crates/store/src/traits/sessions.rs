@@ -1,4 +1,4 @@
-//! Reads what is known of sessions. Records what is known of sessions.
+//! Reads and records data about sessions.
 
 use std::collections::HashSet;
 
@@ -11,33 +11,33 @@ use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{Scope, SessionId};
 
-/// Reads what is known of sessions.
+/// Reads data about sessions.
 #[async_trait]
 pub trait ReadSessions: Send + Sync {
-    /// Returns up to `limit` sessions of the scope that have living memories, the latest first, and after them those
-    /// that a script ran. The first `offset` sessions are left out.
+    /// Returns up to `limit` sessions of the scope that have living memories, the latest first. Sessions that a script
+    /// ran come last. The first `offset` sessions are left out.
     async fn sessions(&self, scope: &Scope, offset: usize, limit: usize) -> Result<Vec<SessionRow>>;
 
-    /// Returns the branch and the commit that were last checked out in the session; both are `None` if there is
-    /// no such session.
+    /// Returns the branch and the commit that were last checked out in the session. Both are `None` if there is no such
+    /// session.
     async fn session_stands(
         &self,
         scope: &Scope,
         session: &SessionId,
     ) -> Result<(Option<String>, Option<String>)>;
 
-    /// Returns the title and client of each of `sessions`, in order; both are empty for a session that is not
-    /// in the scope.
+    /// Returns the title and client of each of `sessions`, in order. Both are empty for a session that is not in the
+    /// scope.
     async fn about_sessions(&self, scope: &Scope, sessions: Vec<SessionId>) -> Result<Vec<About>>;
 
-    /// Returns up to `limit` sessions that `text` names and that have living memories in the scope, the latest
-    /// first. A session is named if its name or an alias is `text`. If there is no such session, those whose
-    /// name begins with `text` are named. If there are none either, those whose title contains `text`, ignoring
-    /// case, are named.
+    /// Returns up to `limit` sessions that `text` names and that have living memories in the scope, the latest first. A
+    /// session is named if its name or an alias is `text`. If there is no such session, all sessions whose name begins
+    /// with `text` are named. If there are none either, all sessions whose title contains `text`, ignoring case, are
+    /// named.
     async fn sessions_called(&self, scope: &Scope, text: &str, limit: usize) -> Result<Vec<SessionId>>;
 
-    /// Returns the living messages of the session from `from_ordinal` on, in order; none if there is no such
-    /// session.
+    /// Returns the living messages of the session from `from_ordinal` on, in order. The list is empty if there is no
+    /// such session.
     async fn session_messages(
         &self,
         scope: &Scope,
@@ -45,7 +45,8 @@ pub trait ReadSessions: Send + Sync {
         from_ordinal: i64,
     ) -> Result<Vec<MessageRow>>;
 
-    /// Returns what a context of the session is chosen from, as of one moment; empty if there is no such session.
+    /// Returns the data from which a context of the session is chosen, as of one moment. The result is empty if there
+    /// is no such session.
     async fn context_parts(
         &self,
         scope: &Scope,
@@ -64,8 +65,8 @@ pub trait ReadSessions: Send + Sync {
 
     /// Returns the version of the scope, and whether it has memories.
     ///
-    /// A caller that reads the version first, and memories afterwards, knows that its result is current as long
-    /// as the version stays the same.
+    /// If a caller reads the version first and memories afterwards, its result is current as long as the version stays
+    /// the same.
     async fn source_state(&self, scope: &Scope) -> Result<SourceState>;
 
     /// Returns up to `limit` sessions of the scope whose messages changed since [`WriteSessions::worked_off`] was last
@@ -77,14 +78,14 @@ pub trait ReadSessions: Send + Sync {
     async fn left_sessions(&self, scope: &Scope, before: Millis) -> Result<Vec<LeftSession>>;
 }
 
-/// Records what is known of sessions.
+/// Records data about sessions.
 #[async_trait]
 pub trait WriteSessions: Send + Sync {
-    /// Stores the client, work tree, title and aliases of a session. The session is created if it is new. If
-    /// several sessions take the same alias, it belongs to the last of them.
+    /// Stores the client, work tree, title and aliases of a session. The session is created if it is new. If several
+    /// sessions take the same alias, the alias belongs to the last of them.
     async fn describe_session(&self, scope: &Scope, session: &SessionId, origin: Origin) -> Result<()>;
 
-    /// Records that segments and summaries of the session are up to date. Does nothing if its messages changed
-    /// after `grown` was read.
+    /// Records that the segments and summaries of the session are up to date. Does nothing if messages of the session
+    /// changed after `grown` was read.
     async fn worked_off(&self, scope: &Scope, grown: GrownSession) -> Result<()>;
 }

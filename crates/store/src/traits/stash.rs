@@ -24,39 +24,42 @@ pub trait ReadStash: Send + Sync {
         limit: usize,
     ) -> Result<Vec<StashedMemory>>;
 
-    /// Returns how much of the stash the filter admits, and a page of it by topic and session.
+    /// Returns how many memories of the stash the filter admits, and a page of groups by topic and session.
     async fn stash_contents(&self, scope: &Scope, page: StashPage) -> Result<StashContents>;
 
-    /// Returns what leaves the stash by `now`, or is made before `made_before`: searches of the stash hide it.
+    /// Returns how many memories leave the stash by `now` or were made before `made_before`. Searches of the stash hide
+    /// these memories.
     async fn expiring_stash(&self, scope: &Scope, now: Millis, made_before: Millis) -> Result<StashExpired>;
 
-    /// Returns the latest time at which one of the memories stored last was stored; `None` if there is no memory.
+    /// Returns the time of the latest write, by the dates of the memories that were stored last; `None` if there is no
+    /// memory.
     async fn newest(&self, scope: &Scope) -> Result<Option<Millis>>;
 }
 
 /// Puts memories into the stash and takes them out.
 #[async_trait]
 pub trait WriteStash: Send + Sync {
-    /// Stashes memories of the scope, and stores and stashes new ones, in one transaction. A memory that is stashed
-    /// already stays so, on the new terms where they are given; if it was shown in contexts, they leave it out again.
+    /// Stashes memories of the scope, and stores and stashes new memories, in one transaction. A memory that is already
+    /// stashed stays in the stash, with new terms as far as they are given. If contexts showed it, they leave it out
+    /// again.
     ///
     /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if a named memory is not a living memory of the
-    /// scope, or if a given one was purged, or stands under its id with another text; then nothing is stashed. A given
-    /// memory that was forgotten is living again.
+    /// scope, if a new memory was purged before, or if another text is stored under the id of a new memory. After such
+    /// an error, nothing is stashed. A new memory that was forgotten before is living again.
     async fn stash(&self, scope: &Scope, stashing: Stashing, now: Millis) -> Result<StashReceipt>;
 
-    /// Ends the holding out of the named memories from contexts; if not `keep`, they also leave the stash. Returns
-    /// those that were in the stash, in the order given, without repetitions.
+    /// Makes contexts show the named memories again. Unless `keep` is true, the memories also leave the stash. Returns
+    /// the memories that were in the stash, in the order given, without repetitions.
     async fn unstash(&self, scope: &Scope, ids: &[MemoryId], keep: bool) -> Result<Vec<MemoryId>>;
 
-    /// Removes up to `limit` texts that were given to the stash, whose time was over a week before `now`, as the
-    /// operation `operation`, which [`Forget::undo`](crate::Forget::undo) brings back. Other memories only leave the
-    /// stash then; contexts show them again as soon as their time is over. Protected ones stay. Memories that were
-    /// stashed to be reachable, and that a summary covers now, leave too.
+    /// Removes up to `limit` texts that were given to the stash and expired more than a week before `now`. They are
+    /// removed as the operation `operation`, so [`Forget::undo`](crate::Forget::undo) can restore them. Other memories
+    /// only leave the stash; contexts show them again as soon as they expire. Protected memories stay in the stash.
+    /// Memories that were stashed only to stay reachable leave the stash when a summary covers them.
     ///
-    /// Texts that were removed so, and whose time is not over at `now`, come back: the clock was wrong. If `now` is
-    /// more than a month later than everything in the store, nothing is removed, and the result says so. Does not write
-    /// if there is nothing to do.
+    /// Texts that were removed in this way, but are not expired at `now`, are restored, because the clock was wrong. If
+    /// `now` is more than a month later than everything in the store, nothing is removed, and the result says so. If
+    /// there is nothing to do, nothing is written.
     async fn expire_stash(
         &self,
         scope: &Scope,

@@ -1,4 +1,4 @@
-//! Reads statements. Stores statements.
+//! Reads and stores statements.
 
 use async_trait::async_trait;
 
@@ -9,7 +9,7 @@ use tiro_base::scope::{Scope, SessionId};
 /// Reads statements.
 #[async_trait]
 pub trait ReadStatements: Send + Sync {
-    /// Returns the latest `limit` statements of `voice` in living memories of the owner, in order of time.
+    /// Returns the latest statements of `voice` in living memories of the owner, at most `limit`, in order of time.
     async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>>;
 
     /// Returns the ordinal of the last message of the session whose facts are extracted; -1 if there is none.
@@ -19,8 +19,8 @@ pub trait ReadStatements: Send + Sync {
 /// Stores statements.
 #[async_trait]
 pub trait WriteStatements: Send + Sync {
-    /// Stores statements that are not stored yet. A statement in a memory that isn't living is skipped. `noted` names a
-    /// session, and the ordinal of its last message whose facts are extracted now.
+    /// Stores statements that are not stored yet. A statement in a memory that isn't living is skipped. `noted` has a
+    /// session and the ordinal of its last message whose facts are now extracted.
     async fn add_statements(
         &self,
         scope: &Scope,
@@ -28,7 +28,7 @@ pub trait WriteStatements: Send + Sync {
         noted: Option<(SessionId, i64)>,
     ) -> Result<()>;
 
-    /// Removes up to `limit` living facts and decisions that were extracted from messages of the session, and returns
-    /// how many it removed. Those that the user marked, or gave an importance, stay.
+    /// Removes up to `limit` living facts and decisions that were extracted from messages of the session. Memories that
+    /// the user marked or gave an importance stay. Returns how many were removed.
     async fn remove_extracts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<usize>;
 }

@@ -40,7 +40,7 @@ pub struct Stats {
     pub sessions_committed: i64,
     /// How many of the sessions in `sessions_committed` are linked to a commit.
     pub sessions_linked: i64,
-    /// How often a tool produced an output that was already stored. Such an output is counted, but not stored
+    /// The number of tool outputs that were the same as a stored output. Such an output is counted, but not stored
     /// again.
     pub repeats: i64,
     /// How many living memories were stored in the last seven days.
@@ -68,7 +68,7 @@ pub struct Sizes {
 pub struct Measurement {
     /// The tool's name.
     pub name: String,
-    /// The number of the bucket. Bucket 0 begins at one microsecond, and every four buckets the duration doubles.
+    /// The number of the bucket. Bucket 0 begins at one microsecond. The duration doubles every four buckets.
     pub bucket: u32,
     /// How many calls fell into the bucket.
     pub count: u64,
@@ -150,7 +150,7 @@ pub struct CacheStats {
     pub misses: i64,
 }
 
-/// The faults that a check of a store found. If the store is sound, every field is empty or zero.
+/// The faults that a check of a store found. For a sound store, every field is empty or zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Check {
     /// The faults that SQLite's own integrity check reports.
@@ -161,42 +161,42 @@ pub struct Check {
     pub chunks_without_vector: i64,
     /// How many chunks have no entry in the text index, plus how many entries have no chunk.
     pub chunks_unindexed: i64,
-    /// What is not as it was stored.
+    /// The damage that was found.
     pub damage: Damage,
 }
 
-/// What is in a file and not as it was stored, though SQLite can read it.
+/// The rows of a file that SQLite can read, but that are not as they were stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// The ids of memories whose text, or another part of whose row, is another.
+    /// The ids of memories whose text or whose other columns are not as they were stored.
     pub memories: Vec<String>,
-    /// How many vectors are others.
+    /// How many vectors are not as they were stored.
     pub vectors: usize,
-    /// How many texts of threads, such as copies of files, can't be read or are others.
+    /// How many texts of threads, such as copies of files, can't be read or are not as they were stored.
     pub copies: usize,
-    /// How many other rows are others, such as those of sessions, summaries and turns of threads.
+    /// How many other rows are not as they were stored, such as rows of sessions, summaries and turns of threads.
     pub rows: usize,
 }
 
-/// What was damaged and is made again from sound texts.
+/// The result of a repair: damaged vectors and index rows that are made again from sound texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mended {
-    /// How many vectors were removed; their chunks wait for new ones.
+    /// How many vectors were removed. Their chunks wait for new vectors.
     pub vectors: usize,
-    /// How many chunks were indexed that the text index lacked.
+    /// How many chunks were missing from the text index and were indexed.
     pub rows: usize,
     /// How many damaged vectors stay, because their texts are damaged too.
     pub left: usize,
 }
 
-/// What is in a file of memories, of all owners.
+/// Counts of the content of a file of memories, for all owners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// How many memories there are, also forgotten ones.
+    /// How many memories there are, including forgotten ones.
     pub memories: u64,
     /// How many threads with assistants there are.
     pub threads: u64,
-    /// What is not as it was stored.
+    /// The damage that was found.
     pub damage: Damage,
 }
 

@@ -4,16 +4,16 @@ use super::{Origin, PreparedMemory, SegmentRow, StashCause, Summary};
 use tiro_base::memory::{CommitRecord, Memory, MemoryId, Millis};
 use tiro_base::scope::SessionId;
 
-/// A memory of a backup, with the rows that belong to it in other tables.
+/// A memory of a backup, with its rows in other tables.
 #[derive(Clone, Debug)]
 pub struct ForeignMemory {
     /// The memory.
     pub memory: Memory,
     /// The memories that it refers to.
     pub references: Vec<MemoryId>,
-    /// The memories that it replaces by request.
+    /// The memories that this memory replaces by request.
     pub supersedes: Vec<MemoryId>,
-    /// The memories that replace it by request.
+    /// The memories that replace this memory by request.
     pub superseded_by: Vec<MemoryId>,
     /// How many bytes at the beginning of the text are embedded; `None` if the whole text is embedded.
     pub lead: Option<usize>,
@@ -23,7 +23,7 @@ pub struct ForeignMemory {
     pub commit: Option<CommitRecord>,
     /// If the memory is a commit, all its full ids.
     pub shas: Vec<String>,
-    /// The keys of all occurrences of its text; empty if occurrences are not counted.
+    /// The keys of all occurrences of the text; empty if occurrences are not counted.
     pub repeats: Vec<String>,
     /// If the memory is a commit, the sessions that led to it, the likeliest first, each with a confidence from
     /// 0 to 1.
@@ -36,7 +36,7 @@ pub struct ForeignMemory {
     /// The operation that forgot the memory, and the time of forgetting; `None` for a living memory. The backup
     /// may lack the operation.
     pub forgotten: Option<(Option<String>, Millis)>,
-    /// Its state in the stash, if it is there.
+    /// The state of the memory in the stash, if it is stashed.
     pub stashed: Option<ForeignStash>,
 }
 
@@ -69,7 +69,7 @@ pub struct ForeignPage {
     /// How many further memories were left out because they are not valid: the kind is unknown, the id is
     /// missing, or the time is impossible.
     pub malformed: usize,
-    /// How many further memories were left out because their text is not the one that was stored.
+    /// How many further memories were left out because their text is damaged.
     pub damaged: usize,
 }
 
@@ -78,7 +78,7 @@ pub struct ForeignPage {
 pub enum ForeignPart {
     /// Messages, commits and notes.
     Original,
-    /// Memories derived from the originals. Those that summarise whole sessions are left out: they are read
+    /// Memories derived from the originals. Memories that summarise whole sessions are left out, because they are read
     /// with their sessions.
     Derived,
 }
@@ -90,13 +90,13 @@ pub struct ForeignSession {
     pub session: SessionId,
     /// The client, work tree, title and aliases of the session.
     pub origin: Origin,
-    /// The branch that was last checked out in it.
+    /// The branch that was last checked out in the session.
     pub branch: Option<String>,
-    /// The commit that was last checked out in it.
+    /// The commit that was last checked out in the session.
     pub head_sha: Option<String>,
     /// Its closed segments.
     pub segments: Vec<SegmentRow>,
-    /// Its summaries, in the order they were made, each with its time.
+    /// The summaries of the session, in the order in which they were made, each with its time.
     pub summaries: Vec<(Summary, Millis)>,
     /// The memory that summarises the whole session.
     pub conversation: Option<ForeignConversation>,
@@ -107,9 +107,9 @@ pub struct ForeignSession {
 pub struct ForeignConversation {
     /// The memory.
     pub memory: ForeignMemory,
-    /// The ordinal of the last message it was made of.
+    /// The ordinal of the last message that the memory was made of.
     pub last: i64,
-    /// The [`source_hash`](crate::source_hash) of the messages it was made of.
+    /// The [`source_hash`](crate::source_hash) of the messages that the memory was made of.
     pub source_hash: [u8; 32],
     /// When it was made.
     pub made_at: Millis,
@@ -176,7 +176,7 @@ pub struct ForeignCall {
 pub struct RestoredMemory {
     /// The memory itself.
     pub memory: PreparedMemory,
-    /// The ordinal that it has in its session in the backup.
+    /// The ordinal of the message in its session in the backup.
     pub ordinal: Option<i64>,
     /// The operation that forgot the memory, and the time of forgetting; `None` for a living memory.
     pub forgotten: Option<(String, Millis)>,
@@ -184,15 +184,15 @@ pub struct RestoredMemory {
     pub is_marked: bool,
     /// If the memory is a commit, all its full ids.
     pub shas: Vec<String>,
-    /// The keys of all occurrences of its text; empty if occurrences are not counted.
+    /// The keys of all occurrences of the text; empty if occurrences are not counted.
     pub repeats: Vec<String>,
     /// If the memory is a commit, the sessions that led to it, the likeliest first, each with a confidence from
     /// 0 to 1.
     pub links: Vec<(SessionId, f64)>,
     /// If the memory is a tool call, the evidence that links its session to commits.
     pub evidence: ForeignEvidence,
-    /// The memories that replace it by request. Those that it replaces are in its draft.
+    /// The memories that replace this memory by request. The memories that it replaces are in its draft.
     pub superseded_by: Vec<MemoryId>,
-    /// Its state in the stash, if it is there.
+    /// The state of the memory in the stash, if it is stashed.
     pub stashed: Option<ForeignStash>,
 }

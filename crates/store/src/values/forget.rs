@@ -24,7 +24,7 @@ pub enum Reach {
     Forgotten,
 }
 
-/// The memories that one operation forgot, brought back or removed.
+/// The memories that one operation forgot, restored or removed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forgotten {
     /// The operation's name, by which it can be undone; empty if no memory was forgotten.
@@ -38,7 +38,7 @@ pub struct Forgotten {
 }
 
 impl Forgotten {
-    /// Adds the memories of `more`. If `self` has no operation, it takes over the operation of `more`.
+    /// Adds the memories of `more`. If `self` has no operation, it gets the operation of `more`.
     pub fn add(&mut self, more: Forgotten) {
         if self.operation.is_empty() {
             self.operation = more.operation;

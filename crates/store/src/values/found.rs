@@ -1,4 +1,4 @@
-//! Searches, and memories as searches find and show them.
+//! Queries of searches, and the memories that searches find, in the form in which answers show them.
 
 use crate::{ChunkKey, SessionKey, Statement, Superseded};
 use tiro_base::error::{Error, Result};
@@ -23,9 +23,9 @@ pub struct LexicalCandidate {
     pub memory: MemoryKey,
     /// The chunk.
     pub chunk: ChunkKey,
-    /// The group of kinds it belongs to.
+    /// The group of kinds to which the memory belongs.
     pub group: Group,
-    /// Whether it belongs to a long answer: a message of an assistant that is longer than one chunk.
+    /// Whether the chunk belongs to a long answer, which is a message of an assistant that is longer than one chunk.
     pub is_answer: bool,
     /// The BM25 score; higher is better.
     pub score: f64,
@@ -41,8 +41,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Returns the weight of each word: the rarer it is in all of `stores`, the higher. It is BM25's inverse
-    /// document frequency, so it is above 0, and highest for a word that no document contains.
+    /// Returns the weight of each word, which is higher for words that are rarer in all of `stores`. It is BM25's
+    /// inverse document frequency, so it is above 0, and highest for a word that no document contains.
     pub fn rarity(stores: &[Vocabulary]) -> Vec<f64> {
         let words = stores.iter().map(|store| store.counts.len()).max().unwrap_or(0);
         let all: i64 = stores.iter().map(|store| store.documents).sum();
@@ -57,46 +57,48 @@ impl Vocabulary {
 /// A search for candidates, by words, by meaning and by the ids of commits.
 #[derive(Clone, Debug, Default)]
 pub struct CandidateQuery {
-    /// Which memories are searched by words and by meaning.
+    /// The conditions for memories that are searched by words and by meaning.
     pub filter: Filter,
-    /// The groups of kinds that are searched, each for itself.
+    /// The groups of kinds that are searched. Each group is searched separately.
     pub groups: Vec<Group>,
-    /// The words as the user wrote them, with their stems in other languages than English, or phrases. Without terms,
-    /// nothing is searched by words.
+    /// The words as the user wrote them, or phrases. Words in other languages than English have their stems. Without
+    /// terms, there is no search by words.
     pub terms: Vec<Term>,
-    /// The counts of another store, by which a small store weighs the terms instead of by its own.
+    /// The counts of another store. A small store weights the terms by these counts instead of its own.
     pub weights: Option<Vocabulary>,
     /// Beginnings of the git ids of commits.
     pub commits: Vec<String>,
-    /// The query as a vector, in each vector space, with the name of the space. Without embeddings, nothing is searched by
-    /// meaning.
+    /// The vector of the query in each vector space, with the name of the space. Without embeddings, there is no search
+    /// by meaning.
     pub embeddings: Vec<(String, Vec<f32>)>,
-    /// The largest number of candidates of each group: that many by words, and that many by meaning in each space.
+    /// The maximum number of candidates of each group. This limit applies to the search by words, and to the search by
+    /// meaning in each space.
     pub limit: usize,
 }
 
-/// What a store has for a [`CandidateQuery`], all as of one moment. Each part is a result of its own, so that an answer
+/// The result of a store for a [`CandidateQuery`], all as of one moment. Each part is a separate `Result`, so an answer
 /// can be given without the parts that failed.
 #[derive(Debug)]
 pub struct Candidates {
-    /// The chunks that contain some of the terms, of all groups in one list, the best first. Also how common the terms
-    /// are in the store; if weights were given, these.
+    /// The chunks that contain some of the terms, the best first. All groups are in one list. The second value says how
+    /// common the terms are in the store; if the query has weights, it is these weights.
     pub words: Result<(Vec<LexicalCandidate>, Vocabulary)>,
     /// The chunks that are nearest to the embeddings, space after space.
     pub near: Result<Vec<DenseCandidate>>,
     /// The commits that the query names, each with its first chunk.
     pub named: Result<Vec<(MemoryKey, ChunkKey)>>,
-    /// For each embedding, its exact cosine with each chunk of the other parts that has a vector of its space.
+    /// For each embedding of the query, its exact cosine with each chunk of the other parts that has a vector of the
+    /// same space.
     pub cosines: Vec<Result<Vec<(ChunkKey, f64)>>>,
-    /// What ranking needs of the memories of the other parts, ordered by key.
+    /// The data that ranking needs of the memories of the other parts, ordered by key.
     pub places: Result<Vec<Neighbour>>,
-    /// How many chunks of the owner have no embedding yet, so that no search by meaning finds them; `None` if they can't
-    /// be counted.
+    /// How many chunks of the owner have no embedding yet and can't be found by meaning; `None` if they can't be
+    /// counted.
     pub pending: Option<usize>,
 }
 
 impl Candidates {
-    /// Returns the answer to `query` of a store that could not be read because of `error`.
+    /// Returns the result for `query` if the store could not be read because of `error`.
     pub fn failed(query: &CandidateQuery, error: &Error) -> Candidates {
         let again = || error.reworded(error.to_string());
         let is_asked = |is_empty: bool| if is_empty { Ok(()) } else { Err(again()) };
@@ -111,38 +113,38 @@ impl Candidates {
     }
 }
 
-/// A search for what replaced memories.
+/// A query for the commits and memories that replaced others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplacementQuery {
     /// The commits that may have been amended or squashed.
     pub commits: Vec<MemoryKey>,
     /// The memories that may be superseded.
     pub memories: Vec<MemoryKey>,
-    /// Whether the statements in the memories are compared, too.
+    /// Whether the statements in the memories are returned and compared, too.
     pub with_statements: bool,
-    /// Whether the memories that hold now are shown.
+    /// Whether the memories that hold now are returned.
     pub with_holding: bool,
 }
 
-/// What a store has for a [`ReplacementQuery`], all as of one moment.
+/// The result of a store for a [`ReplacementQuery`], all as of one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Replacements {
-    /// Those of the commits that were replaced, each with the last living commit in its chain of replacements, and the
-    /// first chunk of that commit.
+    /// The commits of the query that were replaced. Each comes with the last living commit in its chain of
+    /// replacements, and the first chunk of that commit.
     pub stand_ins: Vec<(MemoryKey, (MemoryKey, ChunkKey))>,
-    /// Those of the memories, and then of the commits that stand in, that a later living memory of the scope replaced,
-    /// in their order, each with the memory that holds now. A memory is listed once for each of its statements that were
-    /// replaced. If the whole memory was replaced by request, it is listed once.
+    /// The memories of the query that a later living memory of the scope replaced, followed by the replacing commits
+    /// for which this is so. The order is that of the query. Each comes with the memory that holds now. A memory is
+    /// listed once for each replaced statement. If the whole memory was replaced by request, it is listed once.
     pub superseded: Vec<Superseded>,
-    /// The statements in the same memories that are living and in the scope, in the order of the memories; empty if they
-    /// weren't asked for.
+    /// The living statements of the scope in the same memories, in the order of the memories; empty if they weren't
+    /// requested.
     pub statements: Vec<Statement>,
     /// The memories that have these statements, each once.
     pub stating: Vec<Memory>,
-    /// The memories that hold now instead of those that are superseded, each once; empty if they weren't asked for.
+    /// The memories that hold now in place of superseded memories, each once; empty if they weren't requested.
     pub holding: Vec<Memory>,
-    /// What ranking needs of the commits that stand in and of the memories that hold now, ordered by key. Those that are
-    /// not living or not in the scope are left out.
+    /// The data that ranking needs of the replacing commits and of the memories that hold now, ordered by key. Memories
+    /// that are not living or not in the scope are left out.
     pub places: Vec<Neighbour>,
 }
 
@@ -173,22 +175,22 @@ pub struct Neighbour {
     pub importance: Option<f64>,
     /// A hash of its text.
     pub text_hash: [u8; 8],
-    /// The message that a derived fact or decision was taken from.
+    /// The message from which a derived fact or decision was taken.
     pub taken_from: Option<MemoryKey>,
 }
 
-/// The messages of a session before one of them.
+/// A query for the messages of a session before a given message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
     /// The session.
     pub session: SessionId,
-    /// The ordinal of the message that comes after them.
+    /// The ordinal of the given message.
     pub ordinal: i64,
-    /// The most messages.
+    /// The maximum number of messages.
     pub most: usize,
 }
 
-/// A memory that was found, as an answer shows it.
+/// A found memory, in the form in which an answer shows it.
 #[derive(Clone, Debug)]
 pub struct ShownMemory {
     /// Its place in the list of memories that the caller asked for.
@@ -197,7 +199,7 @@ pub struct ShownMemory {
     pub memory: Memory,
     /// The chunk that matches the query best.
     pub chunk: ChunkRange,
-    /// If the memory is a commit, its full git ids. There is more than one after a rebase or a cherry-pick.
+    /// If the memory is a commit, its full git ids. After a rebase or a cherry-pick, a commit has several ids.
     pub commit_ids: Vec<String>,
     /// If the memory is a commit, the sessions that led to it, the likeliest first.
     pub conversations: Vec<SessionId>,
@@ -219,16 +221,16 @@ pub struct AuthorRow {
     pub author: Option<String>,
 }
 
-/// What changes in a commit whose author gets another name.
+/// The changes of a commit whose author gets another name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// The memory.
     pub key: MemoryKey,
     /// The author's new name.
     pub author: Option<String>,
-    /// The text that is searched instead of the memory's own.
+    /// The text that is indexed in place of the memory's own text.
     pub indexed: Option<String>,
-    /// The chunks, and how many tokens their excerpts have with the new name.
+    /// The chunks, each with the number of tokens of its excerpt with the new name.
     pub tokens: Vec<(ChunkKey, i64)>,
 }
 

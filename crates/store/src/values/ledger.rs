@@ -1,4 +1,4 @@
-//! Spending on models: limits, planned calls and amounts. Also what was sent to models, without its text.
+//! Spending on models: limits, planned calls and amounts. Also records of requests to models, without their texts.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use tiro_base::memory::{Millis, words};
 use tiro_base::money::Money;
 
 words! {
-    /// What a request to a model is for.
+    /// The purpose of a request to a model.
     Purpose {
         /// A question to an assistant, in a thread.
         Consultation = "consultation",
@@ -18,28 +18,28 @@ words! {
         Commit = "commit",
         /// Embeddings of stored texts.
         Texts = "texts",
-        /// The embedding of a question, by which a search compares texts.
+        /// The embedding of a question, which a search compares with texts.
         Question = "question",
-        /// A request that tries a provider out.
+        /// A test of a provider.
         Test = "test",
     }
 }
 
-/// What a request is for, and where its content comes from. There is no text in it.
+/// The purpose of a request, and the sources of its content. It contains no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matter {
     /// What it is for.
     pub purpose: Purpose,
-    /// The session that it belongs to.
+    /// The session that the request belongs to.
     pub session: Option<String>,
-    /// The assistant of the thread that it belongs to.
+    /// The assistant of the thread that the request belongs to.
     pub assistant: Option<String>,
     /// The memories and files whose content is sent.
     pub sources: Sources,
 }
 
 impl Matter {
-    /// Returns the matter of a request that belongs to no session, whose content comes from `sources`.
+    /// Returns the matter of a request that belongs to no session. Its content comes from `sources`.
     pub fn of(purpose: Purpose, sources: Sources) -> Matter {
         Matter { purpose, session: None, assistant: None, sources }
     }
@@ -50,7 +50,7 @@ impl Matter {
 pub struct Sources {
     /// The ids of the memories.
     pub memories: Vec<String>,
-    /// The paths of the files, relative to the project's root where they are beneath it.
+    /// The paths of the files. Files below the project's root have paths relative to the root.
     pub files: Vec<String>,
 }
 
@@ -60,14 +60,14 @@ impl Sources {
         Sources { memories: memories.into_iter().collect(), files: Vec::new() }.each_once()
     }
 
-    /// Adds the sources of `more` that are not among them yet.
+    /// Adds those sources of `more` that are not contained yet.
     pub fn add(&mut self, more: Sources) {
         self.memories.extend(more.memories);
         self.files.extend(more.files);
         *self = std::mem::take(self).each_once();
     }
 
-    /// Returns the sources, each once, in order of their first mention.
+    /// Returns the sources without repetitions, in the order of their first mention.
     pub fn each_once(self) -> Sources {
         let once = |names: Vec<String>| {
             let mut seen = HashSet::new();
@@ -77,7 +77,7 @@ impl Sources {
     }
 }
 
-/// The most that may be spent; `None` means no limit.
+/// The limits on spending; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpendLimits {
     /// The limit for one call.
@@ -92,7 +92,7 @@ pub struct SpendLimits {
     pub total: Option<Money>,
 }
 
-/// A call that a caller is about to make.
+/// A call to a provider that is about to be made.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// The id of the project that the call is for.
@@ -101,7 +101,7 @@ pub struct Planned {
     pub provider: String,
     /// The provider's model.
     pub model: String,
-    /// The most that one request of the call may cost.
+    /// The highest possible cost of one request of the call.
     pub most: Money,
     /// The limits that apply to it.
     pub limits: SpendLimits,
@@ -111,18 +111,18 @@ pub struct Planned {
     pub parcel: Parcel,
 }
 
-/// What one request sends, and where to.
+/// The content of one request, and its receiver.
 #[derive(Clone, Debug)]
 pub struct Parcel {
-    /// What it is for, and where its content comes from.
+    /// The purpose of the request, and the sources of its content.
     pub matter: Matter,
-    /// The host of the provider, or in words that it is this machine.
+    /// The host of the provider, or words that say that it is this machine.
     pub place: String,
     /// Whether the provider is on this machine.
     pub is_local: bool,
     /// The tokens, at most.
     pub tokens: i64,
-    /// In how many places a secret is replaced.
+    /// The number of places in which a secret is replaced.
     pub secrets: i64,
 }
 
@@ -136,7 +136,7 @@ pub struct Reservation {
     pub day: i64,
     /// What was planned.
     pub planned: Planned,
-    /// What is held back for it.
+    /// The reserved amount.
     pub held: Money,
 }
 
@@ -166,27 +166,27 @@ pub struct SentRow {
     pub provider: String,
     /// The provider's model.
     pub model: String,
-    /// The host, or in words that it is this machine.
+    /// The host, or words that say that it is this machine.
     pub place: String,
     /// Whether the provider is on this machine.
     pub is_local: bool,
-    /// What it was for, in the word of [`Purpose`].
+    /// The word for the purpose of the request (see [`Purpose`]).
     pub purpose: String,
     /// How many times it was sent.
     pub requests: i64,
-    /// Tokens sent, all times together; an upper bound while [`answered`](SentRow::answered) is `None`.
+    /// Tokens sent, in all repetitions together. An upper bound while [`answered`](SentRow::answered) is `None`.
     pub tokens: i64,
     /// Tokens received.
     pub received: i64,
-    /// In how many places of it a secret was replaced.
+    /// The number of places in which a secret was replaced.
     pub secrets: i64,
-    /// Whether an answer came; `None` if that is not known yet, or never will be, because the process died.
+    /// Whether an answer came. `None` if this is not known yet, or never will be known because the process died.
     pub answered: Option<bool>,
-    /// How many memories its content came from.
+    /// The number of memories that the content came from.
     pub memories: i64,
-    /// How many files its content came from.
+    /// The number of files that the content came from.
     pub files: i64,
-    /// The session that it belonged to.
+    /// The session that the request belonged to.
     pub session: Option<String>,
     /// The assistant of its thread.
     pub assistant: Option<String>,
@@ -194,14 +194,14 @@ pub struct SentRow {
     pub sources: Option<Sources>,
 }
 
-/// Which sent requests are listed.
+/// Conditions for listing sent requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SentFilter {
-    /// Only those to the provider with this name.
+    /// Only requests to the provider with this name.
     pub provider: Option<String>,
-    /// Only those since this time.
+    /// Only requests since this time.
     pub since: Option<Millis>,
-    /// At most so many, the newest.
+    /// The maximum number of requests; the newest are listed.
     pub limit: usize,
 }
 

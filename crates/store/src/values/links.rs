@@ -73,7 +73,7 @@ pub struct GraphRow {
     pub bytes: Vec<u8>,
 }
 
-/// A session that led to a commit, as an answer names it.
+/// A session that led to a commit, with the names by which an answer shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BehindRow {
     /// Its key.
@@ -82,8 +82,8 @@ pub struct BehindRow {
     pub session: SessionId,
     /// The title that its client gave it.
     pub title: Option<String>,
-    /// The time of its last message before the commit. If none of its messages is before the commit, the time
-    /// of its first message.
+    /// The time of the last message of the session before the commit. If no message is before the commit, the time of
+    /// its first message.
     pub time: Millis,
     /// The ordinal of that message.
     pub ordinal: i64,

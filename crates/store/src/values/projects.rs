@@ -11,13 +11,13 @@ pub struct ProjectRow {
     pub id: ProjectId,
     /// Its name, taken from the directory in which the project was first seen.
     pub name: String,
-    /// Where its store is kept: for SQLite, the path of the file, which may not exist.
+    /// The place of its store. For SQLite, this is the path of the file, which may not exist.
     pub file: PathBuf,
     /// The canonical paths at which the project was seen, the latest first.
     pub places: Vec<String>,
 }
 
-/// Which of the two kinds of files a store is.
+/// The two kinds of store files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// `projects/<name>-<id>/tiro.db`: the memories of a project.

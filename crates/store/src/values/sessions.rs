@@ -23,20 +23,20 @@ pub struct SessionRow {
     pub head_sha: Option<String>,
 }
 
-/// The end of the client's name if a script ran the session. Such sessions are listed last.
+/// The client's name ends like this if a script ran the session. Such sessions are listed last.
 pub const HEADLESS: &str = " headless";
 
-/// A session's title and client, by which people recognise it.
+/// The title and the client of a session, by which people recognise the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The title that its client gave it; if there is none, the beginning of the user's first message.
-    /// If the memory that it was taken from is damaged, it is marked.
+    /// The title that the client gave the session. If there is none, the beginning of the user's first message; it is
+    /// marked if this message is damaged.
     pub title: Option<String>,
     /// The client program.
     pub client: Option<String>,
 }
 
-/// A session's client, work tree, title and aliases; a field that is `None` doesn't change the stored value.
+/// The client, work tree, title and aliases of a session. A field that is `None` doesn't change the stored value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The client program.
@@ -47,7 +47,7 @@ pub struct Origin {
     pub title: Option<String>,
     /// Other names of the session.
     pub aliases: Vec<String>,
-    /// Who sees the session; `None` if that is known, or it is shared.
+    /// Who sees the session; `None` if the session is stored already, or if it is shared.
     pub visibility: Option<Visibility>,
 }
 
@@ -76,15 +76,15 @@ pub struct MessageRow {
     pub kind: Kind,
     /// Where its text came from.
     pub provenance: Provenance,
-    /// Whether its text is not the one that was stored. That is known only once the text was read: see
-    /// [`ReadMemories::checked_texts`](crate::ReadMemories::checked_texts).
+    /// Whether the text is damaged. This is known only after the text was read (see
+    /// [`ReadMemories::checked_texts`](crate::ReadMemories::checked_texts)).
     pub is_damaged: bool,
 }
 
 /// A run of messages of a session. The whole run is summarised together, and moves between tiers together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentRow {
-    /// Its place among the segments, from 0.
+    /// The place of the segment among the segments of the session, from 0.
     pub number: i64,
     /// The ordinal of its first message.
     pub first: i64,
@@ -108,8 +108,7 @@ pub struct GrownSession {
 
 /// Returns a hash of the messages that a summary is made of. The hash covers the messages' ids, in order.
 ///
-/// The text stored under an id never changes, so hashing the ids is enough, and the texts don't have to be
-/// read.
+/// The text under an id never changes. So it is enough to hash the ids, and the texts don't have to be read.
 pub fn source_hash<'a>(ids: impl IntoIterator<Item = &'a MemoryId>) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary sources");
     for id in ids {
@@ -119,51 +118,51 @@ pub fn source_hash<'a>(ids: impl IntoIterator<Item = &'a MemoryId>) -> [u8; 32] 
     *hasher.finalize().as_bytes()
 }
 
-/// What a caller knows of a scope before it reads any memory.
+/// The state of a scope, which callers can read before any memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceState {
-    /// The version of the scope. The scope gets a version that it never had before whenever a memory of the scope is
-    /// stored, forgotten, restored or marked. The same happens whenever an embedding or a summary of such a memory is
-    /// stored.
+    /// The version of the scope. The scope gets a new version whenever a memory of the scope is stored, forgotten,
+    /// restored or marked, and whenever an embedding or a summary of such a memory is stored. A version never occurs
+    /// again later.
     pub version: Version,
     /// Whether no living memory is in the scope.
     pub is_empty: bool,
 }
 
-/// How much of a session is read for a context.
+/// The limits for reading a session for a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ContextQuery {
-    /// How many messages of closed segments are read back from the end of the last one; a segment is read whole.
+    /// How many messages at the end of the closed segments are read. A segment is always read whole.
     pub recent: usize,
     /// All messages are read if their closed segments have at most this many tokens.
     pub whole: i64,
-    /// How many messages before the first one without extracted facts are read again.
+    /// How many messages before the first message without extracted facts are read again.
     pub look_back: i64,
-    /// The most texts that are read.
+    /// The maximum number of texts that are read.
     pub texts: usize,
-    /// From which importance on a message counts as important.
+    /// The importance from which on a message counts as important.
     pub importance: f64,
-    /// The most important messages that are read.
+    /// The maximum number of important messages that are read.
     pub important: usize,
-    /// The most facts that are read.
+    /// The maximum number of facts that are read.
     pub facts: usize,
 }
 
-/// What a context of a session is chosen from, all as of one moment.
+/// The data from which a context of a session is chosen, all as of one moment.
 #[derive(Clone, Debug, Default)]
 pub struct ContextParts {
     /// The ordinal of the last message whose facts are extracted; -1 if there is none.
     pub noted: i64,
     /// The closed segments, in order.
     pub segments: Vec<SegmentRow>,
-    /// The summaries of all levels, in the order of their messages; of each, the newest version.
+    /// The newest version of each summary, of all levels, in the order of the summarised messages.
     pub summaries: Vec<SummaryRow>,
     /// The ordinal from which on the messages were read.
     pub from: i64,
-    /// The living messages from there on, in order.
+    /// The living messages from `from` on, in order.
     pub messages: Vec<MessageRow>,
-    /// The texts of the messages that a context may show in full and of those after the last closed segment, in order,
-    /// up to a limit. Each says whether it is damaged: not the one that was stored.
+    /// The texts of the messages that a context may show in full and of the messages after the last closed segment, in
+    /// order, up to a limit. The `bool` says whether the text is damaged.
     pub texts: Vec<(MemoryKey, String, bool)>,
     /// The tokens (o200k) of all living messages of the session.
     pub tokens: i64,
@@ -173,6 +172,6 @@ pub struct ContextParts {
     pub facts: Vec<Memory>,
     /// The memories of the session that are in the stash, ordered by key.
     pub stashed: Vec<StashedPlace>,
-    /// How many chunks of the owner, of any session, have no embedding yet.
+    /// How many chunks of the owner, in all sessions, have no embedding yet.
     pub pending: usize,
 }

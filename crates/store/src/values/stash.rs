@@ -1,4 +1,4 @@
-//! The stash: memories that are put aside, and the terms on which they are.
+//! Values of the stash: memories that are put aside, and the terms under which they are kept there.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,12 +7,12 @@ use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, MemoryId, MemoryKey, Millis};
 use tiro_base::scope::SessionId;
 
-/// Why a memory is in the stash.
+/// The reason why a memory is in the stash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StashCause {
-    /// A call stashed it. Contexts leave it out until it is merged.
+    /// A call stashed the memory. Contexts leave it out until it is merged.
     Call,
-    /// A context had no room for it, and no summary covers it. Contexts may still show it.
+    /// A context had no room for the memory, and no summary covers it. Contexts may still show it.
     Pruning,
     /// The client was about to compact its conversation. Contexts may still show it.
     Compaction,
@@ -42,31 +42,31 @@ impl StashCause {
     }
 }
 
-/// What to stash, and on which terms.
+/// The memories to stash, and the terms.
 #[derive(Clone, Debug)]
 pub struct Stashing {
     /// Stored memories.
     pub named: Vec<MemoryId>,
-    /// New memories, which are stored by the same transaction. Their kind may be any.
+    /// New memories of any kind, which are stored in the same transaction.
     pub given: Vec<PreparedMemory>,
     /// Why.
     pub cause: StashCause,
-    /// When they leave the stash; `None` for never, or unchanged for those that are already stashed.
+    /// When the memories leave the stash. `None` means never; for a memory that is already stashed, it means no change.
     pub expires_at: Option<Millis>,
-    /// Whether they never expire; `None` for no, or unchanged for those that are already stashed.
+    /// Whether the memories never expire. `None` means false; for a memory that is already stashed, it means no change.
     pub is_protected: Option<bool>,
-    /// Their topic in the stash, instead of their own.
+    /// The topic of the memories in the stash, in place of their own topics.
     pub topic: Option<String>,
 }
 
 /// The result of stashing, one entry for each memory in the order given, without repetitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StashReceipt {
-    /// Each memory's id, and whether this call stashed it. `false`: it was in the stash already.
+    /// The id of each memory, and whether this call stashed it; `false` if it was in the stash already.
     pub outcomes: Vec<(MemoryId, bool)>,
     /// The tokens (o200k) of all these memories.
     pub tokens: i64,
-    /// The tokens (o200k) that they took in the last contexts of their sessions.
+    /// The tokens (o200k) that these memories took in the last contexts of their sessions.
     pub freed: i64,
     /// How many chunks were stored without an embedding.
     pub pending: usize,
@@ -97,7 +97,7 @@ pub struct StashedMemory {
     pub is_protected: bool,
     /// Whether contexts leave it out.
     pub is_held_out: bool,
-    /// Whether it was given as text, rather than by its id.
+    /// Whether the memory was given to the stash as a text, not by its id.
     pub is_given: bool,
     /// Why it is in the stash.
     pub cause: StashCause,
@@ -122,7 +122,7 @@ pub struct StashGroup {
     pub ids: Vec<MemoryId>,
 }
 
-/// What the stash holds.
+/// The content of the stash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StashContents {
     /// How many memories the filter admits.
@@ -131,7 +131,7 @@ pub struct StashContents {
     pub tokens: i64,
     /// How many groups there are.
     pub groups: i64,
-    /// A page of the groups, the one that was stashed last first.
+    /// A page of the groups. The group that was stashed last is the first.
     pub page: Vec<StashGroup>,
 }
 
@@ -142,27 +142,27 @@ pub struct StashPage {
     pub filter: Filter,
     /// How many groups to skip.
     pub offset: usize,
-    /// The most groups to return.
+    /// The maximum number of groups to return.
     pub groups: usize,
-    /// The most ids to return of each group.
+    /// The maximum number of ids to return of each group.
     pub ids: usize,
 }
 
-/// The memories that left the stash by age, or would.
+/// The memories that left the stash because they expired, or would leave it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StashExpired {
-    /// How many texts are removed. They were given to the stash as text. An undo brings them back.
+    /// How many texts are removed. Only texts that were given to the stash are removed; an undo restores them.
     pub removed: i64,
-    /// How many memories left the stash and stay in the memory.
+    /// How many memories left the stash but stay stored.
     pub ended: i64,
-    /// How many removed texts came back, because their time is not over by the clock.
+    /// How many removed texts were restored, because they are not expired by the present clock.
     pub returned: i64,
-    /// By how many milliseconds the clock is later than everything in the store, if that is too much to believe it.
-    /// Then nothing was removed.
+    /// By how many milliseconds the clock is later than everything in the store. `Some` only if this is so much that
+    /// the clock is not trusted; then nothing was removed.
     pub ahead: Option<Millis>,
 }
 
-/// What a context shows of one memory.
+/// The lines of a context that show one memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownLine {
     /// The memory.
@@ -175,7 +175,7 @@ pub struct ShownLine {
     pub heading_tokens: i64,
 }
 
-/// Where a memory of a session is that is in the stash.
+/// A memory of a session that is in the stash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StashedPlace {
     /// The memory.

@@ -18,7 +18,7 @@ pub struct Summary {
     pub first: i64,
     /// The ordinal of the last message of its range.
     pub last: i64,
-    /// How many messages it was made of.
+    /// How many messages the summary was made of.
     pub messages: i64,
     /// Its text.
     pub text: String,
@@ -28,13 +28,13 @@ pub struct Summary {
     pub provider: String,
     /// The provider's model.
     pub model: String,
-    /// Its quality, 0 to 1, as `summarize` measures it.
+    /// The quality of the summary, 0 to 1, as measured by `summarize`.
     pub quality: f64,
     /// The least trusted provenance of its messages.
     pub provenance: Provenance,
     /// The ordinals of the messages that its sentences come from.
     pub cited: Vec<i64>,
-    /// The [`source_hash`](crate::source_hash) of the messages it was made of.
+    /// The [`source_hash`](crate::source_hash) of the messages that the summary was made of.
     pub source_hash: [u8; 32],
 }
 
@@ -43,7 +43,7 @@ pub struct Summary {
 pub struct SummaryRow {
     /// Its id; summaries and memories share the space of ids.
     pub id: MemoryId,
-    /// Its version among the summaries of its range and level, from 1.
+    /// The version of the summary among the summaries of the same range and level, from 1.
     pub version: i64,
     /// When it was stored.
     pub made_at: Millis,
@@ -58,7 +58,7 @@ pub enum Saved {
     Made(MemoryId),
     /// A summary of the same messages, level, provider and model was already there, under this id.
     AlreadyMade(MemoryId),
-    /// Messages of its range were forgotten or added since it was made; nothing was stored.
+    /// Messages of the range were forgotten or added since the summary was made, so nothing was stored.
     SourcesChanged,
 }
 
@@ -67,13 +67,13 @@ pub enum Saved {
 pub struct ConversationRow {
     /// Its id.
     pub id: MemoryId,
-    /// The ordinal of the last message it was made of.
+    /// The ordinal of the last message that the memory was made of.
     pub last: i64,
     /// When it was made.
     pub made_at: Millis,
 }
 
-/// A summary to make, and the provider that is to make it.
+/// A summary to make, and the provider that must make it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The session whose messages it summarises.
@@ -95,7 +95,7 @@ pub struct Wanted {
 pub enum AskedBy {
     /// The user asked, or an agent for the user.
     User,
-    /// The program asked, before any user did.
+    /// The program asked in advance.
     Program,
 }
 
@@ -123,7 +123,7 @@ pub struct QueueCounts {
     pub failed: i64,
 }
 
-/// How long a model took to read and write some tokens.
+/// The time that a model took to read and write some tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// Tokens sent.

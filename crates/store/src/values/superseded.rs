@@ -1,4 +1,4 @@
-//! Statements whose values can be compared, and memories that later ones replaced.
+//! Statements whose values can be compared, and memories that later memories replaced.
 
 use crate::{ChunkKey, SubjectKey};
 use tiro_base::memory::{MemoryId, MemoryKey, Millis};
@@ -17,13 +17,13 @@ pub struct Statement {
     pub end: usize,
     /// The one who stated it. Statements of different voices are not compared.
     pub voice: String,
-    /// The value, in a form in which equal values are equal.
+    /// The value, in a normalised form: equal values have the same text.
     pub value: String,
-    /// The words that say what it is the value of, separated by spaces.
+    /// The words that say what has this value, separated by spaces.
     pub words: String,
     /// When it was stated.
     pub time: Millis,
-    /// What it is about; `None` if it is the only statement about that, or isn't stored yet.
+    /// The subject of the statement; `None` if it is the only statement about its subject, or isn't stored yet.
     pub subject: Option<SubjectKey>,
 }
 
@@ -32,19 +32,19 @@ pub struct Statement {
 pub struct NewStatement {
     /// The statement.
     pub statement: Statement,
-    /// Another statement about the same thing, named by its memory and its number. It is stored already, or comes
+    /// Another statement about the same subject, named by its memory and its number. It is stored already, or comes
     /// earlier in the same call.
     pub same_as: Option<(MemoryKey, i64)>,
 }
 
-/// A memory that a later one replaced, as a whole or in one statement.
+/// A memory that a later memory replaced, as a whole or in one statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superseded {
     /// The replaced memory.
     pub memory: MemoryKey,
     /// The bytes of the replaced statement in the memory's text; `None` if the whole memory is replaced.
     pub statement: Option<(usize, usize)>,
-    /// The words that say what the replaced statement is the value of; `None` if the whole memory is replaced.
+    /// The words that say what the replaced value belongs to; `None` if the whole memory is replaced.
     pub words: Option<String>,
     /// The id of the memory that holds now.
     pub by: MemoryId,

@@ -7,7 +7,8 @@ use tiro_base::thread::{Block, ContentHash, LedgerEntry, Spent, ThreadName};
 /// A turn to record, with everything that it changes in its thread.
 #[derive(Clone, Debug)]
 pub struct TurnRecord {
-    /// How many turns the thread had when the prompt was made; 0 for a new thread. The thread must still have as many.
+    /// How many turns the thread had when the prompt was made; 0 for a new thread. The thread must still have this
+    /// number of turns.
     pub expected_turns: u32,
     /// The epoch of the prompt: the thread's current epoch, or the next one. A new thread begins with epoch 1.
     pub epoch: u32,
@@ -19,27 +20,27 @@ pub struct TurnRecord {
     pub rules: u32,
     /// The paths that callers named as the thread's context so far, in order of their first use.
     pub context: Vec<String>,
-    /// The blocks to append to the epoch; if it is a new epoch, all its blocks. Texts of messages are not read from
-    /// here: the messages are stored already, or are in `memories`.
+    /// The blocks to append to the epoch; for a new epoch, all its blocks. The texts of messages are not taken from
+    /// these blocks: the messages are stored already, or are in `memories`.
     pub blocks: Vec<Block>,
     /// The new and changed entries of the ledger.
     pub ledger: Vec<LedgerEntry>,
     /// The paths whose entries are removed from the ledger.
     pub ledger_removed: Vec<String>,
-    /// The texts by hash that `blocks` does not contain, such as the copy of a file of which only the changes were
-    /// sent. A text that neither a block nor an inline file of the ledger names is not kept.
+    /// Further texts by hash, which `blocks` does not contain. An example is the copy of a file of which only the
+    /// changes were sent. A text is kept only if a block or an inline file of the ledger names it.
     pub blobs: Vec<(ContentHash, String)>,
     /// The maximum size of all compressed texts of the owner, in bytes.
     pub max_blob_bytes: i64,
-    /// The memories of the turn, in order: the question, the answer, and what is derived from them.
+    /// The memories of the turn, in order: the question, the answer, and memories derived from them.
     pub memories: Vec<PreparedMemory>,
     /// The question, which must be in `memories` or stored already.
     pub question: MemoryId,
     /// The answer, which must be in `memories` or stored already.
     pub answer: MemoryId,
-    /// The name of the call, by which a repeated call finds its turn.
+    /// The name of the call. A repeated call finds its turn by this name.
     pub call_id: String,
-    /// The answer of the call as JSON, for a repeated call. It is not kept if it is longer than 64 KB.
+    /// The answer of the call as JSON, which a repeated call returns. It is not kept if it is longer than 64 KB.
     pub receipt: String,
     /// What the turn cost.
     pub spent: Spent,
@@ -50,8 +51,8 @@ pub struct TurnRecord {
 }
 
 impl TurnRecord {
-    /// The longest receipt that is kept, in bytes. Arbitrary: an answer at the limit of an MCP result has 100 KB, but
-    /// its text is stored as a message, so a receipt needs only the rest.
+    /// The longest receipt that is kept, in bytes. Arbitrary: an MCP result has at most 100 KB. Its text is stored as a
+    /// message, so the receipt needs only the rest.
     pub const LONGEST_RECEIPT: usize = 64 << 10;
 }
 
@@ -62,7 +63,7 @@ pub struct Recorded {
     pub turn: u32,
     /// The results of storing its memories.
     pub receipt: Receipt,
-    /// How many texts of the project were removed because all texts together were too large.
+    /// How many texts of the project were removed, because all texts together were too large.
     pub evicted: usize,
     /// The compressed size of these texts, in bytes.
     pub evicted_bytes: i64,
@@ -104,11 +105,11 @@ pub struct ThreadRow {
     pub turns: u32,
     /// Whether the places of its files are fixed.
     pub is_fixed: bool,
-    /// The context window for which its last prompt was made, in tokens.
+    /// The context window, in tokens, for which the last prompt was made.
     pub window: u32,
-    /// How many of its files are in the prompt; files that no longer exist aren't counted.
+    /// How many files of the thread are in the prompt. Files that no longer exist aren't counted.
     pub files_inline: u32,
-    /// How many of its files are searched instead; files that no longer exist aren't counted.
+    /// How many files of the thread are searched instead. Files that no longer exist aren't counted.
     pub files_overflow: u32,
     /// How many tokens the blocks of the current epoch have.
     pub tokens: u64,
@@ -116,7 +117,7 @@ pub struct ThreadRow {
     pub first: Millis,
     /// When its last turn ended.
     pub last: Millis,
-    /// What its turns cost together.
+    /// The cost of all its turns together.
     pub spent: Spent,
 }
 
@@ -135,7 +136,7 @@ pub struct Exchange {
     pub ids: [MemoryId; 2],
 }
 
-/// What is removed when a thread is reset.
+/// The part of a thread that a reset removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
     /// The files. The exchanges stay.
@@ -144,7 +145,7 @@ pub enum Reset {
     Thread,
 }
 
-/// What was removed when a thread was reset.
+/// The numbers of removed things after a reset of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResetDone {
     /// How many files the ledger had.

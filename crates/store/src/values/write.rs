@@ -8,9 +8,9 @@ use tiro_base::scope::SessionId;
 /// embedded if the model was loaded.
 #[derive(Clone, Debug)]
 pub struct PreparedMemory {
-    /// Its id. If the same memory is written again, it has the same id.
+    /// The id. The same memory has the same id each time it is written.
     pub id: MemoryId,
-    /// Its fields, in which secrets are replaced.
+    /// The fields of the memory, with secrets replaced.
     pub draft: Draft,
     /// How many tokens the text has (o200k).
     pub tokens: i64,
@@ -38,7 +38,7 @@ pub enum Outcome {
     Stored,
     /// The memory was already there, with the same text.
     AlreadyStored,
-    /// Another text was already stored under the id. It stays, and the memory was not stored.
+    /// Another text was already stored under the id. That text stays, and the memory was not stored.
     Conflict,
     /// The memory, or a source that it is derived from, is forgotten; it was not stored.
     Forgotten,
@@ -62,7 +62,7 @@ impl Receipt {
     }
 }
 
-/// A chunk that waits for its embedding, with the fields that the text to embed is made of.
+/// A chunk that waits for its embedding, with the fields from which the text to embed is made.
 #[derive(Clone, Debug)]
 pub struct PendingChunk {
     /// The chunk.
